@@ -1,0 +1,100 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// State says how a query's watch stands.
+type State string
+
+// The states of a query.
+const (
+	// Waiting: the kind is not known yet, or not for certain.
+	Waiting State = "waiting for kind"
+	// Listing: the first list is under way.
+	Listing State = "listing"
+	// Synced: the watch is open.
+	Synced State = "synced"
+	// Retrying: the last request failed; what was shown stays.
+	Retrying State = "retrying"
+	// Forbidden: the server refuses for lack of rights; what was shown stays.
+	Forbidden State = "forbidden"
+	// Missing: the server does not serve the resource.
+	Missing State = "missing"
+)
+
+// forbiddenForGood is how often in a row a list must have been refused before an
+// optional query counts as empty: one refusal may be an authorizer that is starting.
+const forbiddenForGood = 2
+
+// health is how a stream's requests fare. It is guarded by the stream's lock.
+type health struct {
+	state     State
+	since     time.Time
+	err       error
+	forbidden int // lists refused in a row
+	restarts  int // lists after the first
+}
+
+// set moves to a state and reports whether it is another one.
+func (h *health) set(state State, err error) (changed bool) {
+	changed = h.state != state
+	if changed {
+		h.state, h.since = state, time.Now()
+	}
+	h.err = err
+	return changed
+}
+
+// classify tells which state an error of a list or watch leads to.
+func classify(err error) State {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return Forbidden
+	case apierrors.IsNotFound(err):
+		return Missing
+	}
+	return Retrying
+}
+
+// ok notes a list that succeeded or a watch that opened.
+func (s *stream) ok() {
+	s.mu.Lock()
+	state := Synced
+	if !s.synced {
+		state = Listing
+	}
+	s.health.forbidden = 0
+	recovered := s.health.set(state, nil) && s.health.state == Synced
+	s.mu.Unlock()
+	if recovered {
+		s.streams.config.Logger.V(1).Info("watching", "resource", s.key.resource, "namespace", s.key.namespace)
+	}
+}
+
+// failed notes a failed list or watch. Each transition is logged once, not each retry.
+func (s *stream) failed(verb string, err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	s.mu.Lock()
+	state := classify(err)
+	if state == Forbidden && verb == "list" {
+		s.health.forbidden++
+	}
+	changed := s.health.set(state, err)
+	var wake []func()
+	for sub := range s.subs {
+		wake = append(wake, sub.wake)
+	}
+	s.mu.Unlock()
+	if changed {
+		s.streams.config.Logger.Info("cannot "+verb+", will keep trying",
+			"resource", s.key.resource, "namespace", s.key.namespace, "error", err.Error())
+	}
+	run(wake)
+}

@@ -1,0 +1,399 @@
+package accumulator
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// streamKey tells streams apart: who asks for the same gets the same.
+type streamKey struct {
+	resource                  string // group/version/resource
+	namespace, labels, fields string
+}
+
+// stream is one list+watch and the store it fills, shared by all who ask for it.
+// It keeps G5 (monotonic) and, with the view laid over the store, G4 (own writes).
+//
+// The store holds what the watch shows, the view what this client wrote and the
+// watch does not show yet. Everything below mu is touched for moments only: never
+// while a request is under way or a user's function runs.
+type stream struct {
+	key      streamKey
+	resource Resource
+	selector selector
+	streams  *Streams
+	feed     *feed
+	stop     func()
+	users    int // guarded by streams.mu
+
+	mu     sync.Mutex
+	store  map[Key]Object
+	view   *coherence.View
+	subs   map[*subscription]struct{}
+	synced bool
+	health health
+	expiry *time.Timer
+	// waiters are told of every change: for Sync.
+	waiters map[chan struct{}]struct{}
+}
+
+func newStream(s *Streams, key streamKey, r Resource, q Query) *stream {
+	st := &stream{
+		key: key, resource: r, selector: newSelector(q), streams: s,
+		store:   make(map[Key]Object),
+		subs:    make(map[*subscription]struct{}),
+		waiters: make(map[chan struct{}]struct{}),
+		view: coherence.NewView(coherence.Options{
+			ByContent: s.config.ByContent, Same: sameContent, Hold: s.config.Hold,
+		}),
+	}
+	st.health.since = time.Now()
+	st.feed = newFeed(st, s.config.Source(r, key.namespace))
+	return st
+}
+
+// read returns what is true of key now. Called with mu held.
+func (s *stream) read(key Key) Object {
+	stored, ok := s.store[key]
+	var o coherence.Object
+	if ok {
+		o = stored
+	}
+	if o = s.view.Read(key, o); o == nil {
+		return nil
+	}
+	return o.(Object)
+}
+
+// everything returns all that is true now. Called with mu held.
+func (s *stream) everything() []change {
+	changes := make([]change, 0, len(s.store))
+	for key := range s.store {
+		if o := s.read(key); o != nil {
+			changes = append(changes, change{key, o})
+		}
+	}
+	for key := range s.view.Keys {
+		if _, stored := s.store[key]; !stored {
+			if o := s.read(key); o != nil {
+				changes = append(changes, change{key, o})
+			}
+		}
+	}
+	return changes
+}
+
+// covers reports whether an object of that name can be in the stream's query.
+func (s *stream) covers(key Key) bool {
+	return s.key.namespace == "" || s.key.namespace == key.Namespace
+}
+
+// matches reports whether the object is in the stream's query. A real server has
+// judged already, and label selectors come to the same here; a fake has not.
+func (s *stream) matches(o Object) bool {
+	if s.streams.config.ByContent {
+		return s.selector.matchesAll(o)
+	}
+	return s.selector.matches(o)
+}
+
+// event takes in a live event of the watch.
+func (s *stream) event(obj any, deleted bool) error {
+	o, ok := obj.(Object)
+	if !ok {
+		return fmt.Errorf("unexpected %T in a watch of %s", obj, s.key.resource)
+	}
+	key := snapshot.KeyOf(o)
+	var wake []func()
+	s.mu.Lock()
+	before := s.read(key)
+	if !s.stale(key, o) {
+		var seen coherence.Object
+		if deleted || !s.matches(o) {
+			delete(s.store, key)
+		} else {
+			s.store[key] = s.echo(before, o)
+			seen = o
+		}
+		ended := s.view.Observe(key, seen, o.GetResourceVersion())
+		wake = s.settle(ended, key, before, false)
+	}
+	s.mu.Unlock()
+	run(wake)
+	return nil
+}
+
+// stale reports whether the store already holds a newer version of this very
+// object than the event brings. Called with mu held.
+func (s *stream) stale(key Key, o Object) bool {
+	stored, ok := s.store[key]
+	return ok && !s.streams.config.ByContent && stored.GetUID() == o.GetUID() &&
+		coherence.Newer(stored.GetResourceVersion(), o.GetResourceVersion())
+}
+
+// echo returns the object to store for o, given what has been shown: where that is
+// the same version, the very same object stays, and nothing has changed.
+func (s *stream) echo(shown, o Object) Object {
+	if shown == nil || shown.GetUID() != o.GetUID() || shown.GetResourceVersion() != o.GetResourceVersion() {
+		return o
+	}
+	if (s.streams.config.ByContent || !coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o) {
+		return o
+	}
+	return shown
+}
+
+// settle marks key, and every key whose pending write ended, where what is shown
+// changed. It returns the accumulators to wake. Called with mu held.
+func (s *stream) settle(ended []coherence.Ended, key Key, before Object, own bool) (wake []func()) {
+	wake = s.mark(wake, key, before, own)
+	for _, e := range ended {
+		if e.Key == key {
+			continue
+		}
+		stored, ok := s.store[e.Key]
+		var so coherence.Object
+		if ok {
+			so = stored
+		}
+		var shown Object
+		if b := e.Before(so); b != nil {
+			shown = b.(Object)
+		}
+		if ok {
+			s.store[e.Key] = s.echo(shown, stored)
+		}
+		wake = s.mark(wake, e.Key, shown, false)
+	}
+	return wake
+}
+
+// mark tells the subscribers that key is no longer shown as before. Called with mu
+// held.
+func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() {
+	after := s.read(key)
+	if before == after {
+		return wake
+	}
+	for sub := range s.subs {
+		if sub.mark(key, before, after, own) {
+			wake = append(wake, sub.wake)
+		}
+	}
+	s.tell()
+	return wake
+}
+
+// replace takes in a whole list, as of version. consistent says that the server was
+// asked for its newest state, not just for one that is new enough.
+func (s *stream) replace(items []any, version string, consistent bool) error {
+	fresh := make(map[Key]Object, len(items))
+	for _, item := range items {
+		o, ok := item.(Object)
+		if !ok {
+			return fmt.Errorf("unexpected %T in a list of %s", item, s.key.resource)
+		}
+		if s.matches(o) {
+			fresh[snapshot.KeyOf(o)] = o
+		}
+	}
+	s.mu.Lock()
+	position := s.view.Position()
+	older := coherence.Newer(position, version) && !s.streams.config.ByContent
+	if older && !consistent {
+		s.mu.Unlock()
+		return fmt.Errorf("a list at version %s, older than %s that was asked for", version, position)
+	}
+	wake := s.swap(fresh, version, older)
+	if s.synced {
+		s.health.restarts++
+	}
+	s.synced = true
+	for sub := range s.subs { // the first list is news, also when it is empty
+		wake = append(wake, sub.wake)
+	}
+	s.tell()
+	s.mu.Unlock()
+	if older {
+		s.streams.restored(s, version)
+	}
+	run(wake)
+	return nil
+}
+
+// swap puts the fresh store in the old one's place and marks what differs. Called
+// with mu held.
+func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake []func()) {
+	old := s.store
+	overlaid := make(map[Key]Object)
+	for key := range s.view.Keys {
+		overlaid[key] = s.read(key)
+	}
+	shown := func(key Key) Object {
+		if o, ok := overlaid[key]; ok {
+			return o
+		}
+		return old[key]
+	}
+	s.store = fresh
+	if restored {
+		s.view.Reset(version)
+	} else {
+		if s.streams.config.ByContent {
+			s.confirm(overlaid)
+		}
+		s.view.Advance(version)
+	}
+	for key, o := range fresh {
+		fresh[key] = s.echo(shown(key), o)
+	}
+	for key := range fresh {
+		wake = s.mark(wake, key, shown(key), false)
+	}
+	for key := range old {
+		if _, ok := fresh[key]; !ok {
+			wake = s.mark(wake, key, shown(key), false)
+		}
+	}
+	for key := range overlaid {
+		if fresh[key] == nil && old[key] == nil {
+			wake = s.mark(wake, key, overlaid[key], false)
+		}
+	}
+	return wake
+}
+
+// confirm lets a list stand in for the events of own writes that it contains. Called
+// with mu held, the store replaced.
+func (s *stream) confirm(pending map[Key]Object) {
+	for key := range pending {
+		var o coherence.Object
+		if stored, ok := s.store[key]; ok {
+			o = stored
+		}
+		s.view.Observe(key, o, "")
+	}
+}
+
+// advance takes in a position without objects: a bookmark.
+func (s *stream) advance(version string) {
+	s.mu.Lock()
+	wake := s.settleAll(s.view.Advance(version))
+	s.tell()
+	s.mu.Unlock()
+	run(wake)
+}
+
+// settleAll is settle for an end that no event of a key caused. Called with mu held.
+func (s *stream) settleAll(ended []coherence.Ended) []func() {
+	if len(ended) == 0 {
+		return nil
+	}
+	return s.settle(ended, Key{}, s.read(Key{}), false)
+}
+
+// record takes in an own write, its content as this stream would show it.
+func (s *stream) record(r coherence.Record, begun bool) {
+	s.mu.Lock()
+	before := s.read(r.Key)
+	ended := s.view.Record(r, time.Now())
+	if begun {
+		s.view.End(r.Key)
+	}
+	wake := s.settle(ended, r.Key, before, true)
+	relist := s.view.Pending() > s.streams.config.PendingMax
+	s.expireLater()
+	s.mu.Unlock()
+	if relist {
+		s.feed.relist()
+	}
+	run(wake)
+}
+
+// expireLater sets the timer that ends writes which no event confirms. Called with
+// mu held.
+func (s *stream) expireLater() {
+	at, ok := s.view.Deadline()
+	if !ok {
+		return
+	}
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+	s.expiry = time.AfterFunc(time.Until(at), func() {
+		s.mu.Lock()
+		wake := s.settleAll(s.view.Expire(time.Now()))
+		s.expireLater()
+		s.mu.Unlock()
+		run(wake)
+	})
+}
+
+// join adds a subscriber. What the stream holds already is its bootstrap.
+func (s *stream) join(quietOwn bool, wake func()) *subscription {
+	sub := &subscription{stream: s, all: true, dirty: make(map[Key]bool), quietOwn: quietOwn, wake: wake}
+	s.mu.Lock()
+	s.subs[sub] = struct{}{}
+	s.mu.Unlock()
+	return sub
+}
+
+// leave removes a subscriber; the last one to leave ends the stream.
+func (s *stream) leave(sub *subscription) {
+	s.mu.Lock()
+	delete(s.subs, sub)
+	s.mu.Unlock()
+	s.streams.release(s)
+}
+
+// end stops what time would still do.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+}
+
+// tell wakes whoever waits for any change. Called with mu held.
+func (s *stream) tell() {
+	for w := range s.waiters {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func run(wake []func()) {
+	for _, f := range wake {
+		f()
+	}
+}
+
+// sameContent compares objects where versions cannot: a fake's, whose UID may be
+// missing too.
+func sameContent(a, b coherence.Object) bool {
+	ua, ok1 := a.(*unstructured.Unstructured)
+	ub, ok2 := b.(*unstructured.Unstructured)
+	if ok1 && ok2 {
+		return equality.Semantic.DeepEqual(ua.Object, ub.Object)
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// uidOf is the UID of an object that may be nil.
+func uidOf(o Object) types.UID {
+	if o == nil {
+		return ""
+	}
+	return o.GetUID()
+}

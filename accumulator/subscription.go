@@ -1,0 +1,96 @@
+package accumulator
+
+// subscription is what one accumulator has not taken in yet of one stream: a set
+// of dirty keys, so that a thousand events on one object are one key, and a slow
+// reader costs nobody anything. It is guarded by its stream's lock.
+type subscription struct {
+	stream *stream
+	// all: nothing has been taken yet; the whole store is news.
+	all bool
+	// dirty maps a changed key to whether the reader knows an object of that name. A
+	// key that came and went unread is dropped again: what is held is bounded by
+	// objects, not by events.
+	dirty map[Key]bool
+	// loud: some of it is worth a signal.
+	loud bool
+	// quietOwn: own writes do not signal.
+	quietOwn bool
+	// wake tells the accumulator. It is called without locks.
+	wake func()
+}
+
+// mark notes that what is shown for key went from before to after. It reports
+// whether the accumulator is to be woken.
+func (s *subscription) mark(key Key, before, after Object, own bool) bool {
+	if s.all {
+		return s.stream.synced
+	}
+	known, dirty := s.dirty[key]
+	if !dirty {
+		known = before != nil
+	}
+	if after == nil && !known {
+		delete(s.dirty, key)
+		return false
+	}
+	s.dirty[key] = known
+	if own && s.quietOwn {
+		return false
+	}
+	s.loud = true
+	return true
+}
+
+// change is a key with what is true of it now: nil if there is no such object.
+type change struct {
+	key    Key
+	object Object
+}
+
+// take hands over everything that has changed since the last take.
+func (s *subscription) take() []change {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	s.loud = false
+	if s.all {
+		s.all = false
+		return s.stream.everything()
+	}
+	if len(s.dirty) == 0 {
+		return nil
+	}
+	changes := make([]change, 0, len(s.dirty))
+	for key := range s.dirty {
+		changes = append(changes, change{key, s.stream.read(key)})
+	}
+	if len(changes) > 1024 {
+		s.dirty = make(map[Key]bool) // a map keeps the room of its largest day
+	} else {
+		clear(s.dirty)
+	}
+	return changes
+}
+
+// news reports whether there is something worth a signal.
+func (s *subscription) news() bool {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.synced && (s.all || (s.loud && len(s.dirty) > 0))
+}
+
+// ready reports whether the stream has its whole first list.
+func (s *subscription) ready() bool {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.synced
+}
+
+// refused reports whether the server keeps refusing the first list.
+func (s *subscription) refused() bool {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return !s.stream.synced && s.stream.health.forbidden >= forbiddenForGood
+}
+
+// close leaves the stream.
+func (s *subscription) close() { s.stream.leave(s) }

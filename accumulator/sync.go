@@ -1,0 +1,162 @@
+package accumulator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// Sync returns when every stream is as new as the server was at the call, or with
+// ctx's error. It costs one list of each stream's query.
+func (s *Streams) Sync(ctx context.Context) error {
+	s.mu.Lock()
+	var all []*stream
+	for _, st := range s.streams {
+		all = append(all, st)
+	}
+	s.mu.Unlock()
+	done := make(chan error, len(all))
+	for _, st := range all {
+		go func() { done <- st.sync(ctx) }()
+	}
+	var first error
+	for range all {
+		if err := <-done; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// relook is how often a fake, which has no versions to wait for, is asked again.
+const relook = 20 * time.Millisecond
+
+func (s *stream) sync(ctx context.Context) error {
+	news := make(chan struct{}, 1)
+	s.mu.Lock()
+	s.waiters[news] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.waiters, news)
+		s.mu.Unlock()
+	}()
+	for {
+		target, err := s.current(ctx)
+		if err != nil {
+			return fmt.Errorf("sync %s: %w", s.key.resource, err)
+		}
+		for !s.reached(target) {
+			var again <-chan time.Time
+			if s.streams.config.ByContent {
+				again = time.After(relook)
+			}
+			select {
+			case <-news:
+				continue
+			case <-again:
+			case <-ctx.Done():
+				return fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
+			case <-s.streams.ctx.Done():
+				return ErrClosed
+			}
+			break
+		}
+		if !s.streams.config.ByContent || s.reached(target) {
+			return nil
+		}
+	}
+}
+
+// goal is the server's state at one moment.
+type goal struct {
+	ticket  coherence.Ticket
+	version string
+	objects map[Key]Object
+}
+
+// current lists the server's state.
+func (s *stream) current(ctx context.Context) (goal, error) {
+	s.streams.mu.Lock()
+	g := goal{ticket: s.streams.journal.Begin(), objects: make(map[Key]Object)}
+	s.streams.mu.Unlock()
+	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		o.LabelSelector, o.FieldSelector = s.key.labels, s.key.fields
+		return s.feed.source.ListWithContext(ctx, o)
+	})
+	list, _, err := p.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return g, err
+	}
+	g.version = versionOf(list)
+	return g, meta.EachListItem(list, func(item runtime.Object) error {
+		if o, ok := item.(Object); ok && s.matches(o) {
+			g.objects[snapshot.KeyOf(o)] = o
+		}
+		return nil
+	})
+}
+
+// reached reports whether the watch has delivered everything up to the goal. Where
+// the store shows so, the position follows, though no event or bookmark said it.
+func (s *stream) reached(g goal) bool {
+	s.mu.Lock()
+	if !s.synced {
+		s.mu.Unlock()
+		return false
+	}
+	if s.streams.config.ByContent {
+		defer s.mu.Unlock()
+		return s.equals(g)
+	}
+	if !coherence.Newer(g.version, s.view.Position()) {
+		s.mu.Unlock()
+		return true
+	}
+	if !s.contains(g) {
+		s.mu.Unlock()
+		return false
+	}
+	wake := s.settleAll(append(s.view.Bound(g.ticket, g.version), s.view.Advance(g.version)...))
+	s.mu.Unlock()
+	run(wake)
+	return true
+}
+
+// contains reports whether every object of the goal is stored, no older, and nothing else
+// is stored that is not newer. Called with mu held.
+func (s *stream) contains(g goal) bool {
+	for key, want := range g.objects {
+		have, ok := s.store[key]
+		if !ok || coherence.Newer(want.GetResourceVersion(), have.GetResourceVersion()) {
+			return false
+		}
+	}
+	for key, have := range s.store {
+		if _, ok := g.objects[key]; !ok && !coherence.Newer(have.GetResourceVersion(), g.version) {
+			return false
+		}
+	}
+	return true
+}
+
+// equals reports whether the store is the goal, by content. Called with mu held.
+func (s *stream) equals(g goal) bool {
+	if len(s.store) != len(g.objects) {
+		return false
+	}
+	for key, want := range g.objects {
+		if have, ok := s.store[key]; !ok || !sameContent(have, want) {
+			return false
+		}
+	}
+	return true
+}

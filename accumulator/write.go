@@ -1,0 +1,173 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// Write is an own write under way. Begin one before the request is sent, then
+// either Commit or Abandon it.
+type Write struct {
+	streams  *Streams
+	resource Resource
+	key      Key
+	ticket   coherence.Ticket
+	begun    map[*stream]bool
+}
+
+// Begin notes that a write of an object is about to be sent. The name is empty
+// where the server is to make it.
+func (s *Streams) Begin(r Resource, key Key) *Write {
+	if !r.Namespaced {
+		key.Namespace = ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &Write{streams: s, resource: r, key: key, ticket: s.journal.Begin()}
+	if !s.config.ByContent || key.Name == "" {
+		return w
+	}
+	w.begun = make(map[*stream]bool)
+	for _, st := range s.of(r.Storage) {
+		st.mu.Lock()
+		st.view.Begin(key)
+		st.mu.Unlock()
+		w.begun[st] = true
+	}
+	return w
+}
+
+// Abandon ends a write that failed, or whose outcome is unknown. It leaves no trace.
+func (w *Write) Abandon() {
+	for st := range w.begun {
+		st.mu.Lock()
+		st.view.End(w.key)
+		st.mu.Unlock()
+	}
+	w.begun = nil
+}
+
+// Outcome is what the server's answer to a write tells.
+type Outcome struct {
+	coherence.Write
+	// Unknown: the answer does not tell what became of the object (rule 6): each stream asks.
+	Unknown bool
+}
+
+// Commit takes in a write that has succeeded: from now on every reading of every
+// stream shows it. Streams that cannot judge the answer (another version of the
+// resource, an opaque field selector) ask the server for the object as they would show it:
+// one request each, under ctx. Where that fails the error says so; the
+// write has succeeded nonetheless, and the watch will bring it.
+func (w *Write) Commit(ctx context.Context, o Outcome) error {
+	s := w.streams
+	if !w.resource.Namespaced {
+		o.Key.Namespace = ""
+	}
+	s.mu.Lock()
+	record := s.journal.Commit(w.resource.Storage, w.ticket, o.Write)
+	streams := s.of(w.resource.Storage)
+	s.mu.Unlock()
+	var unsettled []error
+	for _, st := range streams {
+		if !st.covers(o.Key) {
+			continue
+		}
+		r, ok := record, !o.Unknown
+		if ok {
+			r, ok = st.judge(record, w.resource)
+		}
+		if !ok {
+			var err error
+			if r, err = w.settle(ctx, st, o.Write); err != nil {
+				unsettled = append(unsettled, err)
+				continue
+			}
+		}
+		st.record(r, w.begun[st])
+		delete(w.begun, st)
+	}
+	w.Abandon() // what is left in begun covers nothing
+	return errors.Join(unsettled...)
+}
+
+// judge turns a write into what it means for the stream: the object as the stream
+// shows it, or gone from its query. It reports false where only the server can tell.
+func (s *stream) judge(r coherence.Record, written Resource) (coherence.Record, bool) {
+	if r.Object == nil {
+		return r, true
+	}
+	o, ok := r.Object.(Object)
+	if !ok || written.GroupVersionResource != s.resource.GroupVersionResource {
+		return r, false
+	}
+	if !s.matches(o) {
+		r.Object = nil
+		return r, true
+	}
+	if s.selector.opaque && !s.streams.config.ByContent {
+		return r, false
+	}
+	return r, true
+}
+
+// settle asks the server for one object as the stream would show it: rule 6.
+func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) (coherence.Record, error) {
+	s := w.streams
+	s.mu.Lock()
+	ticket := s.journal.Begin()
+	s.mu.Unlock()
+	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
+	if err != nil {
+		return coherence.Record{}, fmt.Errorf("settle %s %s: %w", st.key.resource, o.Key, err)
+	}
+	write := coherence.Write{Key: o.Key, UID: o.UID, Version: version, New: true}
+	if object != nil {
+		write.Object, write.UID = object, object.GetUID()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.Commit(w.resource.Storage, ticket, write), nil
+}
+
+// lookup lists one object as the stream would show it, no older than version; nil if
+// the stream would not show it. The second result is the version of the list.
+func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, string, error) {
+	f.calls.Add(1)
+	defer f.calls.Done()
+	o := metav1.ListOptions{LabelSelector: f.stream.key.labels}
+	name := fields.OneTermEqualSelector("metadata.name", key.Name)
+	if f.stream.key.fields != "" {
+		own, err := fields.ParseSelector(f.stream.key.fields)
+		if err != nil {
+			return nil, "", err
+		}
+		name = fields.AndSelectors(own, name)
+	}
+	o.FieldSelector = name.String()
+	if coherence.Comparable(version) {
+		o.ResourceVersion, o.ResourceVersionMatch = version, metav1.ResourceVersionMatchNotOlderThan
+	}
+	list, err := f.source.ListWithContext(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, item := range items {
+		if o, ok := item.(Object); ok && snapshot.KeyOf(o) == key {
+			return o, versionOf(list), nil
+		}
+	}
+	return nil, versionOf(list), nil
+}

@@ -1,0 +1,158 @@
+package coherence
+
+import (
+	"slices"
+	"time"
+)
+
+// seenMost bounds what is remembered of one key's events while a write of it is
+// under way.
+const seenMost = 64
+
+// contents stands in for versions where there are none: each own write waits, in
+// order, for an event with its content.
+type contents struct {
+	always bool
+	same   func(a, b Object) bool
+	hold   time.Duration
+
+	queues  map[Key][]expected
+	flights map[Key]*flight
+}
+
+type expected struct {
+	object   Object // nil: gone
+	deadline time.Time
+}
+
+// flight is what the watch brought for a key while a write of it was under way.
+type flight struct {
+	writes int
+	seen   []Object
+}
+
+func (c *contents) len() (n int) {
+	for _, q := range c.queues {
+		n += len(q)
+	}
+	return n
+}
+
+func (c *contents) begin(key Key) {
+	if !c.always {
+		return
+	}
+	if c.flights == nil {
+		c.flights = make(map[Key]*flight)
+	}
+	f := c.flights[key]
+	if f == nil {
+		f = &flight{}
+		c.flights[key] = f
+	}
+	f.writes++
+}
+
+func (c *contents) end(key Key) {
+	if f := c.flights[key]; f != nil {
+		if f.writes--; f.writes == 0 {
+			delete(c.flights, key)
+		}
+	}
+}
+
+func (c *contents) record(w Write, now time.Time) {
+	if f := c.flights[w.Key]; f != nil {
+		if i := slices.IndexFunc(f.seen, func(o Object) bool { return c.equal(o, w.Object) }); i >= 0 {
+			f.seen = f.seen[i+1:] // its event overtook the answer
+			return
+		}
+	}
+	if c.queues == nil {
+		c.queues = make(map[Key][]expected)
+	}
+	c.queues[w.Key] = append(c.queues[w.Key], expected{object: w.Object, deadline: now.Add(c.hold)})
+}
+
+func (c *contents) read(key Key) (Object, bool) {
+	q := c.queues[key]
+	if len(q) == 0 {
+		return nil, false
+	}
+	return q[len(q)-1].object, true
+}
+
+func (c *contents) observe(key Key, object Object) (Ended, bool) {
+	if f := c.flights[key]; f != nil {
+		if len(f.seen) == seenMost {
+			f.seen = f.seen[1:]
+		}
+		f.seen = append(f.seen, object)
+	}
+	q := c.queues[key]
+	i := slices.IndexFunc(q, func(e expected) bool { return c.equal(e.object, object) })
+	if i < 0 {
+		return Ended{}, false
+	}
+	if f := c.flights[key]; f != nil {
+		f.seen = f.seen[:len(f.seen)-1] // spoken for
+	}
+	return c.cut(key, i+1)
+}
+
+// cut drops the first n expectations of a key; it is an end if none is left.
+func (c *contents) cut(key Key, n int) (Ended, bool) {
+	q := c.queues[key]
+	last := q[len(q)-1].object
+	if n < len(q) {
+		c.queues[key] = slices.Delete(q, 0, n)
+		return Ended{}, false
+	}
+	delete(c.queues, key)
+	return Ended{Key: key, object: last}, true
+}
+
+func (c *contents) keys(yield func(Key) bool) {
+	for k := range c.queues {
+		if !yield(k) {
+			return
+		}
+	}
+}
+
+func (c *contents) expire(now time.Time) (ended []Ended) {
+	for k, q := range c.queues {
+		n := 0
+		for n < len(q) && !q[n].deadline.After(now) {
+			n++
+		}
+		if n == 0 {
+			continue
+		}
+		if e, ok := c.cut(k, n); ok {
+			ended = append(ended, e)
+		}
+	}
+	return ended
+}
+
+func (c *contents) deadline() (at time.Time, ok bool) {
+	for _, q := range c.queues {
+		if !ok || q[0].deadline.Before(at) {
+			at, ok = q[0].deadline, true
+		}
+	}
+	return at, ok
+}
+
+func (c *contents) reset() {
+	c.queues = nil
+	c.flights = nil
+}
+
+func (c *contents) equal(a, b Object) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return c.same(a, b)
+}

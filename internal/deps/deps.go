@@ -1,0 +1,26 @@
+package deps
+
+import (
+	_ "github.com/go-logr/logr"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/spf13/pflag"
+	_ "github.com/stretchr/testify/require"
+	_ "go.uber.org/goleak"
+	_ "k8s.io/apimachinery/pkg/util/resourceversion"
+	_ "k8s.io/client-go/discovery/cached/memory"
+	_ "k8s.io/client-go/discovery/fake"
+	_ "k8s.io/client-go/dynamic/fake"
+	_ "k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/metadata"
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	_ "k8s.io/client-go/restmapper"
+	_ "k8s.io/client-go/tools/cache"
+	_ "k8s.io/client-go/tools/clientcmd"
+	_ "k8s.io/client-go/tools/pager"
+	_ "k8s.io/client-go/util/retry"
+	_ "k8s.io/klog/v2"
+	_ "k8s.io/utils/clock/testing"
+	_ "pgregory.net/rapid"
+	_ "sigs.k8s.io/yaml"
+	_ "k8s.io/kube-openapi/pkg/util/proto"
+)

@@ -1,0 +1,134 @@
+package readme
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const root = "../.."
+
+func TestEveryGoBlockOfTheReadmeCompiles(t *testing.T) {
+	document := filepath.Join(root, "README.md")
+	content, err := os.ReadFile(document)
+	require.NoError(t, err)
+	blocks, err := Blocks(string(content))
+	require.NoError(t, err, "README.md")
+	require.NotEmpty(t, blocks, "README.md shows no Go code")
+	require.NoError(t, Compile(t.Context(), root, document, blocks))
+}
+
+// markdown turns ticks into backticks, which Go's raw strings cannot hold.
+func markdown(text string) string { return strings.ReplaceAll(text, "'''", "```") }
+
+func TestBlocksAreFoundWithTheirLines(t *testing.T) {
+	blocks, err := Blocks(markdown(`# Title
+
+'''go
+package a
+'''
+
+'''sh
+echo no Go; '''go is inline here
+'''
+
+~~~ Go title=x
+package b // '''
+~~~
+
+- a list
+
+  '''go
+  package c
+
+    var x = 1
+  '''
+
+~~~~markdown
+'''go
+not code of this document
+'''
+~~~
+~~~~
+
+'''gotemplate
+{{ . }}
+'''
+`))
+	require.NoError(t, err)
+	require.Len(t, blocks, 3)
+	require.Equal(t, Block{Line: 4, Source: "package a\n"}, blocks[0])
+	require.Equal(t, 12, blocks[1].Line)
+	require.Equal(t, Block{Line: 18, Source: "package c\n\n  var x = 1\n"}, blocks[2])
+}
+
+func TestAFragmentIsAnErrorThatNamesItsLine(t *testing.T) {
+	_, err := Blocks(markdown("text\n\n'''go\nx := 1\n'''\n\n'''go\n\n'''\n"))
+	require.ErrorContains(t, err, "line 3: a Go block must be a whole file")
+	require.ErrorContains(t, err, "line 7: a Go block must be a whole file")
+}
+
+func TestAnOpenFenceIsAnErrorThatNamesItsLine(t *testing.T) {
+	_, err := Blocks(markdown("text\n'''go\npackage a\n''\n"))
+	require.ErrorContains(t, err, "line 2: the fence is not closed")
+}
+
+// compile compiles the blocks of a document that lies beside the module.
+func compile(t *testing.T, text string) error {
+	t.Helper()
+	blocks, err := Blocks(markdown(text))
+	require.NoError(t, err)
+	return Compile(t.Context(), root, filepath.Join(t.TempDir(), "DOCUMENT.md"), blocks)
+}
+
+func TestProgramsAndPackagesCompile(t *testing.T) {
+	require.NoError(t, compile(t, `
+'''go
+package main
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	_ "github.com/kates-go/kates/coherence"
+)
+
+func main() { panic("never executed: " + metav1.NamespaceAll) }
+'''
+
+'''go
+package library
+
+func F() {}
+'''
+`))
+	require.NoError(t, compile(t, "'''go\npackage main\n\nfunc main() {}\n'''\n"), "one program alone")
+	require.NoError(t, compile(t, "no code at all\n"))
+}
+
+func TestWhatDoesNotCompileIsAnErrorAtTheDocumentsLine(t *testing.T) {
+	err := compile(t, "one\ntwo\n\n'''go\npackage main\n\nfunc main() { undefinedName() }\n'''\n")
+	require.ErrorContains(t, err, "DOCUMENT.md:7")
+	require.ErrorContains(t, err, "undefinedName")
+}
+
+func TestWhatVetFindsIsAnErrorAtTheDocumentsLine(t *testing.T) {
+	err := compile(t, "'''go\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Printf(\"%d\", \"text\") }\n'''\n")
+	require.ErrorContains(t, err, "DOCUMENT.md:6")
+	require.ErrorContains(t, err, "Printf")
+}
+
+func TestAnUnknownImportIsAnError(t *testing.T) {
+	err := compile(t, "'''go\npackage main\n\nimport _ \"example.com/not/required\"\n\nfunc main() {}\n'''\n")
+	require.ErrorContains(t, err, "example.com/not/required")
+}
+
+func TestAnInternalImportIsAnError(t *testing.T) {
+	err := compile(t, "'''go\npackage main\n\nimport _ \"github.com/kates-go/kates/internal/readme\"\n\nfunc main() {}\n'''\n")
+	require.ErrorContains(t, err, "use of internal package")
+}

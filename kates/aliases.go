@@ -1,0 +1,178 @@
+package kates
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// Object is what every Kubernetes API object is: it knows its kind, copies
+// itself, and carries object metadata. *corev1.Pod and *Unstructured are two.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// The types below are those of the Kubernetes API, under one import path so
+// that small programs need no other. They are aliases, not copies: a *Pod is a
+// *corev1.Pod.
+
+// Metadata and untyped objects.
+type (
+	TypeMeta             = metav1.TypeMeta
+	ObjectMeta           = metav1.ObjectMeta
+	APIResource          = metav1.APIResource
+	ObjectReference      = corev1.ObjectReference
+	LocalObjectReference = corev1.LocalObjectReference
+	Unstructured         = unstructured.Unstructured
+)
+
+// Namespaces, configuration and events.
+type (
+	Namespace = corev1.Namespace
+	Event     = corev1.Event
+	ConfigMap = corev1.ConfigMap
+	Secret    = corev1.Secret
+)
+
+// Services, their endpoints and ingress.
+type (
+	Service         = corev1.Service
+	ServiceSpec     = corev1.ServiceSpec
+	ServicePort     = corev1.ServicePort
+	Endpoints       = corev1.Endpoints       //lint:ignore SA1019 programs that still read them compile unchanged
+	EndpointSubset  = corev1.EndpointSubset  //lint:ignore SA1019 as above
+	EndpointAddress = corev1.EndpointAddress //lint:ignore SA1019 as above
+	EndpointPort    = corev1.EndpointPort    //lint:ignore SA1019 as above
+	EndpointSlice   = discoveryv1.EndpointSlice
+	Protocol        = corev1.Protocol
+	Ingress         = networkingv1.Ingress
+	IngressClass    = networkingv1.IngressClass
+)
+
+// Identities and rights.
+type (
+	ServiceAccount     = corev1.ServiceAccount
+	Role               = rbacv1.Role
+	RoleBinding        = rbacv1.RoleBinding
+	ClusterRole        = rbacv1.ClusterRole
+	ClusterRoleBinding = rbacv1.ClusterRoleBinding
+)
+
+// Pods, what they are made of, and where they run.
+type (
+	Pod                               = corev1.Pod
+	PodSpec                           = corev1.PodSpec
+	PodTemplateSpec                   = corev1.PodTemplateSpec
+	PodCondition                      = corev1.PodCondition
+	PodLogOptions                     = corev1.PodLogOptions
+	Container                         = corev1.Container
+	EnvVar                            = corev1.EnvVar
+	SecurityContext                   = corev1.SecurityContext
+	Toleration                        = corev1.Toleration
+	TolerationOperator                = corev1.TolerationOperator
+	Node                              = corev1.Node
+	Volume                            = corev1.Volume
+	VolumeSource                      = corev1.VolumeSource
+	VolumeMount                       = corev1.VolumeMount
+	PersistentVolumeClaim             = corev1.PersistentVolumeClaim
+	PersistentVolumeClaimVolumeSource = corev1.PersistentVolumeClaimVolumeSource
+	ResourceRequirements              = corev1.ResourceRequirements
+	ResourceList                      = corev1.ResourceList
+)
+
+// Workloads.
+type (
+	Deployment  = appsv1.Deployment
+	ReplicaSet  = appsv1.ReplicaSet
+	StatefulSet = appsv1.StatefulSet
+)
+
+// Values.
+type (
+	Quantity    = resource.Quantity
+	IntOrString = intstr.IntOrString
+	Time        = metav1.Time
+	VersionInfo = version.Info
+)
+
+// Requests.
+type (
+	PatchType     = types.PatchType
+	GetOptions    = metav1.GetOptions
+	ListOptions   = metav1.ListOptions
+	CreateOptions = metav1.CreateOptions
+	UpdateOptions = metav1.UpdateOptions
+	PatchOptions  = metav1.PatchOptions
+	DeleteOptions = metav1.DeleteOptions
+)
+
+// Selectors.
+type (
+	LabelSelector = metav1.LabelSelector
+	LabelSet      = labels.Set
+	Selector      = labels.Selector
+)
+
+const (
+	SecretTypeServiceAccountToken = corev1.SecretTypeServiceAccountToken
+	SecretTypeTLS                 = corev1.SecretTypeTLS
+
+	ProtocolTCP  = corev1.ProtocolTCP
+	ProtocolUDP  = corev1.ProtocolUDP
+	ProtocolSCTP = corev1.ProtocolSCTP
+
+	ServiceTypeLoadBalancer = corev1.ServiceTypeLoadBalancer
+	ServiceTypeClusterIP    = corev1.ServiceTypeClusterIP
+
+	TolerationOpExists = corev1.TolerationOpExists
+	TolerationOpEqual  = corev1.TolerationOpEqual
+
+	PodSucceeded      = corev1.PodSucceeded
+	PodFailed         = corev1.PodFailed
+	PodReady          = corev1.PodReady
+	CoreConditionTrue = corev1.ConditionTrue
+
+	ResourceCPU    = corev1.ResourceCPU
+	ResourceMemory = corev1.ResourceMemory
+
+	// NodeUnreachablePodReason is the reason in a pod's status when its node
+	// no longer answers; client-go has no name for it.
+	NodeUnreachablePodReason = "NodeLost"
+
+	NamespaceAll  = metav1.NamespaceAll
+	NamespaceNone = metav1.NamespaceNone
+
+	JSONPatchType           = types.JSONPatchType
+	MergePatchType          = types.MergePatchType
+	StrategicMergePatchType = types.StrategicMergePatchType
+	ApplyPatchType          = types.ApplyPatchType
+
+	// Int is the type of an IntOrString that holds a number.
+	Int = intstr.Int
+)
+
+// Functions of the Kubernetes libraries that programs need beside the types.
+var (
+	// IsNotFound tells whether err, however wrapped, is the server's 404.
+	IsNotFound = apierrors.IsNotFound
+	// IsConflict tells whether err, however wrapped, is the server's 409: the
+	// object has changed since the version that was sent.
+	IsConflict = apierrors.IsConflict
+	// MustParseQuantity parses "100m", "2Gi" and the like; it panics on what
+	// is no quantity, so it is for constants.
+	MustParseQuantity = resource.MustParse
+	// ParseSelector parses a label selector such as "app=web,tier!=cache".
+	ParseSelector = labels.Parse
+)

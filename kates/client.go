@@ -1,0 +1,265 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+	"k8s.io/utils/clock"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// Client reads, writes and watches the objects of one cluster. It takes objects of
+// every kind, typed (*Service) or not (*Unstructured, map[string]any, any struct with the
+// right JSON), and kinds by whatever name kubectl takes.
+//
+// What sets it apart is that its watches show its own writes: once a write method has
+// returned nil, every later snapshot contains its effect (see the package
+// documentation). To have that, write through the client that watches, or tell it of
+// the write with [Client.Observe].
+//
+// A client is safe for concurrent use. It holds connections, and goroutines while
+// something is watched; Close ends them all.
+type Client struct {
+	core  *core
+	watch *lockedSettings
+}
+
+// core is what a client shares with those that With makes of it.
+type core struct {
+	dynamic      dynamic.Interface
+	rest         rest.Interface // nil for a bare dynamic.Interface
+	resolver     *resolver
+	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
+	scheme       *runtime.Scheme
+	namespace    string
+	fieldManager string
+	fake         bool // a fake: no versions, no selectors
+	log          logr.Logger
+	streams      *accumulator.Streams
+	idle         func() // closes idle connections
+}
+
+// errNoDiscovery is what discovery methods say on a client without discovery.
+var errNoDiscovery = errors.New("this client was made of a dynamic.Interface and has no discovery")
+
+// NewClient returns a client for the cluster that the configuration names: by the
+// rules of kubectl (the named kubeconfig, else $KUBECONFIG, else ~/.kube/config), else,
+// in a pod, the cluster the pod runs in. It reads files and makes no request.
+func NewClient(config ClientConfig, opts ...Option) (*Client, error) {
+	cfg, namespace, err := config.load()
+	if err != nil {
+		return nil, err
+	}
+	return newClient(cfg, namespace, opts...)
+}
+
+// NewClientFromRESTConfig returns a client for a REST configuration, which is
+// copied. Its rate limits are respected where they are not zero; zero means none. It makes no request.
+func NewClientFromRESTConfig(config *rest.Config, opts ...Option) (*Client, error) {
+	return newClient(config, "", opts...)
+}
+
+func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, error) {
+	s := newSettings(namespace, opts)
+	cfg := rest.CopyConfig(config)
+	if s.qps != 0 {
+		cfg.QPS, cfg.Burst, cfg.RateLimiter = s.qps, s.burst, nil
+	}
+	if cfg.QPS == 0 && cfg.RateLimiter == nil {
+		cfg.QPS = -1
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	hc, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfigAndClient(cfg, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a dynamic client: %w", err)
+	}
+	plain := dynamic.ConfigFor(cfg)
+	rc, err := rest.UnversionedRESTClientForConfigAndClient(plain, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a REST client: %w", err)
+	}
+	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a discovery client: %w", err)
+	}
+	disco := memory.NewMemCacheClient(dc)
+	return s.client(&core{
+		dynamic: dyn, rest: rc, disco: disco,
+		resolver: newResolver(s.mapper, disco, clock.RealClock{}),
+		idle:     func() { closeIdle(hc) },
+	}), nil
+}
+
+// NewClientFromDynamic returns a client on a dynamic client and a mapper: on
+// client-go's fake (katestest.NewClient does it in one line), or on one that wraps a real one.
+// The second knows of no discovery, and reads an object before and lists it after each
+// Delete, since a dynamic.Interface does not say what the server answered.
+func NewClientFromDynamic(dyn dynamic.Interface, mapper meta.RESTMapper, opts ...Option) (*Client, error) {
+	if dyn == nil || mapper == nil {
+		return nil, errors.New("a client needs a dynamic.Interface and a meta.RESTMapper")
+	}
+	s := newSettings("", opts)
+	if s.mapper != nil {
+		mapper = s.mapper
+	}
+	fake := watchlist.DoesClientNotSupportWatchListSemantics(dyn)
+	s.streams.ByContent = fake
+	s.streams.StreamLists = s.streams.StreamLists && !fake
+	return s.client(&core{
+		dynamic: dyn, fake: fake,
+		resolver: newResolver(mapper, nil, clock.RealClock{}),
+		idle:     func() {},
+	}), nil
+}
+
+func newSettings(namespace string, opts []Option) *settings {
+	s := &settings{
+		scheme: scheme.Scheme, namespace: namespace,
+		log:     logr.FromSlogHandler(slog.Default().Handler()),
+		streams: accumulator.Config{StreamLists: true},
+		watch:   watchSettings{pace: accumulator.Pace{Interval: time.Second}},
+	}
+	for _, o := range opts {
+		o.applyToClient(s)
+	}
+	if s.namespace == "" {
+		s.namespace = "default"
+	}
+	return s
+}
+
+func (s *settings) client(c *core) *Client {
+	c.scheme, c.namespace, c.fieldManager, c.log = s.scheme, s.namespace, s.fieldManager, s.log
+	s.streams.Logger = s.log
+	s.streams.Source = func(r accumulator.Resource, namespace string) cache.ListerWatcherWithContext {
+		return &dynamicSource{within(c.dynamic, r, namespace)}
+	}
+	c.streams = accumulator.NewStreams(s.streams)
+	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+}
+
+// With returns a client that shares everything with this one (connections, streams,
+// own writes) but watches with other settings. Closing either closes both.
+func (c *Client) With(opts ...WatchOption) *Client {
+	w := c.watch.get()
+	for _, o := range opts {
+		o.applyToWatch(&w)
+	}
+	return &Client{core: c.core, watch: &lockedSettings{watchSettings: w}}
+}
+
+// MaxAccumulatorInterval sets the least time between two signals of accumulators
+// that Watch returns from now on: the most that a change waits for others before it is
+// signalled. It must be positive. See also [WithInterval].
+func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
+	if interval <= 0 {
+		return fmt.Errorf("the interval must be positive, not %s", interval)
+	}
+	c.watch.mu.Lock()
+	defer c.watch.mu.Unlock()
+	c.watch.pace.Interval = interval
+	return nil
+}
+
+// DynamicInterface returns the dynamic client beneath. What is written through it
+// is not an own write, unless [Client.Observe] is told.
+func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
+
+// WaitFor returns when the server serves the kind, given as in [Query]. It returns
+// ctx's error when that ends first.
+func (c *Client) WaitFor(ctx context.Context, kind string) error {
+	for {
+		_, err := c.core.resolver.kindContext(ctx, kind)
+		if err == nil {
+			return nil
+		}
+		t := time.NewTimer(time.Second)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("wait for %q: %w (last: %w)", kind, ctx.Err(), err)
+		}
+	}
+}
+
+// InvalidateCache forgets what discovery said, so that the next use of a kind asks
+// the server. A kind that is not known does so by itself, once a second at most.
+func (c *Client) InvalidateCache() error { return c.core.resolver.invalidate() }
+
+// ServerVersion asks the server for its version.
+func (c *Client) ServerVersion() (*VersionInfo, error) {
+	if c.core.disco == nil {
+		return nil, errNoDiscovery
+	}
+	return c.core.disco.ServerVersion()
+}
+
+// ServerResources returns every resource that the server serves, in every version. Where
+// discovery was incomplete, it returns what there is, and an error.
+func (c *Client) ServerResources() ([]APIResource, error) {
+	if c.core.disco == nil {
+		return nil, errNoDiscovery
+	}
+	_, lists, err := c.core.disco.ServerGroupsAndResources()
+	return flattened(lists, err)
+}
+
+// ServerPreferredResources is ServerResources with each resource in the server's preferred
+// version only.
+func (c *Client) ServerPreferredResources() ([]APIResource, error) {
+	if c.core.disco == nil {
+		return nil, errNoDiscovery
+	}
+	lists, err := c.core.disco.ServerPreferredResources()
+	return flattened(lists, err)
+}
+
+// flattened keeps what discovery did say beside what it failed to.
+func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
+	all, ferr := flatten(lists)
+	return all, errors.Join(err, ferr)
+}
+
+// Sync returns when every watch of the client is as new as the server was at the call:
+// what a new leader needs before it acts. It lists each watched query once.
+func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
+
+// Close ends every watch of the client, and of those that With made of it, and waits
+// until nothing of them runs any more. Reads and writes still work, but nothing
+// watches them.
+func (c *Client) Close() {
+	c.core.streams.Close()
+	c.core.idle()
+}
+
+func closeIdle(hc *http.Client) {
+	hc.CloseIdleConnections()
+	if hc.Transport != nil {
+		utilnet.CloseIdleConnectionsFor(hc.Transport)
+	}
+}

@@ -1,0 +1,157 @@
+package kates
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ClientConfig says which cluster to talk to. The zero value is what kubectl
+// without flags would use: the files of $KUBECONFIG, else ~/.kube/config, and in
+// a pod that has neither, its service account.
+type ClientConfig struct {
+	// Kubeconfig is the file to read instead of those; it must exist.
+	Kubeconfig string
+	// Context is the kubeconfig context to use instead of the current one.
+	Context string
+	// Namespace is where objects that name no namespace are read and written.
+	// Empty: the context's, else the pod's own, else "default".
+	Namespace string
+}
+
+// load reads the configuration. It returns the default namespace too.
+func (c ClientConfig) load() (*rest.Config, string, error) {
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
+	overrides.Context.Namespace = c.Namespace
+	return loadConfig(c.Kubeconfig, overrides)
+}
+
+// NewClientFactory adds kubectl's connection flags (--kubeconfig, --context,
+// --namespace/-n, --server/-s, --token, --as, --request-timeout and so on) to
+// flags, and returns the function that makes a client from them once they are
+// parsed; before that it returns an error.
+//
+// It panics if flags are parsed already: the new ones would never be set.
+func NewClientFactory(flags *pflag.FlagSet) func() (*Client, error) {
+	if flags.Parsed() {
+		panic("kates.NewClientFactory: call it before the flags are parsed")
+	}
+	load := bindFlags(flags)
+	return func() (*Client, error) {
+		cfg, namespace, err := load()
+		if err != nil {
+			return nil, err
+		}
+		return newClient(cfg, namespace)
+	}
+}
+
+// bindFlags is NewClientFactory up to the configuration.
+func bindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
+	var kubeconfig string
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use")
+	overrides := &clientcmd.ConfigOverrides{}
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	// API servers no longer take passwords.
+	names.AuthOverrideFlags.Username.LongName = ""
+	names.AuthOverrideFlags.Password.LongName = ""
+	clientcmd.BindOverrideFlags(overrides, flags, names)
+	return func() (*rest.Config, string, error) {
+		if !flags.Parsed() {
+			return nil, "", errors.New("load the client configuration: the flags are not parsed yet")
+		}
+		return loadConfig(kubeconfig, overrides)
+	}
+}
+
+// loadConfig follows kubectl's rules, but tells apart what clientcmd reports as
+// "no configuration has been provided".
+func loadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.WarnIfAllMissing = false // it is an error of ours, or in-cluster
+	if kubeconfig != "" {
+		rules.ExplicitPath = kubeconfig
+		if _, err := os.Stat(kubeconfig); err != nil {
+			return nil, "", fmt.Errorf("load kubeconfig: %w", err)
+		}
+	}
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, "", fmt.Errorf("load kubeconfig: %w", err)
+	}
+	if err := checkContext(raw, overrides, rules); err != nil {
+		return nil, "", err
+	}
+	deferred := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	cfg, err := deferred.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, "", noCluster(raw, rules)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("load kubeconfig from %s: %w", paths(rules), err)
+	}
+	namespace, _, err := deferred.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("load kubeconfig from %s: %w", paths(rules), err)
+	}
+	return cfg, namespace, nil
+}
+
+// checkContext is an error if the context asked for is not there.
+func checkContext(raw *clientcmdapi.Config, overrides *clientcmd.ConfigOverrides, rules *clientcmd.ClientConfigLoadingRules) error {
+	name := overrides.CurrentContext
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	if _, ok := raw.Contexts[name]; ok || name == "" {
+		return nil
+	}
+	return fmt.Errorf("load kubeconfig from %s: there is no context %q, %s", paths(rules), name, contexts(raw))
+}
+
+// noCluster says what a user who has no cluster can do about it.
+func noCluster(raw *clientcmdapi.Config, rules *clientcmd.ClientConfigLoadingRules) error {
+	if len(raw.Contexts) > 0 {
+		return fmt.Errorf("no cluster configured: no current context in the kubeconfig at %s (choose one, %s), and not running in a cluster",
+			paths(rules), contexts(raw))
+	}
+	return fmt.Errorf("no cluster configured: no kubeconfig at %s (set KUBECONFIG or name a file), and not running in a cluster", paths(rules))
+}
+
+func paths(rules *clientcmd.ClientConfigLoadingRules) string {
+	return strings.Join(rules.GetLoadingPrecedence(), ", ")
+}
+
+func contexts(raw *clientcmdapi.Config) string {
+	if len(raw.Contexts) == 0 {
+		return "it has none"
+	}
+	return "it has " + strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+}
+
+// InCluster tells whether this process runs in a pod that has credentials for
+// its cluster, by what the kubelet provides: the API server's address in the
+// environment, and a service account token.
+func InCluster() bool {
+	return inCluster(os.Getenv, serviceAccountFolder)
+}
+
+const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+func inCluster(getenv func(string) string, folder string) bool {
+	if getenv("KUBERNETES_SERVICE_HOST") == "" || getenv("KUBERNETES_SERVICE_PORT") == "" {
+		return false
+	}
+	token, err := os.Stat(filepath.Join(folder, "token"))
+	return err == nil && !token.IsDir()
+}

@@ -1,0 +1,182 @@
+package kates
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// toUnstructured makes an untyped copy of resource, which is anything that
+// JSON-encodes to an object: a typed object, an *Unstructured, a map, any
+// struct, or pointers to these. It shares no memory with resource and does not
+// modify it. Objects whose kind is empty (the Go types' usual state) get
+// apiVersion and kind from scheme, if their type is registered there.
+func toUnstructured(scheme *runtime.Scheme, resource any) (*Unstructured, error) {
+	value, err := dereference(resource)
+	if err != nil {
+		return nil, err
+	}
+	content, err := jsonObject(value)
+	if err != nil {
+		return nil, err
+	}
+	if err := tidyMetadata(content); err != nil {
+		return nil, fmt.Errorf("convert %T: %w", resource, err)
+	}
+	u := &Unstructured{Object: content}
+	if u.GetKind() == "" {
+		stampKind(scheme, value, u)
+	}
+	return u, nil
+}
+
+// dereference follows pointers and interfaces to the value that they end at.
+// The value stays addressable where there was a pointer, so that no object is
+// copied for looking at it.
+func dereference(resource any) (reflect.Value, error) {
+	value := reflect.ValueOf(resource)
+	if !value.IsValid() {
+		return value, errors.New("convert: the object is nil")
+	}
+	for value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
+		if value.IsNil() {
+			return value, fmt.Errorf("convert %T: the object is nil", resource)
+		}
+		value = value.Elem()
+	}
+	if value.Kind() == reflect.Map && value.IsNil() {
+		return value, fmt.Errorf("convert %T: the object is nil", resource)
+	}
+	return value, nil
+}
+
+// jsonObject is value's content as unstructured JSON, copied.
+func jsonObject(value reflect.Value) (map[string]any, error) {
+	switch v := value.Interface().(type) {
+	case Unstructured:
+		if v.Object == nil {
+			return nil, errors.New("convert Unstructured: the object is nil")
+		}
+		return copyMap(v.Object)
+	case map[string]any:
+		return copyMap(v)
+	}
+	// The pointer is what has the MarshalJSON method, if any.
+	encode := value.Interface
+	if value.CanAddr() {
+		encode = value.Addr().Interface
+	}
+	data, err := json.Marshal(encode())
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", value.Type(), err)
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(data, &content); err != nil || content == nil {
+		return nil, fmt.Errorf("convert %s: it does not encode to a JSON object", value.Type())
+	}
+	return content, nil
+}
+
+func copyMap(m map[string]any) (map[string]any, error) {
+	out := make(map[string]any, len(m))
+	for key, value := range m {
+		copied, err := copyJSON(value)
+		if err != nil {
+			return nil, fmt.Errorf("convert: field %q: %w", key, err)
+		}
+		out[key] = copied
+	}
+	return out, nil
+}
+
+// copyJSON copies a JSON value. Unlike runtime.DeepCopyJSON it does not panic on
+// what programs write into maps by hand (an int, a []string, a typed struct):
+// it gives them the form that decoding them from JSON would have given.
+func copyJSON(value any) (any, error) {
+	switch v := value.(type) {
+	case nil, string, bool, int64, float64:
+		return v, nil
+	case map[string]any:
+		if v == nil {
+			return nil, nil
+		}
+		return copyMap(v)
+	case []any:
+		if v == nil {
+			return nil, nil
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			copied, err := copyJSON(v[i])
+			if err != nil {
+				return nil, fmt.Errorf("item %d: %w", i, err)
+			}
+			out[i] = copied
+		}
+		return out, nil
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var decoded any
+	if err := utiljson.Unmarshal(data, &decoded); err != nil {
+		return nil, err
+	}
+	return decoded, nil
+}
+
+// tidyMetadata drops what the encoding of an empty Go struct leaves behind and
+// rejects metadata that the accessors of Unstructured would silently misread.
+func tidyMetadata(content map[string]any) error {
+	metadata, present := content["metadata"]
+	if !present {
+		return nil
+	}
+	if metadata == nil {
+		delete(content, "metadata")
+		return nil
+	}
+	fields, ok := metadata.(map[string]any)
+	if !ok {
+		return errors.New("metadata is not a JSON object")
+	}
+	if created, present := fields["creationTimestamp"]; present && created == nil {
+		delete(fields, "creationTimestamp")
+	}
+	return nil
+}
+
+// stampKind sets the kind that the scheme knows for value's Go type. An
+// apiVersion that is there already selects among several registrations.
+func stampKind(scheme *runtime.Scheme, value reflect.Value, u *Unstructured) {
+	if scheme == nil {
+		return
+	}
+	if !value.CanAddr() {
+		addressable := reflect.New(value.Type())
+		addressable.Elem().Set(value)
+		value = addressable.Elem()
+	}
+	obj, ok := value.Addr().Interface().(runtime.Object)
+	if !ok {
+		return
+	}
+	kinds, _, err := scheme.ObjectKinds(obj)
+	if err != nil {
+		return // not registered: the caller finds no kind and says so
+	}
+	for _, gvk := range kinds {
+		if gvk.Version == runtime.APIVersionInternal {
+			continue
+		}
+		if version := u.GetAPIVersion(); version == "" || version == gvk.GroupVersion().String() {
+			u.SetGroupVersionKind(gvk)
+			return
+		}
+	}
+}

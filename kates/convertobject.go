@@ -1,0 +1,95 @@
+package kates
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// ConvertObject copies src into dst, which may be of another Go type for the
+// same or a similar kind: with the conversion registered in scheme (client-go's
+// if nil) where there is one, else through JSON, where the fields that dst does
+// not have are dropped. dst gets the apiVersion and kind that the scheme knows
+// for its type. It shares no memory with src, and is untouched on an error.
+func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
+	if scheme == nil {
+		scheme = clientscheme.Scheme
+	}
+	if dst == nil {
+		return errors.New("convert: the target is nil")
+	}
+	target, err := pointee(dst)
+	if err != nil {
+		return fmt.Errorf("convert: %w", err)
+	}
+	if _, err := dereference(src); err != nil {
+		return err
+	}
+	converted, err := convertWithScheme(scheme, src, target.Type())
+	if isUnknownConversion(err) {
+		converted, err = convertWithJSON(scheme, src, target.Type())
+	}
+	if err != nil {
+		return fmt.Errorf("convert %T to %T: %w", src, dst, err)
+	}
+	target.Set(reflect.ValueOf(converted).Elem())
+	return nil
+}
+
+func convertWithScheme(scheme *runtime.Scheme, src runtime.Object, t reflect.Type) (runtime.Object, error) {
+	converted, err := newObjectOf(t)
+	if err != nil {
+		return nil, err
+	}
+	// Registered conversions may let the result share memory with their input.
+	if err := scheme.Convert(src.DeepCopyObject(), converted, nil); err != nil {
+		return nil, err
+	}
+	stampType(scheme, converted)
+	return converted, nil
+}
+
+func convertWithJSON(scheme *runtime.Scheme, src runtime.Object, t reflect.Type) (runtime.Object, error) {
+	u, err := toUnstructured(scheme, src)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := newObjectOf(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(converted, u); err != nil {
+		return nil, err
+	}
+	stampType(scheme, converted)
+	return converted, nil
+}
+
+func newObjectOf(t reflect.Type) (runtime.Object, error) {
+	obj, ok := reflect.New(t).Interface().(runtime.Object)
+	if !ok {
+		return nil, fmt.Errorf("*%s is not an object", t)
+	}
+	return obj, nil
+}
+
+// stampType sets the kind registered for a Go type; what the source called
+// itself may be another version.
+func stampType(scheme *runtime.Scheme, obj runtime.Object) {
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		return
+	}
+	if kinds, _, err := scheme.ObjectKinds(obj); err == nil && len(kinds) > 0 {
+		obj.GetObjectKind().SetGroupVersionKind(kinds[0])
+	}
+}
+
+// isUnknownConversion tells a conversion that the scheme does not have from one
+// that failed. apimachinery has no error value for the first.
+func isUnknownConversion(err error) bool {
+	return err != nil && (runtime.IsNotRegisteredError(err) || strings.Contains(err.Error(), "unknown conversion"))
+}

@@ -1,0 +1,55 @@
+// Package kates is a client for programs that turn many Kubernetes kinds into one
+// result: an ingress or mesh configuration, a policy bundle, a DNS zone, a schedule,
+// an inventory. It is the one import that most of them need.
+//
+// Such a program declares what it needs as a struct and gets it whole:
+//
+//	type Snapshot struct {
+//	    Services []*kates.Service
+//	    Slices   []*kates.EndpointSlice
+//	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`
+//	}
+//
+//	snapshots, err := kates.Watch[Snapshot](ctx, client)
+//	if err != nil { ... }
+//	for snap, err := range snapshots.All(ctx) {
+//	    if err != nil { ... }
+//	    rebuild(snap) // may take as long as it likes
+//	}
+//
+// Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
+// says the kinds. [Client] also reads and writes single objects, of any kind and form.
+// Package katestest has a client for unit tests.
+//
+// # What a snapshot is
+//
+//   - Complete (G1). There is none before every query has its whole first list: all
+//     pages, every kind, empty kinds too.
+//   - The latest (G2). It has everything that the watches had delivered when it was asked
+//     for. A slow reader stops nothing, and misses nothing but what is outdated.
+//   - Bounded (G3). What is held depends on how many objects there are, not on how
+//     often they change. Changes coalesce; one signal waits at most.
+//   - With the program's own writes (G4). Once a write method of the client has
+//     returned nil, each later snapshot of that client shows its effect on the object,
+//     though the watch may be seconds behind; an object that a write moves out of a query is gone from it.
+//   - Monotonic (G5). Nothing that was shown is taken back, whatever cache a list was
+//     served from. A cluster restored from a backup starts anew, and that is logged.
+//   - Free of residue (G6). What is held for writes goes once the watches have caught up.
+//   - Exactly described (G7). The deltas between two snapshots, applied to the first, give the second.
+//   - Isolated (G8). One object that does not decode, one kind that is forbidden or failing, a
+//     panic in a function of the program: it is reported, and the rest goes on.
+//   - Deterministic (G9). Slices are in order of namespace, then name.
+//   - Shared and read-only (G10). What did not change is the same pointer as last
+//     time. Nobody may write to the objects; katestest.DetectMutations finds who does.
+//   - Without leaks (G11). Ending a context, or Close, ends everything that was started for it.
+//
+// They hold on a real API server. On client-go's fake they hold for one writer, as far as
+// that fake goes (package katestest).
+//
+// # How it works
+//
+// One list+watch per distinct query serves everybody who asks for the same (package
+// accumulator). The answers of the client's own writes are laid over what the watches
+// show until these have caught up (package coherence). Only what changed is converted
+// and placed (package snapshot).
+package kates

@@ -1,0 +1,258 @@
+package kates
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+var (
+	unstructuredType     = reflect.TypeFor[Unstructured]()
+	unstructuredListType = reflect.TypeFor[unstructured.UnstructuredList]()
+	objectMapType        = reflect.TypeFor[map[string]any]()
+	runtimeObjectType    = reflect.TypeFor[runtime.Object]()
+	jsonDecoderType      = reflect.TypeFor[json.Unmarshaler]()
+)
+
+// checkTarget tells whether fill could fill target, so that a call with an
+// impossible target fails before its request is sent.
+func checkTarget(target any) error {
+	if target == nil {
+		return nil
+	}
+	value, err := pointee(target)
+	if err != nil {
+		return err
+	}
+	if !holdsObject(value.Type()) {
+		return fmt.Errorf("target %T cannot hold an object", target)
+	}
+	return nil
+}
+
+// pointee is what target, which must be a pointer, points to.
+func pointee(target any) (reflect.Value, error) {
+	value := reflect.ValueOf(target)
+	if value.Kind() != reflect.Pointer {
+		return value, fmt.Errorf("target %T is not a pointer", target)
+	}
+	if value.IsNil() {
+		return value, fmt.Errorf("target %T is a nil pointer", target)
+	}
+	return value.Elem(), nil
+}
+
+// holdsObject tells whether a JSON object can be decoded into a T.
+func holdsObject(t reflect.Type) bool {
+	switch {
+	case reflect.PointerTo(t).Implements(jsonDecoderType):
+		return true
+	case t.Kind() == reflect.Pointer:
+		return holdsObject(t.Elem())
+	case t.Kind() == reflect.Interface:
+		return objectMapType.AssignableTo(t) || reflect.PointerTo(unstructuredType).AssignableTo(t)
+	case t.Kind() == reflect.Map:
+		return t.Key().Kind() == reflect.String
+	}
+	return t.Kind() == reflect.Struct
+}
+
+// fill sets what target points to from u: a *T is zeroed and filled, a **T gets
+// a fresh *T. A nil target is nothing to do. With a nil u, target is zeroed. On
+// an error target is untouched. target never shares memory with u.
+func fill(target any, u *Unstructured) error {
+	if target == nil {
+		return nil
+	}
+	value, err := pointee(target)
+	if err != nil {
+		return err
+	}
+	if u == nil {
+		value.SetZero()
+		return nil
+	}
+	decoded, err := decodeAs(value.Type(), u)
+	if err != nil {
+		return err
+	}
+	value.Set(decoded)
+	return nil
+}
+
+// decodeAs makes a fresh value of type t from u.
+func decodeAs(t reflect.Type, u *Unstructured) (reflect.Value, error) {
+	if t.Kind() == reflect.Pointer {
+		elem, err := decodeAs(t.Elem(), u)
+		if err != nil {
+			return elem, err
+		}
+		pointer := reflect.New(t.Elem())
+		pointer.Elem().Set(elem)
+		return pointer, nil
+	}
+	if !holdsObject(t) {
+		return reflect.Value{}, fmt.Errorf("a %s cannot hold an object", t)
+	}
+	switch {
+	case t == unstructuredType:
+		return reflect.ValueOf(u.DeepCopy()).Elem(), nil
+	case t == objectMapType, t.Kind() == reflect.Interface && objectMapType.AssignableTo(t):
+		return convertTo(t, u.DeepCopy().Object), nil
+	case t.Kind() == reflect.Interface:
+		return convertTo(t, u.DeepCopy()), nil
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return reflect.Value{}, fmt.Errorf("encode %s: %w", describe(u), err)
+	}
+	decoded := reflect.New(t)
+	if err := unmarshalInto(decoded, data); err != nil {
+		return reflect.Value{}, fmt.Errorf("decode %s as %s: %w", describe(u), t, err)
+	}
+	return decoded.Elem(), nil
+}
+
+// convertTo gives v the static type t, an interface that v implements or a type
+// identical to v's.
+func convertTo(t reflect.Type, v any) reflect.Value {
+	out := reflect.New(t).Elem()
+	out.Set(reflect.ValueOf(v))
+	return out
+}
+
+// unmarshalInto decodes as Kubernetes does where the target is a Kubernetes type
+// or a map (case-sensitive, integers stay integers), and as encoding/json does
+// for the caller's own structs, whose fields may well have no tags.
+func unmarshalInto(pointer reflect.Value, data []byte) error {
+	if pointer.Type().Implements(runtimeObjectType) || pointer.Elem().Kind() == reflect.Map {
+		return utiljson.Unmarshal(data, pointer.Interface())
+	}
+	return json.Unmarshal(data, pointer.Interface())
+}
+
+// describe names an object in errors; it never shows content.
+func describe(u *Unstructured) string {
+	name := u.GetName()
+	if namespace := u.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	kind := u.GetKind()
+	if kind == "" {
+		kind = "object"
+	}
+	return fmt.Sprintf("%s %q", kind, name)
+}
+
+// checkListTarget is checkTarget for fillList.
+func checkListTarget(target any) error {
+	if target == nil {
+		return errors.New("the target of a list is nil")
+	}
+	value, err := pointee(target)
+	if err != nil {
+		return err
+	}
+	t := value.Type()
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == unstructuredListType, isTypedList(t):
+		return nil
+	case t.Kind() == reflect.Slice && holdsObject(t.Elem()):
+		return nil
+	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && holdsObject(t.Elem()):
+		return nil
+	}
+	return fmt.Errorf("target %T cannot hold a list of objects", target)
+}
+
+// isTypedList recognizes *corev1.PodList and its like.
+func isTypedList(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(runtimeObjectType) {
+		return false
+	}
+	items, ok := t.FieldByName("Items")
+	return ok && items.Type.Kind() == reflect.Slice && holdsObject(items.Type.Elem())
+}
+
+// fillList replaces what target points to by items: a slice (never nil
+// afterwards), a map keyed by name, an UnstructuredList or a typed list such as
+// corev1.PodList. On an error target is untouched. In a map two objects of one
+// name are an error, as one of them would be lost.
+func fillList(target any, items []*Unstructured) error {
+	if err := checkListTarget(target); err != nil {
+		return err
+	}
+	value, err := pointee(target)
+	if err != nil {
+		return err
+	}
+	decoded, err := decodeListAs(value.Type(), items)
+	if err != nil {
+		return err
+	}
+	value.Set(decoded)
+	return nil
+}
+
+func decodeListAs(t reflect.Type, items []*Unstructured) (reflect.Value, error) {
+	out := reflect.New(t).Elem()
+	switch t.Kind() {
+	case reflect.Pointer:
+		elem, err := decodeListAs(t.Elem(), items)
+		if err != nil {
+			return out, err
+		}
+		out.Set(reflect.New(t.Elem()))
+		out.Elem().Set(elem)
+	case reflect.Struct:
+		field := out.FieldByName("Items")
+		elem, err := decodeListAs(field.Type(), items)
+		if err != nil {
+			return out, err
+		}
+		field.Set(elem)
+		if t == unstructuredListType {
+			out.FieldByName("Object").Set(reflect.ValueOf(listHeader(items)))
+		}
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(t, len(items), len(items)))
+		for i, item := range items {
+			elem, err := decodeAs(t.Elem(), item)
+			if err != nil {
+				return out, err
+			}
+			out.Index(i).Set(elem)
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMapWithSize(t, len(items)))
+		for _, item := range items {
+			key := reflect.ValueOf(item.GetName()).Convert(t.Key())
+			if out.MapIndex(key).IsValid() {
+				return out, fmt.Errorf("list into %s: two objects are named %q", t, item.GetName())
+			}
+			elem, err := decodeAs(t.Elem(), item)
+			if err != nil {
+				return out, err
+			}
+			out.SetMapIndex(key, elem)
+		}
+	}
+	return out, nil
+}
+
+// listHeader is what an UnstructuredList of items says of itself.
+func listHeader(items []*Unstructured) map[string]any {
+	header := map[string]any{"apiVersion": "v1", "kind": "List"}
+	if len(items) > 0 {
+		header["apiVersion"], header["kind"] = items[0].GetAPIVersion(), items[0].GetKind()+"List"
+	}
+	return header
+}

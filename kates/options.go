@@ -1,0 +1,160 @@
+package kates
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// An Option configures a client when it is made.
+type Option interface{ applyToClient(*settings) }
+
+// A WatchOption configures the watches of a client. Given to a constructor it is the
+// client's default; given to [Client.With] it holds for the client that With returns.
+type WatchOption interface {
+	Option
+	applyToWatch(*watchSettings)
+}
+
+type settings struct {
+	scheme       *runtime.Scheme
+	mapper       meta.RESTMapper
+	namespace    string
+	log          logr.Logger
+	fieldManager string
+	qps          float32
+	burst        int
+	streams      accumulator.Config
+	watch        watchSettings
+}
+
+type watchSettings struct {
+	pace     accumulator.Pace
+	quietOwn bool
+	invalid  func(Invalid)
+	shown    func(query string, source Object, value any)
+	overdue  time.Duration
+}
+
+// lockedSettings lets MaxAccumulatorInterval change what Watch reads.
+type lockedSettings struct {
+	mu sync.Mutex
+	watchSettings
+}
+
+func (l *lockedSettings) get() watchSettings {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.watchSettings
+}
+
+type option func(*settings)
+
+func (o option) applyToClient(s *settings) { o(s) }
+
+type watchOption func(*watchSettings)
+
+func (o watchOption) applyToClient(s *settings)      { o(&s.watch) }
+func (o watchOption) applyToWatch(w *watchSettings) { o(w) }
+
+// WithScheme sets the scheme that ties Go types to kinds. Default: client-go's, with all
+// built-in kinds.
+func WithScheme(s *runtime.Scheme) Option { return option(func(o *settings) { o.scheme = s }) }
+
+// WithRESTMapper sets the mapper that ties kinds to resources, in place of discovery.
+func WithRESTMapper(m meta.RESTMapper) Option { return option(func(o *settings) { o.mapper = m }) }
+
+// WithNamespace sets the default namespace of Create, Get and the like for objects of namespaced
+// kinds that name none. Queries do not use it. Default: "default".
+func WithNamespace(namespace string) Option {
+	return option(func(o *settings) { o.namespace = namespace })
+}
+
+// WithLogger sets where state transitions are logged, once each. Default: slog.Default.
+func WithLogger(l *slog.Logger) Option {
+	return option(func(o *settings) { o.log = logr.FromSlogHandler(l.Handler()) })
+}
+
+// WithLogr is WithLogger for a logr.Logger; logr.Discard() silences the client.
+func WithLogr(l logr.Logger) Option { return option(func(o *settings) { o.log = l }) }
+
+// WithFieldManager sets the field manager of all writes (see
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers).
+// Default: "kates" for Apply; for other writes the server's own choice.
+func WithFieldManager(name string) Option {
+	return option(func(o *settings) { o.fieldManager = name })
+}
+
+// WithRateLimit limits the client to so many requests per second, with bursts, in place of
+// what the REST configuration says. A qps below zero is no limit. By default there is none:
+// the server has priority and fairness.
+func WithRateLimit(qps float32, burst int) Option {
+	return option(func(o *settings) { o.qps, o.burst = qps, burst })
+}
+
+// WithPagedLists fetches initial lists in pages of so many objects (0: 500), rather than
+// streamed (KEP-3157), which is the default. Both are consistent. Pages cost the server
+// and the client less CPU, streams less memory at the peak.
+func WithPagedLists(size int64) Option {
+	return option(func(o *settings) { o.streams.StreamLists, o.streams.PageSize = false, size })
+}
+
+// WithPendingWrites caps how many own writes are held for a stream that does not
+// show them; past it the stream lists again. Default 10,000.
+func WithPendingWrites(most int) Option {
+	return option(func(o *settings) { o.streams.PendingMax = most })
+}
+
+// WithKindPoll sets how often an optional kind that is not served is looked for.
+// Default 2 s.
+func WithKindPoll(d time.Duration) Option {
+	return option(func(o *settings) { o.streams.KindPoll = d })
+}
+
+// WithGrace keeps a stream running for so long after its last user has left. Default 0.
+func WithGrace(d time.Duration) Option {
+	return option(func(o *settings) { o.streams.Grace = d })
+}
+
+// WithInterval sets the least time between two signals of an accumulator. Default
+// 1 s. The first change after a quiet interval is signalled at once. Zero signals every change.
+func WithInterval(d time.Duration) WatchOption {
+	return watchOption(func(w *watchSettings) { w.pace.Interval = max(d, 0) })
+}
+
+// WithDebounce holds a signal back until no change has come for the quiet time, but no
+// longer than most (0: ten times quiet). Off by default.
+func WithDebounce(quiet, most time.Duration) WatchOption {
+	return watchOption(func(w *watchSettings) { w.pace.Quiet, w.pace.QuietMax = max(quiet, 0), max(most, 0) })
+}
+
+// WithQuietOwnWrites keeps the client's own writes from signalling, for a reconciler that
+// would wake itself. They are in the next snapshot and its deltas all the same.
+func WithQuietOwnWrites() WatchOption {
+	return watchOption(func(w *watchSettings) { w.quietOwn = true })
+}
+
+// WithInvalid sets a function that is told of each object that a snapshot leaves out. It is
+// called from within Update, once per change of the object.
+func WithInvalid(f func(Invalid)) WatchOption {
+	return watchOption(func(w *watchSettings) { w.invalid = f })
+}
+
+// WithShown sets a function that is told of each value that enters a snapshot, once: for
+// tests that look whether somebody writes to what is shared
+// (katestest.DetectMutations).
+func WithShown(f func(query string, source Object, value any)) WatchOption {
+	return watchOption(func(w *watchSettings) { w.shown = f })
+}
+
+// WithOverdue sets how long the first snapshot may take before it is logged what it
+// waits for. Default 10 s.
+func WithOverdue(d time.Duration) WatchOption {
+	return watchOption(func(w *watchSettings) { w.overdue = d })
+}

@@ -1,0 +1,73 @@
+package kates
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// preconditionPatch puts IfUID and IfResourceVersion into a patch: as a part of the
+// metadata, which the server compares, or as tests of a JSON patch.
+func (w writeOptions) preconditionPatch(pt PatchType, data []byte) ([]byte, error) {
+	if w.uid == nil && w.version == nil {
+		return data, nil
+	}
+	if pt == types.JSONPatchType {
+		return w.testsBefore(data)
+	}
+	patch := map[string]any{}
+	if err := decode(data, &patch); err != nil {
+		return nil, fmt.Errorf("a precondition on a patch that is no JSON object: %w", err)
+	}
+	meta, _ := patch["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		patch["metadata"] = meta
+	}
+	if w.uid != nil {
+		meta["uid"] = string(*w.uid)
+	}
+	if w.version != nil {
+		meta["resourceVersion"] = *w.version
+	}
+	return encode(patch)
+}
+
+func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
+	var ops []any
+	if err := decode(data, &ops); err != nil {
+		return nil, fmt.Errorf("a JSON patch: %w", err)
+	}
+	var tests []any
+	test := func(path, value string) {
+		tests = append(tests, map[string]any{"op": "test", "path": path, "value": value})
+	}
+	if w.uid != nil {
+		test("/metadata/uid", string(*w.uid))
+	}
+	if w.version != nil {
+		test("/metadata/resourceVersion", *w.version)
+	}
+	return encode(append(tests, ops...))
+}
+
+func encode(v any) ([]byte, error) { return json.Marshal(v) }
+
+// decode keeps integers integers, as unstructured objects have them.
+func decode(data []byte, v any) error { return utiljson.Unmarshal(bytes.TrimSpace(data), v) }
+
+// isNil reports whether v is nil, or a nil pointer or map in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		return r.IsNil()
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// Get reads one object from the server into target. The resource says which: an
+// object of any form with a kind and a name; a namespaced one without a namespace is
+// looked for in the client's default namespace.
+//
+// The target is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed
+// before it is filled, and untouched on error. A Get does not change what watches show.
+func (c *Client) Get(ctx context.Context, resource, target any) error {
+	if err := c.checkTarget(target); err != nil {
+		return err
+	}
+	o, err := c.object(ctx, resource)
+	if err == nil {
+		err = o.named()
+	}
+	if err != nil {
+		return fmt.Errorf("get: %w", err)
+	}
+	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return o.failed("get", err)
+	}
+	return fill(target, got)
+}
+
+// List reads the objects of a query from the server into target: a pointer to a
+// slice (of *Service, Service, *Unstructured, map[string]any, …), a map by name, or a list type
+// such as *corev1.ServiceList. It is replaced, not added to, and untouched on error. An empty namespace lists all
+// namespaces. Long lists are fetched in pages. A List does not change what watches show.
+func (c *Client) List(ctx context.Context, query Query, target any) error {
+	if err := checkListTarget(target); err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	if _, _, err := query.selectors(); err != nil {
+		return fmt.Errorf("list %s: %w", query.Kind, err)
+	}
+	mapping, err := c.core.resolver.kindContext(ctx, query.Kind)
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	in := c.in(c.resource(mapping), query.Namespace)
+	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		o.ResourceVersion, o.ResourceVersionMatch = "", ""
+		return in.List(ctx, o)
+	})
+	items := []*Unstructured{}
+	err = p.EachListItem(ctx, metav1.ListOptions{
+		LabelSelector: query.LabelSelector, FieldSelector: query.FieldSelector,
+	}, func(item runtime.Object) error {
+		u, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("unexpected %T", item)
+		}
+		items = append(items, u)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list %s: %w", mapping.Resource.Resource, err)
+	}
+	return fillList(target, items)
+}
+
+// object is what a caller named, ready for a request: a copy of the caller's value, its kind as
+// the server serves it, its namespace filled in.
+type object struct {
+	*Unstructured
+	resource accumulator.Resource
+}
+
+// object reads a caller's value. The value is copied, never modified.
+func (c *Client) object(ctx context.Context, value any) (*object, error) {
+	u, err := toUnstructured(c.core.scheme, value)
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := c.core.resolver.gvkContext(ctx, u.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	u.SetGroupVersionKind(mapping.GroupVersionKind)
+	o := &object{u, c.resource(mapping)}
+	switch {
+	case !o.resource.Namespaced:
+		u.SetNamespace("")
+	case u.GetNamespace() == "":
+		u.SetNamespace(c.core.namespace)
+	}
+	return o, nil
+}
+
+func (o *object) key() accumulator.Key {
+	return accumulator.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func (o *object) String() string {
+	name := o.GetName()
+	if name == "" {
+		name = o.GetGenerateName() + "*"
+	}
+	if ns := o.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	return fmt.Sprintf("%s %q", o.resource.Resource, name)
+}
+
+// named is an error if the object has no name.
+func (o *object) named() error {
+	if o.GetName() == "" {
+		return fmt.Errorf("a %s without a name", o.GetKind())
+	}
+	return nil
+}
+
+func (o *object) failed(verb string, err error) error {
+	return fmt.Errorf("%s %s: %w", verb, o, err)
+}
+
+// ErrShared is returned by methods that are given, as the target, an object that a
+// snapshot shows: it is shared, and nobody may write to it. Give a copy, or nil.
+var ErrShared = errors.New("the target is an object of a live snapshot, which is shared and read-only")
+
+// checkTarget checks a target before anything is sent.
+func (c *Client) checkTarget(target any) error {
+	if err := checkTarget(target); err != nil {
+		return err
+	}
+	if target != nil && c.core.streams.Shares(target) {
+		return fmt.Errorf("%w: %T", ErrShared, target)
+	}
+	return nil
+}

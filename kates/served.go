@@ -1,0 +1,175 @@
+package kates
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// served is one reading of discovery: what the server serves, most preferred
+// first, and what it could not tell. It is immutable.
+type served struct {
+	resources []servedResource
+	failed    map[schema.GroupVersion]error // group versions that could not be read
+	err       error                         // nothing could be read
+}
+
+type servedResource struct {
+	gvr        schema.GroupVersionResource
+	kind       string
+	singular   string
+	shortNames []string
+	verbs      []string
+	namespaced bool
+	hash       string // storageVersionHash, if discovery had it
+}
+
+func (r *servedResource) mapping() *meta.RESTMapping {
+	scope := meta.RESTScopeRoot
+	if r.namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	return &meta.RESTMapping{Resource: r.gvr, GroupVersionKind: r.gvr.GroupVersion().WithKind(r.kind), Scope: scope}
+}
+
+// newServed indexes the answer of ServerGroupsAndResources, which may be
+// partial: err is then a *discovery.ErrGroupDiscoveryFailed, and group versions
+// that failed may be missing from groups, too.
+func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) *served {
+	all := &served{}
+	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	switch {
+	case err != nil && !partial:
+		all.err = err
+		return all
+	case len(groups) == 0:
+		// client-go's cache answers this, without an error, for a server that
+		// named no groups; no API server is like that for long.
+		all.err = errors.New("the server named no API groups")
+		return all
+	}
+	byVersion := make(map[string]*metav1.APIResourceList, len(lists))
+	for _, list := range lists {
+		byVersion[list.GroupVersion] = list
+	}
+	for gv, cause := range failed {
+		if list := byVersion[gv.String()]; list != nil && len(list.APIResources) == 0 && gv.Group != "" {
+			continue // served and empty (custom metrics often are): client-go's cache calls it a failure
+		}
+		if all.failed == nil {
+			all.failed = map[schema.GroupVersion]error{}
+		}
+		all.failed[gv] = cause
+	}
+	for _, group := range inOrder(groups) {
+		for _, version := range preferredFirst(group) {
+			all.add(byVersion[version])
+		}
+	}
+	return all
+}
+
+// inOrder puts the core group first, as kubectl's mapper does.
+func inOrder(groups []*metav1.APIGroup) []*metav1.APIGroup {
+	sorted := slices.Clone(groups)
+	slices.SortStableFunc(sorted, func(a, b *metav1.APIGroup) int {
+		switch {
+		case a.Name == "" && b.Name != "":
+			return -1
+		case b.Name == "" && a.Name != "":
+			return 1
+		}
+		return 0
+	})
+	return sorted
+}
+
+func preferredFirst(group *metav1.APIGroup) []string {
+	versions := make([]string, 0, len(group.Versions)+1)
+	if preferred := group.PreferredVersion.GroupVersion; preferred != "" {
+		versions = append(versions, preferred)
+	}
+	for _, version := range group.Versions {
+		if !slices.Contains(versions, version.GroupVersion) {
+			versions = append(versions, version.GroupVersion)
+		}
+	}
+	return versions
+}
+
+func (s *served) add(list *metav1.APIResourceList) {
+	if list == nil {
+		return
+	}
+	gv, err := schema.ParseGroupVersion(list.GroupVersion)
+	if err != nil {
+		return
+	}
+	for i := range list.APIResources {
+		r := &list.APIResources[i]
+		if strings.Contains(r.Name, "/") || r.Kind == "" {
+			continue // a subresource is not a kind
+		}
+		s.resources = append(s.resources, servedResource{
+			gvr:        gv.WithResource(r.Name),
+			kind:       r.Kind,
+			singular:   r.SingularName,
+			shortNames: r.ShortNames,
+			verbs:      r.Verbs,
+			namespaced: r.Namespaced,
+			hash:       r.StorageVersionHash,
+		})
+	}
+}
+
+func (s *served) resource(gvr schema.GroupVersionResource) *servedResource {
+	for i := range s.resources {
+		if s.resources[i].gvr == gvr {
+			return &s.resources[i]
+		}
+	}
+	return nil
+}
+
+// find is the most preferred match: by the exact group before a group's prefix,
+// by full names before short ones.
+func (s *served) find(request kindRequest) *servedResource {
+	for _, inGroup := range request.groupMatches() {
+		for _, named := range request.nameMatches() {
+			for i := range s.resources {
+				r := &s.resources[i]
+				if (request.version == "" || r.gvr.Version == request.version) && inGroup(r.gvr.Group) && named(r) {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// doubt is why a kind that was not found may be served all the same: nothing was
+// read, or a group version that could have it was not.
+func (s *served) doubt(requests []kindRequest) error {
+	if s.err != nil {
+		return s.err
+	}
+	relevant := map[schema.GroupVersion]error{}
+	for gv, cause := range s.failed {
+		for _, request := range requests {
+			for _, inGroup := range request.groupMatches() {
+				if inGroup(gv.Group) {
+					relevant[gv] = cause
+				}
+			}
+		}
+	}
+	if len(relevant) == 0 {
+		return nil
+	}
+	return &discovery.ErrGroupDiscoveryFailed{Groups: relevant}
+}

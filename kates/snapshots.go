@@ -1,0 +1,154 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// Snapshots hands out snapshots of type S: a struct with a field per kind. See
+// [Watch], and [Accumulator] for what is guaranteed and that objects are read-only.
+type Snapshots[S any] struct {
+	acc     *accumulator.Accumulator
+	deltas  []int // index of the field for deltas, if any
+	invalid []int // index of the field for invalid objects, if any
+
+	// shown is the last value of the invalid field: it stays the same while it says the same.
+	shown  []Invalid
+	source []accumulator.Invalid
+}
+
+// Watch starts watching what the exported fields of the struct S say, until ctx ends or
+// Close:
+//
+//	type Snapshot struct {
+//	    Services []*kates.Service                                    // the Go type says the kind
+//	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
+//	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
+//	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil while there is no such kind
+//	    Deltas   []*kates.Delta                                      // what has changed since the last one
+//	    Invalid  []kates.Invalid                                     // objects left out, and why
+//	    Cached   string           `kates:"-"`                        // not a query
+//	}
+//
+// For the forms of fields see [Client.Watch]. A Go type that the client's scheme
+// knows fixes group, version and kind; a tag or a query that contradicts it is an error. So are a field that
+// says no kind and unknown options of a tag. Queries refine fields of their name by what they set: a
+// namespace, selectors, a kind.
+//
+// On an error nothing is left running.
+func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
+	t := reflect.TypeFor[S]()
+	fields, err := c.fieldsOf(t, queries)
+	if err == nil {
+		err = checkStruct(t, fields.targets)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", t, err)
+	}
+	acc, err := c.accumulate(ctx, fields.targets)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", t, err)
+	}
+	return &Snapshots[S]{acc: acc, deltas: fields.deltas, invalid: fields.invalid}, nil
+}
+
+// Changed is [Accumulator.Changed].
+func (s *Snapshots[S]) Changed() <-chan struct{} { return s.acc.Changed() }
+
+// Update is [Accumulator.Update]: it fills the struct, a field for deltas and one for invalid objects
+// included.
+func (s *Snapshots[S]) Update(ctx context.Context, into *S) (bool, error) {
+	changed, _, err := s.update(ctx, into)
+	return changed, err
+}
+
+func (s *Snapshots[S]) update(ctx context.Context, into *S) (changed, complete bool, err error) {
+	r, err := s.acc.Update(ctx, into, nil)
+	if err != nil || !r.Complete {
+		return false, false, err
+	}
+	v := reflect.ValueOf(into).Elem()
+	if s.deltas != nil {
+		v.FieldByIndex(s.deltas).Set(reflect.ValueOf(deltasOf(r.Differences)))
+	}
+	if s.invalid != nil {
+		v.FieldByIndex(s.invalid).Set(reflect.ValueOf(s.invalidNow(r.Invalid)))
+	}
+	return r.Changed, true, nil
+}
+
+func (s *Snapshots[S]) invalidNow(now []accumulator.Invalid) []Invalid {
+	if len(now) == len(s.source) && (len(now) == 0 || &now[0] == &s.source[0]) {
+		return s.shown
+	}
+	s.source, s.shown = now, nil
+	if len(now) > 0 {
+		s.shown = make([]Invalid, len(now))
+		for i, x := range now {
+			s.shown[i] = invalidOf(x)
+		}
+	}
+	return s.shown
+}
+
+// All iterates over snapshots: the current one as soon as it is complete, and then, as
+// often as something has changed and the reader is back, the current one again.
+//
+//	for snap, err := range snapshots.All(ctx) {
+//	    if err != nil {
+//	        return err
+//	    }
+//	    rebuild(snap)
+//	}
+//
+// Each is a fresh *S, and the caller's. Cancelling ctx or that of Watch, or Close, ends the loop without a word; any
+// other end (a deadline) yields nil and an error, once, that names what was incomplete.
+// What can heal is no error: see Status. Breaking out of the loop stops nothing; ranging again
+// starts with the current snapshot. All shares its cursor with Update: use one at a time.
+func (s *Snapshots[S]) All(ctx context.Context) iter.Seq2[*S, error] {
+	return func(yield func(*S, error) bool) {
+		for first := true; ; {
+			snap := new(S)
+			changed, complete, err := s.update(ctx, snap)
+			switch {
+			case err != nil:
+				s.last(err, yield)
+				return
+			case complete && (changed || first):
+				first = false
+				if !yield(snap, nil) {
+					return
+				}
+			}
+			select {
+			case <-s.Changed():
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// last ends a loop: without a word if that was wanted.
+func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
+		return
+	}
+	if why := s.acc.Ready(); why != nil && !errors.Is(err, why) {
+		err = fmt.Errorf("%w (%w)", err, why)
+	}
+	yield(nil, err)
+}
+
+// Ready is [Accumulator.Ready].
+func (s *Snapshots[S]) Ready() error { return s.acc.Ready() }
+
+// Status is [Accumulator.Status].
+func (s *Snapshots[S]) Status() Status { return Status{Queries: s.acc.Status()} }
+
+// Close is [Accumulator.Close].
+func (s *Snapshots[S]) Close() { s.acc.Close() }

@@ -1,0 +1,82 @@
+package kates
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// State says how a query's watch stands.
+type State = accumulator.State
+
+// The states of a query.
+const (
+	StateWaiting   = accumulator.Waiting   // the kind is not known yet, or not for certain
+	StateListing   = accumulator.Listing   // the first list is under way
+	StateSynced    = accumulator.Synced    // the watch is open
+	StateRetrying  = accumulator.Retrying  // the last request failed; what was shown stays
+	StateForbidden = accumulator.Forbidden // the server refuses; what was shown stays
+	StateMissing   = accumulator.Missing   // the server does not serve the kind
+)
+
+// QueryStatus says how one query stands.
+type QueryStatus = accumulator.QueryStatus
+
+// Status says how watches stand, query by query. It prints as a table and marshals to JSON.
+type Status struct {
+	Queries []QueryStatus `json:"queries"`
+}
+
+// Err says what is wrong now: nil while every query's watch is open. What is wrong may heal by
+// itself, and what was shown stays meanwhile; an optional query whose kind is not there is not
+// wrong.
+func (s Status) Err() error {
+	var errs []error
+	for _, q := range s.Queries {
+		if q.State == StateSynced || (q.Optional && (q.State == StateMissing || q.State == StateForbidden)) {
+			continue
+		}
+		text := q.Error
+		if text == "" {
+			text = "not complete yet"
+		}
+		errs = append(errs, fmt.Errorf("query %q (%s): %s: %s", q.Name, q.Kind, q.State, text))
+	}
+	return errors.Join(errs...)
+}
+
+// String prints the status as a table.
+func (s Status) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "QUERY\tKIND\tSTATE\tSINCE\tOBJECTS\tINVALID\tPENDING\tVERSION\tERROR")
+	for _, q := range s.Queries {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.Kind, q.State,
+			time.Since(q.Since).Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Version, q.Error)
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	return b.String()
+}
+
+// Status says how the queries of all open watches of the client stand.
+func (c *Client) Status() Status {
+	var s Status
+	for _, a := range c.core.streams.Accumulators() {
+		s.Queries = append(s.Queries, a.Status()...)
+	}
+	return s
+}
+
+// Ready is nil once every open watch of the client is complete. For one watch it never turns back;
+// see [Accumulator.Ready].
+func (c *Client) Ready() error {
+	var errs []error
+	for _, a := range c.core.streams.Accumulators() {
+		errs = append(errs, a.Ready())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,105 @@
+package kates
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// storage identifies what gvr is stored as: two resources with the same storage
+// show the same objects. All versions of a resource share one; so do resources of
+// several groups whose storageVersionHash is the same, as events of the core group
+// and of events.k8s.io. Its form is that of a group and resource, not of the
+// hash: the hash changes when the server is upgraded, the identity must not.
+//
+// It may ask the server, once per resource whose name is in several groups.
+// Where that fails, the resource is taken to be its own, and asked for again
+// the next time.
+func (r *resolver) storage(gvr schema.GroupVersionResource) string {
+	return r.storageContext(context.Background(), gvr)
+}
+
+// storageContext is storage within the bounds of ctx.
+func (r *resolver) storageContext(ctx context.Context, gvr schema.GroupVersionResource) string {
+	own := gvr.GroupResource()
+	r.mu.Lock()
+	known, ok := r.canonical[own]
+	r.mu.Unlock()
+	if ok {
+		return known.String()
+	}
+	all, _ := r.current(ctx)
+	shared, certain := r.sameStorage(ctx, all, own)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	identity := own
+	for _, resource := range shared {
+		if earlier, ok := r.canonical[resource]; ok {
+			identity = earlier // it is in use already
+			break
+		}
+		if resource.Group < identity.Group {
+			identity = resource
+		}
+	}
+	if certain {
+		r.canonical[own] = identity
+	}
+	return identity.String()
+}
+
+// sameStorage are the resources that are stored as own is, itself included, as
+// far as discovery tells; certain says that it told all.
+func (r *resolver) sameStorage(ctx context.Context, all *served, own schema.GroupResource) (same []schema.GroupResource, certain bool) {
+	// All versions of a resource have one hash, so the first of each group will do.
+	namesakes := map[string]*servedResource{}
+	for i := range all.resources {
+		candidate := &all.resources[i]
+		if candidate.gvr.Resource == own.Resource && namesakes[candidate.gvr.Group] == nil {
+			namesakes[candidate.gvr.Group] = candidate
+		}
+	}
+	same = []schema.GroupResource{own}
+	certain = all.err == nil && len(all.failed) == 0
+	if len(namesakes) < 2 || namesakes[own.Group] == nil {
+		return same, certain
+	}
+	hash, known := r.storageHash(ctx, namesakes[own.Group])
+	if certain = certain && known; hash == "" {
+		return same, certain
+	}
+	for group, candidate := range namesakes {
+		if group == own.Group {
+			continue
+		}
+		other, known := r.storageHash(ctx, candidate)
+		certain = certain && known
+		if other == hash {
+			same = append(same, candidate.gvr.GroupResource())
+		}
+	}
+	return same, certain
+}
+
+// storageHash reads a resource's storageVersionHash. Aggregated discovery, which
+// clients use by default, does not carry it, the older form does.
+func (r *resolver) storageHash(ctx context.Context, resource *servedResource) (hash string, known bool) {
+	if resource.hash != "" {
+		return resource.hash, true
+	}
+	client := r.disco.RESTClient()
+	if client == nil {
+		return "", true // a fake
+	}
+	list, err := discovery.NewDiscoveryClient(client).ServerResourcesForGroupVersionWithContext(ctx, resource.gvr.GroupVersion().String())
+	if err != nil {
+		return "", false
+	}
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == resource.gvr.Resource {
+			return list.APIResources[i].StorageVersionHash, true
+		}
+	}
+	return "", true
+}

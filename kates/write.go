@@ -1,0 +1,191 @@
+package kates
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const defaultFieldManager = "kates"
+
+// ErrApplyNotSupported is returned by Apply on client-go's bare fake client, which does not
+// implement server-side apply.
+var ErrApplyNotSupported = errors.New("server-side apply is not supported by this (fake) client")
+
+// Create creates an object and fills target with what the server made of it.
+//
+// This holds for every write method: the resource is an object of any form (typed, untyped, a struct
+// with the right JSON), and is never modified, unless it is the target as well. The target is nil, a
+// pointer, or a pointer to a pointer, which gets a fresh object; it is zeroed before it is filled,
+// and untouched if the write fails; an object of a live snapshot is refused ([ErrShared]).
+// Errors of the server keep their type: [IsNotFound], [IsConflict], errors.As with
+// *apierrors.StatusError. Once the method has returned nil, every later snapshot of
+// this client shows the object as it was written, or newer. A write whose outcome is unknown (ctx ended, the
+// connection was lost) is an error, and leaves it to the watch to tell.
+func (c *Client) Create(ctx context.Context, resource, target any, opts ...WriteOption) error {
+	return c.write(ctx, "create", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		if o.GetName() == "" && o.GetGenerateName() == "" {
+			return nil, o.named()
+		}
+		return c.in(o.resource, o.GetNamespace()).Create(ctx, o.Unstructured, w.create())
+	})
+}
+
+// Update replaces an object by the resource, and fills target with the result. If the resource
+// carries a resource version that is not the newest, it fails with a conflict. See [Client.Create]
+// for what holds for every write.
+func (c *Client) Update(ctx context.Context, resource, target any, opts ...WriteOption) error {
+	return c.write(ctx, "update", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		w.precondition(o.Unstructured)
+		return c.in(o.resource, o.GetNamespace()).Update(ctx, o.Unstructured, w.update())
+	})
+}
+
+// UpdateStatus replaces the status of an object by that of the resource, and fills target with the
+// result. See [Client.Create] for what holds for every write.
+func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
+	return c.write(ctx, "update the status of", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		w.precondition(o.Unstructured)
+		return c.in(o.resource, o.GetNamespace()).UpdateStatus(ctx, o.Unstructured, w.update())
+	})
+}
+
+// Patch changes the object that the resource names, and fills target with the result. Of
+// the resource only kind, namespace and name are used. See [Client.Create] for what holds for every
+// write.
+func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []byte, target any, opts ...WriteOption) error {
+	return c.write(ctx, "patch", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		data, err := w.preconditionPatch(pt, data)
+		if err != nil {
+			return nil, err
+		}
+		return c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+	})
+}
+
+// Apply is server-side apply: the resource holds the fields that the field manager wants to own
+// ([WithFieldManager], [FieldOwner]; "kates" by default), and the server merges them into the object,
+// creating it if need be. Without [ForceOwnership] a field that another manager owns with another
+// value is a conflict. managedFields, which the server would refuse, are left out of the request. The fake
+// client answers [ErrApplyNotSupported]. See
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/, and [Client.Create] for what
+// holds for every write.
+func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {
+	return c.write(ctx, "apply", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		o.SetManagedFields(nil)
+		w.precondition(o.Unstructured)
+		data, err := json.Marshal(o.Unstructured)
+		if err != nil {
+			return nil, err
+		}
+		pt := types.ApplyPatchType
+		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+		var status apierrors.APIStatus
+		if err != nil && c.core.fake && !errors.As(err, &status) {
+			err = fmt.Errorf("%w: %w", ErrApplyNotSupported, err)
+		}
+		return got, err
+	})
+}
+
+// upsertBackoff paces the retries of conflicts.
+var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: time.Second}
+
+// Upsert creates the object that the resource names, or changes it, so that it has what the source
+// has: the source's labels and annotations are added, and each of its top-level sections (spec,
+// data, stringData, rules, …; but not the status) replaces the object's (see [MergeUpdate]).
+// A nil resource stands for the source. Conflicts with other writers are retried, with backoff, on
+// the newest version of the object. See [Client.Create] for what holds for every write.
+func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
+	if isNil(resource) {
+		resource = source
+	}
+	from, err := toUnstructured(c.core.scheme, source)
+	if err != nil {
+		return fmt.Errorf("upsert: the source: %w", err)
+	}
+	return c.write(ctx, "upsert", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		return c.upsert(ctx, o, from, w)
+	})
+}
+
+func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
+	in := c.in(o.resource, o.GetNamespace())
+	o.Unstructured = o.DeepCopy()
+	MergeUpdate(o.Unstructured, from)
+	next := o.DeepCopy() // what to try; without a version, the server's is to be read first
+	last := error(nil)
+	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
+		if next.GetResourceVersion() == "" {
+			stored, err := in.Get(ctx, o.GetName(), getOptions)
+			switch {
+			case apierrors.IsNotFound(err):
+				fresh := o.DeepCopy()
+				fresh.SetUID("")
+				fresh.SetResourceVersion("")
+				got, last = in.Create(ctx, fresh, w.create())
+				return retryable(last)
+			case err != nil:
+				return false, err
+			}
+			next = stored
+			MergeUpdate(next, from)
+		}
+		got, last = in.Update(ctx, next, w.update())
+		next = &Unstructured{} // should it fail, start from the server's
+		next.SetGroupVersionKind(o.GroupVersionKind())
+		return retryable(last)
+	})
+	if wait.Interrupted(err) && last != nil && ctx.Err() == nil {
+		err = last // out of tries
+	}
+	return got, err
+}
+
+// retryable ends the retries of an upsert, unless somebody else was faster.
+func retryable(err error) (bool, error) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// write does what all writes have in common: it reads the caller's value, sends the request without
+// any lock held, takes the answer in as an own write, and fills the target.
+func (c *Client) write(ctx context.Context, verb string, resource, target any, opts []WriteOption,
+	send func(*object, writeOptions) (*Unstructured, error),
+) error {
+	if err := c.checkTarget(target); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	o, err := c.object(ctx, resource)
+	if err == nil && verb != "create" {
+		err = o.named()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	w := c.writeOptions(opts)
+	begun := c.core.streams.Begin(o.resource, o.key())
+	got, err := send(o, w)
+	if err != nil {
+		begun.Abandon()
+		return o.failed(verb, err)
+	}
+	if w.dryRun != nil {
+		begun.Abandon()
+		return fill(target, got)
+	}
+	shared := got
+	if c.core.fake {
+		shared = got.DeepCopy() // a fake may hand out what it keeps
+	}
+	c.commit(ctx, begun, o, written(verb, shared))
+	return fill(target, got)
+}

@@ -1,0 +1,106 @@
+package kates
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A WriteOption changes one write. An option that the method's request does not know is ignored.
+type WriteOption func(*writeOptions)
+
+type writeOptions struct {
+	dryRun       []string
+	fieldManager string
+	force        bool
+	uid          *types.UID
+	version      *string
+	propagation  *metav1.DeletionPropagation
+	grace        *int64
+}
+
+// DryRun lets the server do everything but store the result. The write leaves no trace, here
+// either.
+func DryRun() WriteOption {
+	return func(o *writeOptions) { o.dryRun = []string{metav1.DryRunAll} }
+}
+
+// FieldOwner sets the field manager of this write.
+func FieldOwner(name string) WriteOption {
+	return func(o *writeOptions) { o.fieldManager = name }
+}
+
+// ForceOwnership lets an Apply take over fields that other managers own, in place of a conflict.
+func ForceOwnership() WriteOption { return func(o *writeOptions) { o.force = true } }
+
+// IfUID makes a Delete, Update or Patch fail with a conflict unless the object has this UID: it is
+// not another one of the same name.
+func IfUID(uid types.UID) WriteOption { return func(o *writeOptions) { o.uid = &uid } }
+
+// IfResourceVersion makes a Delete, Update or Patch fail with a conflict unless the object is at this
+// resource version: nobody has changed it.
+func IfResourceVersion(version string) WriteOption {
+	return func(o *writeOptions) { o.version = &version }
+}
+
+// Propagation says what becomes of the objects that a deleted object owns: Background,
+// Foreground or Orphan.
+func Propagation(p metav1.DeletionPropagation) WriteOption {
+	return func(o *writeOptions) { o.propagation = &p }
+}
+
+// GracePeriod sets how long a deleted object may take to end, in whole seconds; 0 is at once.
+func GracePeriod(d time.Duration) WriteOption {
+	seconds := int64(d / time.Second)
+	return func(o *writeOptions) { o.grace = &seconds }
+}
+
+func (c *Client) writeOptions(opts []WriteOption) writeOptions {
+	o := writeOptions{fieldManager: c.core.fieldManager}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// precondition puts IfUID and IfResourceVersion into an object that is sent, where the server
+// takes them as preconditions.
+func (w writeOptions) precondition(u *Unstructured) {
+	if w.uid != nil {
+		u.SetUID(*w.uid)
+	}
+	if w.version != nil {
+		u.SetResourceVersion(*w.version)
+	}
+}
+
+func (w writeOptions) create() metav1.CreateOptions {
+	return metav1.CreateOptions{DryRun: w.dryRun, FieldManager: w.fieldManager}
+}
+
+func (w writeOptions) update() metav1.UpdateOptions {
+	return metav1.UpdateOptions{DryRun: w.dryRun, FieldManager: w.fieldManager}
+}
+
+func (w writeOptions) patch(pt PatchType) metav1.PatchOptions {
+	o := metav1.PatchOptions{DryRun: w.dryRun, FieldManager: w.fieldManager}
+	if pt == types.ApplyPatchType {
+		if o.FieldManager == "" {
+			o.FieldManager = defaultFieldManager
+		}
+		o.Force = &w.force
+	}
+	return o
+}
+
+func (w writeOptions) delete() metav1.DeleteOptions {
+	o := metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		DryRun:   w.dryRun, PropagationPolicy: w.propagation, GracePeriodSeconds: w.grace,
+	}
+	if w.uid != nil || w.version != nil {
+		o.Preconditions = &metav1.Preconditions{UID: w.uid, ResourceVersion: w.version}
+	}
+	return o
+}

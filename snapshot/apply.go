@@ -1,0 +1,169 @@
+package snapshot
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Apply makes the changes (in any order, one for a key, none kept or modified) and returns what they changed visibly, in
+// key order, and whether they changed what Invalid returns.
+//
+// There is no diff for a key that is shown neither before nor after, nor for one whose row is the very same (the same
+// source and the same value) as before. Values must come from Convert of this table's query.
+func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
+	if len(changes) == 0 {
+		return nil, false
+	}
+	p := plan{table: t, size: len(changes)}
+	for _, c := range inKeyOrder(changes) {
+		p.add(c)
+	}
+	// elems are made anew first: if a value is of a wrong type this panics with the table as it was.
+	if len(p.shown) > 0 {
+		t.elems = t.spliceElems(p.shown)
+		t.sources = splice(t.sources, p.shown, func(r *Row) Object { return r.Source })
+		t.value = reflect.Value{}
+	}
+	if len(p.leftOut) > 0 {
+		t.leftOut = splice(t.leftOut, p.leftOut, func(r *Row) Row {
+			return Row{Source: r.Source, Err: r.Err, Excluded: r.Excluded}
+		})
+	}
+	return p.diffs, p.invalidChanged
+}
+
+// inKeyOrder returns the changes sorted by key: themselves, if they are so already.
+func inKeyOrder(changes []Change) []Change {
+	byKey := func(a, b Change) int { return CompareKeys(a.Key, b.Key) }
+	if slices.IsSortedFunc(changes, byKey) {
+		return changes
+	}
+	sorted := slices.Clone(changes)
+	slices.SortFunc(sorted, byKey)
+	return sorted
+}
+
+// edit is a change of one position of a sorted sequence: a replacement, an insertion before it, or a deletion.
+type edit struct {
+	at       int  // an index into the sequence before any edit
+	occupied bool // the sequence has an element of the edit's key at that index
+	row      *Row // nil: the sequence has no element of that key afterwards
+}
+
+func (e edit) deletes() bool { return e.occupied && e.row == nil }
+func (e edit) inserts() bool { return !e.occupied && e.row != nil }
+
+// plan collects what a batch of changes, in key order, does to the two sequences of a table.
+type plan struct {
+	table           *Table
+	size            int // of the batch
+	shownAt, leftAt int // how far the searches are
+	shown, leftOut  []edit
+	diffs           []Diff
+	invalidChanged  bool
+}
+
+// add plans one change.
+func (p *plan) add(c Change) {
+	var isShown, isLeftOut bool
+	p.shownAt, isShown = seek(p.table.sources, p.shownAt, c.Key, compareObject)
+	p.leftAt, isLeftOut = seek(p.table.leftOut, p.leftAt, c.Key, compareRow)
+
+	shown := edit{at: p.shownAt, occupied: isShown}
+	leftOut := edit{at: p.leftAt, occupied: isLeftOut}
+	if c.Row != nil && c.Row.Shown() {
+		shown.row = c.Row
+	} else {
+		leftOut.row = c.Row
+	}
+	p.addShown(c.Key, shown)
+	p.addLeftOut(leftOut)
+}
+
+func (p *plan) addShown(k Key, e edit) {
+	if !e.occupied && e.row == nil {
+		return
+	}
+	diff := Diff{Key: k}
+	if e.occupied {
+		diff.Old = p.table.sources[e.at]
+	}
+	if e.row != nil {
+		diff.New = e.row.Source
+	}
+	if e.occupied && e.row != nil && diff.Old == diff.New && sameElement(p.table.elems.Index(e.at), e.row.Value) {
+		return
+	}
+	if p.shown == nil { // most batches are visible from end to end
+		p.shown, p.diffs = make([]edit, 0, p.size), make([]Diff, 0, p.size)
+	}
+	p.shown = append(p.shown, e)
+	p.diffs = append(p.diffs, diff)
+}
+
+func (p *plan) addLeftOut(e edit) {
+	var before, after Row
+	if e.occupied {
+		before = p.table.leftOut[e.at]
+	}
+	if e.row != nil {
+		after = *e.row
+	}
+	wasInvalid, isInvalid := before.Err != nil, after.Err != nil
+	if wasInvalid != isInvalid || isInvalid && !sameFault(before, after) {
+		p.invalidChanged = true
+	}
+	if !sameLeftOut(before, after) { // a row that is not there has no source
+		p.leftOut = append(p.leftOut, e)
+	}
+}
+
+// sameElement reports whether a value is the element already: the same pointer or map, or an equal struct.
+func sameElement(elem reflect.Value, v Value) bool {
+	if k := elem.Kind(); k == reflect.Pointer || k == reflect.Map {
+		return elem.UnsafePointer() == reflect.ValueOf(v).UnsafePointer()
+	}
+	return reflect.DeepEqual(elem.Interface(), v)
+}
+
+// spliceElems returns fresh elems (cap = len) with the edits made.
+func (t *Table) spliceElems(edits []edit) reflect.Value {
+	old := t.elems
+	inserted, deleted := count(edits)
+	n := old.Len() + inserted - deleted
+	fresh := reflect.MakeSlice(old.Type(), n, n)
+	if inserted == 0 && deleted == 0 {
+		reflect.Copy(fresh, old)
+		for _, e := range edits {
+			fresh.Index(e.at).Set(reflect.ValueOf(e.row.Value))
+		}
+		return fresh
+	}
+	from, to := 0, 0
+	for _, e := range edits {
+		to += copyRun(fresh, to, old, from, e.at)
+		from = e.at
+		if e.occupied {
+			from++
+		}
+		if e.row != nil {
+			fresh.Index(to).Set(reflect.ValueOf(e.row.Value))
+			to++
+		}
+	}
+	copyRun(fresh, to, old, from, old.Len())
+	return fresh
+}
+
+// copyRun copies src[from:until] to dst[at:] and returns how many that were.
+func copyRun(dst reflect.Value, at int, src reflect.Value, from, until int) int {
+	n := until - from
+	const worthSlicing = 8 // two slice headers on the heap
+	if n >= worthSlicing {
+		return reflect.Copy(dst.Slice(at, at+n), src.Slice(from, until))
+	}
+	for i := range n {
+		dst.Index(at + i).Set(src.Index(from + i))
+	}
+	return n
+}

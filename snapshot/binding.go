@@ -1,0 +1,101 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Query names one field of the struct.
+type Query struct {
+	// Name is the Go name of the struct field. Promoted fields of embedded structs are named like the struct's own.
+	Name string
+	// SpansNamespaces says that objects of several namespaces may be in the query. The keys of a map[string]T are then
+	// "namespace/name", else "name".
+	SpansNamespaces bool
+}
+
+// Binding ties queries to the fields of one struct type. It is compiled once and never changes: all its methods may be
+// called concurrently. Queries are given by their index in the slice that Compile was given; an index out of range
+// panics.
+type Binding struct {
+	typ     reflect.Type
+	indexes [][]int // of each query's field, for reflect.Value.FieldByIndex
+	forms   []*form
+}
+
+// Compile checks the queries against the struct type t (not a pointer to it) and prepares the conversion of their
+// objects. The error names the query and the field: a query without a name, or named like another one; a field that is
+// missing, not exported, within an embedded pointer, or of a type that cannot hold objects.
+func Compile(t reflect.Type, queries []Query) (*Binding, error) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("a snapshot is a struct, not %v", t)
+	}
+	b := &Binding{typ: t}
+	seen := make(map[string]bool, len(queries))
+	for i, q := range queries {
+		if q.Name == "" {
+			return nil, fmt.Errorf("query %d has no name", i)
+		}
+		if seen[q.Name] {
+			return nil, fmt.Errorf("query %q: there are two of that name", q.Name)
+		}
+		seen[q.Name] = true
+		if err := b.bind(q); err != nil {
+			return nil, fmt.Errorf("query %q: %w", q.Name, err)
+		}
+	}
+	return b, nil
+}
+
+// bind adds one query.
+func (b *Binding) bind(q Query) error {
+	sf, ok := b.typ.FieldByName(q.Name)
+	switch {
+	case !ok:
+		return fmt.Errorf("%v has no field %s", b.typ, q.Name)
+	case !sf.IsExported():
+		return fmt.Errorf("field %s of %v is not exported", q.Name, b.typ)
+	}
+	if err := checkPath(b.typ, sf.Index); err != nil {
+		return fmt.Errorf("field %s of %v %w", q.Name, b.typ, err)
+	}
+	f, err := formOf(sf.Type)
+	if err != nil {
+		return fmt.Errorf("field %s of %v has type %v: %w; %s", q.Name, b.typ, sf.Type, err, wanted)
+	}
+	f.spansNamespaces = q.SpansNamespaces
+	b.indexes = append(b.indexes, sf.Index)
+	b.forms = append(b.forms, f)
+	return nil
+}
+
+// checkPath refuses fields behind an embedded pointer: copies of the caller's struct would share them, so setting one
+// would write to what another goroutine may be reading.
+func checkPath(t reflect.Type, index []int) error {
+	for _, i := range index[:len(index)-1] {
+		t = t.Field(i).Type
+		if t.Kind() == reflect.Pointer {
+			return errors.New("is promoted through an embedded pointer; embed the struct itself")
+		}
+	}
+	return nil
+}
+
+// Type returns the struct type.
+func (b *Binding) Type() reflect.Type { return b.typ }
+
+// NewTable returns an empty table for the query.
+func (b *Binding) NewTable(query int) *Table { return newTable(b.forms[query]) }
+
+// Set stores the table's value into the query's field. The target is an addressable struct of [Binding.Type]; the table
+// is the query's own.
+func (b *Binding) Set(target reflect.Value, query int, t *Table) {
+	target.FieldByIndex(b.indexes[query]).Set(t.Value())
+}
+
+// SetAbsent makes the query's field nil: its kind is optional and not there, which is not the same as there being no
+// objects of it.
+func (b *Binding) SetAbsent(target reflect.Value, query int) {
+	target.FieldByIndex(b.indexes[query]).SetZero()
+}

@@ -1,0 +1,169 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+const secretKind = "Secret"
+
+var (
+	errNoUID    = errors.New("it has no UID, which is the key in its map")
+	errWithheld = errors.New("it does not decode (details are withheld: they could quote the secret)")
+)
+
+// Convert turns an object into an element of the query's field.
+//
+// An object that is one already is not copied: []*T shares the pointer, []T gets a shallow copy, and map[string]any is the
+// content of an *unstructured.Unstructured itself. Everything else is decoded into fresh memory, except that fields of
+// type any (also as the elements of maps and slices) in an API type may share content with an untyped source. Either way
+// source and value are read-only.
+//
+// API types are decoded by apimachinery's rules (field names are case-sensitive), other structs, and types with an
+// UnmarshalJSON of their own, by those of encoding/json. The error names kind, namespace and name, and never tells a
+// Secret's content. Convert may run the user's UnmarshalJSON: it is not to be called under a lock, and a panic in it is
+// returned as an error.
+func (b *Binding) Convert(query int, src Object) (Value, error) {
+	f := b.forms[query]
+	v, err := f.convert(src)
+	if err == nil {
+		return v, nil
+	}
+	kind := kindOf(src)
+	if kind == secretKind || f.base.Name() == secretKind {
+		err = withoutContent(err)
+	}
+	key := KeyOf(src)
+	name := key.Name
+	if key.Namespace != "" {
+		name = key.String()
+	}
+	return nil, fmt.Errorf("convert %s %q to %v: %w", kind, name, f.elem, err)
+}
+
+// convert does the work of Convert.
+func (f *form) convert(src Object) (v Value, err error) {
+	defer recoverInto(&err)
+	if f.keying == byUID && src.GetUID() == "" {
+		return nil, errNoUID
+	}
+	if reflect.TypeOf(src) == reflect.PointerTo(f.base) {
+		return f.element(reflect.ValueOf(src)), nil
+	}
+	switch f.decoding {
+	case asContent:
+		m, err := contentOf(src)
+		if err != nil {
+			return nil, err
+		}
+		if f.elem == contentType {
+			return m, nil
+		}
+		p := reflect.New(f.base)
+		p.Elem().Set(reflect.ValueOf(m).Convert(f.base))
+		return f.element(p), nil
+	case asUnstructured:
+		m, err := contentOf(src)
+		if err != nil {
+			return nil, err
+		}
+		return f.element(reflect.ValueOf(&unstructured.Unstructured{Object: m})), nil
+	default:
+		p, err := f.decode(src)
+		if err != nil {
+			return nil, err
+		}
+		return f.element(p), nil
+	}
+}
+
+// element makes the field's element from a pointer to its base type.
+func (f *form) element(p reflect.Value) Value {
+	if f.byPointer() {
+		return p.Interface()
+	}
+	return p.Elem().Interface()
+}
+
+// decode returns a pointer to a fresh value of the base type, decoded from the object.
+func (f *form) decode(src Object) (reflect.Value, error) {
+	u, untyped := src.(*unstructured.Unstructured)
+	if untyped && f.decoding == asAPIType {
+		if p := reflect.New(f.base); fromContent(u.Object, p.Interface()) == nil {
+			return p, nil
+		}
+		// The reflective converter does not say which field is wrong, and cannot take all that JSON can (it panics at
+		// fields that are not exported). What JSON says, counts.
+	}
+	data, err := encode(src)
+	if err != nil {
+		return reflect.Value{}, err
+	}
+	p := reflect.New(f.base)
+	if f.decoding == asAPIType {
+		return p, utiljson.Unmarshal(data, p.Interface())
+	}
+	return p, json.Unmarshal(data, p.Interface())
+}
+
+// fromContent converts without a detour through JSON text.
+func fromContent(content map[string]any, into any) (err error) {
+	defer recoverInto(&err)
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
+}
+
+// contentOf returns the object as generic JSON; that of an untyped object is shared.
+func contentOf(src Object) (map[string]any, error) {
+	if u, ok := src.(*unstructured.Unstructured); ok {
+		return u.Object, nil
+	}
+	data, err := json.Marshal(src)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	err = utiljson.Unmarshal(data, &m)
+	return m, err
+}
+
+func encode(src Object) ([]byte, error) {
+	if u, ok := src.(*unstructured.Unstructured); ok {
+		return json.Marshal(u.Object) // its own MarshalJSON refuses objects without a kind
+	}
+	return json.Marshal(src)
+}
+
+// recoverInto makes a panic an error: what runs above it may be the user's.
+func recoverInto(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v", r)
+	}
+}
+
+// kindOf names the object's kind for messages. Objects from typed clients often do not carry it.
+func kindOf(src Object) string {
+	if kind := src.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return kind
+	}
+	if _, untyped := src.(*unstructured.Unstructured); untyped {
+		return "object"
+	}
+	return reflect.Indirect(reflect.ValueOf(src)).Type().Name()
+}
+
+// withoutContent reduces an error about a Secret to what cannot quote it: the place and the type that was expected.
+func withoutContent(err error) error {
+	if errors.Is(err, errNoUID) {
+		return err
+	}
+	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
+		return fmt.Errorf("field %q: want %v", mismatch.Field, mismatch.Type)
+	}
+	return errWithheld
+}

@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// keying says how a field finds its elements.
+type keying int
+
+const (
+	inOrder          keying = iota // []T
+	byNamespacedName               // map[types.NamespacedName]T
+	byUID                          // map[types.UID]T
+	byString                       // map[string]T
+)
+
+// decoding says how an object becomes an element.
+type decoding int
+
+const (
+	asUnstructured decoding = iota // unstructured.Unstructured
+	asContent                      // a type whose underlying type is map[string]any
+	asAPIType                      // a runtime.Object, by the rules of apimachinery (field names are case-sensitive)
+	asJSON                         // everything else, by the rules of encoding/json
+)
+
+// form is the compiled shape of one field.
+type form struct {
+	typ             reflect.Type // of the field: a slice or a map
+	elem            reflect.Type // of the field's elements: base, or a pointer to it
+	base            reflect.Type // a struct, or a map[string]any
+	keying          keying
+	decoding        decoding
+	spansNamespaces bool
+}
+
+var (
+	namespacedNameType = reflect.TypeFor[types.NamespacedName]()
+	uidType            = reflect.TypeFor[types.UID]()
+	stringType         = reflect.TypeFor[string]()
+	contentType        = reflect.TypeFor[map[string]any]()
+	unstructuredType   = reflect.TypeFor[unstructured.Unstructured]()
+
+	objectType      = reflect.TypeFor[metav1.Object]()
+	listType        = reflect.TypeFor[metav1.ListInterface]()
+	runtimeType     = reflect.TypeFor[runtime.Object]()
+	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+)
+
+const wanted = "want []T or map[K]T, where K is types.NamespacedName, types.UID or string, and T is " +
+	"(a pointer to) an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any " +
+	"or a struct that decodes from JSON"
+
+// formOf compiles a field's type, or says what about it is impossible.
+func formOf(t reflect.Type) (*form, error) {
+	f := &form{typ: t}
+	switch t.Kind() {
+	case reflect.Slice:
+		f.keying = inOrder
+	case reflect.Map:
+		switch t.Key() {
+		case namespacedNameType:
+			f.keying = byNamespacedName
+		case uidType:
+			f.keying = byUID
+		case stringType:
+			f.keying = byString
+		default:
+			return nil, fmt.Errorf("its keys are %v", t.Key())
+		}
+	default:
+		return nil, errors.New("it is neither a slice nor a map")
+	}
+	f.elem = t.Elem()
+	f.base = f.elem
+	if f.elem.Kind() == reflect.Pointer {
+		f.base = f.elem.Elem()
+	}
+	var err error
+	f.decoding, err = decodingOf(f.base)
+	return f, err
+}
+
+// decodingOf chooses how an object becomes a T, or says why it never will.
+func decodingOf(base reflect.Type) (decoding, error) {
+	isMap := base.Kind() == reflect.Map
+	if isMap && !base.ConvertibleTo(contentType) {
+		return 0, fmt.Errorf("%v is not a map[string]any", base)
+	}
+	if !isMap && base.Kind() != reflect.Struct {
+		return 0, fmt.Errorf("%v cannot hold an object", base)
+	}
+	pointer := reflect.PointerTo(base)
+	isAPIType := pointer.Implements(runtimeType)
+	switch {
+	case isAPIType && pointer.Implements(listType) && !pointer.Implements(objectType):
+		return 0, fmt.Errorf("%v is a list, not an object", base)
+	case base == unstructuredType:
+		return asUnstructured, nil
+	case pointer.Implements(unmarshalerType):
+		return asJSON, nil
+	case isMap:
+		return asContent, nil
+	case isAPIType:
+		return asAPIType, nil
+	default:
+		return asJSON, nil
+	}
+}
+
+// byPointer reports whether the field holds pointers to its elements.
+func (f *form) byPointer() bool { return f.elem != f.base }
+
+// sliceType is the type in which a table keeps its elements: that of the field itself if the field is a slice.
+func (f *form) sliceType() reflect.Type {
+	if f.keying == inOrder {
+		return f.typ
+	}
+	return reflect.SliceOf(f.elem)
+}

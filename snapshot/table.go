@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"iter"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Table holds the rows of one query, in key order:
+//
+//	sources  [ a | b | d | e ]   shown: the objects; private, edited in place
+//	elems    [ A | B | D | E ]   shown: their values; replaced, never edited
+//	leftOut  [ c | f ]           in error, or excluded by the predicate; private, edited in place
+//
+// For a slice field elems is what is delivered. A map field's map is made from sources and elems when it is asked for.
+//
+// Apply finds each changed key by a search, edits sources and leftOut, and makes new elems in which runs of unchanged
+// elements are copied as blocks: per change a few comparisons, per unchanged object the copying of a pointer.
+//
+// A table carries G9 (key order), G10 (what Value returned is never written to again, slices have cap = len), the rows'
+// half of G7 (Apply returns exactly what changed between two values), and that what did not change is the same pointer
+// as before. It is not safe for concurrent use; the values it returned are.
+type Table struct {
+	form    *form
+	sources []Object
+	elems   reflect.Value
+	leftOut []Row
+	value   reflect.Value // the delivered map, until something changes; unused for slices
+}
+
+func newTable(f *form) *Table {
+	return &Table{form: f, elems: reflect.MakeSlice(f.sliceType(), 0, 0)}
+}
+
+// Get returns the row of a key, shown or left out, and whether there is one.
+func (t *Table) Get(k Key) (Row, bool) {
+	if i, ok := seek(t.sources, 0, k, compareObject); ok {
+		return t.row(i), true
+	}
+	if i, ok := seek(t.leftOut, 0, k, compareRow); ok {
+		return t.leftOut[i], true
+	}
+	return Row{}, false
+}
+
+// row returns the i-th shown row.
+func (t *Table) row(i int) Row {
+	return Row{Source: t.sources[i], Value: t.elems.Index(i).Interface()}
+}
+
+// Len returns the number of shown rows.
+func (t *Table) Len() int { return len(t.sources) }
+
+// Held returns the number of all rows, shown and left out.
+func (t *Table) Held() int { return len(t.sources) + len(t.leftOut) }
+
+// All iterates over all rows, shown and left out, in key order. The table must not change meanwhile.
+func (t *Table) All() iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		left := t.leftOut
+		for i, source := range t.sources {
+			for len(left) > 0 && compareRow(left[0], KeyOf(source)) < 0 {
+				if !yield(left[0]) {
+					return
+				}
+				left = left[1:]
+			}
+			if !yield(t.row(i)) {
+				return
+			}
+		}
+		for _, row := range left {
+			if !yield(row) {
+				return
+			}
+		}
+	}
+}
+
+// Invalid returns the rows in error, in key order, in a slice that is the caller's; nil if there are none.
+func (t *Table) Invalid() []Row {
+	var invalid []Row
+	for _, row := range t.leftOut {
+		if row.Err != nil {
+			invalid = append(invalid, row)
+		}
+	}
+	return invalid
+}
+
+// Value returns the slice or map that shows the rows, of the field's own type. Until Apply returns a diff it is the very
+// same one; then it is another. It is never nil, and never written to again: it may be read by any goroutine, and is
+// not to be written to by anyone.
+//
+// Where two rows have one key in a map (two objects of one UID; one name in two namespaces of a query that was said not
+// to span any) the first in key order is in the map.
+func (t *Table) Value() reflect.Value {
+	if t.form.keying == inOrder {
+		return t.elems
+	}
+	if !t.value.IsValid() {
+		t.value = t.buildMap()
+	}
+	return t.value
+}
+
+// buildMap makes the map of a map field. One key is reused for all rows, so that reflection does not box each.
+func (t *Table) buildMap() reflect.Value {
+	m := reflect.MakeMapWithSize(t.form.typ, len(t.sources))
+	key := reflect.New(t.form.typ.Key())
+	for i := len(t.sources) - 1; i >= 0; i-- { // backwards: the first of equal keys is written last
+		t.form.setKey(key.Interface(), t.sources[i])
+		m.SetMapIndex(key.Elem(), t.elems.Index(i))
+	}
+	return m
+}
+
+// setKey stores the object's key in the map to where p points.
+func (f *form) setKey(p any, o Object) {
+	switch p := p.(type) {
+	case *Key:
+		*p = KeyOf(o)
+	case *types.UID:
+		*p = o.GetUID()
+	case *string:
+		*p = o.GetName()
+		if ns := o.GetNamespace(); f.spansNamespaces && ns != "" {
+			*p = ns + "/" + *p
+		}
+	}
+}
