@@ -20,6 +20,9 @@ type QueryStatus struct {
 	Version string `json:"version,omitempty"`
 	// Pending own writes that the watch has not shown yet.
 	Pending int `json:"pending"`
+	// Unsettled own writes are shown only when the watch brings them: the server could
+	// not be asked what they mean for this query.
+	Unsettled int `json:"unsettled,omitempty"`
 	// Restarts of the watch that took a new list.
 	Restarts int `json:"restarts"`
 }
@@ -67,6 +70,6 @@ func (a *Accumulator) statusOf(i int) QueryStatus {
 		st.Error = s.health.err.Error()
 	}
 	st.Objects, st.Version = len(s.store), s.view.Position()
-	st.Pending, st.Restarts = s.view.Pending(), s.health.restarts
+	st.Pending, st.Restarts, st.Unsettled = s.view.Pending(), s.health.restarts, s.unsettledNow()
 	return st
 }

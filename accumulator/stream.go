@@ -41,6 +41,14 @@ type stream struct {
 	synced bool
 	health health
 	expiry *time.Timer
+	ended  bool
+	// givenUp: more own writes were pending than may be, and they were dropped. What
+	// the stream has may be older than what was shown, so it shows nothing until a list no
+	// older than the newest own write is in.
+	givenUp bool
+	// unsettled are own writes that the server could not be asked about, by the
+	// version up to which the watch has to come to show them.
+	unsettled map[Key]string
 	// waiters are told of every change: for Sync.
 	waiters map[chan struct{}]struct{}
 }
@@ -53,21 +61,27 @@ func newStream(s *Streams, key streamKey, r Resource, q Query) *stream {
 		waiters: make(map[chan struct{}]struct{}),
 		view: coherence.NewView(coherence.Options{
 			ByContent: s.config.ByContent, Same: sameContent, Hold: s.config.Hold,
+			Whole: key.labels == "" && key.fields == "",
 		}),
+		unsettled: make(map[Key]string),
 	}
 	st.health.since = time.Now()
 	st.feed = newFeed(st, s.config.Source(r, key.namespace))
 	return st
 }
 
+// stored returns what the watch shows for key, nil if nothing. Called with mu held.
+func (s *stream) stored(key Key) coherence.Object {
+	if o, ok := s.store[key]; ok {
+		return o
+	}
+	return nil
+}
+
 // read returns what is true of key now. Called with mu held.
 func (s *stream) read(key Key) Object {
-	stored, ok := s.store[key]
-	var o coherence.Object
-	if ok {
-		o = stored
-	}
-	if o = s.view.Read(key, o); o == nil {
+	o := s.view.Read(key, s.stored(key))
+	if o == nil {
 		return nil
 	}
 	return o.(Object)
@@ -123,7 +137,7 @@ func (s *stream) event(obj any, deleted bool) error {
 			s.store[key] = s.echo(before, o)
 			seen = o
 		}
-		ended := s.view.Observe(key, seen, o.GetResourceVersion())
+		ended := s.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
 		wake = s.settle(ended, key, before, false)
 	}
 	s.mu.Unlock()
@@ -159,16 +173,11 @@ func (s *stream) settle(ended []coherence.Ended, key Key, before Object, own boo
 		if e.Key == key {
 			continue
 		}
-		stored, ok := s.store[e.Key]
-		var so coherence.Object
-		if ok {
-			so = stored
-		}
 		var shown Object
-		if b := e.Before(so); b != nil {
-			shown = b.(Object)
+		if e.Object != nil {
+			shown = e.Object.(Object)
 		}
-		if ok {
+		if stored, ok := s.store[e.Key]; ok {
 			s.store[e.Key] = s.echo(shown, stored)
 		}
 		wake = s.mark(wake, e.Key, shown, false)
@@ -217,6 +226,12 @@ func (s *stream) replace(items []any, version string, consistent bool) error {
 		s.health.restarts++
 	}
 	s.synced = true
+	if s.givenUp {
+		s.givenUp = false
+		for sub := range s.subs {
+			sub.restart()
+		}
+	}
 	for sub := range s.subs { // the first list is news, also when it is empty
 		wake = append(wake, sub.wake)
 	}
@@ -250,7 +265,7 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 		if s.streams.config.ByContent {
 			s.confirm(overlaid)
 		}
-		s.view.Advance(version)
+		s.view.List(version, func(key Key) types.UID { return uidOf(fresh[key]) })
 	}
 	for key, o := range fresh {
 		fresh[key] = s.echo(shown(key), o)
@@ -275,11 +290,7 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 // with mu held, the store replaced.
 func (s *stream) confirm(pending map[Key]Object) {
 	for key := range pending {
-		var o coherence.Object
-		if stored, ok := s.store[key]; ok {
-			o = stored
-		}
-		s.view.Observe(key, o, "")
+		s.view.Observe(coherence.Event{Key: key, Object: s.stored(key)})
 	}
 }
 
@@ -300,43 +311,6 @@ func (s *stream) settleAll(ended []coherence.Ended) []func() {
 	return s.settle(ended, Key{}, s.read(Key{}), false)
 }
 
-// record takes in an own write, its content as this stream would show it.
-func (s *stream) record(r coherence.Record, begun bool) {
-	s.mu.Lock()
-	before := s.read(r.Key)
-	ended := s.view.Record(r, time.Now())
-	if begun {
-		s.view.End(r.Key)
-	}
-	wake := s.settle(ended, r.Key, before, true)
-	relist := s.view.Pending() > s.streams.config.PendingMax
-	s.expireLater()
-	s.mu.Unlock()
-	if relist {
-		s.feed.relist()
-	}
-	run(wake)
-}
-
-// expireLater sets the timer that ends writes which no event confirms. Called with
-// mu held.
-func (s *stream) expireLater() {
-	at, ok := s.view.Deadline()
-	if !ok {
-		return
-	}
-	if s.expiry != nil {
-		s.expiry.Stop()
-	}
-	s.expiry = time.AfterFunc(time.Until(at), func() {
-		s.mu.Lock()
-		wake := s.settleAll(s.view.Expire(time.Now()))
-		s.expireLater()
-		s.mu.Unlock()
-		run(wake)
-	})
-}
-
 // join adds a subscriber. What the stream holds already is its bootstrap.
 func (s *stream) join(quietOwn bool, wake func()) *subscription {
 	sub := &subscription{stream: s, all: true, dirty: make(map[Key]bool), quietOwn: quietOwn, wake: wake}
@@ -352,15 +326,6 @@ func (s *stream) leave(sub *subscription) {
 	delete(s.subs, sub)
 	s.mu.Unlock()
 	s.streams.release(s)
-}
-
-// end stops what time would still do.
-func (s *stream) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.expiry != nil {
-		s.expiry.Stop()
-	}
 }
 
 // tell wakes whoever waits for any change. Called with mu held.

@@ -47,19 +47,23 @@ type change struct {
 	object Object
 }
 
-// take hands over everything that has changed since the last take.
-func (s *subscription) take() []change {
+// take hands over everything that has changed since the last take. Whole says that it is all there
+// is: what the reader knows besides is gone.
+func (s *subscription) take() (changes []change, whole bool) {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
+	if s.stream.givenUp {
+		return nil, false
+	}
 	s.loud = false
 	if s.all {
 		s.all = false
-		return s.stream.everything()
+		return s.stream.everything(), true
 	}
 	if len(s.dirty) == 0 {
-		return nil
+		return nil, false
 	}
-	changes := make([]change, 0, len(s.dirty))
+	changes = make([]change, 0, len(s.dirty))
 	for key := range s.dirty {
 		changes = append(changes, change{key, s.stream.read(key)})
 	}
@@ -68,21 +72,28 @@ func (s *subscription) take() []change {
 	} else {
 		clear(s.dirty)
 	}
-	return changes
+	return changes, false
+}
+
+// restart makes everything news again, for a reader that may have been shown what the
+// stream can no longer account for.
+func (s *subscription) restart() {
+	s.all = true
+	clear(s.dirty)
 }
 
 // news reports whether there is something worth a signal.
 func (s *subscription) news() bool {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return s.stream.synced && (s.all || (s.loud && len(s.dirty) > 0))
+	return s.stream.synced && !s.stream.givenUp && (s.all || (s.loud && len(s.dirty) > 0))
 }
 
 // ready reports whether the stream has its whole first list.
 func (s *subscription) ready() bool {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return s.stream.synced
+	return s.stream.synced && (!s.all || !s.stream.givenUp)
 }
 
 // refused reports whether the server keeps refusing the first list.

@@ -78,16 +78,13 @@ func (s *stream) sync(ctx context.Context) error {
 
 // goal is the server's state at one moment.
 type goal struct {
-	ticket  coherence.Ticket
 	version string
 	objects map[Key]Object
 }
 
 // current lists the server's state.
 func (s *stream) current(ctx context.Context) (goal, error) {
-	s.streams.mu.Lock()
-	g := goal{ticket: s.streams.journal.Begin(), objects: make(map[Key]Object)}
-	s.streams.mu.Unlock()
+	g := goal{objects: make(map[Key]Object)}
 	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		o.LabelSelector, o.FieldSelector = s.key.labels, s.key.fields
 		return s.feed.source.ListWithContext(ctx, o)
@@ -125,7 +122,7 @@ func (s *stream) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
-	wake := s.settleAll(append(s.view.Bound(g.ticket, g.version), s.view.Advance(g.version)...))
+	wake := s.settleAll(s.view.Advance(g.version))
 	s.mu.Unlock()
 	run(wake)
 	return true

@@ -162,7 +162,8 @@ func (a *Accumulator) refresh(target reflect.Value, binding *snapshot.Binding, j
 		if !r.present[i] {
 			r.present[i], result.Changed = true, true
 		}
-		rows := a.rows(i, sub.take(), rejudge)
+		changes, whole := sub.take()
+		rows := a.rows(i, changes, rejudge, whole)
 		diffs, faults := a.apply(i, rows)
 		invalidChanged = invalidChanged || faults
 		for _, c := range rows {
@@ -210,16 +211,18 @@ func (a *Accumulator) carry(i int, old *snapshot.Table) {
 	a.apply(i, rows)
 }
 
-// rows judges and converts what changed, and with rejudge judges all the rest again.
-func (a *Accumulator) rows(i int, changes []change, rejudge bool) []snapshot.Change {
+// rows judges and converts what changed. With rejudge it judges all the rest again; with whole,
+// there is no rest: what is not among the changes is gone.
+func (a *Accumulator) rows(i int, changes []change, rejudge, whole bool) []snapshot.Change {
 	table := a.reader.tables[i]
 	out := make([]snapshot.Change, 0, len(changes))
+	rest := (rejudge || whole) && table.Held() > 0
 	var seen map[Key]bool
-	if rejudge {
+	if rest {
 		seen = make(map[Key]bool, len(changes))
 	}
 	for _, c := range changes {
-		if rejudge {
+		if rest {
 			seen[c.key] = true
 		}
 		old, had := table.Get(c.key)
@@ -232,12 +235,16 @@ func (a *Accumulator) rows(i int, changes []change, rejudge bool) []snapshot.Cha
 			out = append(out, snapshot.Change{Key: c.key, Row: &row})
 		}
 	}
-	if !rejudge {
+	if !rest {
 		return out
 	}
 	for old := range table.All() {
 		key := snapshot.KeyOf(old.Source)
 		if seen[key] {
+			continue
+		}
+		if whole {
+			out = append(out, snapshot.Change{Key: key})
 			continue
 		}
 		if row, ok := a.again(i, old); ok {

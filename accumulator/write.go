@@ -19,7 +19,6 @@ type Write struct {
 	streams  *Streams
 	resource Resource
 	key      Key
-	ticket   coherence.Ticket
 	begun    map[*stream]bool
 }
 
@@ -31,7 +30,7 @@ func (s *Streams) Begin(r Resource, key Key) *Write {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &Write{streams: s, resource: r, key: key, ticket: s.journal.Begin()}
+	w := &Write{streams: s, resource: r, key: key}
 	if !s.config.ByContent || key.Name == "" {
 		return w
 	}
@@ -73,7 +72,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		o.Key.Namespace = ""
 	}
 	s.mu.Lock()
-	record := s.journal.Commit(w.resource.Storage, w.ticket, o.Write)
+	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.of(w.resource.Storage)
 	s.mu.Unlock()
 	var unsettled []error
@@ -81,61 +80,56 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		if !st.covers(o.Key) {
 			continue
 		}
-		r, ok := record, !o.Unknown
-		if ok {
-			r, ok = st.judge(record, w.resource)
+		if write, ok := st.judge(o, w.resource); ok && st.record(write) {
+			continue
 		}
-		if !ok {
-			var err error
-			if r, err = w.settle(ctx, st, o.Write); err != nil {
-				unsettled = append(unsettled, err)
-				continue
-			}
+		if err := w.settle(ctx, st, o.Write); err != nil {
+			st.unsettle(o.Key, o.Version)
+			unsettled = append(unsettled, err)
 		}
-		st.record(r, w.begun[st])
-		delete(w.begun, st)
 	}
-	w.Abandon() // what is left in begun covers nothing
+	w.Abandon() // ends what Begin began
 	return errors.Join(unsettled...)
 }
 
 // judge turns a write into what it means for the stream: the object as the stream
 // shows it, or gone from its query. It reports false where only the server can tell.
-func (s *stream) judge(r coherence.Record, written Resource) (coherence.Record, bool) {
-	if r.Object == nil {
-		return r, true
+func (s *stream) judge(o Outcome, written Resource) (coherence.Write, bool) {
+	w := o.Write
+	if o.Unknown {
+		return w, false
 	}
-	o, ok := r.Object.(Object)
+	if w.Object == nil {
+		return w, true
+	}
+	object, ok := w.Object.(Object)
 	if !ok || written.GroupVersionResource != s.resource.GroupVersionResource {
-		return r, false
+		return w, false
 	}
-	if !s.matches(o) {
-		r.Object = nil
-		return r, true
+	if !s.matches(object) {
+		w.Object = nil
+		return w, true
 	}
-	if s.selector.opaque && !s.streams.config.ByContent {
-		return r, false
-	}
-	return r, true
+	return w, !s.selector.opaque || s.streams.config.ByContent
 }
 
-// settle asks the server for one object as the stream would show it: rule 6.
-func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) (coherence.Record, error) {
-	s := w.streams
-	s.mu.Lock()
-	ticket := s.journal.Begin()
-	s.mu.Unlock()
+// settle asks the server for one object as the stream would show it: rule 5 of
+// package coherence.
+func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) error {
 	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
 	if err != nil {
-		return coherence.Record{}, fmt.Errorf("settle %s %s: %w", st.key.resource, o.Key, err)
+		return fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
 	}
-	write := coherence.Write{Key: o.Key, UID: o.UID, Version: version, New: true}
+	answer := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil {
-		write.Object, write.UID = object, object.GetUID()
+		answer.Object, answer.UID = object, object.GetUID()
 	}
+	s := w.streams
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.journal.Commit(w.resource.Storage, ticket, write), nil
+	s.journal.Commit(w.resource.Storage, answer)
+	s.mu.Unlock()
+	st.record(answer)
+	return nil
 }
 
 // lookup lists one object as the stream would show it, no older than version; nil if

@@ -109,7 +109,7 @@ func (c *contents) cut(key Key, n int) (Ended, bool) {
 		return Ended{}, false
 	}
 	delete(c.queues, key)
-	return Ended{Key: key, object: last}, true
+	return Ended{Key: key, Object: last}, true
 }
 
 func (c *contents) keys(yield func(Key) bool) {
@@ -145,10 +145,7 @@ func (c *contents) deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (c *contents) reset() {
-	c.queues = nil
-	c.flights = nil
-}
+func (c *contents) reset() { c.queues = nil }
 
 func (c *contents) equal(a, b Object) bool {
 	if a == nil || b == nil {

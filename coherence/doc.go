@@ -12,7 +12,7 @@
 // tested to exhaustion.
 //
 // Start at [View]: one watch's side of the story. [Journal] is the client's side:
-// the floor under each resource, and the order in which writes began and ended.
+// the floor under each resource.
 //
 // # Rules
 //
@@ -31,18 +31,31 @@
 //     was answered with. A stream that starts or relists asks for no older than it,
 //     so a list never brings back the state before the write. The floor outlives the
 //     views: it is all that is kept for an object that no stream covers.
-//  4. Tombstone. A delete that was answered without a version hides the object's UID,
-//     not its name: the name may be taken again. It ends at a bound: a version that
-//     the server certainly gave after the delete. Such is the version of an object
-//     created, or of a list made, by a request that began after the delete returned
-//     ([Record.Fresh]). The version of an update is not: an update that changes nothing
-//     is answered with the version the object had all along, which may be older than
-//     the deletion. A DELETED event is not either: it may be an earlier move out of
-//     the selector, with the way back in still to come.
-//  5. Echo. When the watch brings the version that is already shown, nothing has
+//  4. Open end. Some deletions are answered without their version. Where the stream has
+//     no selector, and shows the very object (by UID) that was deleted, the entry
+//     hides the name until the DELETED event of that UID, which cannot be a move out
+//     of a selector, or until a list, or an event, that is newer than the object and
+//     does not have it. Everything delivered before that is older than the deletion,
+//     whatever its UID.
+//  5. Asking. Where the answer cannot be judged, the server is asked for the object as the
+//     stream would show it, no older than the write, before the write returns. The answer is the
+//     truth as of the list's version, and makes an entry of that version. So it is for
+//     a deletion without a version where rule 4 does not apply: the stream has a
+//     selector, or does not show the object, which may have been deleted and made again
+//     before the answer came.
+//  6. Echo. When the watch brings the version that is already shown, nothing has
 //     changed, and the object shown stays the very same one.
-//  6. Reset. A restored cluster starts a new history: entries, tombstones and position
+//  7. Reset. A restored cluster starts a new history: entries, tombstones and position
 //     of the old one mean nothing in it, and are dropped.
+//
+// # Why a UID and a bound are not enough for a deletion
+//
+// It seems enough to hide the UID that was deleted until some version that the server
+// gave after the deletion. It is not. A name can have had another owner in between: the
+// stream is at create(u1), the server at delete(u1), create(u2), and ours is
+// delete(u2). Hiding u2 alone would show u1, which is older than our deletion. Nor is
+// the version of a later own update a bound: an update that changes nothing is answered
+// with the version that the object had all along, which may be older than the deletion.
 //
 // # Objects without usable versions
 //

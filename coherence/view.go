@@ -11,65 +11,52 @@ import (
 // has not shown yet. It carries G4 (own writes), G5 (monotonic) and, by ending every
 // entry, G6 (no residue). The package documentation has the rules by number.
 //
-//	         Record(own write)                Observe / Advance (watch, bookmark, list)
-//	               │                                   │
-//	               ▼                                   ▼
-//	entries: key → version, content         position: everything up to here is delivered
-//	tombstones: UID → bound                            │
-//	               └────────── Read(key, stored) ──────┘
-//	                       what is true now
+//	     Record(own write)              Observe, Advance, List (watch, bookmark, list)
+//	           │                                   │
+//	           ▼                                   ▼
+//	entries: key → version, content     position: everything up to here is delivered
+//	           └────────── Read(key, stored) ──────┘
+//	                   what is true now
 //
 // Recording costs O(1) amortized, reading one key O(1), and nothing is held for
 // keys without pending writes. A View is not safe for concurrent use.
 type View struct {
-	position   string
-	entries    map[Key]entry
-	order      []pending // entries by version; a superseded one is stale and skipped
-	tombstones map[types.UID]tombstone
-	content    contents
+	options  Options
+	position string
+	entries  map[Key]entry
+	order    []pending // ends by version; superseded ones are skipped
+	content  contents
 }
 
+// entry is the newest own write of a key that the stream has not shown.
 type entry struct {
 	version string
+	uid     types.UID
 	object  Object // nil: gone, or not in the stream's query any more
+	// open: a deletion at an unknown version, newer than this one. Its event ends it.
+	open bool
 }
-
-// orderSlack is how many superseded entries may stay in the order before it is
-// cleaned, so that writing one key over and over holds one entry.
-const orderSlack = 64
 
 type pending struct {
 	version string
 	key     Key
 }
 
-type tombstone struct {
-	key   Key
-	since uint64 // the journal's tick at which the delete had returned
-	bound string // "" while unknown
-}
+// orderSlack is how many superseded ends may stay in the order before it is
+// cleaned, so that writing one key over and over holds one entry.
+const orderSlack = 64
 
-// Ended is a key for which a pending write no longer counts.
+// Ended is a key for which a pending write no longer counts, with what was shown for it.
 type Ended struct {
 	Key    Key
-	object Object    // an entry's content
-	hidden types.UID // or what a tombstone hid
-}
-
-// Before returns what was shown for the key until then, given what the watch shows
-// now.
-func (e Ended) Before(stored Object) Object {
-	if e.hidden == "" {
-		return e.object
-	}
-	if stored != nil && stored.GetUID() == e.hidden {
-		return nil
-	}
-	return stored
+	Object Object
 }
 
 // Options of a view. The zero value suits a real API server.
 type Options struct {
+	// Whole says that the stream has no selector: a DELETED event is a deletion then,
+	// and not an object that moved out.
+	Whole bool
 	// ByContent makes the view go by content for every write, whatever versions the
 	// objects carry: for a fake that does not maintain them.
 	ByContent bool
@@ -83,9 +70,9 @@ type Options struct {
 // NewView returns a view at no position: nothing has been delivered yet.
 func NewView(o Options) *View {
 	return &View{
-		entries:    make(map[Key]entry),
-		tombstones: make(map[types.UID]tombstone),
-		content:    contents{always: o.ByContent, same: o.Same, hold: o.Hold},
+		options: o,
+		entries: make(map[Key]entry),
+		content: contents{always: o.ByContent, same: o.Same, hold: o.Hold},
 	}
 }
 
@@ -93,9 +80,7 @@ func NewView(o Options) *View {
 func (v *View) Position() string { return v.position }
 
 // Pending counts what is held for writes that the stream has not shown.
-func (v *View) Pending() int {
-	return len(v.entries) + len(v.tombstones) + v.content.len()
-}
+func (v *View) Pending() int { return len(v.entries) + v.content.len() }
 
 // Begin is called before a write of key is sent, so that an event which overtakes
 // the answer is recognized where versions cannot tell.
@@ -106,21 +91,20 @@ func (v *View) Begin(key Key) { v.content.begin(key) }
 func (v *View) End(key Key) { v.content.end(key) }
 
 // Record takes in an own write. The content must be as the stream would show it;
-// Object is nil if the object is gone or not in the stream's query. It returns what
-// ended by it: older tombstones that the write's version closes.
-func (v *View) Record(r Record, now time.Time) (ended []Ended) {
-	if v.bound(r) {
-		ended = v.settle()
+// Object is nil if the object is gone or not in the stream's query. Stored is what the
+// watch shows for the key. It reports false where this view cannot judge the write: the
+// server is to be asked for the object then, and its answer recorded in place of
+// the write (rule 5).
+func (v *View) Record(w Write, stored Object, now time.Time) bool {
+	if v.options.ByContent || (!Comparable(w.Version) && (w.Object != nil || w.UID == "")) {
+		v.content.record(w, now)
+		return true
 	}
-	switch {
-	case v.content.always, !Comparable(r.Version) && (r.Object != nil || r.UID == ""):
-		v.content.record(r.Write, now)
-	case !Comparable(r.Version): // gone, and only its UID is known: rule 4
-		v.tombstones[r.UID] = tombstone{key: r.Key, since: r.ended}
-	default:
-		v.enter(r.Write)
+	if Comparable(w.Version) {
+		v.enter(w)
+		return true
 	}
-	return ended
+	return v.enterOpen(w, stored)
 }
 
 // enter makes an entry: rule 2.
@@ -128,51 +112,47 @@ func (v *View) enter(w Write) {
 	if !Newer(w.Version, v.position) {
 		return // the watch has been there already
 	}
-	if old, ok := v.entries[w.Key]; ok && !Newer(w.Version, old.version) {
-		return // a newer write of ours was answered first
+	if old, ok := v.entries[w.Key]; ok {
+		if !Newer(w.Version, old.version) {
+			return // a newer write of ours was answered first
+		}
+		if old.open && old.uid == w.UID && w.Object != nil {
+			old.version = w.Version // of what has been deleted since
+			v.entries[w.Key] = old
+			return
+		}
 	}
-	v.entries[w.Key] = entry{version: w.Version, object: w.Object}
+	v.entries[w.Key] = entry{version: w.Version, uid: w.UID, object: w.Object}
+	v.schedule(pending{version: w.Version, key: w.Key})
+}
+
+// enterOpen makes an entry for a deletion at an unknown version: rule 4.
+func (v *View) enterOpen(w Write, stored Object) bool {
+	shown := v.Read(w.Key, stored)
+	if !v.options.Whole || shown == nil || shown.GetUID() != w.UID {
+		return false
+	}
+	v.entries[w.Key] = entry{version: shown.GetResourceVersion(), uid: w.UID, open: true}
+	return true
+}
+
+// schedule puts an end in its place. Answers come back nearly in the order of
+// versions, so this looks at the last few only.
+func (v *View) schedule(p pending) {
 	if len(v.order) > 2*len(v.entries)+orderSlack {
-		v.order = slices.DeleteFunc(v.order, func(p pending) bool { return v.entries[p.key].version != p.version })
+		v.order = slices.DeleteFunc(v.order, func(p pending) bool { return !v.current(p) })
 	}
-	p := pending{version: w.Version, key: w.Key}
-	// Answers come back nearly in order, so this looks at the last few only.
 	i := len(v.order)
-	for i > 0 && Newer(v.order[i-1].version, w.Version) {
+	for i > 0 && Newer(v.order[i-1].version, p.version) {
 		i--
 	}
 	v.order = slices.Insert(v.order, i, p)
 }
 
-// bound gives the tombstones that a fresh version closes their bound: rule 4.
-func (v *View) bound(r Record) (any bool) {
-	if !Comparable(r.Version) || !r.New {
-		return false
-	}
-	for uid, t := range v.tombstones {
-		if t.bound == "" && r.fresh(t.since) {
-			t.bound, any = r.Version, true
-			v.tombstones[uid] = t
-		}
-	}
-	return any
-}
-
-// Bound takes in the version of a list of the resource that began after ticket t
-// was taken (a probe), as the bound of tombstones made before.
-func (v *View) Bound(t Ticket, version string) (ended []Ended) {
-	v.bound(Record{Write: Write{Version: version, New: true}, begun: t.begun})
-	return v.settle()
-}
-
-// Unbound counts the tombstones that wait for a bound: a probe would give it.
-func (v *View) Unbound() (n int) {
-	for _, t := range v.tombstones {
-		if t.bound == "" {
-			n++
-		}
-	}
-	return n
+// current reports whether an end is still that of an entry.
+func (v *View) current(p pending) bool {
+	e, ok := v.entries[p.key]
+	return ok && !e.open && e.version == p.version
 }
 
 // Read returns what is true of key now, given what the watch shows: nil if there is
@@ -182,12 +162,7 @@ func (v *View) Read(key Key, stored Object) Object {
 		return o
 	}
 	if e, ok := v.entries[key]; ok {
-		stored = e.object
-	}
-	if stored != nil && len(v.tombstones) > 0 {
-		if _, dead := v.tombstones[stored.GetUID()]; dead && stored.GetUID() != "" {
-			return nil
-		}
+		return e.object
 	}
 	return stored
 }
@@ -199,51 +174,59 @@ func (v *View) Keys(yield func(Key) bool) {
 			return
 		}
 	}
-	for _, t := range v.tombstones {
-		if !yield(t.key) {
-			return
-		}
-	}
 	v.content.keys(yield)
 }
 
-// Observe takes in a live event: object is nil for a deletion, version is the
-// event's. It returns what ended by it, for any key.
-func (v *View) Observe(key Key, object Object, version string) (ended []Ended) {
-	if e, ok := v.content.observe(key, object); ok {
-		ended = append(ended, e)
-	}
-	return append(ended, v.Advance(version)...)
+// Event is a live event of the watch.
+type Event struct {
+	Key     Key
+	UID     types.UID
+	Object  Object // nil: deleted, or moved out of the query
+	Version string // of the event
 }
 
-// Advance moves the position to version, of an event, a bookmark or a whole list, if
-// that is newer. It returns what ended by it.
+// Observe takes in a live event. It returns what ended by it, for any key.
+func (v *View) Observe(ev Event) (ended []Ended) {
+	if end, ok := v.content.observe(ev.Key, ev.Object); ok {
+		ended = append(ended, end)
+	}
+	if e, ok := v.entries[ev.Key]; ok && e.open && Newer(ev.Version, e.version) &&
+		(ev.Object == nil) == (ev.UID == e.uid) {
+		// The deletion itself, or somebody else who has its name by now.
+		delete(v.entries, ev.Key)
+		ended = append(ended, Ended{Key: ev.Key})
+	}
+	return append(ended, v.Advance(ev.Version)...)
+}
+
+// Advance moves the position to version, of an event or a bookmark, if that is newer. It
+// returns what ended by it.
 func (v *View) Advance(version string) (ended []Ended) {
 	if !Newer(version, v.position) {
 		return nil
 	}
 	v.position = version
-	return v.settle()
-}
-
-// settle ends every entry and tombstone that the position has reached.
-func (v *View) settle() (ended []Ended) {
 	n := 0
 	for ; n < len(v.order) && !Newer(v.order[n].version, v.position); n++ {
-		p := v.order[n]
-		if e, ok := v.entries[p.key]; ok && e.version == p.version {
-			ended = append(ended, Ended{Key: p.key, object: v.Read(p.key, nil)})
+		if p := v.order[n]; v.current(p) {
+			ended = append(ended, Ended{Key: p.key, Object: v.Read(p.key, nil)})
 			delete(v.entries, p.key)
 		}
 	}
 	v.order = slices.Delete(v.order, 0, n)
-	for uid, t := range v.tombstones {
-		if t.bound != "" && !Newer(t.bound, v.position) {
-			delete(v.tombstones, uid)
-			ended = append(ended, Ended{Key: t.key, hidden: uid})
+	return ended
+}
+
+// List takes in a whole list of the stream's query as of version; holds returns the
+// UID that the list has for a key, "" if none.
+func (v *View) List(version string, holds func(Key) types.UID) (ended []Ended) {
+	for key, e := range v.entries {
+		if e.open && !Newer(e.version, version) && holds(key) != e.uid {
+			delete(v.entries, key)
+			ended = append(ended, Ended{Key: key})
 		}
 	}
-	return ended
+	return append(ended, v.Advance(version)...)
 }
 
 // Expire ends what only a deadline can end (writes without usable versions).
@@ -252,12 +235,18 @@ func (v *View) Expire(now time.Time) (ended []Ended) { return v.content.expire(n
 // Deadline returns when Expire has something to do.
 func (v *View) Deadline() (time.Time, bool) { return v.content.deadline() }
 
-// Reset starts a new history at version: rule 6. Whatever was read through the view
-// before must be read again.
-func (v *View) Reset(version string) {
+// GiveUp drops everything that is pending. Until a list that is no older than the
+// journal's floor has been taken in, what is read through the view may be out of date:
+// its owner must not show it.
+func (v *View) GiveUp() {
 	clear(v.entries)
-	clear(v.tombstones)
 	v.order = nil
 	v.content.reset()
+}
+
+// Reset starts a new history at version: rule 7. Whatever was read through the view
+// before must be read again.
+func (v *View) Reset(version string) {
+	v.GiveUp()
 	v.position = version
 }

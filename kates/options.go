@@ -60,7 +60,7 @@ func (o option) applyToClient(s *settings) { o(s) }
 
 type watchOption func(*watchSettings)
 
-func (o watchOption) applyToClient(s *settings)      { o(&s.watch) }
+func (o watchOption) applyToClient(s *settings)     { o(&s.watch) }
 func (o watchOption) applyToWatch(w *watchSettings) { o(w) }
 
 // WithScheme sets the scheme that ties Go types to kinds. Default: client-go's, with all

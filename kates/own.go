@@ -41,7 +41,6 @@ func written(verb string, answer *Unstructured) coherence.Write {
 		}
 	default:
 		w.Version, w.Object = answer.GetResourceVersion(), answer
-		w.New = verb == "create"
 	}
 	return w
 }

@@ -86,8 +86,7 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 		}
 		pt := types.ApplyPatchType
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
-		var status apierrors.APIStatus
-		if err != nil && c.core.fake && !errors.As(err, &status) {
+		if err != nil && c.core.fake && !apierrors.IsConflict(err) {
 			err = fmt.Errorf("%w: %w", ErrApplyNotSupported, err)
 		}
 		return got, err

@@ -1,0 +1,107 @@
+# Needs Go, a C compiler (for the race detector), make and git: nothing else.
+# `make help` lists the targets; `make test` is what continuous integration
+# runs.
+#
+# Time on 2 cores with cold caches. It must stay below 40 minutes altogether.
+#
+#   stage       minutes  what it consists of
+#   staticcheck     3    itself (measured: 0.4), e2e (measured: 1), root
+#   vet             2    the same packages, once more for the compiler
+#   unit            6    the same with -race; tests of 2 minutes at most
+#   apiserver       5    kube-apiserver and etcd (measured: 10.6 of one core)
+#   e2e             8    envtest with -race (measured: 6.3 of one core); tests
+#   examples        1    the quickstart without -race, and 3 seconds of it
+#   readme          1    a module of the README's blocks, built and vetted
+#   total          26    estimates, but for what is marked as measured
+#
+# With warm caches the builds vanish, and what remains is the tests.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+# Stages run one by one, so that their output and their times mean something.
+.NOTPARALLEL:
+
+GO ?= go
+# A checkout that belongs to another user has no version control status, and
+# none of these binaries needs one.
+export GOFLAGS := $(strip $(filter-out -buildvcs%,$(shell $(GO) env GOFLAGS)) -buildvcs=false)
+export GOWORK := off
+
+BIN := $(CURDIR)/.cache/bin
+STAGE := $(CURDIR)/tools/stage
+TESTGATE := $(BIN)/testgate
+STATICCHECK := $(BIN)/staticcheck
+
+# Modules with Go code. e2e/apiserver has none, it only pins versions.
+MODULES := . e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+LINTED := . e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+
+# Arguments of every `go test`: a test that hangs fails, with all stacks.
+TESTFLAGS ?=
+UNIT_TIMEOUT ?= 10m
+E2E_TIMEOUT ?= 20m
+EXAMPLE_TIME ?= 3s
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+.PHONY: test
+test: lint unit e2e examples readme ## everything, as continuous integration does
+	@echo "=== all stages passed"
+
+.PHONY: lint
+lint: fmt vet staticcheck ## gofmt, go vet, staticcheck
+
+.PHONY: fmt
+fmt: ## fail if a file is not formatted as gofmt does
+	@$(STAGE) gofmt sh -c 'unformatted=$$(find . -path "./.*" -prune -o -name "*.go" -exec gofmt -l {} +) || exit 1; \
+		[ -z "$$unformatted" ] || { echo "not formatted:"; echo "$$unformatted"; exit 1; }'
+
+.PHONY: vet
+vet: $(MODULES:%=vet-in-%) ## go vet in every module
+
+vet-in-%:
+	@$(STAGE) "go vet in $*" $(GO) -C $* vet ./...
+
+.PHONY: staticcheck
+staticcheck: $(LINTED:%=staticcheck-in-%) ## staticcheck, at the version in tools/go.mod
+
+staticcheck-in-%: build-staticcheck
+	@$(STAGE) "staticcheck in $*" sh -c 'cd "$*" && "$(STATICCHECK)" ./...'
+
+.PHONY: unit
+unit: build-testgate ## unit tests, with the race detector
+	@$(STAGE) "unit tests" sh -c 'all=$$($(GO) list ./...) || exit 1; \
+		packages=$$(echo "$$all" | grep -v /internal/readme$$); \
+		exec "$(TESTGATE)" -name "unit tests" -- -race -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
+	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
+
+.PHONY: apiserver
+apiserver: ## build kube-apiserver and etcd for e2e, if not cached
+	@$(STAGE) apiserver $(GO) -C e2e run ./cmd/apiserver
+
+# One package at a time: each runs a control plane of its own.
+.PHONY: e2e
+e2e: apiserver build-testgate ## tests on a real API server, with the race detector
+	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
+		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
+
+.PHONY: examples
+examples: ## run each example for a few seconds
+	@$(STAGE) "quickstart" $(GO) run ./examples/quickstart -for $(EXAMPLE_TIME)
+
+.PHONY: readme
+readme: build-testgate ## compile the Go blocks of README.md
+	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -race -count=1 ./internal/readme
+
+.PHONY: build-testgate build-staticcheck
+build-testgate:
+	@$(GO) -C tools build -o "$(TESTGATE)" ./testgate
+
+build-staticcheck:
+	@$(STAGE) "building staticcheck" $(GO) -C tools build -o "$(STATICCHECK)" honnef.co/go/tools/cmd/staticcheck
+
+.PHONY: clean
+clean: ## remove what was built here (not the API server's cache)
+	rm -rf .cache

@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kates-go/kates/e2e/internal/binaries"
+)
+
+const (
+	// startTimeout is for a loaded machine: an idle one takes 3 seconds.
+	startTimeout = 90 * time.Second
+	// stopTimeout covers the API server's own patience with open requests.
+	stopTimeout = 60 * time.Second
+	// startAttempts is more than one because the ports are chosen before the
+	// processes bind them, and something else may be quicker.
+	startAttempts = 3
+)
+
+// Cluster is a running control plane of its own: one etcd and one API server.
+// It is made by [Start] and lives until [Cluster.Stop]. Its methods may be
+// called from several goroutines at once.
+type Cluster struct {
+	// Config is for a user who may do everything, without a rate limit on the
+	// client's side. Copy it before changing it.
+	Config *rest.Config
+	// Version is that of the API server, as v1.36.3.
+	Version string
+
+	plane *envtest.ControlPlane
+	admin *envtest.AuthenticatedUser
+	dir   string // data of both processes; ours to remove
+
+	users sync.Mutex // envtest's certificate authority is not for concurrent use
+	stop  func() error
+}
+
+// Start builds the binaries if they are not in the cache, which takes minutes
+// and is told on standard error, and runs them, which takes seconds. It
+// returns when the API server is healthy and has its default namespace.
+//
+// ctx bounds the start only, not the life of the cluster: the caller must call
+// Stop. After an error nothing is left running. The error of a process that
+// does not come up ends with the last lines that it wrote.
+//
+// Start takes nothing from the environment but the cache's place (KATES_CACHE,
+// see package binaries), and downloads no binaries.
+func Start(ctx context.Context) (*Cluster, error) {
+	// Without a logger controller-runtime prints a complaint with a stack trace.
+	ctrllog.SetLogger(logr.Discard())
+
+	set, err := binaries.Ensure(ctx, os.Stderr)
+	if err != nil {
+		return nil, fmt.Errorf("start a test cluster: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		c, err := start(ctx, set)
+		if err == nil {
+			return c, nil
+		}
+		if attempt == startAttempts || ctx.Err() != nil {
+			return nil, fmt.Errorf("start a test cluster: %w", err)
+		}
+	}
+}
+
+// start makes one attempt on fresh ports and an empty etcd.
+func start(ctx context.Context, set binaries.Set) (_ *Cluster, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	dir, err := os.MkdirTemp("", "kates-cluster-*")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, Version: set.APIServerVersion}
+	c.stop = sync.OnceValue(c.shutDown)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop())
+		}
+	}()
+	if c.plane, err = newPlane(dir, set); err != nil {
+		return nil, err
+	}
+	if err := run(c.plane); err != nil {
+		return nil, err
+	}
+	if c.admin, err = c.addUser("kates-admin", "system:masters"); err != nil {
+		return nil, err
+	}
+	c.Config = c.admin.Config()
+	return c, c.waitReady(ctx)
+}
+
+// Stop ends both processes, waits for them, and removes their data. A second
+// call does nothing and returns the same. Open watches of clients end with an
+// error; clients that retry will do so in vain.
+func (c *Cluster) Stop() error { return c.stop() }
+
+func (c *Cluster) shutDown() error {
+	var err error
+	if c.plane != nil {
+		err = c.plane.Stop()
+	}
+	if err = errors.Join(err, os.RemoveAll(c.dir)); err != nil {
+		return fmt.Errorf("stop the test cluster: %w", err)
+	}
+	return nil
+}
+
+// InstallCRDs creates the CustomResourceDefinitions in the files and folders
+// of paths, or updates those that exist, and returns when discovery serves
+// them. A path that does not exist is an error.
+func (c *Cluster) InstallCRDs(paths ...string) error {
+	_, err := envtest.InstallCRDs(c.Config, envtest.CRDInstallOptions{
+		Paths:              paths,
+		ErrorIfPathMissing: true,
+		MaxTime:            startTimeout,
+	})
+	if err != nil {
+		return fmt.Errorf("install custom resources: %w", err)
+	}
+	return nil
+}
+
+// AdminKubeconfig is a kubeconfig file's content for the user of Config, with
+// its certificates in it.
+func (c *Cluster) AdminKubeconfig() ([]byte, error) {
+	content, err := c.admin.KubeConfig()
+	if err != nil {
+		return nil, fmt.Errorf("write a kubeconfig: %w", err)
+	}
+	return content, nil
+}
+
+// AddUser makes a user known to the API server by a client certificate and
+// returns a configuration that acts as this user, without a rate limit on the
+// client's side. The user is in groups and in system:authenticated, and has
+// the rights that RBAC gives to these. The configuration is the caller's.
+func (c *Cluster) AddUser(name string, groups ...string) (*rest.Config, error) {
+	user, err := c.addUser(name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return user.Config(), nil
+}
+
+func (c *Cluster) addUser(name string, groups ...string) (*envtest.AuthenticatedUser, error) {
+	c.users.Lock()
+	defer c.users.Unlock()
+	user, err := c.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{
+		QPS:       -1,
+		UserAgent: "kates-e2e/" + name,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add user %q: %w", name, err)
+	}
+	return user, nil
+}
+
+// waitReady waits for what the API server makes after it is healthy and tests
+// take for granted.
+func (c *Cluster) waitReady(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		return fmt.Errorf("wait for the default namespace: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		_, last = client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the default namespace: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// subdir makes and returns a folder in dir.
+func subdir(dir, name string) (string, error) {
+	path := filepath.Join(dir, name)
+	return path, os.Mkdir(path, 0o700)
+}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kates-go/kates/e2e/internal/binaries"
+)
+
+const loopback = "127.0.0.1"
+
+// newPlane configures the processes; nothing runs yet. Their data goes to
+// folders of ours and not of envtest's, which would forget certificates and
+// content when a process is stopped to be started again.
+func newPlane(dir string, set binaries.Set) (*envtest.ControlPlane, error) {
+	etcdDir, err := subdir(dir, "etcd")
+	if err != nil {
+		return nil, err
+	}
+	path, err := watched(dir, set.Etcd)
+	if err != nil {
+		return nil, err
+	}
+	etcd := &envtest.Etcd{
+		Path:         path,
+		DataDir:      etcdDir,
+		StartTimeout: startTimeout,
+		StopTimeout:  stopTimeout,
+		Out:          &tail{},
+	}
+	etcd.Err = etcd.Out
+
+	server, err := newAPIServer(dir, set)
+	if err != nil {
+		return nil, err
+	}
+	// KubectlPath is set so that envtest does not go looking for one; nothing
+	// here runs it.
+	return &envtest.ControlPlane{APIServer: server, Etcd: etcd, KubectlPath: "kubectl"}, nil
+}
+
+func newAPIServer(dir string, set binaries.Set) (*envtest.APIServer, error) {
+	certDir, err := subdir(dir, "apiserver")
+	if err != nil {
+		return nil, err
+	}
+	path, err := watched(dir, set.APIServer)
+	if err != nil {
+		return nil, err
+	}
+	server := &envtest.APIServer{
+		Path:         path,
+		CertDir:      certDir,
+		StartTimeout: startTimeout,
+		StopTimeout:  stopTimeout,
+		Out:          &tail{},
+	}
+	server.Err = server.Out
+	server.SecureServing.Address = loopback
+	server.Configure().
+		// The default is the address of the host's default route, which a
+		// machine without a network does not have.
+		Set("advertise-address", loopback).
+		// And a loopback address is refused as the kubernetes service's
+		// endpoint, again and again: this cluster has no use for one.
+		Set("endpoint-reconciler-type", "none")
+	return server, nil
+}
+
+// run starts the processes and waits until both are healthy. On an error those
+// that came up are still to be stopped.
+func run(plane *envtest.ControlPlane) error {
+	if err := plane.Etcd.Start(); err != nil {
+		return fmt.Errorf("start etcd: %w; its last output:\n%s", err, plane.Etcd.Out)
+	}
+	plane.APIServer.EtcdURL = plane.Etcd.URL
+	if err := plane.APIServer.Start(); err != nil {
+		return fmt.Errorf("start kube-apiserver: %w; its last output:\n%s", err, plane.APIServer.Out)
+	}
+	return nil
+}

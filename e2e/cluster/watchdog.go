@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// watchdog runs a program that must not outlive the process that started it.
+// Ours may die without a chance to stop its servers: `go test` panics when time
+// is up, and people kill it. The program replaces the shell, so that it has the
+// process number and the signals that envtest expects; what stays behind is a
+// loop that ends with either of the two processes.
+const watchdog = `#!/bin/sh
+# Runs PROGRAM, and ends it when the process that started it is gone.
+parent=$PPID
+(
+	while kill -0 "$parent" && kill -0 $$; do sleep 1; done
+	kill -0 "$parent" || kill -9 $$
+) </dev/null >/dev/null 2>&1 &
+exec PROGRAM "$@"
+`
+
+// watched writes a script to dir that runs program under a watchdog, and
+// returns its path.
+func watched(dir, program string) (string, error) {
+	path := filepath.Join(dir, "run-"+filepath.Base(program))
+	quoted := "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+	script := strings.Replace(watchdog, "exec PROGRAM", "exec "+quoted, 1)
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		return "", fmt.Errorf("write the script that runs %s: %w", filepath.Base(program), err)
+	}
+	return path, nil
+}

@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAServerDoesNotOutliveAKilledTest(t *testing.T) {
+	script, err := watched(t.TempDir(), program(t, "echo started; exec sleep 600"))
+	require.NoError(t, err)
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	require.NoError(t, out.SetReadDeadline(time.Now().Add(startTimeout)))
+
+	// A shell plays the test: it starts the server in the background and waits.
+	test := exec.CommandContext(t.Context(), "/bin/sh", "-c", "'"+script+"' & wait")
+	test.Stdout = in
+	require.NoError(t, test.Start())
+	require.NoError(t, in.Close())
+	server := bufio.NewReader(out)
+	line, err := server.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "started\n", line)
+
+	require.NoError(t, test.Process.Kill())
+	require.Error(t, test.Wait())
+	// Now the server alone holds the pipe, and its end is the pipe's end. (Its
+	// process number may stay, where process 1 does not collect the dead.)
+	_, err = io.ReadAll(server)
+	require.NoError(t, err)
+}
+
+func TestAWatchedProgramGetsItsArgumentsAndItsSignals(t *testing.T) {
+	script, err := watched(t.TempDir(), program(t, `echo "$#:$2"; exec sleep 600`))
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), script, "one", "two  words")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "2:two  words\n", line)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.ErrorContains(t, cmd.Wait(), "signal: terminated")
+}

@@ -1,0 +1,135 @@
+package binaries
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// recipe is everything that decides what the binaries are.
+type recipe struct {
+	source    string // the folder of the module that pins the sources
+	apiServer target
+	etcd      target
+	toolchain string   // go1.26.8
+	digest    string   // of the module's go.mod and go.sum
+	ldflags   []string // what the linker sets
+}
+
+// target is one main package to build.
+type target struct {
+	pkg     string // its import path
+	version string // of its module
+	builtAs string // what `go build -o folder` calls it
+	name    string // what we call it
+}
+
+// versionVar is the package whose variables the API server reports as its
+// version; a build that does not set them calls itself v0.0.0.
+const versionVar = "k8s.io/component-base/version"
+
+// readRecipe reads what the module in folder source pins.
+func readRecipe(ctx context.Context, source string) (recipe, error) {
+	r := recipe{
+		source:    source,
+		apiServer: target{pkg: "k8s.io/kubernetes/cmd/kube-apiserver", builtAs: "kube-apiserver", name: nameAPIServer},
+		etcd:      target{pkg: "go.etcd.io/etcd/server/v3", builtAs: "server", name: nameEtcd},
+	}
+	versions, err := requiredVersions(ctx, source)
+	if err != nil {
+		return recipe{}, err
+	}
+	for _, t := range []*target{&r.apiServer, &r.etcd} {
+		if t.version, err = versionOf(t.pkg, versions); err != nil {
+			return recipe{}, fmt.Errorf("read %s: %w", filepath.Join(source, "go.mod"), err)
+		}
+	}
+	if r.ldflags, err = versionFlags(r.apiServer.version); err != nil {
+		return recipe{}, err
+	}
+	out, err := goCommand(ctx, source, "env", "GOVERSION")
+	if err != nil {
+		return recipe{}, fmt.Errorf("read the version of the Go toolchain: %w", err)
+	}
+	r.toolchain = strings.TrimSpace(string(out))
+	r.digest, err = digest(filepath.Join(source, "go.mod"), filepath.Join(source, "go.sum"))
+	return r, err
+}
+
+// key names the cache entry of r.
+func (r recipe) key() string {
+	// Experiments make GOVERSION "go1.26.8 X:name": no spaces in a folder's name.
+	toolchain := regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(r.toolchain, "-")
+	return strings.Join([]string{
+		"kube-apiserver-" + r.apiServer.version,
+		"etcd-" + r.etcd.version,
+		toolchain,
+		runtime.GOOS + "-" + runtime.GOARCH,
+		r.digest,
+	}, "_")
+}
+
+// requiredVersions maps module paths to versions. It parses go.mod through the
+// go command, which needs no network for that, other than `go list -m`.
+func requiredVersions(ctx context.Context, dir string) (map[string]string, error) {
+	out, err := goCommand(ctx, dir, "mod", "edit", "-json")
+	if err != nil {
+		return nil, fmt.Errorf("read the pinned versions in %s: %w", dir, err)
+	}
+	var file struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(out, &file); err != nil {
+		return nil, fmt.Errorf("read the pinned versions in %s: %w", dir, err)
+	}
+	versions := make(map[string]string, len(file.Require))
+	for _, m := range file.Require {
+		versions[m.Path] = m.Version
+	}
+	return versions, nil
+}
+
+// versionOf is the version of the module that holds pkg: the longest required
+// path that is a prefix of it.
+func versionOf(pkg string, versions map[string]string) (string, error) {
+	for p := pkg; p != "."; p = path.Dir(p) {
+		if v := versions[p]; v != "" {
+			return v, nil
+		}
+	}
+	return "", fmt.Errorf("no required module holds %s", pkg)
+}
+
+// versionFlags makes the linker set version, as v1.36.3, in the API server.
+func versionFlags(version string) ([]string, error) {
+	m := regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+`).FindStringSubmatch(version)
+	if m == nil {
+		return nil, fmt.Errorf("parse the version %q of the API server", version)
+	}
+	return []string{
+		"-s", "-w",
+		"-X", versionVar + ".gitVersion=" + version,
+		"-X", versionVar + ".gitMajor=" + m[1],
+		"-X", versionVar + ".gitMinor=" + m[2],
+	}, nil
+}
+
+// digest is a short fingerprint of files, enough to tell two pins apart.
+func digest(files ...string) (string, error) {
+	sum := sha256.New()
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("read the pinned versions: %w", err)
+		}
+		fmt.Fprintf(sum, "%d\n%s", len(content), content)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))[:8], nil
+}

@@ -1,0 +1,60 @@
+// Package e2e tests the library on a real API server.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/client-go/discovery"
+
+	"github.com/kates-go/kates/e2e/cluster"
+)
+
+// testCluster is one control plane for all tests of the package. Tests keep
+// apart by namespaces of their own; one that breaks the server starts its own
+// cluster.
+var testCluster *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(runWithCluster(m))
+}
+
+// runWithCluster is the body of TestMain, which cannot defer past os.Exit.
+func runWithCluster(m *testing.M) int {
+	var err error
+	if testCluster, err = cluster.Start(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := 1
+	if err = testCluster.InstallCRDs("../testdata/crds"); err == nil {
+		code = m.Run()
+	}
+	if stopErr := testCluster.Stop(); err == nil {
+		err = stopErr
+	}
+	// Nothing is ignored: what envtest has of goroutines ends with the servers.
+	// A leaked watch does not end, it retries.
+	if err == nil {
+		err = goleak.Find()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func TestTheClusterServesTheCustomKinds(t *testing.T) {
+	client, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
+	require.NoError(t, err)
+	for _, groupVersion := range []string{"getambassador.io/v3alpha1", "example.kates.io/v1"} {
+		resources, err := client.ServerResourcesForGroupVersion(groupVersion)
+		require.NoError(t, err)
+		require.NotEmpty(t, resources.APIResources)
+	}
+}

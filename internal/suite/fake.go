@@ -1,0 +1,39 @@
+package suite
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// fakeScenarios are about what the bare fake cannot do.
+var fakeScenarios = []scenario{
+	{"ApplyIsANamedErrorOnTheFake", applyOnFake},
+	{"G4AnOwnWriteHoldsAgainstEarlierEventsOfTheSameObject", earlierEvents},
+}
+
+func applyOnFake(t *testing.T, e *env) {
+	target := e.configMap("untouched")
+	err := e.client.Apply(e.ctx, e.configMap("cm"), target)
+	require.ErrorIs(t, err, kates.ErrApplyNotSupported)
+	assert.Equal(t, e.configMap("untouched"), target)
+	e.foreignCreate(e.configMap("cm"))
+	require.ErrorIs(t, e.client.Apply(e.ctx, e.configMap("cm"), nil, kates.ForceOwnership()), kates.ErrApplyNotSupported)
+}
+
+// earlierEvents writes so fast that each write finds the events of those before still on their way.
+func earlierEvents(t *testing.T, e *env) {
+	snapshots, snap := e.watchQuotas()
+	require.NoError(t, e.client.Create(e.ctx, e.quota("q", "1"), nil))
+	for _, pods := range []string{"2", "3", "4", "5", "6", "7", "8", "9"} {
+		require.NoError(t, e.client.Update(e.ctx, e.quota("q", pods), nil))
+		_, err := snapshots.Update(e.ctx, snap)
+		require.NoError(t, err)
+		require.Equal(t, pods, byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+	}
+	e.awaitOnly(snapshots, snap, "marker")
+	assert.Equal(t, "9", byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+}

@@ -1,0 +1,137 @@
+package suite
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kates-go/kates/kates"
+)
+
+var selectorScenarios = []scenario{
+	{"ObjectsMoveIntoAndOutOfALabelSelector", labelMoves},
+	{"G4OwnWritesMoveObjectsIntoAndOutOfALabelSelector", ownLabelMoves},
+	{"AFieldSelectorOnTheNameShowsOneObject", nameSelector},
+	{"ANamespaceShowsItsObjectsOnly", namespaces},
+	{"OneKindMayBeQueriedTwiceInOneSnapshot", twoQueriesOfOneKind},
+}
+
+// selected is a snapshot with deltas, of the ConfigMaps that a query refines.
+type selected struct {
+	ConfigMaps []*corev1.ConfigMap
+	Deltas     []*kates.Delta
+}
+
+func (e *env) watchSelected(query kates.Query) (*kates.Snapshots[selected], *selected) {
+	e.t.Helper()
+	query.Name, query.Namespace = "ConfigMaps", e.ns
+	snapshots := watch[selected](e, e.client, query)
+	var snap selected
+	awaitFirst(e.t, snapshots, &snap)
+	return snapshots, &snap
+}
+
+// awaitOpen returns when the watch delivers: the fake loses what is deleted between a list and its watch.
+func (e *env) awaitOpen(snapshots *kates.Snapshots[selected], snap *selected) {
+	e.t.Helper()
+	e.foreignCreate(e.configMap("a-watch-is-open"))
+	await(e.t, snapshots, snap, "an open watch", func(s *selected) bool { return byName(s.ConfigMaps, "a-watch-is-open") != nil })
+}
+
+func labelMoves(t *testing.T, e *env) {
+	e.foreignCreate(e.labelled("in", "app", "web"), e.labelled("out", "app", "db"))
+	snapshots, snap := e.watchSelected(kates.Query{LabelSelector: "app=web"})
+	assert.Equal(t, []string{"in"}, names(snap.ConfigMaps))
+	assert.Equal(t, []string{"add in"}, deltaNames(snap.Deltas))
+
+	e.foreignUpdate(e.labelled("out", "app", "web"))
+	awaitEach(t, snapshots, snap, "the object that moves in", func() bool { return true })
+	assert.Equal(t, []string{"in", "out"}, names(snap.ConfigMaps))
+	assert.Equal(t, []string{"add out"}, deltaNames(snap.Deltas))
+
+	e.foreignUpdate(e.labelled("in", "app", "db"))
+	awaitEach(t, snapshots, snap, "the object that moves out", func() bool { return true })
+	assert.Equal(t, []string{"out"}, names(snap.ConfigMaps))
+	assert.Equal(t, []string{"delete in"}, deltaNames(snap.Deltas))
+
+	e.foreignUpdate(e.labelled("in", "app", "web", "again", "yes"))
+	awaitEach(t, snapshots, snap, "the object that comes back", func() bool { return true })
+	assert.Equal(t, []string{"in", "out"}, names(snap.ConfigMaps))
+	assert.Equal(t, []string{"add in"}, deltaNames(snap.Deltas))
+
+	e.foreignDelete(e.configMap("in"))
+	awaitEach(t, snapshots, snap, "the deletion", func() bool { return true })
+	assert.Equal(t, []string{"delete in"}, deltaNames(snap.Deltas))
+}
+
+func ownLabelMoves(t *testing.T, e *env) {
+	snapshots, snap := e.watchSelected(kates.Query{LabelSelector: "app=web"})
+	label := func(name, app string) {
+		t.Helper()
+		patch := []byte(`{"metadata":{"labels":{"app":"` + app + `"}}}`)
+		if err := e.client.Patch(e.ctx, e.configMap(name), kates.MergePatchType, patch, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.client.Create(e.ctx, e.labelled("cm", "app", "db"), nil); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, snapshots, snap)
+	for range 3 {
+		label("cm", "web")
+		now(t, snapshots, snap)
+		assert.Equal(t, []string{"cm"}, names(snap.ConfigMaps))
+		assert.Equal(t, []string{"add cm"}, deltaNames(snap.Deltas))
+		label("cm", "db")
+		now(t, snapshots, snap)
+		assert.Empty(t, snap.ConfigMaps)
+		assert.Equal(t, []string{"delete cm"}, deltaNames(snap.Deltas))
+	}
+}
+
+func nameSelector(t *testing.T, e *env) {
+	e.foreignCreate(e.configMap("one"), e.configMap("two"))
+	snapshots, snap := e.watchSelected(kates.Query{FieldSelector: "metadata.name=two"})
+	assert.Equal(t, []string{"two"}, names(snap.ConfigMaps))
+	e.foreignCreate(e.configMap("three"))
+	e.foreignUpdate(e.configMap("two", "seen", "yes"))
+	await(t, snapshots, snap, "the object selected", func(s *selected) bool { return s.ConfigMaps[0].Data["seen"] == "yes" })
+	assert.Equal(t, []string{"two"}, names(snap.ConfigMaps))
+}
+
+func namespaces(t *testing.T, e *env) {
+	elsewhere := e.backend.Namespace(t)
+	there := e.configMap("cm")
+	there.Namespace = elsewhere
+	snapshots, snap := e.watchSelected(kates.Query{})
+	e.foreignCreate(there, e.configMap("cm"))
+	await(t, snapshots, snap, "the object of the namespace", func(s *selected) bool { return len(s.ConfigMaps) > 0 })
+	assert.Equal(t, []string{"cm"}, names(snap.ConfigMaps))
+	assert.Equal(t, e.ns, snap.ConfigMaps[0].Namespace)
+
+	// An empty namespace is all namespaces, whatever the client's default is.
+	everywhere := watch[inputs](e, e.client)
+	var all inputs
+	await(t, everywhere, &all, "both namespaces", func(s *inputs) bool {
+		seen := map[string]bool{}
+		for _, cm := range s.ConfigMaps {
+			seen[cm.Namespace] = true
+		}
+		return seen[e.ns] && seen[elsewhere]
+	})
+}
+
+func twoQueriesOfOneKind(t *testing.T, e *env) {
+	type both struct {
+		Web []*corev1.ConfigMap
+		All map[string]*corev1.ConfigMap
+	}
+	e.foreignCreate(e.labelled("a", "app", "web"), e.labelled("b", "app", "db"))
+	snapshots := watch[both](e, e.client, kates.Query{Name: "Web", Namespace: e.ns, LabelSelector: "app=web"}, kates.Query{Name: "All", Namespace: e.ns})
+	var snap both
+	awaitFirst(t, snapshots, &snap)
+	assert.Equal(t, []string{"a"}, names(snap.Web))
+	assert.Len(t, snap.All, 2)
+	assert.Contains(t, snap.All, "b", "the key is the name where the query is of one namespace")
+}

@@ -1,0 +1,124 @@
+package katestest
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// Fake is an in-memory API, and a client of it. What it can and cannot do is in the package comment.
+//
+// [New] and [NewFake] make one. Fakes share nothing with each other. All fields are safe for concurrent use,
+// as far as one fake goes; none may be set.
+type Fake struct {
+	// Client is the client to hand to the program under test.
+	Client *kates.Client
+
+	// Dynamic is the fake that Client works on. What is written to it directly is, to Client, another program's write.
+	// Its PrependReactor and PrependWatchReactor inject errors, and Actions tells the requests made.
+	Dynamic *dynamicfake.FakeDynamicClient
+
+	// Mapper knows the kinds that the fake serves.
+	Mapper meta.RESTMapper
+}
+
+// NewClient returns a client of a fresh in-memory API that holds the given objects, typed or unstructured. The client is closed
+// when the test ends. A bad object (no name, no kind, a duplicate) fails the test at once.
+//
+// Objects are copied. An object of a namespaced kind that names no namespace is put into "default". A kind that is neither
+// in client-go's scheme nor defined by a CustomResourceDefinition among the objects is served as its objects suggest: under
+// the usual plural, and cluster-scoped if none of them has a namespace; [WithKinds] is for where that is wrong.
+//
+// For what [kates.ParseManifests] returns write NewClient(t, objects...).
+func NewClient(t testing.TB, objects ...kates.Object) *kates.Client {
+	t.Helper()
+	return New(t, WithObjects(objects...)).Client
+}
+
+// New is NewClient for tests that need more than the client: custom kinds, or the fake itself.
+func New(t testing.TB, options ...Option) *Fake {
+	t.Helper()
+	fake, err := NewFake(options...)
+	if err != nil {
+		t.Fatalf("starting the fake API: %v", err)
+	}
+	t.Cleanup(fake.Close)
+	return fake
+}
+
+// NewFake is New for programs that are not tests: examples, benchmarks, demonstrations. The caller calls Close.
+// The error names the object, kind or option that is wrong.
+func NewFake(options ...Option) (*Fake, error) {
+	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}}
+	for _, option := range options {
+		if err := option(&c); err != nil {
+			return nil, err
+		}
+	}
+	objects, err := c.unstructuredObjects()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := c.kindSet(objects)
+	if err != nil {
+		return nil, err
+	}
+	fake := &Fake{Dynamic: kinds.dynamic(), Mapper: kinds.mapper()}
+	for _, object := range objects {
+		if err := fake.add(object); err != nil {
+			return nil, err
+		}
+	}
+	fake.Client, err = kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper, c.clientOptions()...)
+	if err != nil {
+		return nil, fmt.Errorf("creating the client: %w", err)
+	}
+	return fake, nil
+}
+
+// Close ends the client with all of its watches, and waits for them. It may be called more than once.
+func (f *Fake) Close() { f.Client.Close() }
+
+// add stores a starting object. It goes through the tracker's Create, since its Add guesses the plural.
+func (f *Fake) add(object *unstructured.Unstructured) error {
+	gvk := object.GroupVersionKind()
+	mapping, err := f.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return fmt.Errorf("%s: %w", describe(object), err)
+	}
+	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
+	case object.GetName() == "":
+		return fmt.Errorf("%s: a starting object needs a name", describe(object))
+	case namespaced && object.GetNamespace() == "":
+		object.SetNamespace("default")
+	case !namespaced && object.GetNamespace() != "":
+		return fmt.Errorf("%s: the kind is cluster-scoped, the object has a namespace", describe(object))
+	}
+	if err := f.Dynamic.Tracker().Create(mapping.Resource, object, object.GetNamespace()); err != nil {
+		return fmt.Errorf("%s: %w", describe(object), err)
+	}
+	return nil
+}
+
+func describe(object *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s %q in namespace %q", object.GetAPIVersion(), object.GetKind(), object.GetName(), object.GetNamespace())
+}
+
+// dynamic returns an empty fake in which every kind of the set has its list: listing a resource without one panics.
+func (s kindSet) dynamic() *dynamicfake.FakeDynamicClient {
+	scheme := runtime.NewScheme()
+	lists := map[schema.GroupVersionResource]string{}
+	for gvk, kind := range s {
+		scheme.AddKnownTypeWithName(gvk, &unstructured.Unstructured{})
+		lists[kind.gvr(gvk)] = listOf(gvk).Kind
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, lists)
+}

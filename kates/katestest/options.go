@@ -1,0 +1,153 @@
+package katestest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// Option says what a [Fake] serves and holds. Options add up: each may be given several times, in any order.
+type Option func(*config) error
+
+type config struct {
+	schemes []*runtime.Scheme // the last one that knows a type names its kind
+	kinds   []Kind
+	objects []kates.Object
+	client  []kates.Option
+}
+
+// WithObjects adds starting objects, as the arguments of [NewClient] are.
+func WithObjects(objects ...kates.Object) Option {
+	return func(c *config) error {
+		c.objects = append(c.objects, objects...)
+		return nil
+	}
+}
+
+// WithManifests adds the objects in a YAML or JSON text, which may hold several documents.
+func WithManifests(text string) Option {
+	return func(c *config) error {
+		objects, err := kates.ParseManifests(text)
+		if err != nil {
+			return fmt.Errorf("parsing manifests: %w", err)
+		}
+		c.objects = append(c.objects, objects...)
+		return nil
+	}
+}
+
+// WithKinds adds custom kinds, or says how a kind known otherwise is really served.
+func WithKinds(kinds ...Kind) Option {
+	return func(c *config) error {
+		c.kinds = append(c.kinds, kinds...)
+		return nil
+	}
+}
+
+// WithScheme adds the types of a scheme to those of client-go's, for starting objects as well as for the client. Kinds that are
+// not built in are taken to be namespaced, and their plurals to be regular; [WithKinds] corrects that.
+func WithScheme(scheme *runtime.Scheme) Option {
+	return func(c *config) error {
+		c.schemes = append(c.schemes, scheme)
+		return nil
+	}
+}
+
+// WithClientOptions passes options on to the client.
+func WithClientOptions(options ...kates.Option) Option {
+	return func(c *config) error {
+		c.client = append(c.client, options...)
+		return nil
+	}
+}
+
+// clientOptions gives the client every scheme's types in one scheme, unless the test has set another.
+func (c *config) clientOptions() []kates.Option {
+	all := runtime.NewScheme()
+	for _, scheme := range slices.Backward(c.schemes) {
+		for gvk, goType := range scheme.AllKnownTypes() {
+			if object, ok := reflect.New(goType).Interface().(runtime.Object); ok && !all.Recognizes(gvk) {
+				all.AddKnownTypeWithName(gvk, object)
+			}
+		}
+	}
+	return append([]kates.Option{kates.WithScheme(all)}, c.client...)
+}
+
+// unstructuredObjects returns copies of the starting objects, with apiVersion and kind filled in.
+func (c *config) unstructuredObjects() ([]*unstructured.Unstructured, error) {
+	all := make([]*unstructured.Unstructured, 0, len(c.objects))
+	for i, object := range c.objects {
+		if object == nil {
+			return nil, fmt.Errorf("starting object %d is nil", i)
+		}
+		u, err := c.unstructuredObject(object)
+		if err != nil {
+			return nil, fmt.Errorf("starting object %d (%T %q): %w", i, object, object.GetName(), err)
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+func (c *config) unstructuredObject(object kates.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	if u.GetAPIVersion() == "" || u.GetKind() == "" {
+		for _, scheme := range slices.Backward(c.schemes) {
+			if gvks, _, err := scheme.ObjectKinds(object); err == nil {
+				u.SetGroupVersionKind(gvks[0])
+				break
+			}
+		}
+	}
+	if u.GetAPIVersion() == "" || u.GetKind() == "" {
+		return nil, fmt.Errorf("it has no apiVersion and kind, and no scheme knows its type: set them, or use WithScheme")
+	}
+	// Go's encoding has an explicit null here that no server ever sends.
+	if u.GetCreationTimestamp().Time.IsZero() {
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	}
+	return u, nil
+}
+
+// kindSet puts together what the fake serves. What was said explicitly goes before what the objects suggest.
+func (c *config) kindSet(objects []*unstructured.Unstructured) (kindSet, error) {
+	var kinds []Kind
+	for _, scheme := range c.schemes {
+		kinds = append(kinds, kindsOf(scheme)...)
+	}
+	kinds = append(kinds, served...)
+	for _, object := range objects {
+		kinds = append(kinds, kindsOfCRD(object)...)
+	}
+	kinds = append(kinds, c.kinds...)
+	known, err := newKindSet(kinds)
+	if err != nil {
+		return nil, err
+	}
+	suggested := map[string]Kind{}
+	for _, object := range objects {
+		if _, ok := known[object.GroupVersionKind()]; ok {
+			continue
+		}
+		kind, seen := suggested[object.GroupVersionKind().String()]
+		if !seen {
+			kind = Kind{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), ClusterScoped: true}
+		}
+		kind.ClusterScoped = kind.ClusterScoped && object.GetNamespace() == ""
+		suggested[object.GroupVersionKind().String()] = kind
+	}
+	for _, kind := range suggested {
+		kinds = append(kinds, kind)
+	}
+	return newKindSet(kinds)
+}

@@ -1,0 +1,61 @@
+// Command testgate runs `go test` and is stricter about what a success is: a
+// skipped test fails the run, and so does a package whose test binary ran no
+// test. It says what was run.
+//
+//	testgate [-name NAME] [-list] -- GO-TEST-ARGUMENTS
+//
+// It shows go test's own closing line of each package, all that a failing or
+// skipped test wrote, and nothing of those that pass; -list adds a line for
+// each of their top-level tests.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	name := flag.String("name", "go test", "what the summary calls this run")
+	list := flag.Bool("list", false, "name each top-level test that passes")
+	flag.Parse()
+	// An interrupt from the terminal reaches go test too, which ends its tests
+	// and then itself; what it says meanwhile is still worth reading. Caught
+	// and not ignored, for go test would inherit the latter.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	if err := run(*name, *list, flag.Args(), os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", *name, err)
+		os.Exit(1)
+	}
+}
+
+// run passes args to `go test -json`, reports on out, and returns what is
+// wrong with the outcome.
+func run(name string, list bool, args []string, out io.Writer) error {
+	start := time.Now()
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Stderr = os.Stderr
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("run go test: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("run go test: %w", err)
+	}
+	r := newReport(out, list)
+	readErr := r.read(events)
+	if readErr != nil {
+		_, _ = io.Copy(io.Discard, events) // or go test would block
+	}
+	waitErr := cmd.Wait()
+	fmt.Fprintf(out, "%s: %s in %s\n", name, r.summary(), time.Since(start).Round(100*time.Millisecond))
+	if waitErr != nil {
+		waitErr = fmt.Errorf("go test: %w", waitErr)
+	}
+	return errors.Join(readErr, waitErr, r.verdict())
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// outcome runs testgate on a module of one package with the given test bodies
+// and returns what it printed and its error as text.
+func outcome(t *testing.T, tests map[string]string, args ...string) (string, string) {
+	t.Helper()
+	dir := t.TempDir()
+	var source strings.Builder
+	source.WriteString("package fake\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Exit\n")
+	for name, body := range maps.All(tests) {
+		source.WriteString("\nfunc " + name + " {\n" + body + "\n}\n")
+	}
+	files := map[string]string{
+		"go.mod":       "module example.com/fake\n\ngo 1.26\n",
+		"fake_test.go": source.String(),
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	var out strings.Builder
+	err := run("fake", true, append(args, "./..."), &out)
+	if err == nil {
+		return out.String(), ""
+	}
+	return out.String(), err.Error()
+}
+
+func mustContain(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in:\n%s", part, text)
+		}
+	}
+}
+
+func TestPassingTestsAreCountedAndListed(t *testing.T) {
+	out, err := outcome(t, map[string]string{
+		"TestA(t *testing.T)": `t.Run("sub", func(t *testing.T) { t.Log("quiet") })`,
+		"TestB(t *testing.T)": ``,
+	})
+	if err != "" {
+		t.Fatal(err)
+	}
+	mustContain(t, out, "ok  \texample.com/fake", "    TestA (", "    TestB (",
+		"fake: 3 tests passed, 0 failed, 0 skipped (packages: 1) in ")
+	if strings.Contains(out, "quiet") || strings.Contains(out, "PASS") {
+		t.Errorf("noise of a passing test in:\n%s", out)
+	}
+}
+
+func TestASkippedTestFailsTheRunAndSaysWhy(t *testing.T) {
+	out, err := outcome(t, map[string]string{
+		"TestA(t *testing.T)": ``,
+		"TestB(t *testing.T)": `t.Run("sub", func(t *testing.T) { t.Skip("no reason") })`,
+	})
+	mustContain(t, err, "skipped: example.com/fake TestB/sub")
+	mustContain(t, out, "no reason", "1 skipped")
+}
+
+func TestARunWithoutTestsFails(t *testing.T) {
+	_, err := outcome(t, map[string]string{"TestA(t *testing.T)": ``}, "-run", "NoSuchTest")
+	mustContain(t, err, "no test ran in example.com/fake")
+	_, err = outcome(t, nil)
+	mustContain(t, err, "no test ran")
+}
+
+func TestAFailureShowsItsOutput(t *testing.T) {
+	out, err := outcome(t, map[string]string{
+		"TestA(t *testing.T)": `t.Log("said before"); t.Fatal("broken")`,
+		"TestB(t *testing.T)": `t.Log("quiet")`,
+	})
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "said before", "broken", "FAIL\texample.com/fake", "1 failed")
+}
+
+func TestAPanicShowsItsTrace(t *testing.T) {
+	out, err := outcome(t, map[string]string{"TestA(t *testing.T)": `panic("at the disco")`})
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "at the disco", "goroutine ")
+}
+
+func TestABinaryThatDiesInATestFails(t *testing.T) {
+	out, err := outcome(t, map[string]string{
+		"TestA(t *testing.T)": `println("last words"); os.Exit(3)`,
+	})
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "last words")
+}
+
+func TestATestThatDoesNotCompileShowsTheCompilersMessage(t *testing.T) {
+	out, err := outcome(t, map[string]string{"TestA(t *testing.T)": `undefinedName()`})
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "undefinedName", "[build failed]")
+}
+
+func TestAFailureOutsideOfTestsFails(t *testing.T) {
+	out, err := outcome(t, map[string]string{
+		"TestA(t *testing.T)":    ``,
+		"TestMain(m *testing.M)": `m.Run(); println("leaked"); os.Exit(1)`,
+	})
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "leaked")
+}
