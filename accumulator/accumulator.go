@@ -111,15 +111,16 @@ func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumul
 // start joins the streams. From here on the accumulator ends by end alone.
 func (a *Accumulator) start(ctx context.Context, pending bool) error {
 	s := a.streams
+	life, cancel := context.WithCancel(ctx)
+	a.cancel = cancel
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
+		cancel()
 		return ErrClosed
 	}
 	s.accumulators[a] = struct{}{}
 	s.mu.Unlock()
-	life, cancel := context.WithCancel(ctx)
-	a.cancel = cancel
 	for _, f := range a.fields {
 		if f.err == nil {
 			if err := a.attach(f, f.resource); err != nil {
@@ -132,8 +133,10 @@ func (a *Accumulator) start(ctx context.Context, pending bool) error {
 		a.tasks.Go(func() { a.findKinds(life) })
 	}
 	a.mu.Lock()
-	a.overdue = time.AfterFunc(a.options.Overdue, a.logOverdue)
-	a.unwatch = context.AfterFunc(ctx, func() { a.end(causeOf(ctx)) })
+	if a.err == nil {
+		a.overdue = time.AfterFunc(a.options.Overdue, a.logOverdue)
+		a.unwatch = context.AfterFunc(ctx, func() { a.end(causeOf(ctx)) })
+	}
 	a.mu.Unlock()
 	a.pacer.poke()
 	return nil

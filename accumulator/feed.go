@@ -31,7 +31,7 @@ type feed struct {
 	source cache.ListerWatcherWithContext
 
 	consistent atomic.Bool // the last list was asked for the newest state
-	calls      sync.WaitGroup
+	calls      calls
 	mu         sync.Mutex
 	restart    context.CancelFunc // ends the running list+watch
 	fresh      bool               // the next list starts from nothing
@@ -47,7 +47,7 @@ func newFeed(s *stream, source cache.ListerWatcherWithContext) *feed {
 
 // run lists and watches until ctx ends. It is the stream's only goroutine.
 func (f *feed) run(ctx context.Context) {
-	defer f.calls.Wait()
+	defer f.calls.end()
 	ctx = klog.NewContext(ctx, logr.Discard()) // transitions are logged by the stream
 	backoff := f.backoff()
 	reflector := f.reflector()
@@ -118,8 +118,10 @@ func (f *feed) options(o *metav1.ListOptions) {
 }
 
 func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	f.calls.Add(1)
-	defer f.calls.Done()
+	if !f.calls.begin() {
+		return nil, context.Canceled
+	}
+	defer f.calls.done()
 	f.options(&o)
 	if o.Continue == "" {
 		f.consistent.Store(o.ResourceVersion == "")
@@ -134,8 +136,10 @@ func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, 
 // watch opens a watch. A watch that is resumed is retried here as long as the error
 // may pass, so that the Reflector does not list again for a connection that broke.
 func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	f.calls.Add(1)
-	defer f.calls.Done()
+	if !f.calls.begin() {
+		return nil, context.Canceled
+	}
+	defer f.calls.done()
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	if initial {
 		f.options(&o)

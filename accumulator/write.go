@@ -135,8 +135,6 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) error
 // lookup lists one object as the stream would show it, no older than version; nil if
 // the stream would not show it. The second result is the version of the list.
 func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, string, error) {
-	f.calls.Add(1)
-	defer f.calls.Done()
 	o := metav1.ListOptions{LabelSelector: f.stream.key.labels}
 	name := fields.OneTermEqualSelector("metadata.name", key.Name)
 	if f.stream.key.fields != "" {

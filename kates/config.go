@@ -107,16 +107,26 @@ func loadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.
 	return cfg, namespace, nil
 }
 
-// checkContext is an error if the context asked for is not there.
+// checkContext is an error if the context asked for is not there, or its cluster.
 func checkContext(raw *clientcmdapi.Config, overrides *clientcmd.ConfigOverrides, rules *clientcmd.ClientConfigLoadingRules) error {
 	name := overrides.CurrentContext
 	if name == "" {
 		name = raw.CurrentContext
 	}
-	if _, ok := raw.Contexts[name]; ok || name == "" {
+	if name == "" {
 		return nil
 	}
-	return fmt.Errorf("load kubeconfig from %s: there is no context %q, %s", paths(rules), name, contexts(raw))
+	context, ok := raw.Contexts[name]
+	if !ok {
+		return fmt.Errorf("load kubeconfig from %s: there is no context %q, %s", paths(rules), name, contexts(raw))
+	}
+	if overrides.Context.Cluster != "" || overrides.ClusterInfo.Server != "" {
+		return nil
+	}
+	if _, ok := raw.Clusters[context.Cluster]; !ok {
+		return fmt.Errorf("load kubeconfig from %s: there is no cluster %q, which context %q names", paths(rules), context.Cluster, name)
+	}
+	return nil
 }
 
 // noCluster says what a user who has no cluster can do about it.
@@ -129,7 +139,8 @@ func noCluster(raw *clientcmdapi.Config, rules *clientcmd.ClientConfigLoadingRul
 }
 
 func paths(rules *clientcmd.ClientConfigLoadingRules) string {
-	return strings.Join(rules.GetLoadingPrecedence(), ", ")
+	files := slices.DeleteFunc(rules.GetLoadingPrecedence(), func(path string) bool { return path == "" })
+	return strings.Join(files, ", ")
 }
 
 func contexts(raw *clientcmdapi.Config) string {

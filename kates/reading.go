@@ -75,7 +75,10 @@ func (r *resolver) read(ctx context.Context, reset bool) (all *served, fresh boo
 		r.resetSources()
 	}
 	mine.result = r.readDiscovery(ctx)
-	mine.cut = ctx.Err() != nil
+	if mine.cut = ctx.Err() != nil && !mine.result.complete(); mine.cut && !errors.Is(mine.result.err, ctx.Err()) {
+		// A partial reading or the context's cause do not show that it was the context.
+		mine.result.err = ctx.Err()
+	}
 	if mine.result.err != nil && previous != nil {
 		// What resolved before still does; only absence is in doubt now.
 		mine.result.resources = previous.resources

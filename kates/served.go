@@ -102,6 +102,9 @@ func preferredFirst(group *metav1.APIGroup) []string {
 	return versions
 }
 
+// complete tells that what is not in resources is not served.
+func (s *served) complete() bool { return s.err == nil && len(s.failed) == 0 }
+
 func (s *served) add(list *metav1.APIResourceList) {
 	if list == nil {
 		return

@@ -61,7 +61,7 @@ func (r *resolver) sameStorage(ctx context.Context, all *served, own schema.Grou
 		}
 	}
 	same = []schema.GroupResource{own}
-	certain = all.err == nil && len(all.failed) == 0
+	certain = all.complete()
 	if len(namesakes) < 2 || namesakes[own.Group] == nil {
 		return same, certain
 	}

@@ -1,0 +1,219 @@
+package kates
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const twoClusters = `
+apiVersion: v1
+kind: Config
+current-context: test
+contexts:
+- {name: test, context: {cluster: test, user: me}}
+- {name: prod, context: {cluster: prod, user: me, namespace: shop}}
+- {name: broken, context: {cluster: missing, user: me}}
+clusters:
+- {name: test, cluster: {server: "https://test.example.com"}}
+- {name: prod, cluster: {server: "https://prod.example.com"}}
+users:
+- {name: me, user: {token: secret}}
+`
+
+// kubeconfigs isolates a test from the machine's configuration, and writes the
+// files that $KUBECONFIG then lists.
+func kubeconfigs(t *testing.T, contents ...string) (paths []string) {
+	t.Helper()
+	folder := t.TempDir()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("POD_NAMESPACE", "")
+	list := ""
+	for i, content := range contents {
+		path := filepath.Join(folder, string(rune('a'+i)))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		paths = append(paths, path)
+		list += path + string(filepath.ListSeparator)
+	}
+	if list == "" {
+		list = filepath.Join(folder, "none")
+		paths = []string{list}
+	}
+	t.Setenv("KUBECONFIG", list)
+	return paths
+}
+
+func TestTheZeroConfigurationIsTheCurrentContext(t *testing.T) {
+	kubeconfigs(t, twoClusters)
+	cfg, namespace, err := ClientConfig{}.load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://test.example.com", cfg.Host)
+	assert.Equal(t, "secret", cfg.BearerToken)
+	assert.Equal(t, "default", namespace)
+}
+
+func TestContextAndNamespaceAreThoseAskedFor(t *testing.T) {
+	kubeconfigs(t, twoClusters)
+	cfg, namespace, err := ClientConfig{Context: "prod"}.load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://prod.example.com", cfg.Host)
+	assert.Equal(t, "shop", namespace)
+
+	_, namespace, err = ClientConfig{Context: "prod", Namespace: "other"}.load()
+	require.NoError(t, err)
+	assert.Equal(t, "other", namespace)
+}
+
+func TestKubeconfigListsAreMergedAndMissingFilesInThemIgnored(t *testing.T) {
+	paths := kubeconfigs(t, "current-context: prod\n", twoClusters)
+	require.NoError(t, os.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")+string(filepath.ListSeparator)+paths[0]+string(filepath.ListSeparator)+paths[1]))
+	cfg, _, err := ClientConfig{}.load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://prod.example.com", cfg.Host)
+}
+
+func TestANamedKubeconfigIsReadInsteadOfTheList(t *testing.T) {
+	path := kubeconfigs(t, twoClusters)[0]
+	kubeconfigs(t, "current-context: other\n")
+	cfg, _, err := ClientConfig{Kubeconfig: path}.load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://test.example.com", cfg.Host)
+}
+
+func TestConfigurationErrorsSayWhatToDo(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	for name, tc := range map[string]struct {
+		content  string
+		config   ClientConfig
+		messages []string
+	}{
+		"nothing":          {"", ClientConfig{}, []string{"no cluster configured: no kubeconfig at ", "and not running in a cluster"}},
+		"missing file":     {twoClusters, ClientConfig{Kubeconfig: missing}, []string{missing, "no such file"}},
+		"not a kubeconfig": {"a: b: c", ClientConfig{}, []string{"load kubeconfig"}},
+		"unknown context":  {twoClusters, ClientConfig{Context: "nope"}, []string{`there is no context "nope"`, "it has broken, prod, test"}},
+		"context of none":  {"", ClientConfig{Context: "nope"}, []string{`there is no context "nope", it has none`}},
+		"current is gone":  {"current-context: gone\n" + twoClusters[len("\napiVersion: v1\nkind: Config\ncurrent-context: test\n"):], ClientConfig{}, []string{`there is no context "gone"`}},
+		"no current":       {twoClusters[len("\napiVersion: v1\nkind: Config\ncurrent-context: test\n"):], ClientConfig{}, []string{"no current context", "broken, prod, test"}},
+		"no such cluster":  {twoClusters, ClientConfig{Context: "broken"}, []string{"load kubeconfig", "missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var path string
+			if tc.content == "" {
+				path = kubeconfigs(t)[0]
+			} else {
+				path = kubeconfigs(t, tc.content)[0]
+			}
+			_, _, err := tc.config.load()
+			require.Error(t, err)
+			for _, message := range tc.messages {
+				assert.ErrorContains(t, err, message)
+			}
+			if tc.config.Kubeconfig == "" {
+				assert.ErrorContains(t, err, path, "the error names the file")
+			}
+			assert.NotContains(t, err.Error(), "secret")
+		})
+	}
+}
+
+func TestTheHomeFileIsReadWithoutKUBECONFIG(t *testing.T) {
+	path := kubeconfigs(t, twoClusters)[0]
+	t.Setenv("KUBECONFIG", "")
+	defer func(was string) { clientcmd.RecommendedHomeFile = was }(clientcmd.RecommendedHomeFile)
+	clientcmd.RecommendedHomeFile = path
+	cfg, _, err := ClientConfig{}.load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://test.example.com", cfg.Host)
+}
+
+func TestFactoryFlagsOverrideTheKubeconfig(t *testing.T) {
+	path := kubeconfigs(t, twoClusters)[0]
+	t.Setenv("KUBECONFIG", "")
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	load := bindFlags(flags)
+	require.NoError(t, flags.Parse([]string{
+		"--kubeconfig", path, "--context=prod", "-n", "mine", "-s", "https://other.example.com", "--token=t",
+		"--as=jane", "--as-group=dev", "--as-group=ops", "--insecure-skip-tls-verify", "--request-timeout=5s",
+	}))
+	cfg, namespace, err := load()
+	require.NoError(t, err)
+	assert.Equal(t, "mine", namespace)
+	assert.Equal(t, "https://other.example.com", cfg.Host)
+	assert.Equal(t, "t", cfg.BearerToken)
+	assert.Equal(t, "jane", cfg.Impersonate.UserName)
+	assert.Equal(t, []string{"dev", "ops"}, cfg.Impersonate.Groups)
+	assert.True(t, cfg.Insecure)
+	assert.Equal(t, 5*time.Second, cfg.Timeout)
+}
+
+func TestFactoryWorksWithAServerFlagAlone(t *testing.T) {
+	kubeconfigs(t)
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	load := bindFlags(flags)
+	require.NoError(t, flags.Parse([]string{"--server=https://only.example.com"}))
+	cfg, namespace, err := load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://only.example.com", cfg.Host)
+	assert.Equal(t, "default", namespace)
+}
+
+func TestAServerFlagStandsInForACluster(t *testing.T) {
+	kubeconfigs(t, twoClusters)
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	load := bindFlags(flags)
+	require.NoError(t, flags.Parse([]string{"--context=broken", "--cluster=test"}))
+	cfg, _, err := load()
+	require.NoError(t, err)
+	assert.Equal(t, "https://test.example.com", cfg.Host)
+}
+
+func TestFactoryWithoutFlagsIsTheZeroConfiguration(t *testing.T) {
+	kubeconfigs(t, twoClusters)
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	load := bindFlags(flags)
+	require.NoError(t, flags.Parse(nil))
+	cfg, _, err := load()
+	require.NoError(t, err)
+	want, _, err := ClientConfig{}.load()
+	require.NoError(t, err)
+	assert.Equal(t, want, cfg)
+}
+
+func TestFactoryInsistsOnTheOrderBindParseCall(t *testing.T) {
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	factory := NewClientFactory(flags)
+	_, err := factory()
+	assert.ErrorContains(t, err, "not parsed yet")
+	for _, name := range []string{"kubeconfig", "cluster", "user", "certificate-authority", "client-key"} {
+		assert.NotNil(t, flags.Lookup(name), name)
+	}
+	assert.Nil(t, flags.Lookup("password"))
+
+	require.NoError(t, flags.Parse(nil))
+	assert.Panics(t, func() { NewClientFactory(flags) })
+}
+
+func TestInClusterNeedsTheAddressAndAToken(t *testing.T) {
+	folder := t.TempDir()
+	env := map[string]string{}
+	getenv := func(name string) string { return env[name] }
+	assert.False(t, inCluster(getenv, folder))
+	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "10.0.0.1", "443"
+	assert.False(t, inCluster(getenv, folder), "no token")
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "token"), 0o700))
+	assert.False(t, inCluster(getenv, folder), "the token is a folder")
+	require.NoError(t, os.Remove(filepath.Join(folder, "token")))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "token"), []byte("t"), 0o600))
+	assert.True(t, inCluster(getenv, folder))
+	delete(env, "KUBERNETES_SERVICE_PORT")
+	assert.False(t, inCluster(getenv, folder))
+
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	assert.False(t, InCluster())
+}

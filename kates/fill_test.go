@@ -1,0 +1,198 @@
+package kates
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func untyped(t *testing.T, manifest string) *Unstructured {
+	t.Helper()
+	objects, err := ParseManifestsToUnstructured(manifest)
+	require.NoError(t, err)
+	require.Len(t, objects, 1)
+	return objects[0].(*Unstructured)
+}
+
+const webService = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: prod, labels: {app: web}}
+spec: {ports: [{port: 80}]}
+`
+
+func TestFillZeroesTheTargetBeforeFillingIt(t *testing.T) {
+	u := untyped(t, webService)
+	target := service("old")
+	target.Annotations = map[string]string{"stale": "yes"}
+	target.Spec.ClusterIP = "10.0.0.1"
+	require.NoError(t, fill(target, u))
+	assert.Equal(t, "web", target.Name)
+	assert.Equal(t, "Service", target.Kind)
+	assert.EqualValues(t, 80, target.Spec.Ports[0].Port)
+	assert.Empty(t, target.Annotations)
+	assert.Empty(t, target.Spec.ClusterIP)
+}
+
+func TestFillGivesAPointerToAPointerAFreshObject(t *testing.T) {
+	old := service("old")
+	target := old
+	require.NoError(t, fill(&target, untyped(t, webService)))
+	assert.Equal(t, "web", target.Name)
+	assert.Equal(t, service("old"), old, "the object that was there is left alone")
+
+	var none *Service
+	require.NoError(t, fill(&none, untyped(t, webService)))
+	assert.Equal(t, "web", none.Name)
+}
+
+func TestFillNeverSharesMemoryWithTheObject(t *testing.T) {
+	u := untyped(t, webService)
+	before := u.DeepCopy()
+	var asMap map[string]any
+	var copied Unstructured
+	var pointer *Unstructured
+	var anything any
+	var object Object
+	for _, target := range []any{&asMap, &copied, &pointer, &anything, &object} {
+		require.NoError(t, fill(target, u))
+	}
+	assert.Equal(t, u, object)
+	for _, content := range []map[string]any{asMap, copied.Object, pointer.Object, anything.(map[string]any), object.(*Unstructured).Object} {
+		assert.Equal(t, before.Object, content)
+		content["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)["port"] = int64(1)
+	}
+	assert.Equal(t, before, u)
+}
+
+func TestFillDecodesIntoOwnStructsWithAndWithoutTags(t *testing.T) {
+	var host struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Spec     struct{ Ports []struct{ Port int } }
+	}
+	require.NoError(t, fill(&host, untyped(t, webService)))
+	assert.Equal(t, "Service", host.Kind)
+	assert.Equal(t, "web", host.Metadata.Name)
+	assert.Equal(t, 80, host.Spec.Ports[0].Port)
+}
+
+func TestFillWithoutAnObjectZeroesTheTarget(t *testing.T) {
+	svc, pointer := service("old"), service("old")
+	asMap := map[string]any{"a": "b"}
+	for _, target := range []any{svc, &pointer, &asMap} {
+		require.NoError(t, fill(target, nil))
+	}
+	assert.Equal(t, &Service{}, svc)
+	assert.Nil(t, pointer)
+	assert.Nil(t, asMap)
+}
+
+func TestFillLeavesTheTargetUntouchedOnAnError(t *testing.T) {
+	broken := untyped(t, webService)
+	broken.Object["spec"] = map[string]any{"clusterIP": "10.0.0.1", "ports": "none"}
+	target := service("old")
+	pointer := target
+	for _, into := range []any{target, &pointer} {
+		err := fill(into, broken)
+		require.ErrorContains(t, err, `decode Service "prod/web"`)
+	}
+	assert.Equal(t, service("old"), target)
+	assert.Same(t, target, pointer)
+}
+
+func TestTargetsThatCannotHoldAnObjectAreErrors(t *testing.T) {
+	var svc *Service
+	var number int
+	var text string
+	var stringer interface{ String() string }
+	var object Object
+	for name, tc := range map[string]struct {
+		target  any
+		message string
+	}{
+		"not a pointer":   {Service{}, "v1.Service is not a pointer"},
+		"map":             {map[string]any{}, "is not a pointer"},
+		"nil pointer":     {svc, "*v1.Service is a nil pointer"},
+		"nil in an iface": {Object(svc), "is a nil pointer"},
+		"number":          {&number, "*int cannot hold an object"},
+		"text":            {&text, "*string cannot hold an object"},
+		"slice":           {&[]Service{}, "cannot hold an object"},
+		"other interface": {&stringer, "cannot hold an object"},
+		"map by number":   {&map[int]any{}, "cannot hold an object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.ErrorContains(t, checkTarget(tc.target), tc.message)
+			if _, isPointer := tc.target.(*int); isPointer {
+				assert.Error(t, fill(tc.target, untyped(t, webService)))
+			}
+		})
+	}
+	for _, target := range []any{nil, object, service("a"), &svc, &object, &map[string]any{}, &Unstructured{}, &runtime.RawExtension{}} {
+		assert.NoError(t, checkTarget(target), "%T", target)
+	}
+	assert.NoError(t, fill(nil, untyped(t, webService)))
+	assert.NoError(t, fill(object, untyped(t, webService)))
+}
+
+func TestFillListReplacesEveryFormOfList(t *testing.T) {
+	a, b := untyped(t, webService), untyped(t, webService)
+	b.SetName("api")
+	items := []*Unstructured{a, b}
+	old := *service("old")
+
+	values, pointers, maps := []Service{old, old, old}, []*Service{&old}, []map[string]any{{"old": true}}
+	objects, byName, pointer := []Object{&old}, map[string]*Service{"old": &old}, &[]*Unstructured{}
+	typed := &corev1.ServiceList{Items: []Service{old}}
+	generic := &unstructured.UnstructuredList{}
+	for _, target := range []any{&values, &pointers, &maps, &objects, &byName, &pointer, typed, &typed, generic} {
+		require.NoError(t, checkListTarget(target), "%T", target)
+		require.NoError(t, fillList(target, items), "%T", target)
+	}
+	assert.Equal(t, []string{"web", "api"}, []string{values[0].Name, values[1].Name})
+	assert.Equal(t, []*Service{&values[0], &values[1]}, pointers)
+	assert.Equal(t, []map[string]any{a.Object, b.Object}, maps)
+	assert.Equal(t, []Object{a, b}, objects)
+	assert.Equal(t, map[string]*Service{"web": &values[0], "api": &values[1]}, byName)
+	assert.Equal(t, items, *pointer)
+	assert.Equal(t, values, typed.Items)
+	assert.Equal(t, []Unstructured{*a, *b}, generic.Items)
+	assert.Equal(t, "ServiceList", generic.GetKind())
+	assert.Len(t, values, 2)
+}
+
+func TestFillListOfNothingIsEmptyButNotNil(t *testing.T) {
+	var values []Service
+	var byName map[string]Service
+	list := &corev1.ServiceList{}
+	for _, target := range []any{&values, &byName, list} {
+		require.NoError(t, fillList(target, nil))
+	}
+	assert.NotNil(t, values)
+	assert.NotNil(t, byName)
+	assert.NotNil(t, list.Items)
+	assert.Empty(t, values)
+}
+
+func TestFillListErrorsLeaveTheTargetUntouched(t *testing.T) {
+	good, bad := untyped(t, webService), untyped(t, webService)
+	bad.Object["spec"] = "none"
+	values := []Service{*service("old")}
+	assert.ErrorContains(t, fillList(&values, []*Unstructured{good, bad}), "decode Service")
+	assert.Equal(t, []Service{*service("old")}, values)
+
+	byName := map[string]Service{"old": {}}
+	assert.ErrorContains(t, fillList(&byName, []*Unstructured{good, good}), `two objects are named "web"`)
+	assert.Equal(t, map[string]Service{"old": {}}, byName)
+
+	for name, target := range map[string]any{
+		"nil": nil, "slice": values, "nil pointer": (*[]Service)(nil), "object": service("a"), "numbers": &[]int{}, "map": &map[int]Service{},
+	} {
+		assert.Error(t, checkListTarget(target), name)
+		assert.Error(t, fillList(target, nil), name)
+	}
+}

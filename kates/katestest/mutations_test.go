@@ -1,0 +1,54 @@
+package katestest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// recorder is a test that collects its errors and its cleanups.
+type recorder struct {
+	testing.TB
+	errors   []string
+	cleanups []func()
+}
+
+func (r *recorder) Helper()           {}
+func (r *recorder) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Error(args ...any) { r.errors = append(r.errors, fmt.Sprint(args...)) }
+
+func TestG10TheDetectorNamesTheObjectAndFieldThatSomebodyMutated(t *testing.T) {
+	type snap struct {
+		Services   []*corev1.Service
+		ConfigMaps []map[string]any `kates:"configmaps"`
+	}
+	inner := &recorder{TB: t}
+	client := katestest.NewClient(t,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "untouched"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cm"}, Data: map[string]string{"a": "b"}},
+	).With(katestest.DetectMutations(inner))
+	snapshots, err := kates.Watch[snap](t.Context(), client)
+	require.NoError(t, err)
+	for s, err := range snapshots.All(t.Context()) {
+		require.NoError(t, err)
+		s.Services[1].Spec.Ports[0].Port = 81
+		s.Services[1].Labels = map[string]string{"new": "label"}
+		s.ConfigMaps[0]["data"].(map[string]any)["a"] = "c"
+		break
+	}
+	for _, f := range inner.cleanups {
+		f()
+	}
+	assert.ElementsMatch(t, []string{
+		`somebody wrote to a shared object of query "Services": Service default/web: metadata.labels, spec.ports[0].port`,
+		`somebody wrote to a shared object of query "ConfigMaps": ConfigMap default/cm: data.a`,
+	}, inner.errors)
+}
