@@ -1,0 +1,529 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ways are the two ways to fetch a first list.
+var ways = map[string]Config{
+	"streamed": {StreamLists: true},
+	"paged":    {PageSize: 3},
+}
+
+func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				for i := range 10 {
+					s.create("as", thing(fmt.Sprint(i)))
+				}
+				var slow atomic.Bool
+				slow.Store(true)
+				s.fail = func(_, resource string) error {
+					if resource == "bs" && slow.Load() {
+						return apierrors.NewInternalError(errors.New("not yet"))
+					}
+					return nil
+				}
+				a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+				after(60 * second)
+				assert.False(t, signalled(a))
+				snap := two{A: []*unstructured.Unstructured{thing("mine")}}
+				r := update(t, a, &snap)
+				assert.False(t, r.Changed || r.Complete)
+				assert.Equal(t, []string{"mine"}, names(snap.A), "the target is untouched")
+				assert.ErrorContains(t, a.Ready(), `query "B"`)
+				slow.Store(false)
+				after(60 * second)
+				assert.True(t, signalled(a), "an empty kind counts")
+				assert.True(t, update(t, a, &snap).Changed)
+				assert.Len(t, snap.A, 10)
+				assert.NotNil(t, snap.B)
+				assert.Empty(t, snap.B)
+				assert.NoError(t, a.Ready())
+			})
+		})
+	}
+}
+
+func TestG1AllPagesCount(t *testing.T) {
+	bubble(t, Config{PageSize: 3}, func(t *testing.T, s *sim, streams *Streams) {
+		for i := range 20 {
+			s.create("as", thing(fmt.Sprintf("%02d", i)))
+		}
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 20)
+		assert.Equal(t, 6, s.pages, "pages after the first")
+	})
+}
+
+func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		fast := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap, quick one
+		synctest.Wait()
+		update(t, a, &snap)
+		for i := range 1000 {
+			s.touch("as", "x", i)
+			synctest.Wait()
+			update(t, fast, &quick)
+			n, _, _ := unstructured.NestedInt64(quick.A[0].Object, "spec", "n")
+			require.EqualValues(t, i, n, "the other reader is not held up")
+		}
+		r := update(t, a, &snap)
+		require.Len(t, r.Differences, 1)
+		n, _, _ := unstructured.NestedInt64(snap.A[0].Object, "spec", "n")
+		assert.EqualValues(t, 999, n)
+	})
+}
+
+func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		for i := range 3000 {
+			s.touch("as", "x", i)
+			s.create("as", thing(fmt.Sprint("passing-", i)))
+			s.remove("as", fmt.Sprint("passing-", i))
+		}
+		synctest.Wait()
+		sub := a.fields[0].sub
+		assert.Len(t, sub.dirty, 1, "one object, one key; what came and went is nothing")
+		assert.Len(t, sub.stream.store, 1)
+		assert.Len(t, a.pacer.out, 1, "one signal at most")
+		assert.Len(t, update(t, a, &snap).Differences, 1)
+	})
+}
+
+func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
+	bubble(t, Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		o := own{s, streams}
+		o.put("as", thing("first"), 0)
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return time.Hour }
+		s.listDelay = func(string) time.Duration { return second }
+		shown := 0
+		for i := range 25 {
+			o.put("as", thing(fmt.Sprint(i)), 0)
+			update(t, a, &snap)
+			assert.GreaterOrEqual(t, len(snap.A), shown, "G5: nothing is taken back meanwhile")
+			shown = len(snap.A)
+			assert.LessOrEqual(t, a.Status()[0].Pending, 11)
+		}
+		after(10 * second)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 26, "the relist has them all")
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return time.Minute }
+		o := own{s, streams}
+		for _, versioned := range []bool{true, false} {
+			o.put("as", thing("x"), 0)
+			r := update(t, a, &snap)
+			require.Len(t, snap.A, 1)
+			require.Len(t, r.Differences, 1)
+			shown := snap.A[0]
+			assert.False(t, update(t, a, &snap).Changed)
+			o.put("as", thing("x", "new", "label"), 0)
+			assert.True(t, update(t, a, &snap).Changed)
+			assert.NotSame(t, shown, snap.A[0])
+			require.True(t, o.delete("as", "x", 0, versioned))
+			assert.True(t, update(t, a, &snap).Changed)
+			assert.Empty(t, snap.A)
+		}
+		after(time.Hour)
+		synctest.Wait()
+		r := update(t, a, &snap)
+		assert.False(t, r.Changed, "the watch brings nothing new")
+		assert.Zero(t, a.Status()[0].Pending, "G6")
+	})
+}
+
+func TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown(t *testing.T) {
+	in, _ := labels.Parse("in=yes")
+	q := simQuery("A", "as")
+	q.Labels = in
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, q)
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return time.Minute }
+		o := own{s, streams}
+		x := thing("x", "in", "no")
+		x.SetUID("x")
+		o.put("as", x, 0)
+		assert.False(t, update(t, a, &snap).Changed)
+		for range 3 {
+			x.SetLabels(map[string]string{"in": "yes"})
+			o.put("as", x, 0)
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x"}, names(snap.A))
+			x.SetLabels(map[string]string{"in": "no"})
+			o.put("as", x, 0)
+			update(t, a, &snap)
+			assert.Empty(t, snap.A)
+		}
+		after(time.Hour)
+		s.bookmarks()
+		synctest.Wait()
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestG4WhereAWriteCannotBeJudgedTheServerIsAsked(t *testing.T) {
+	node, _ := fields.ParseSelector("spec.node=n1")
+	q := simQuery("A", "as")
+	q.Fields = node
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, q)
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return time.Minute }
+		o := own{s, streams}
+		x := thing("x")
+		x.SetUID("x")
+		for _, n := range []string{"n1", "n2", "n1"} {
+			_ = unstructured.SetNestedField(x.Object, n, "spec", "node")
+			o.put("as", x, 0)
+			update(t, a, &snap)
+			assert.Equal(t, n == "n1", len(snap.A) == 1, n)
+		}
+		require.True(t, o.delete("as", "x", 0, false))
+		update(t, a, &snap)
+		assert.Empty(t, snap.A)
+		s.fail = func(verb, _ string) error {
+			if verb == "list" {
+				return apierrors.NewInternalError(errors.New("gone"))
+			}
+			return nil
+		}
+		o.put("as", x, 0)
+		assert.Equal(t, 1, a.Status()[0].Unsettled, "the one exception is in the status")
+		s.fail = nil
+		after(time.Hour)
+		s.bookmarks()
+		after(time.Hour)
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 1, "and the watch settles it")
+		assert.Zero(t, a.Status()[0].Unsettled)
+	})
+}
+
+func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
+	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		s.create("as", thing("x"))
+		synctest.Wait()
+		update(t, a, &snap)
+		o := own{s, streams}
+		s.delay = func(string) time.Duration { return time.Hour }
+		o.put("as", thing("y"), 0)
+		update(t, a, &snap)
+		require.Len(t, snap.A, 2)
+		s.lag = func(_, atLeast int) int { return atLeast } // as old as the server may
+		s.mu.Lock()
+		s.oldest = s.rev + 1 // resuming is not possible
+		s.mu.Unlock()
+		for range 5 {
+			s.cut()
+			after(time.Minute)
+			synctest.Wait()
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x", "y"}, names(snap.A))
+		}
+	})
+}
+
+func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
+	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("old"))
+		backup := s.rev
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		o := own{s, streams}
+		for i := range 5 {
+			o.put("as", thing(fmt.Sprint(i)), 0)
+		}
+		synctest.Wait()
+		update(t, a, &snap)
+		require.Len(t, snap.A, 6)
+		s.restore(backup)
+		s.mu.Lock()
+		s.oldest = 1_000_000 // the watch cannot resume in a history that is not there
+		s.mu.Unlock()
+		after(time.Minute)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"old"}, names(snap.A), "shown as it is")
+		s.mu.Lock()
+		s.oldest = 0
+		s.mu.Unlock()
+		o.put("as", thing("new"), 0)
+		update(t, a, &snap)
+		assert.Equal(t, []string{"new", "old"}, names(snap.A), "and coherent again")
+	})
+}
+
+func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		var stalled atomic.Bool
+		stalled.Store(true)
+		s.delay = func(string) time.Duration {
+			if stalled.Load() {
+				return time.Hour
+			}
+			return 0
+		}
+		o := own{s, streams}
+		for i := range 2000 {
+			name := "same"
+			if i%2 == 0 {
+				name = fmt.Sprint(i)
+			}
+			o.put("as", thing(name), 0)
+			require.True(t, o.delete("as", name, 0, i%3 == 0))
+		}
+		assert.False(t, update(t, a, &snap).Changed)
+		stalled.Store(false)
+		after(2 * time.Hour)
+		synctest.Wait()
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Empty(t, snap.A)
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestG7DeltasAreExact(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("stays"))
+		s.create("as", thing("replaced"))
+		s.create("as", thing("goes"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		assert.Len(t, update(t, a, &snap).Differences, 3)
+		s.create("as", thing("added"))
+		s.touch("as", "added", 1) // add and update is an add
+		s.create("as", thing("passing"))
+		s.remove("as", "passing") // add and delete is nothing
+		s.touch("as", "stays", 1)
+		s.touch("as", "stays", 2)
+		s.remove("as", "goes")
+		s.remove("as", "replaced")
+		s.create("as", thing("replaced")) // both, in that order
+		synctest.Wait()
+		var got []string
+		for _, d := range update(t, a, &snap).Differences {
+			switch {
+			case d.Old == nil:
+				got = append(got, "add "+d.New.GetName())
+			case d.New == nil:
+				got = append(got, "delete "+d.Old.GetName())
+			default:
+				got = append(got, "update "+d.New.GetName())
+			}
+		}
+		assert.Equal(t, []string{"add added", "delete goes", "delete replaced", "add replaced", "update stays"}, got)
+		assert.Empty(t, update(t, a, &snap).Differences)
+	})
+}
+
+func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("revoked"))
+	failures := map[string]error{
+		"forbidden": forbidden,
+		"not found": apierrors.NewGenericServerResponse(http.StatusNotFound, "list", schema.GroupResource{}, "", "404 page not found", 0, true),
+		"busy":      apierrors.NewTooManyRequests("storage is (re)initializing", 1),
+		"internal":  apierrors.NewInternalError(errors.New("outage")),
+	}
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+				var snap two
+				synctest.Wait()
+				update(t, a, &snap)
+				var failing atomic.Bool
+				failing.Store(true)
+				s.fail = func(_, resource string) error {
+					if resource == "as" && failing.Load() {
+						return failure
+					}
+					return nil
+				}
+				s.cut()
+				s.create("as", thing("y"))
+				s.create("bs", thing("z"))
+				after(time.Minute)
+				synctest.Wait()
+				update(t, a, &snap)
+				assert.Equal(t, []string{"x"}, names(snap.A), "kept")
+				assert.Equal(t, []string{"z"}, names(snap.B), "goes on")
+				assert.NotEmpty(t, a.Status()[0].Error)
+				assert.NoError(t, a.Ready(), "never turns back")
+				failing.Store(false)
+				after(2 * time.Minute)
+				synctest.Wait()
+				update(t, a, &snap)
+				assert.Equal(t, []string{"x", "y"}, names(snap.A), "healed")
+				assert.Empty(t, a.Status()[0].Error)
+			})
+		})
+	}
+}
+
+func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("bad"))
+		s.create("as", thing("good"))
+		var told []Invalid
+		a := watching(t, streams, Options{Invalid: func(i Invalid) { told = append(told, i) }}, simQuery("A", "as"))
+		synctest.Wait()
+		var snap one
+		j := &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
+			if u.GetName() == "bad" {
+				panic("no")
+			}
+			return true
+		}}
+		r, err := a.Update(t.Context(), &snap, j)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"good"}, names(snap.A))
+		require.Len(t, r.Invalid, 1)
+		assert.ErrorContains(t, r.Invalid[0].Err, "the predicate panicked: no")
+		assert.Len(t, told, 1)
+	})
+}
+
+func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, i := range r.Perm(50) {
+			s.create("as", thing(fmt.Sprintf("%02d", i)))
+		}
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		var snap one
+		update(t, a, &snap)
+		for i, n := range names(snap.A) {
+			assert.Equal(t, fmt.Sprintf("%02d", i), n)
+		}
+	})
+}
+
+func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		first, version := snap.A, snap.A[0].GetResourceVersion()
+		require.Equal(t, len(first), cap(first))
+		for i := range 10 {
+			s.touch("as", "x", i)
+			s.create("as", thing(fmt.Sprint(i)))
+			synctest.Wait()
+			update(t, a, &snap)
+		}
+		assert.Len(t, first, 1)
+		assert.Equal(t, version, first[0].GetResourceVersion())
+	})
+}
+
+func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
+	for _, end := range []string{"cancel", "close", "close the streams"} {
+		t.Run(end, func(t *testing.T) {
+			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				a, err := streams.New(ctx, []Query{simQuery("A", "as")}, Options{})
+				require.NoError(t, err)
+				s.create("as", thing("unread"))
+				synctest.Wait()
+				require.Len(t, s.cuts, 1)
+				switch end {
+				case "cancel":
+					cancel()
+				case "close":
+					a.Close()
+				default:
+					streams.Close()
+				}
+				synctest.Wait()
+				assert.Empty(t, s.cuts, "no watch is open")
+				assert.Empty(t, streams.streams)
+				for range a.Changed() { // closed
+				}
+				_, err = a.Update(t.Context(), &one{}, nil)
+				if end == "cancel" {
+					assert.ErrorIs(t, err, context.Canceled)
+				} else {
+					assert.ErrorIs(t, err, ErrClosed)
+				}
+			})
+		})
+	}
+}
+
+func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		bad := simQuery("B", "bs")
+		bad.Resolve = func(context.Context) (Resource, error) { return Resource{}, ErrNotServed }
+		_, err := streams.New(t.Context(), []Query{simQuery("A", "as"), bad}, Options{})
+		assert.ErrorContains(t, err, `query "B"`)
+		assert.ErrorIs(t, err, ErrNotServed)
+		synctest.Wait()
+		assert.Empty(t, s.cuts)
+		assert.Empty(t, s.lists)
+		assert.Empty(t, streams.streams)
+		assert.Empty(t, streams.accumulators)
+	})
+}
