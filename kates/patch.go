@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -53,6 +55,20 @@ func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 		test("/metadata/resourceVersion", *w.version)
 	}
 	return encode(append(tests, ops...))
+}
+
+// preconditionError makes a conflict of the answer to a patch whose precondition did
+// not hold: for a UID, and for a JSON patch, the server calls it invalid.
+func (w writeOptions) preconditionError(o *object, err error) error {
+	if (w.uid == nil && w.version == nil) || !apierrors.IsInvalid(err) {
+		return err
+	}
+	for _, sign := range []string{"metadata.uid", "/metadata/uid", "/metadata/resourceVersion"} {
+		if strings.Contains(err.Error(), sign) {
+			return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), err)
+		}
+	}
+	return err
 }
 
 func encode(v any) ([]byte, error) { return json.Marshal(v) }

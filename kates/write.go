@@ -65,7 +65,8 @@ func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []b
 		if err != nil {
 			return nil, err
 		}
-		return c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+		return got, w.preconditionError(o, err)
 	})
 }
 

@@ -20,6 +20,7 @@ var crudScenarios = []scenario{
 	{"JSONPatchesAreApplied", jsonPatch},
 	{"UpsertCreatesAndThenMergesEveryTopLevelSection", upsert},
 	{"ListTakesSelectorsAndReplacesWhatTheTargetHeld", list},
+	{"ListTakesFieldSelectors", listByField},
 	{"ClusterScopedObjectsAreWrittenAndRead", clusterScoped},
 }
 
@@ -146,6 +147,17 @@ func list(t *testing.T, e *env) {
 	require.NoError(t, e.client.List(e.ctx, kates.Query{Kind: "secrets", Namespace: e.ns}, &untyped))
 	assert.Empty(t, untyped)
 	require.Error(t, e.client.List(e.ctx, kates.Query{Kind: "nosuchkind"}, &untyped))
+}
+
+func listByField(t *testing.T, e *env) {
+	e.foreignCreate(e.configMap("a"), e.configMap("b"), e.host("h", "in.example"), e.host("i", "out.example"))
+	var cms []corev1.ConfigMap
+	require.NoError(t, e.client.List(e.ctx, kates.Query{Kind: "cm", Namespace: e.ns, FieldSelector: "metadata.name=b"}, &cms))
+	require.Len(t, cms, 1)
+	assert.Equal(t, "b", cms[0].Name)
+	var hosts []*hostType
+	require.NoError(t, e.client.List(e.ctx, kates.Query{Kind: "hosts", Namespace: e.ns, FieldSelector: "spec.hostname=in.example"}, &hosts))
+	assert.Equal(t, []string{"h"}, names(hosts))
 }
 
 func clusterScoped(t *testing.T, e *env) {

@@ -21,13 +21,11 @@ var realScenarios = []scenario{
 	{"G4AppliedFieldsAreInTheVeryNextUpdate", apply},
 	{"G4ATerminatingObjectIsShownUntilItsLastFinalizerIsGone", finalizers},
 	{"G4GeneratedNamesAreInTheVeryNextUpdate", generatedNames},
-	{"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector", ownFieldMoves},
-	{"ObjectsMoveIntoAndOutOfAFieldSelector", foreignFieldMoves},
+	{"AFieldThatTheServerDoesNotSelectByIsAnErrorAtWatch", unknownField},
 	{"DryRunsLeaveNoTrace", dryRun},
 	{"PreconditionsThatDoNotHoldAreConflicts", preconditions},
 	{"G7ARecreatedObjectIsADeleteAndAnAdd", recreated},
 	{"SyncReturnsWhenEveryWatchIsAsNewAsTheServer", syncs},
-	{"ListTakesFieldSelectors", listByField},
 	{"AContextThatIsOverEndsTheCallItWasGivenTo", callContexts},
 }
 
@@ -126,47 +124,7 @@ func generatedNames(t *testing.T, e *env) {
 	e.awaitOnly(snapshots, snap, "marker")
 }
 
-// byHostname watches the Hosts of one hostname.
-type byHostname struct {
-	Hosts  []*hostType `kates:"hosts.getambassador.io"`
-	Deltas []*kates.Delta
-}
-
-func (e *env) watchHostname(hostname string) (*kates.Snapshots[byHostname], *byHostname) {
-	e.t.Helper()
-	snapshots := watch[byHostname](e, e.client, kates.Query{Name: "Hosts", Namespace: e.ns, FieldSelector: "spec.hostname=" + hostname})
-	var snap byHostname
-	awaitFirst(e.t, snapshots, &snap)
-	return snapshots, &snap
-}
-
-func ownFieldMoves(t *testing.T, e *env) {
-	snapshots, snap := e.watchHostname("in.example")
-	require.NoError(t, e.client.Create(e.ctx, e.host("h", "out.example"), nil))
-	unchanged(t, snapshots, snap)
-	for range 3 {
-		require.NoError(t, e.client.Patch(e.ctx, e.host("h", ""), kates.MergePatchType, []byte(`{"spec":{"hostname":"in.example"}}`), nil))
-		now(t, snapshots, snap)
-		assert.Equal(t, []string{"add h"}, deltaNames(snap.Deltas))
-		require.NoError(t, e.client.Patch(e.ctx, e.host("h", ""), kates.MergePatchType, []byte(`{"spec":{"hostname":"out.example"}}`), nil))
-		now(t, snapshots, snap)
-		assert.Equal(t, []string{"delete h"}, deltaNames(snap.Deltas))
-		assert.Empty(t, snap.Hosts)
-	}
-}
-
-func foreignFieldMoves(t *testing.T, e *env) {
-	e.foreignCreate(e.host("a", "in.example"), e.host("b", "out.example"))
-	snapshots, snap := e.watchHostname("in.example")
-	assert.Equal(t, []string{"a"}, names(snap.Hosts))
-	e.foreignUpdate(e.host("b", "in.example"))
-	awaitEach(t, snapshots, snap, "the object that moves in", func() bool { return true })
-	assert.Equal(t, []string{"add b"}, deltaNames(snap.Deltas))
-	e.foreignUpdate(e.host("a", "out.example"))
-	awaitEach(t, snapshots, snap, "the object that moves out", func() bool { return true })
-	assert.Equal(t, []string{"delete a"}, deltaNames(snap.Deltas))
-	assert.Equal(t, []string{"b"}, names(snap.Hosts))
-
+func unknownField(t *testing.T, e *env) {
 	_, err := e.client.Watch(e.ctx, kates.Query{Name: "Hosts", Kind: "hosts", FieldSelector: "spec.nosuchfield=x"})
 	require.ErrorContains(t, err, "Hosts")
 }
@@ -229,17 +187,6 @@ func syncs(t *testing.T, e *env) {
 		now(t, snapshots, snap)
 		require.NotNil(t, byName(snap.ResourceQuotas, name))
 	}
-}
-
-func listByField(t *testing.T, e *env) {
-	e.foreignCreate(e.configMap("a"), e.configMap("b"), e.host("h", "in.example"), e.host("i", "out.example"))
-	var cms []corev1.ConfigMap
-	require.NoError(t, e.client.List(e.ctx, kates.Query{Kind: "cm", Namespace: e.ns, FieldSelector: "metadata.name=b"}, &cms))
-	require.Len(t, cms, 1)
-	assert.Equal(t, "b", cms[0].Name)
-	var hosts []*hostType
-	require.NoError(t, e.client.List(e.ctx, kates.Query{Kind: "hosts", Namespace: e.ns, FieldSelector: "spec.hostname=in.example"}, &hosts))
-	assert.Equal(t, []string{"h"}, names(hosts))
 }
 
 func callContexts(t *testing.T, e *env) {

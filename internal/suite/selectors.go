@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/kates"
@@ -13,6 +14,8 @@ var selectorScenarios = []scenario{
 	{"ObjectsMoveIntoAndOutOfALabelSelector", labelMoves},
 	{"G4OwnWritesMoveObjectsIntoAndOutOfALabelSelector", ownLabelMoves},
 	{"AFieldSelectorOnTheNameShowsOneObject", nameSelector},
+	{"ObjectsMoveIntoAndOutOfAFieldSelector", foreignFieldMoves},
+	{"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector", ownFieldMoves},
 	{"ANamespaceShowsItsObjectsOnly", namespaces},
 	{"OneKindMayBeQueriedTwiceInOneSnapshot", twoQueriesOfOneKind},
 }
@@ -98,6 +101,48 @@ func nameSelector(t *testing.T, e *env) {
 	e.foreignUpdate(e.configMap("two", "seen", "yes"))
 	await(t, snapshots, snap, "the object selected", func(s *selected) bool { return s.ConfigMaps[0].Data["seen"] == "yes" })
 	assert.Equal(t, []string{"two"}, names(snap.ConfigMaps))
+}
+
+// byHostname watches the Hosts of one hostname.
+type byHostname struct {
+	Hosts  []*hostType `kates:"hosts.getambassador.io"`
+	Deltas []*kates.Delta
+}
+
+func (e *env) watchHostname(hostname string) (*kates.Snapshots[byHostname], *byHostname) {
+	e.t.Helper()
+	snapshots := watch[byHostname](e, e.client, kates.Query{Name: "Hosts", Namespace: e.ns, FieldSelector: "spec.hostname=" + hostname})
+	var snap byHostname
+	awaitFirst(e.t, snapshots, &snap)
+	return snapshots, &snap
+}
+
+func ownFieldMoves(t *testing.T, e *env) {
+	snapshots, snap := e.watchHostname("in.example")
+	require.NoError(t, e.client.Create(e.ctx, e.host("h", "out.example"), nil))
+	unchanged(t, snapshots, snap)
+	for range 3 {
+		require.NoError(t, e.client.Patch(e.ctx, e.host("h", ""), kates.MergePatchType, []byte(`{"spec":{"hostname":"in.example"}}`), nil))
+		now(t, snapshots, snap)
+		assert.Equal(t, []string{"add h"}, deltaNames(snap.Deltas))
+		require.NoError(t, e.client.Patch(e.ctx, e.host("h", ""), kates.MergePatchType, []byte(`{"spec":{"hostname":"out.example"}}`), nil))
+		now(t, snapshots, snap)
+		assert.Equal(t, []string{"delete h"}, deltaNames(snap.Deltas))
+		assert.Empty(t, snap.Hosts)
+	}
+}
+
+func foreignFieldMoves(t *testing.T, e *env) {
+	e.foreignCreate(e.host("a", "in.example"), e.host("b", "out.example"))
+	snapshots, snap := e.watchHostname("in.example")
+	assert.Equal(t, []string{"a"}, names(snap.Hosts))
+	e.foreignUpdate(e.host("b", "in.example"))
+	awaitEach(t, snapshots, snap, "the object that moves in", func() bool { return true })
+	assert.Equal(t, []string{"add b"}, deltaNames(snap.Deltas))
+	e.foreignUpdate(e.host("a", "out.example"))
+	awaitEach(t, snapshots, snap, "the object that moves out", func() bool { return true })
+	assert.Equal(t, []string{"delete a"}, deltaNames(snap.Deltas))
+	assert.Equal(t, []string{"b"}, names(snap.Hosts))
 }
 
 func namespaces(t *testing.T, e *env) {

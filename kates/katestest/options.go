@@ -112,7 +112,7 @@ func (c *config) unstructuredObject(object kates.Object) (*unstructured.Unstruct
 	if u.GetAPIVersion() == "" || u.GetKind() == "" {
 		return nil, fmt.Errorf("it has no apiVersion and kind, and no scheme knows its type: set them, or use WithScheme")
 	}
-	// Go's encoding has an explicit null here that no server ever sends.
+	// Manifests printed by older programs have an explicit null here, which no server ever sends.
 	if u.GetCreationTimestamp().Time.IsZero() {
 		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	}
