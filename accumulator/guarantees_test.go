@@ -529,3 +529,21 @@ func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
 		assert.Empty(t, streams.accumulators)
 	})
 }
+
+func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return time.Minute }
+		s.create("as", thing("passing"))
+		s.remove("as", "passing")
+		require.NoError(t, streams.Sync(t.Context()), "the store is what the server has")
+		for range 200 {
+			after(second)
+			synctest.Wait()
+			assert.False(t, update(t, a, &snap).Changed)
+		}
+	})
+}

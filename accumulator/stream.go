@@ -145,12 +145,18 @@ func (s *stream) event(obj any, deleted bool) error {
 	return nil
 }
 
-// stale reports whether the store already holds a newer version of this very
-// object than the event brings. Called with mu held.
+// stale reports whether an event is old news: the position is past it, or the store
+// holds a newer version of this very object. Called with mu held.
 func (s *stream) stale(key Key, o Object) bool {
+	version := o.GetResourceVersion()
+	if s.streams.config.ByContent || !coherence.Comparable(version) {
+		return false
+	}
+	if position := s.view.Position(); coherence.Comparable(position) && !coherence.Newer(version, position) {
+		return true
+	}
 	stored, ok := s.store[key]
-	return ok && !s.streams.config.ByContent && stored.GetUID() == o.GetUID() &&
-		coherence.Newer(stored.GetResourceVersion(), o.GetResourceVersion())
+	return ok && stored.GetUID() == o.GetUID() && coherence.Newer(stored.GetResourceVersion(), version)
 }
 
 // echo returns the object to store for o, given what has been shown: where that is

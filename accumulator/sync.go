@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kates-go/kates/coherence"
@@ -102,8 +103,9 @@ func (s *stream) current(ctx context.Context) (goal, error) {
 	})
 }
 
-// reached reports whether the watch has delivered everything up to the goal. Where
-// the store shows so, the position follows, though no event or bookmark said it.
+// reached reports whether the watch has delivered everything up to the goal, or what amounts to
+// it: the store is the goal. Then the position follows, though no event or bookmark
+// said so, and what the watch may still bring of the time before is old news.
 func (s *stream) reached(g goal) bool {
 	s.mu.Lock()
 	if !s.synced {
@@ -122,7 +124,7 @@ func (s *stream) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
-	wake := s.settleAll(s.view.Advance(g.version))
+	wake := s.settleAll(s.view.List(g.version, func(key Key) types.UID { return uidOf(s.store[key]) }))
 	s.mu.Unlock()
 	run(wake)
 	return true

@@ -20,7 +20,6 @@ var crudScenarios = []scenario{
 	{"JSONPatchesAreApplied", jsonPatch},
 	{"UpsertCreatesAndThenMergesEveryTopLevelSection", upsert},
 	{"ListTakesSelectorsAndReplacesWhatTheTargetHeld", list},
-	{"ListTakesFieldSelectors", listByField},
 	{"ClusterScopedObjectsAreWrittenAndRead", clusterScoped},
 }
 

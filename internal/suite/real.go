@@ -26,6 +26,7 @@ var realScenarios = []scenario{
 	{"PreconditionsThatDoNotHoldAreConflicts", preconditions},
 	{"G7ARecreatedObjectIsADeleteAndAnAdd", recreated},
 	{"SyncReturnsWhenEveryWatchIsAsNewAsTheServer", syncs},
+	{"ListTakesFieldSelectors", listByField},
 	{"AContextThatIsOverEndsTheCallItWasGivenTo", callContexts},
 }
 
