@@ -51,10 +51,10 @@ type (
 	Service         = corev1.Service
 	ServiceSpec     = corev1.ServiceSpec
 	ServicePort     = corev1.ServicePort
-	Endpoints       = corev1.Endpoints       //lint:ignore SA1019 programs that still read them compile unchanged
-	EndpointSubset  = corev1.EndpointSubset  //lint:ignore SA1019 as above
-	EndpointAddress = corev1.EndpointAddress //lint:ignore SA1019 as above
-	EndpointPort    = corev1.EndpointPort    //lint:ignore SA1019 as above
+	Endpoints       = corev1.Endpoints      //lint:ignore SA1019 programs that still read them compile unchanged
+	EndpointSubset  = corev1.EndpointSubset //lint:ignore SA1019 as above
+	EndpointAddress = corev1.EndpointAddress
+	EndpointPort    = corev1.EndpointPort
 	EndpointSlice   = discoveryv1.EndpointSlice
 	Protocol        = corev1.Protocol
 	Ingress         = networkingv1.Ingress

@@ -163,14 +163,18 @@ func TestFactoryWorksWithAServerFlagAlone(t *testing.T) {
 	assert.Equal(t, "default", namespace)
 }
 
-func TestAServerFlagStandsInForACluster(t *testing.T) {
-	kubeconfigs(t, twoClusters)
-	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := bindFlags(flags)
-	require.NoError(t, flags.Parse([]string{"--context=broken", "--cluster=test"}))
-	cfg, _, err := load()
-	require.NoError(t, err)
-	assert.Equal(t, "https://test.example.com", cfg.Host)
+func TestAServerOrClusterFlagStandsInForACluster(t *testing.T) {
+	for flag, host := range map[string]string{
+		"--cluster=test": "https://test.example.com", "--server=https://other.example.com": "https://other.example.com",
+	} {
+		kubeconfigs(t, twoClusters)
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		load := bindFlags(flags)
+		require.NoError(t, flags.Parse([]string{"--context=broken", flag}))
+		cfg, _, err := load()
+		require.NoError(t, err, flag)
+		assert.Equal(t, host, cfg.Host)
+	}
 }
 
 func TestFactoryWithoutFlagsIsTheZeroConfiguration(t *testing.T) {

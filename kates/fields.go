@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -19,7 +20,7 @@ type structFields struct {
 }
 
 // fieldsOf reads the fields of a snapshot type and refines them by the queries.
-func (c *Client) fieldsOf(t reflect.Type, queries []Query) (structFields, error) {
+func (c *Client) fieldsOf(ctx context.Context, t reflect.Type, queries []Query) (structFields, error) {
 	var f structFields
 	if t.Kind() != reflect.Struct {
 		return f, fmt.Errorf("a snapshot is a struct, not %s", t.Kind())
@@ -34,7 +35,7 @@ func (c *Client) fieldsOf(t reflect.Type, queries []Query) (structFields, error)
 		}
 		refine[q.Name] = q
 	}
-	if err := c.addFields(&f, t, nil, refine); err != nil {
+	if err := c.addFields(ctx, &f, t, nil, refine); err != nil {
 		return f, err
 	}
 	for name := range refine {
@@ -46,7 +47,7 @@ func (c *Client) fieldsOf(t reflect.Type, queries []Query) (structFields, error)
 	return f, nil
 }
 
-func (c *Client) addFields(f *structFields, t reflect.Type, path []int, refine map[string]Query) error {
+func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type, path []int, refine map[string]Query) error {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		index := append(append([]int(nil), path...), i)
@@ -55,7 +56,7 @@ func (c *Client) addFields(f *structFields, t reflect.Type, path []int, refine m
 		case tag == "-":
 			continue
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged:
-			if err := c.addFields(f, sf.Type, index, refine); err != nil {
+			if err := c.addFields(ctx, f, sf.Type, index, refine); err != nil {
 				return err
 			}
 			continue
@@ -79,7 +80,7 @@ func (c *Client) addFields(f *structFields, t reflect.Type, path []int, refine m
 		}
 		q, named := refine[sf.Name]
 		delete(refine, sf.Name)
-		target, err := c.fieldTarget(sf, tag, tagged, q, named)
+		target, err := c.fieldTarget(ctx, sf, tag, tagged, q, named)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
@@ -89,7 +90,7 @@ func (c *Client) addFields(f *structFields, t reflect.Type, path []int, refine m
 }
 
 // fieldTarget is what one field watches.
-func (c *Client) fieldTarget(sf reflect.StructField, tag string, tagged bool, q Query, named bool) (target, error) {
+func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag string, tagged bool, q Query, named bool) (target, error) {
 	kind, optional, err := parseTag(tag)
 	if err != nil {
 		return target{}, err
@@ -108,13 +109,13 @@ func (c *Client) fieldTarget(sf reflect.StructField, tag string, tagged bool, q 
 		if said == "" {
 			continue
 		}
-		if err := c.agrees(said, gvk, sf.Type); err != nil {
+		if err := c.agrees(ctx, said, gvk, sf.Type); err != nil {
 			return target{}, err
 		}
 		t.Kind = said
 	}
 	if kind != "" && q.Kind != "" && gvk.Empty() {
-		if err := c.same(kind, q.Kind); err != nil {
+		if err := c.same(ctx, kind, q.Kind); err != nil {
 			return target{}, err
 		}
 	}
@@ -166,11 +167,11 @@ func (c *Client) registered(t reflect.Type) (schema.GroupVersionKind, error) {
 }
 
 // agrees reports an error if a kind that was said is not the one that the Go type fixes.
-func (c *Client) agrees(said string, gvk schema.GroupVersionKind, t reflect.Type) error {
+func (c *Client) agrees(ctx context.Context, said string, gvk schema.GroupVersionKind, t reflect.Type) error {
 	if gvk.Empty() {
 		return nil
 	}
-	mapping, err := c.core.resolver.kind(said)
+	mapping, err := c.core.resolver.kindContext(ctx, said)
 	if err != nil {
 		return err
 	}
@@ -182,12 +183,12 @@ func (c *Client) agrees(said string, gvk schema.GroupVersionKind, t reflect.Type
 }
 
 // same reports an error if two names are not of one kind.
-func (c *Client) same(a, b string) error {
-	ma, err := c.core.resolver.kind(a)
+func (c *Client) same(ctx context.Context, a, b string) error {
+	ma, err := c.core.resolver.kindContext(ctx, a)
 	if err != nil {
 		return err
 	}
-	mb, err := c.core.resolver.kind(b)
+	mb, err := c.core.resolver.kindContext(ctx, b)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,18 @@ func TestFillDecodesIntoOwnStructsWithAndWithoutTags(t *testing.T) {
 	assert.Equal(t, 80, host.Spec.Ports[0].Port)
 }
 
+func TestFillDecodesAsKubernetesDoesIntoAPITypesAndMaps(t *testing.T) {
+	u := untyped(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, generation: 9007199254740993}\nSpec: {clusterIP: wrong-case}\n")
+	var svc Service
+	require.NoError(t, fill(&svc, u))
+	assert.Empty(t, svc.Spec.ClusterIP, "names are case-sensitive")
+
+	type content map[string]any
+	var asMap content
+	require.NoError(t, fill(&asMap, u))
+	assert.Equal(t, int64(9007199254740993), asMap["metadata"].(map[string]any)["generation"])
+}
+
 func TestFillWithoutAnObjectZeroesTheTarget(t *testing.T) {
 	svc, pointer := service("old"), service("old")
 	asMap := map[string]any{"a": "b"}

@@ -120,7 +120,7 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 	if err := c.core.resolver.canWatch(mapping.Resource); err != nil {
 		return accumulator.Resource{}, err
 	}
-	r := c.resource(mapping)
+	r := c.resource(ctx, mapping)
 	return r, c.probeFields(ctx, r, t.Query)
 }
 
@@ -133,12 +133,12 @@ func definite(err error) error {
 	return err
 }
 
-func (c *Client) resource(m *meta.RESTMapping) accumulator.Resource {
+func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.Resource {
 	return accumulator.Resource{
 		GroupVersionResource: m.Resource,
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
-		Storage:              c.core.resolver.storage(m.Resource),
+		Storage:              c.core.resolver.storageContext(ctx, m.Resource),
 	}
 }
 

@@ -52,7 +52,7 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	in := c.in(c.resource(mapping), query.Namespace)
+	in := c.in(c.resource(ctx, mapping), query.Namespace)
 	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
 		return in.List(ctx, o)
@@ -92,7 +92,7 @@ func (c *Client) object(ctx context.Context, value any) (*object, error) {
 		return nil, err
 	}
 	u.SetGroupVersionKind(mapping.GroupVersionKind)
-	o := &object{u, c.resource(mapping)}
+	o := &object{u, c.resource(ctx, mapping)}
 	switch {
 	case !o.resource.Namespaced:
 		u.SetNamespace("")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -78,6 +79,28 @@ func TestAWaiterMakesAReadingThatWasCutShortAgain(t *testing.T) {
 	<-arrived
 	close(release)
 	assert.NoError(t, <-secondResult)
+}
+
+// ending is discovery during which the caller's context ends, though it is read whole.
+type ending struct {
+	uncached
+	end context.CancelFunc
+}
+
+func (e ending) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	defer e.end()
+	return e.uncached.ServerGroupsAndResources()
+}
+
+func TestAWholeReadingIsKeptThoughItsContextEnded(t *testing.T) {
+	s := newDiscoveryServer(t, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newResolver(nil, ending{uncached{s.client(t)}, cancel}, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
+	_, err := r.kindContext(ctx, "pods")
+	require.NoError(t, err)
+	_, err = r.kind("svc")
+	require.NoError(t, err)
+	assert.Equal(t, 1, s.requests()["/apis"])
 }
 
 func TestAWaiterLeavesWithItsOwnContext(t *testing.T) {

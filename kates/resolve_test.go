@@ -144,7 +144,7 @@ func TestWhatIsNotServedIsAnUnknownKindError(t *testing.T) {
 		}
 		for _, arg := range []string{
 			"foo", "foos.example.com", "Deployment.v9.apps", "deployments.extensions", "v2/Service", "apps/v9/Deployment",
-			"hpa.v3.autoscaling", "pods.v1.apps", "evictions", "pods/eviction",
+			"hpa.v3.autoscaling", "pods.v1.apps", "Eviction", "pods/eviction",
 		} {
 			_, err := r.kind(arg)
 			if arg == "pods/eviction" {

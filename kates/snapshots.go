@@ -43,7 +43,7 @@ type Snapshots[S any] struct {
 // On an error nothing is left running.
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
-	fields, err := c.fieldsOf(t, queries)
+	fields, err := c.fieldsOf(ctx, t, queries)
 	if err == nil {
 		err = checkStruct(t, fields.targets)
 	}

@@ -32,8 +32,8 @@ func earlierEvents(t *testing.T, e *env) {
 		require.NoError(t, e.client.Update(e.ctx, e.quota("q", pods), nil))
 		_, err := snapshots.Update(e.ctx, snap)
 		require.NoError(t, err)
-		require.Equal(t, pods, byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+		require.Equal(t, pods, shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 	}
 	e.awaitOnly(snapshots, snap, "marker")
-	assert.Equal(t, "9", byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+	assert.Equal(t, "9", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 }

@@ -170,3 +170,11 @@ func deltaNames(deltas []*kates.Delta) []string {
 	}
 	return list
 }
+
+// shown is byName for an object that must be there.
+func shown[T metav1.Object](t testing.TB, objects []T, name string) T {
+	t.Helper()
+	found := byName(objects, name)
+	require.NotNil(t, found, "%s is not among %v", name, names(objects))
+	return found
+}

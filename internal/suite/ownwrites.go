@@ -70,7 +70,7 @@ func everyWrite(t *testing.T, e *env) {
 	quota.Status.Hard = quota.Spec.Hard
 	require.NoError(t, e.client.UpdateStatus(e.ctx, &quota, &quota))
 	shows("update", "2")
-	assert.Equal(t, "2", byName(snap.ResourceQuotas, "q").Status.Hard.Pods().String())
+	assert.Equal(t, "2", shown(t, snap.ResourceQuotas, "q").Status.Hard.Pods().String())
 
 	require.NoError(t, e.client.Patch(e.ctx, &quota, kates.MergePatchType, []byte(`{"spec":{"hard":{"pods":"3"}}}`), nil))
 	shows("update", "3")
@@ -155,9 +155,9 @@ func echo(t *testing.T, e *env) {
 	now(t, snapshots, snap)
 	require.NoError(t, e.client.Patch(e.ctx, e.quota("q", "1"), kates.MergePatchType, []byte(`{"spec":{"hard":{"pods":"2"}}}`), nil))
 	now(t, snapshots, snap)
-	shown := byName(snap.ResourceQuotas, "q")
+	before := shown(t, snap.ResourceQuotas, "q")
 	e.awaitOnly(snapshots, snap, "marker")
-	assert.Same(t, shown, byName(snap.ResourceQuotas, "q"), "the echo replaces nothing")
+	assert.Same(t, before, byName(snap.ResourceQuotas, "q"), "the echo replaces nothing")
 	require.NoError(t, e.client.Delete(e.ctx, e.quota("q", "1"), nil))
 	now(t, snapshots, snap)
 	e.awaitOnly(snapshots, snap, "marker-2")

@@ -77,14 +77,14 @@ func apply(t *testing.T, e *env) {
 	assert.Equal(t, []string{"add q"}, deltaNames(snap.Deltas))
 	require.NoError(t, e.client.Apply(e.ctx, e.quota("q", "2"), &got))
 	now(t, snapshots, snap)
-	assert.Equal(t, "2", byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+	assert.Equal(t, "2", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 
 	err := e.client.Apply(e.ctx, e.quota("q", "3"), nil, kates.FieldOwner("another"))
 	assert.True(t, kates.IsConflict(err), "%v", err)
 	unchanged(t, snapshots, snap)
 	require.NoError(t, e.client.Apply(e.ctx, e.quota("q", "3"), nil, kates.FieldOwner("another"), kates.ForceOwnership()))
 	now(t, snapshots, snap)
-	assert.Equal(t, "3", byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+	assert.Equal(t, "3", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 
 	require.NoError(t, e.client.Get(e.ctx, &got, &got))
 	require.NotEmpty(t, got.ManagedFields)
@@ -99,8 +99,7 @@ func finalizers(t *testing.T, e *env) {
 	require.NoError(t, e.client.Create(e.ctx, quota, nil))
 	require.NoError(t, e.client.Delete(e.ctx, quota, nil))
 	now(t, snapshots, snap)
-	require.NotNil(t, byName(snap.ResourceQuotas, "q"))
-	assert.NotNil(t, byName(snap.ResourceQuotas, "q").DeletionTimestamp)
+	assert.NotNil(t, shown(t, snap.ResourceQuotas, "q").DeletionTimestamp)
 
 	require.NoError(t, e.client.Patch(e.ctx, quota, kates.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil))
 	now(t, snapshots, snap)
@@ -143,7 +142,7 @@ func dryRun(t *testing.T, e *env) {
 	require.NoError(t, e.client.Delete(e.ctx, e.quota("q", "1"), nil, kates.DryRun()))
 	unchanged(t, snapshots, snap)
 	e.awaitOnly(snapshots, snap, "marker")
-	assert.Equal(t, "1", byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+	assert.Equal(t, "1", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 }
 
 func preconditions(t *testing.T, e *env) {
@@ -167,13 +166,13 @@ func recreated(t *testing.T, e *env) {
 	for _, pods := range []string{"1", "2", "3"} {
 		require.NoError(t, e.client.Create(e.ctx, e.quota("q", pods), nil))
 		now(t, snapshots, snap)
-		assert.Equal(t, pods, byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+		assert.Equal(t, pods, shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 		require.NoError(t, e.client.Delete(e.ctx, e.quota("q", pods), nil))
 		require.NoError(t, e.client.Create(e.ctx, e.quota("q", pods+"0"), nil))
 		now(t, snapshots, snap)
 		assert.Equal(t, []string{"delete q", "add q"}, deltaNames(snap.Deltas))
 		assert.NotEqual(t, snap.Deltas[0].UID, snap.Deltas[1].UID)
-		assert.Equal(t, pods+"0", byName(snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+		assert.Equal(t, pods+"0", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 		require.NoError(t, e.client.Delete(e.ctx, e.quota("q", pods), nil))
 		now(t, snapshots, snap)
 	}

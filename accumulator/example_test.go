@@ -1,0 +1,59 @@
+package accumulator_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// still is a source that has one list and never changes.
+type still struct{ list unstructured.UnstructuredList }
+
+func (s *still) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return &s.list, nil
+}
+
+func (s *still) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewFake(), nil
+}
+
+// A Source lists and watches; an accumulator makes snapshots of it. Package kates
+// puts an API server in the source's place.
+func Example() {
+	source := &still{}
+	source.list.SetResourceVersion("10")
+	for _, name := range []string{"b", "a"} {
+		source.list.Items = append(source.list.Items, unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "ns", "uid": name, "resourceVersion": "9"},
+		}})
+	}
+	streams := accumulator.NewStreams(accumulator.Config{
+		Source: func(accumulator.Resource, string) cache.ListerWatcherWithContext { return source },
+	})
+	defer streams.Close()
+
+	ctx := context.Background()
+	acc, err := streams.New(ctx, []accumulator.Query{{
+		Name: "Things", Kind: "things",
+		Resolve: func(context.Context) (accumulator.Resource, error) {
+			gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}
+			return accumulator.Resource{GroupVersionResource: gvr, Namespaced: true, Storage: "things"}, nil
+		},
+	}}, accumulator.Options{})
+	if err != nil {
+		panic(err)
+	}
+	var snap struct{ Things []*unstructured.Unstructured }
+	<-acc.Changed()
+	result, err := acc.Update(ctx, &snap, nil)
+	fmt.Println(result.Changed, err, snap.Things[0].GetName(), snap.Things[1].GetName())
+	// Output: true <nil> a b
+}

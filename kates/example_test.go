@@ -1,0 +1,110 @@
+package kates_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// A program gets everything that it needs as one struct, and what it writes is in
+// the next one.
+func ExampleWatch() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: api}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	client := fake.Client // in a program: kates.NewClient(kates.ClientConfig{})
+
+	type Snapshot struct {
+		Services []*kates.Service
+		Tables   []*kates.ConfigMap
+		Deltas   []*kates.Delta
+	}
+	ctx := context.Background()
+	snapshots, err := kates.Watch[Snapshot](ctx, client)
+	if err != nil {
+		panic(err)
+	}
+	for snap, err := range snapshots.All(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(len(snap.Services), "services,", len(snap.Tables), "tables")
+		for _, d := range snap.Deltas {
+			fmt.Println(" ", d.DeltaType, d.Kind, d.Name)
+		}
+		if len(snap.Tables) == 1 {
+			break
+		}
+		table := &kates.ConfigMap{Data: map[string]string{"first": snap.Services[0].Name}}
+		table.Name = "table"
+		if err := client.Create(ctx, table, nil); err != nil {
+			panic(err)
+		}
+	}
+	// Output:
+	// 2 services, 0 tables
+	//   add Service api
+	//   add Service web
+	// 2 services, 1 tables
+	//   add ConfigMap table
+}
+
+func ExampleClient_Watch() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1, labels: {app: web}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-1, labels: {app: db}}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	ctx := context.Background()
+	acc, err := fake.Client.Watch(ctx, kates.Query{Name: "Pods", Kind: "po", LabelSelector: "app=web"})
+	if err != nil {
+		panic(err)
+	}
+	var snap struct{ Pods []*kates.Pod }
+	<-acc.Changed()
+	changed, err := acc.Update(ctx, &snap)
+	fmt.Println(changed, err, len(snap.Pods), snap.Pods[0].Name)
+	// Output: true <nil> 1 web-1
+}
+
+func ExampleClient_Upsert() {
+	fake, err := katestest.NewFake()
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	ctx := context.Background()
+	cm := &kates.ConfigMap{Data: map[string]string{"a": "1"}}
+	cm.Name = "settings"
+	for _, label := range []string{"one", "two"} {
+		cm.Labels = map[string]string{label: "yes"}
+		var stored kates.ConfigMap
+		if err := fake.Client.Upsert(ctx, nil, cm, &stored); err != nil {
+			panic(err)
+		}
+		fmt.Println(stored.Labels)
+	}
+	// Output:
+	// map[one:yes]
+	// map[one:yes two:yes]
+}
