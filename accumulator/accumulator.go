@@ -178,6 +178,7 @@ func (a *Accumulator) findKinds(ctx context.Context) {
 				err = a.attach(f, r)
 			}
 			if err == nil {
+				a.pacer.poke() // its first list may have been in before the field was
 				continue
 			}
 			missing++

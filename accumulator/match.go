@@ -75,6 +75,12 @@ func (s selector) matchesAll(o Object) bool {
 	return true
 }
 
+// Selects judges an object by selectors as a fake's watch does: fields by their path.
+// Nil selectors select everything.
+func Selects(l labels.Selector, f fields.Selector, o Object) bool {
+	return newSelector(Query{Labels: l, Fields: f}).matchesAll(o)
+}
+
 func holds(r fields.Requirement, value string) bool {
 	equal := value == r.Value
 	return equal == (r.Operator != selection.NotEquals)

@@ -30,8 +30,8 @@ func (s *stream) record(w coherence.Write) bool {
 	return true
 }
 
-// expireLater sets the timer that ends writes which no event confirms. Called with
-// mu held.
+// expireLater sets the timer that ends, by a new list, writes which no event
+// confirms. Called with mu held.
 func (s *stream) expireLater() {
 	at, ok := s.view.Deadline()
 	if !ok || s.expiry != nil || s.ended {
@@ -39,11 +39,10 @@ func (s *stream) expireLater() {
 	}
 	s.expiry = time.AfterFunc(time.Until(at), func() {
 		s.mu.Lock()
-		s.expiry = nil
-		wake := s.settleAll(s.view.Expire(time.Now()))
-		s.expireLater()
+		s.expiry, s.expired = nil, true
 		s.mu.Unlock()
-		run(wake)
+		// What is stored may be older than the write: only a new list may take its place.
+		s.feed.relist()
 	})
 }
 

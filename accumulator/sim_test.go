@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"sort"
 	"strconv"
 	"sync"
@@ -502,5 +501,3 @@ func after(d time.Duration) {
 		<-time.After(d)
 	}
 }
-
-func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

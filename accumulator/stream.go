@@ -41,7 +41,10 @@ type stream struct {
 	synced bool
 	health health
 	expiry *time.Timer
-	ended  bool
+	// expired: some own write has been shown for long enough without an event that
+	// confirms it; the next list ends it.
+	expired bool
+	ended   bool
 	// givenUp: more own writes were pending than may be, and they were dropped. What
 	// the stream has may be older than what was shown, so it shows nothing until a list no
 	// older than the newest own write is in.
@@ -270,6 +273,11 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 	} else {
 		if s.streams.config.ByContent {
 			s.confirm(overlaid)
+		}
+		if s.expired {
+			s.expired = false
+			s.view.Expire(time.Now())
+			s.expireLater()
 		}
 		s.view.List(version, func(key Key) types.UID { return uidOf(fresh[key]) })
 	}

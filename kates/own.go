@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (c *Client) Delete(ctx context.Context, resource, target any, opts ...Write
 	}
 	o, err := c.object(ctx, resource)
 	if err == nil {
-		err = o.named()
+		err = cmp.Or(o.named(), ctx.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)

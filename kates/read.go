@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 	}
 	o, err := c.object(ctx, resource)
 	if err == nil {
-		err = o.named()
+		err = cmp.Or(o.named(), ctx.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("get: %w", err)
@@ -45,7 +46,11 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := checkListTarget(target); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	if _, _, err := query.selectors(); err != nil {
+	l, f, err := query.selectors()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("list %s: %w", query.Kind, err)
 	}
 	mapping, err := c.core.resolver.kindContext(ctx, query.Kind)
@@ -65,7 +70,9 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 		if !ok {
 			return fmt.Errorf("unexpected %T", item)
 		}
-		items = append(items, u)
+		if !c.core.fake || accumulator.Selects(l, f, u) { // a fake does not select by fields
+			items = append(items, u)
+		}
 		return nil
 	})
 	if err != nil {

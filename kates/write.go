@@ -168,6 +168,9 @@ func (c *Client) write(ctx context.Context, verb string, resource, target any, o
 	if err == nil && verb != "create" {
 		err = o.named()
 	}
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}

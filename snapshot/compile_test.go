@@ -22,7 +22,8 @@ type BehindPointer struct{ Remote []*corev1.Pod }
 
 type impossible struct {
 	*BehindPointer
-	hidden      []*corev1.Pod //nolint:unused // its being here is the test
+	//lint:ignore U1000 its being here is the test
+	hidden      []*corev1.Pod
 	Fine        []*corev1.Pod
 	Chan        chan int
 	Struct      corev1.Pod

@@ -19,8 +19,8 @@
 //     replaces the whole object; DeleteCollection does nothing;
 //   - fails server-side apply and strategic merge patches;
 //   - keeps the versions of a group apart: what is written as apps/v1 is not found as apps/v1beta1;
-//   - ignores field selectors in lists, so that Client.List with one returns all, and every selector in watches, where the
-//     client filters by itself;
+//   - ignores field selectors in lists and every selector in watches: the client filters by itself, fields by their path in the
+//     object;
 //   - has no bookmarks, and loses a delete that falls between a list and its watch;
 //   - panics in the writer when a watch has a hundred unread events.
 //

@@ -1,0 +1,99 @@
+package accumulator
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// fakeWrite is an own write on a fake: the answer has no version.
+func fakeWrite(streams *Streams, u *unstructured.Unstructured, send func(), event time.Duration) {
+	key := Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+	w := streams.Begin(simResource("as"), key)
+	send()
+	after(event) // the event may overtake the answer
+	_ = w.Commit(context.Background(), Outcome{Write: coherence.Write{Key: key, Object: u}})
+}
+
+// onFake runs a test on the simulated server as a fake sees it: contents decide.
+func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *Streams, a *Accumulator, snap *one)) {
+	t.Helper()
+	bubble(t, Config{ByContent: true, Hold: 10 * second}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		f(t, s, streams, a, &snap)
+	})
+}
+
+func TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst(t *testing.T) {
+	for _, overtaken := range []time.Duration{0, second} {
+		onFake(t, func(t *testing.T, s *sim, streams *Streams, a *Accumulator, snap *one) {
+			var stored *unstructured.Unstructured
+			key := Key{Namespace: "ns", Name: "x"}
+			s.mu.Lock()
+			next := s.rev + 1
+			s.mu.Unlock()
+			u := thing("x")
+			u.SetUID("uid-1")
+			u.SetResourceVersion(strconv.Itoa(next))
+			fakeWrite(streams, u, func() { stored = s.put("as", key, u) }, overtaken)
+			require.Equal(t, stored.Object, u.Object)
+			r := update(t, a, snap)
+			assert.Len(t, snap.A, 1)
+			assert.True(t, r.Changed)
+			synctest.Wait()
+			assert.False(t, update(t, a, snap).Changed, "the echo is nothing new")
+			assert.Zero(t, a.Status()[0].Pending)
+		})
+	}
+}
+
+func TestG6OnAFakeAWriteWhoseEventNeverComesEndsByANewList(t *testing.T) {
+	onFake(t, func(t *testing.T, s *sim, streams *Streams, a *Accumulator, snap *one) {
+		s.create("as", thing("x"))
+		synctest.Wait()
+		update(t, a, snap)
+		require.Len(t, snap.A, 1)
+		// The fake loses the event of a delete between a list and a watch.
+		s.mu.Lock()
+		delete(s.now["as"], Key{Namespace: "ns", Name: "x"})
+		s.history = nil
+		s.mu.Unlock()
+		key := Key{Namespace: "ns", Name: "x"}
+		w := streams.Begin(simResource("as"), key)
+		require.NoError(t, w.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key}}))
+		update(t, a, snap)
+		assert.Empty(t, snap.A)
+		for range 60 {
+			after(second)
+			synctest.Wait()
+			update(t, a, snap)
+			require.Empty(t, snap.A, "it does not come back")
+		}
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
+	u := thing("x", "a", "b")
+	_ = unstructured.SetNestedField(u.Object, "n1", "spec", "nodeName")
+	for text, want := range map[string]bool{
+		"spec.nodeName=n1": true, "spec.nodeName!=n1": false, "metadata.name=x": true,
+		"metadata.namespace=other": false, "spec.missing=": true, "spec.missing=x": false,
+	} {
+		f, err := fields.ParseSelector(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, Selects(nil, f, u), text)
+	}
+}
