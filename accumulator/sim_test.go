@@ -36,7 +36,9 @@ type sim struct {
 
 	// what tests set
 	delay     func(resource string) time.Duration // of each event
-	listDelay func(resource string) time.Duration // of each list
+	listDelay func(resource string) time.Duration // of each list, before it is served
+	// listAnswer is how long the answer of a list is on its way.
+	listAnswer func(resource string) time.Duration
 	fail      func(verb, resource string) error   // of each request
 	lag       func(newest, atLeast int) int       // the version a list that may be older is served at
 	cuts      map[*simWatch]struct{}              // open watches
@@ -248,6 +250,21 @@ func (s *simSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	if err := s.request(ctx, "list"); err != nil {
 		return nil, err
 	}
+	list, err := s.serve(o)
+	s.mu.Lock()
+	wait := s.listAnswer
+	s.mu.Unlock()
+	if wait != nil {
+		sleep(ctx, wait(s.resource))
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, err
+}
+
+// serve makes the answer of a list as of now, or as old as it may be.
+func (s *simSource) serve(o metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rev, start := s.rev, 0
