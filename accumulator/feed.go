@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,11 +29,26 @@ type feed struct {
 	stream *stream
 	source cache.ListerWatcherWithContext
 
-	consistent atomic.Bool // the last list was asked for the newest state
-	calls      calls
-	mu         sync.Mutex
-	restart    context.CancelFunc // ends the running list+watch
-	fresh      bool               // the next list starts from nothing
+	calls   calls
+	mu      sync.Mutex
+	asked   ask
+	restart context.CancelFunc // ends the running list+watch
+	fresh   bool               // the next list starts from nothing
+}
+
+// ask is what the last list was asked for.
+type ask struct {
+	newest   bool   // the newest state, not just one that is new enough
+	position string // the stream's, when it was asked
+}
+
+func (f *feed) asks(newest bool) {
+	f.stream.mu.Lock()
+	position := f.stream.view.Position()
+	f.stream.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = ask{newest, position}
 }
 
 // steady is how long a list+watch must have lasted for its end to start the backoff
@@ -124,7 +138,7 @@ func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, 
 	defer f.calls.done()
 	f.options(&o)
 	if o.Continue == "" {
-		f.consistent.Store(o.ResourceVersion == "")
+		f.asks(o.ResourceVersion == "")
 	}
 	list, err := f.source.ListWithContext(ctx, o)
 	if err == nil {
@@ -143,7 +157,7 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	if initial {
 		f.options(&o)
-		f.consistent.Store(o.ResourceVersion == "")
+		f.asks(o.ResourceVersion == "")
 	} else {
 		o.LabelSelector, o.FieldSelector = f.stream.key.labels, f.stream.key.fields
 	}
@@ -262,7 +276,10 @@ func (t store) Delete(o any) error { return t.feed.stream.event(o, true) }
 func (t store) Resync() error      { return nil }
 
 func (t store) Replace(items []any, version string) error {
-	if err := t.feed.stream.replace(items, version, t.feed.consistent.Load()); err != nil {
+	t.feed.mu.Lock()
+	asked := t.feed.asked
+	t.feed.mu.Unlock()
+	if err := t.feed.stream.replace(items, version, asked); err != nil {
 		return err
 	}
 	t.feed.stream.ok()

@@ -51,6 +51,7 @@ func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	close(s.done)
 	if s.expiry != nil {
 		s.expiry.Stop()
 	}
@@ -62,17 +63,35 @@ func (s *stream) unsettle(key Key, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unsettledNow()
-	if coherence.Newer(version, s.view.Position()) && len(s.unsettled) < s.streams.config.PendingMax {
-		s.unsettled[key] = version
+	position := s.view.Position()
+	until := bound{version: version}
+	if !coherence.Comparable(version) { // a deletion's version is not known: it is later than now
+		until = bound{version: position, beyond: true}
+	}
+	if !until.reached(position) && len(s.unsettled) < s.streams.config.PendingMax {
+		s.unsettled[key] = until
 	}
 }
 
 // unsettledNow counts what the watch has not settled yet. Called with mu held.
 func (s *stream) unsettledNow() int {
-	for key, version := range s.unsettled {
-		if !coherence.Newer(version, s.view.Position()) {
+	for key, until := range s.unsettled {
+		if until.reached(s.view.Position()) {
 			delete(s.unsettled, key)
 		}
 	}
 	return len(s.unsettled)
+}
+
+// bound is a version that the watch has to reach, or to pass.
+type bound struct {
+	version string
+	beyond  bool
+}
+
+func (b bound) reached(position string) bool {
+	if b.beyond {
+		return coherence.Newer(position, b.version)
+	}
+	return !coherence.Newer(b.version, position)
 }

@@ -39,12 +39,12 @@ type sim struct {
 	listDelay func(resource string) time.Duration // of each list, before it is served
 	// listAnswer is how long the answer of a list is on its way.
 	listAnswer func(resource string) time.Duration
-	fail      func(verb, resource string) error   // of each request
-	lag       func(newest, atLeast int) int       // the version a list that may be older is served at
-	cuts      map[*simWatch]struct{}              // open watches
-	lists     map[string]int                      // requests by resource
-	watches   map[string]int
-	pages     int
+	fail       func(verb, resource string) error // of each request
+	lag        func(newest, atLeast int) int     // the version a list that may be older is served at
+	cuts       map[*simWatch]struct{}            // open watches
+	lists      map[string]int                    // requests by resource
+	watches    map[string]int
+	pages      int
 }
 
 type simEvent struct {

@@ -51,7 +51,8 @@ type stream struct {
 	givenUp bool
 	// unsettled are own writes that the server could not be asked about, by the
 	// version up to which the watch has to come to show them.
-	unsettled map[Key]string
+	unsettled map[Key]bound
+	done      chan struct{} // closed when the stream has ended
 	// waiters are told of every change: for Sync.
 	waiters map[chan struct{}]struct{}
 }
@@ -66,7 +67,8 @@ func newStream(s *Streams, key streamKey, r Resource, q Query) *stream {
 			ByContent: s.config.ByContent, Same: sameContent, Hold: s.config.Hold,
 			Whole: key.labels == "" && key.fields == "",
 		}),
-		unsettled: make(map[Key]string),
+		unsettled: make(map[Key]bound),
+		done:      make(chan struct{}),
 	}
 	st.health.since = time.Now()
 	st.feed = newFeed(st, s.config.Source(r, key.namespace))
@@ -210,9 +212,12 @@ func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() 
 	return wake
 }
 
-// replace takes in a whole list, as of version. consistent says that the server was
-// asked for its newest state, not just for one that is new enough.
-func (s *stream) replace(items []any, version string, consistent bool) error {
+// replace takes in a whole list, as of version.
+//
+// A list that is older than what the stream has had is refused, and asked for again. It is older for a
+// reason where the server was asked for its newest state and answered with less than the
+// stream had had by then: its history has gone back.
+func (s *stream) replace(items []any, version string, asked ask) error {
 	fresh := make(map[Key]Object, len(items))
 	for _, item := range items {
 		o, ok := item.(Object)
@@ -226,7 +231,7 @@ func (s *stream) replace(items []any, version string, consistent bool) error {
 	s.mu.Lock()
 	position := s.view.Position()
 	older := coherence.Newer(position, version) && !s.streams.config.ByContent
-	if older && !consistent {
+	if older && !(asked.newest && coherence.Newer(asked.position, version)) {
 		s.mu.Unlock()
 		return fmt.Errorf("a list at version %s, older than %s that was asked for", version, position)
 	}

@@ -66,8 +66,11 @@ func (s *stream) sync(ctx context.Context) error {
 			case <-again:
 			case <-ctx.Done():
 				return fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
-			case <-s.streams.ctx.Done():
-				return ErrClosed
+			case <-s.done:
+				if s.streams.ctx.Err() != nil {
+					return ErrClosed
+				}
+				return nil // nobody reads it any more
 			}
 			break
 		}
