@@ -6,6 +6,63 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
+// flight is what became of a key while an own write of it was under way.
+type flight struct {
+	writes int
+	// held: its events have not signalled to those who ask for quiet own writes. Whether they were
+	// the write's own is known when the answer is.
+	held bool
+}
+
+// begin notes that a write of key is about to be sent.
+func (s *stream) begin(key Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.flights[key]
+	if f == nil {
+		f = &flight{}
+		s.flights[key] = f
+	}
+	f.writes++
+	s.view.Begin(key)
+}
+
+// land ends what begin began. w is the write if it has succeeded.
+func (s *stream) land(key Key, w *coherence.Write) {
+	s.mu.Lock()
+	s.view.End(key)
+	f := s.flights[key]
+	if f.writes--; f.writes == 0 {
+		delete(s.flights, key)
+	}
+	var wake []func()
+	if f.held && !s.showsWrite(key, w) {
+		f.held = false
+		for sub := range s.subs {
+			if _, dirty := sub.dirty[key]; dirty && !sub.loud {
+				sub.loud = true
+				wake = append(wake, sub.wake)
+			}
+		}
+	}
+	s.mu.Unlock()
+	run(wake)
+}
+
+// showsWrite reports whether what is shown for key is what w wrote. Called with mu held.
+func (s *stream) showsWrite(key Key, w *coherence.Write) bool {
+	shown := s.read(key)
+	switch {
+	case w == nil:
+		return false
+	case w.Object == nil || shown == nil:
+		return w.Object == nil && shown == nil
+	case s.streams.config.ByContent || !coherence.Comparable(w.Version):
+		return sameContent(shown, w.Object)
+	}
+	return shown.GetUID() == w.UID && shown.GetResourceVersion() == w.Version
+}
+
 // record takes in an own write, its content as this stream would show it. It reports
 // false where the server has to be asked instead.
 func (s *stream) record(w coherence.Write) bool {

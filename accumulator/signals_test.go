@@ -299,3 +299,28 @@ func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
 		assert.ErrorIs(t, streams.Sync(ctx), context.DeadlineExceeded)
 	})
 }
+
+func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{QuietOwnWrites: true}, simQuery("A", "as"))
+		signals(a, second)
+		own{s, streams}.put("as", thing("x"), 10*second)
+		synctest.Wait()
+		assert.Empty(t, a.Changed())
+		var snap one
+		assert.True(t, update(t, a, &snap).Changed)
+		require.True(t, own{s, streams}.delete("as", "x", 10*second, false))
+		synctest.Wait()
+		assert.Empty(t, a.Changed())
+		assert.True(t, update(t, a, &snap).Changed)
+		// somebody else's write of the same object meanwhile is not quiet
+		key := Key{Namespace: "ns", Name: "y"}
+		w := streams.Begin(simResource("as"), key)
+		s.create("as", thing("y"))
+		synctest.Wait()
+		assert.Empty(t, a.Changed(), "not known yet whose it is")
+		w.Abandon()
+		assert.True(t, signalled(a))
+		assert.Empty(t, a.fields[0].sub.stream.flights)
+	})
+}

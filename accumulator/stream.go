@@ -40,7 +40,9 @@ type stream struct {
 	subs   map[*subscription]struct{}
 	synced bool
 	health health
-	expiry *time.Timer
+	// flights are own writes that are under way, by key.
+	flights map[Key]*flight
+	expiry  *time.Timer
 	// expired: some own write has been shown for long enough without an event that
 	// confirms it; the next list ends it.
 	expired bool
@@ -68,6 +70,7 @@ func newStream(s *Streams, key streamKey, r Resource, q Query) *stream {
 			Whole: key.labels == "" && key.fields == "",
 		}),
 		unsettled: make(map[Key]bound),
+		flights:   make(map[Key]*flight),
 		done:      make(chan struct{}),
 	}
 	st.health.since = time.Now()
@@ -202,6 +205,9 @@ func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() 
 	after := s.read(key)
 	if before == after {
 		return wake
+	}
+	if f := s.flights[key]; f != nil && !own {
+		f.held, own = true, true // an own write's event may overtake its answer
 	}
 	for sub := range s.subs {
 		if sub.mark(key, before, after, own) {

@@ -31,25 +31,25 @@ func (s *Streams) Begin(r Resource, key Key) *Write {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &Write{streams: s, resource: r, key: key}
-	if !s.config.ByContent || key.Name == "" {
+	if key.Name == "" {
 		return w
 	}
 	w.begun = make(map[*stream]bool)
 	for _, st := range s.of(r.Storage) {
-		st.mu.Lock()
-		st.view.Begin(key)
-		st.mu.Unlock()
-		w.begun[st] = true
+		if st.covers(key) {
+			st.begin(key)
+			w.begun[st] = true
+		}
 	}
 	return w
 }
 
 // Abandon ends a write that failed, or whose outcome is unknown. It leaves no trace.
-func (w *Write) Abandon() {
+func (w *Write) Abandon() { w.land(nil) }
+
+func (w *Write) land(done *coherence.Write) {
 	for st := range w.begun {
-		st.mu.Lock()
-		st.view.End(w.key)
-		st.mu.Unlock()
+		st.land(w.key, done)
 	}
 	w.begun = nil
 }
@@ -88,7 +88,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 			unsettled = append(unsettled, err)
 		}
 	}
-	w.Abandon() // ends what Begin began
+	w.land(&o.Write)
 	return errors.Join(unsettled...)
 }
 

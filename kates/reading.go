@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
 )
 
 // reading is one reading of discovery, under way or done. Its fields are set
@@ -114,5 +116,7 @@ func (r *resolver) readDiscovery(ctx context.Context) *served {
 	if r.disco == nil {
 		return &served{}
 	}
+	// client-go would log on its own what is returned as an error.
+	ctx = klog.NewContext(ctx, logr.Discard())
 	return newServed(discovery.ToDiscoveryInterfaceWithContext(r.disco).ServerGroupsAndResourcesWithContext(ctx))
 }

@@ -148,7 +148,7 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 func (s *Snapshots[S]) Ready() error { return s.acc.Ready() }
 
 // Status is [Accumulator.Status].
-func (s *Snapshots[S]) Status() Status { return Status{Queries: s.acc.Status()} }
+func (s *Snapshots[S]) Status() Status { return statusOf(s.acc.Status()) }
 
 // Close is [Accumulator.Close].
 func (s *Snapshots[S]) Close() { s.acc.Close() }

@@ -11,20 +11,53 @@ import (
 )
 
 // State says how a query's watch stands.
-type State = accumulator.State
+type State string
 
 // The states of a query.
 const (
-	StateWaiting   = accumulator.Waiting   // the kind is not known yet, or not for certain
-	StateListing   = accumulator.Listing   // the first list is under way
-	StateSynced    = accumulator.Synced    // the watch is open
-	StateRetrying  = accumulator.Retrying  // the last request failed; what was shown stays
-	StateForbidden = accumulator.Forbidden // the server refuses; what was shown stays
-	StateMissing   = accumulator.Missing   // the server does not serve the kind
+	StateWaiting   = State(accumulator.Waiting)   // the kind is not known yet, or not for certain
+	StateListing   = State(accumulator.Listing)   // the first list is under way
+	StateSynced    = State(accumulator.Synced)    // the watch is open
+	StateRetrying  = State(accumulator.Retrying)  // the last request failed; what was shown stays
+	StateForbidden = State(accumulator.Forbidden) // the server refuses; what was shown stays
+	StateMissing   = State(accumulator.Missing)   // the server does not serve the kind
 )
 
 // QueryStatus says how one query stands.
-type QueryStatus = accumulator.QueryStatus
+type QueryStatus struct {
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace,omitempty"`
+	Optional  bool      `json:"optional,omitempty"`
+	State     State     `json:"state"`
+	Since     time.Time `json:"since"`
+	// Error is the last one, empty while all is well.
+	Error string `json:"error,omitempty"`
+	// Objects that the watch holds.
+	Objects int `json:"objects"`
+	// Invalid objects are left out of the snapshot.
+	Invalid int `json:"invalid"`
+	// Version up to which the watch has delivered everything.
+	Version string `json:"version,omitempty"`
+	// Pending own writes that the watch has not shown yet.
+	Pending int `json:"pending"`
+	// Unsettled own writes are shown only when the watch brings them: the server could
+	// not be asked what they mean for this query.
+	Unsettled int `json:"unsettled,omitempty"`
+	// Restarts of the watch that took a new list.
+	Restarts int `json:"restarts"`
+}
+
+func statusOf(all []accumulator.QueryStatus) (s Status) {
+	for _, q := range all {
+		s.Queries = append(s.Queries, QueryStatus{
+			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
+			State: State(q.State), Since: q.Since, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
+			Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
+		})
+	}
+	return s
+}
 
 // Status says how watches stand, query by query. It prints as a table and marshals to JSON.
 type Status struct {
@@ -66,7 +99,7 @@ func (s Status) String() string {
 func (c *Client) Status() Status {
 	var s Status
 	for _, a := range c.core.streams.Accumulators() {
-		s.Queries = append(s.Queries, a.Status()...)
+		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
 	return s
 }

@@ -131,7 +131,7 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 func (a *Accumulator) Ready() error { return a.acc.Ready() }
 
 // Status says how each query stands now.
-func (a *Accumulator) Status() Status { return Status{Queries: a.acc.Status()} }
+func (a *Accumulator) Status() Status { return statusOf(a.acc.Status()) }
 
 // Close ends the watch, closes Changed, and waits until nothing of it runs any more.
 func (a *Accumulator) Close() { a.acc.Close() }
