@@ -547,3 +547,30 @@ func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
 		}
 	})
 }
+
+func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
+	bubble(t, Config{PendingMax: 3}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		sub := a.fields[0].sub.stream
+		position := sub.view.Position()
+		s.delay = func(string) time.Duration { return time.Hour }
+		o := own{s, streams}
+		for i := range 3 {
+			o.put("as", thing(fmt.Sprint(i)), 0)
+		}
+		update(t, a, &snap)
+		require.Len(t, snap.A, 3)
+		o.put("as", thing("past the cap"), 0)
+		err := sub.replace(nil, position, ask{newest: true, position: position})
+		assert.ErrorContains(t, err, "older than the newest own write")
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 3, "what was shown stays")
+		after(10 * second)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 4)
+	})
+}

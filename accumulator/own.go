@@ -66,6 +66,7 @@ func (s *stream) showsWrite(key Key, w *coherence.Write) bool {
 // record takes in an own write, its content as this stream would show it. It reports
 // false where the server has to be asked instead.
 func (s *stream) record(w coherence.Write) bool {
+	floor := s.streams.floor(s.resource.Storage)
 	s.mu.Lock()
 	before := s.read(w.Key)
 	if !s.view.Record(w, s.stored(w.Key), time.Now()) {
@@ -76,7 +77,7 @@ func (s *stream) record(w coherence.Write) bool {
 	relist := s.view.Pending() > s.streams.config.PendingMax
 	if relist {
 		s.view.GiveUp()
-		s.givenUp = true
+		s.givenUp, s.atLeast = true, coherence.Newest(s.atLeast, floor)
 	}
 	s.expireLater()
 	s.mu.Unlock()

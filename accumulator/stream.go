@@ -51,6 +51,7 @@ type stream struct {
 	// the stream has may be older than what was shown, so it shows nothing until a list no
 	// older than the newest own write is in.
 	givenUp bool
+	atLeast string // the version that such a list must have
 	// unsettled are own writes that the server could not be asked about, by the
 	// version up to which the watch has to come to show them.
 	unsettled map[Key]bound
@@ -241,13 +242,17 @@ func (s *stream) replace(items []any, version string, asked ask) error {
 		s.mu.Unlock()
 		return fmt.Errorf("a list at version %s, older than %s that was asked for", version, position)
 	}
+	if s.givenUp && !older && coherence.Newer(s.atLeast, version) {
+		s.mu.Unlock() // it was under way already
+		return fmt.Errorf("a list at version %s, older than the newest own write", version)
+	}
 	wake := s.swap(fresh, version, older)
 	if s.synced {
 		s.health.restarts++
 	}
 	s.synced = true
 	if s.givenUp {
-		s.givenUp = false
+		s.givenUp, s.atLeast = false, ""
 		for sub := range s.subs {
 			sub.restart()
 		}

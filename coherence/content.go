@@ -112,14 +112,6 @@ func (c *contents) cut(key Key, n int) (Ended, bool) {
 	return Ended{Key: key, Object: last}, true
 }
 
-func (c *contents) keys(yield func(Key) bool) {
-	for k := range c.queues {
-		if !yield(k) {
-			return
-		}
-	}
-}
-
 func (c *contents) expire(now time.Time) (ended []Ended) {
 	for k, q := range c.queues {
 		n := 0

@@ -174,7 +174,11 @@ func (v *View) Keys(yield func(Key) bool) {
 			return
 		}
 	}
-	v.content.keys(yield)
+	for k := range v.content.queues {
+		if _, both := v.entries[k]; !both && !yield(k) {
+			return
+		}
+	}
 }
 
 // Event is a live event of the watch.
