@@ -69,6 +69,9 @@ func (s *stream) record(w coherence.Write) bool {
 	floor := s.streams.floor(s.resource.Storage)
 	s.mu.Lock()
 	before := s.read(w.Key)
+	if o, ok := w.Object.(Object); ok {
+		w.Object = s.echo(before, o) // a list that settled it may bring what is shown
+	}
 	if !s.view.Record(w, s.stored(w.Key), time.Now()) {
 		s.mu.Unlock()
 		return false
