@@ -30,6 +30,7 @@ type feed struct {
 	source cache.ListerWatcherWithContext
 
 	calls   calls
+	open    watch.Interface // the latest watch; run's goroutine alone uses it
 	mu      sync.Mutex
 	asked   ask
 	restart context.CancelFunc // ends the running list+watch
@@ -53,7 +54,7 @@ func (f *feed) asks(newest bool) {
 
 // steady is how long a list+watch must have lasted for its end to start the backoff
 // anew.
-const steady = 10 * time.Second
+const steady = time.Second
 
 func newFeed(s *stream, source cache.ListerWatcherWithContext) *feed {
 	return &feed{stream: s, source: source}
@@ -77,6 +78,10 @@ func (f *feed) run(ctx context.Context) {
 		err := reflector.ListAndWatchWithContext(round)
 		wanted := round.Err() != nil
 		cancel()
+		if f.open != nil { // a Reflector leaves it open where the store refused its list
+			f.open.Stop()
+			f.open = nil
+		}
 		f.stream.failed("list", f.named(err))
 		if wanted {
 			continue
@@ -167,6 +172,7 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 		switch {
 		case err == nil:
 			f.stream.ok()
+			f.open = w
 			return w, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

@@ -15,12 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // ways are the two ways to fetch a first list.
+
 var ways = map[string]Config{
 	"streamed": {StreamLists: true},
 	"paged":    {PageSize: 3},
@@ -147,200 +146,6 @@ func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
 	})
 }
 
-func TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		var snap one
-		synctest.Wait()
-		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return time.Minute }
-		o := own{s, streams}
-		for _, versioned := range []bool{true, false} {
-			o.put("as", thing("x"), 0)
-			r := update(t, a, &snap)
-			require.Len(t, snap.A, 1)
-			require.Len(t, r.Differences, 1)
-			shown := snap.A[0]
-			assert.False(t, update(t, a, &snap).Changed)
-			o.put("as", thing("x", "new", "label"), 0)
-			assert.True(t, update(t, a, &snap).Changed)
-			assert.NotSame(t, shown, snap.A[0])
-			require.True(t, o.delete("as", "x", 0, versioned))
-			assert.True(t, update(t, a, &snap).Changed)
-			assert.Empty(t, snap.A)
-		}
-		after(time.Hour)
-		synctest.Wait()
-		r := update(t, a, &snap)
-		assert.False(t, r.Changed, "the watch brings nothing new")
-		assert.Zero(t, a.Status()[0].Pending, "G6")
-	})
-}
-
-func TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown(t *testing.T) {
-	in, _ := labels.Parse("in=yes")
-	q := simQuery("A", "as")
-	q.Labels = in
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, q)
-		var snap one
-		synctest.Wait()
-		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return time.Minute }
-		o := own{s, streams}
-		x := thing("x", "in", "no")
-		x.SetUID("x")
-		o.put("as", x, 0)
-		assert.False(t, update(t, a, &snap).Changed)
-		for range 3 {
-			x.SetLabels(map[string]string{"in": "yes"})
-			o.put("as", x, 0)
-			update(t, a, &snap)
-			assert.Equal(t, []string{"x"}, names(snap.A))
-			x.SetLabels(map[string]string{"in": "no"})
-			o.put("as", x, 0)
-			update(t, a, &snap)
-			assert.Empty(t, snap.A)
-		}
-		after(time.Hour)
-		s.bookmarks()
-		synctest.Wait()
-		assert.False(t, update(t, a, &snap).Changed)
-		assert.Zero(t, a.Status()[0].Pending)
-	})
-}
-
-func TestG4WhereAWriteCannotBeJudgedTheServerIsAsked(t *testing.T) {
-	node, _ := fields.ParseSelector("spec.node=n1")
-	q := simQuery("A", "as")
-	q.Fields = node
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, q)
-		var snap one
-		synctest.Wait()
-		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return time.Minute }
-		o := own{s, streams}
-		x := thing("x")
-		x.SetUID("x")
-		for _, n := range []string{"n1", "n2", "n1"} {
-			_ = unstructured.SetNestedField(x.Object, n, "spec", "node")
-			o.put("as", x, 0)
-			update(t, a, &snap)
-			assert.Equal(t, n == "n1", len(snap.A) == 1, n)
-		}
-		require.True(t, o.delete("as", "x", 0, false))
-		update(t, a, &snap)
-		assert.Empty(t, snap.A)
-		s.fail = func(verb, _ string) error {
-			if verb == "list" {
-				return apierrors.NewInternalError(errors.New("gone"))
-			}
-			return nil
-		}
-		o.put("as", x, 0)
-		assert.Equal(t, 1, a.Status()[0].Unsettled, "the one exception is in the status")
-		s.fail = nil
-		after(time.Hour)
-		s.bookmarks()
-		after(time.Hour)
-		update(t, a, &snap)
-		assert.Len(t, snap.A, 1, "and the watch settles it")
-		assert.Zero(t, a.Status()[0].Unsettled)
-	})
-}
-
-func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
-	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		var snap one
-		synctest.Wait()
-		s.create("as", thing("x"))
-		synctest.Wait()
-		update(t, a, &snap)
-		o := own{s, streams}
-		s.delay = func(string) time.Duration { return time.Hour }
-		o.put("as", thing("y"), 0)
-		update(t, a, &snap)
-		require.Len(t, snap.A, 2)
-		s.lag = func(_, atLeast int) int { return atLeast } // as old as the server may
-		s.mu.Lock()
-		s.oldest = s.rev + 1 // resuming is not possible
-		s.mu.Unlock()
-		for range 5 {
-			s.cut()
-			after(time.Minute)
-			synctest.Wait()
-			update(t, a, &snap)
-			assert.Equal(t, []string{"x", "y"}, names(snap.A))
-		}
-	})
-}
-
-func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
-	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
-		s.create("as", thing("old"))
-		backup := s.rev
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		var snap one
-		synctest.Wait()
-		o := own{s, streams}
-		for i := range 5 {
-			o.put("as", thing(fmt.Sprint(i)), 0)
-		}
-		synctest.Wait()
-		update(t, a, &snap)
-		require.Len(t, snap.A, 6)
-		s.restore(backup)
-		s.mu.Lock()
-		s.oldest = 1_000_000 // the watch cannot resume in a history that is not there
-		s.mu.Unlock()
-		after(time.Minute)
-		synctest.Wait()
-		update(t, a, &snap)
-		assert.Equal(t, []string{"old"}, names(snap.A), "shown as it is")
-		s.mu.Lock()
-		s.oldest = 0
-		s.mu.Unlock()
-		o.put("as", thing("new"), 0)
-		update(t, a, &snap)
-		assert.Equal(t, []string{"new", "old"}, names(snap.A), "and coherent again")
-	})
-}
-
-func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		var snap one
-		synctest.Wait()
-		update(t, a, &snap)
-		var stalled atomic.Bool
-		stalled.Store(true)
-		s.delay = func(string) time.Duration {
-			if stalled.Load() {
-				return time.Hour
-			}
-			return 0
-		}
-		o := own{s, streams}
-		for i := range 2000 {
-			name := "same"
-			if i%2 == 0 {
-				name = fmt.Sprint(i)
-			}
-			o.put("as", thing(name), 0)
-			require.True(t, o.delete("as", name, 0, i%3 == 0))
-		}
-		assert.False(t, update(t, a, &snap).Changed)
-		stalled.Store(false)
-		after(2 * time.Hour)
-		synctest.Wait()
-		assert.False(t, update(t, a, &snap).Changed)
-		assert.Empty(t, snap.A)
-		assert.Zero(t, a.Status()[0].Pending)
-	})
-}
-
 func TestG7DeltasAreExact(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		s.create("as", thing("stays"))
@@ -444,6 +249,25 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 	})
 }
 
+func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		s.fail = func(_, resource string) error {
+			if resource == "bs" {
+				return apierrors.NewInternalError(errors.New("for ever"))
+			}
+			return nil
+		}
+		stuck := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+		fine := watching(t, streams, Options{}, simQuery("A", "as"))
+		after(time.Hour)
+		assert.False(t, signalled(stuck))
+		assert.True(t, signalled(fine), "nobody else's")
+		assert.ErrorContains(t, stuck.Ready(), "for ever")
+		assert.Less(t, s.lists["bs"]+s.watches["bs"], 600, "and the server is not pestered")
+	})
+}
+
 func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -530,47 +354,29 @@ func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		var snap one
-		synctest.Wait()
-		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return time.Minute }
-		s.create("as", thing("passing"))
-		s.remove("as", "passing")
-		require.NoError(t, streams.Sync(t.Context()), "the store is what the server has")
-		for range 200 {
-			after(second)
-			synctest.Wait()
-			assert.False(t, update(t, a, &snap).Changed)
-		}
-	})
-}
-
-func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
-	bubble(t, Config{PendingMax: 3}, func(t *testing.T, s *sim, streams *Streams) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		var snap one
-		synctest.Wait()
-		update(t, a, &snap)
-		sub := a.fields[0].sub.stream
-		position := sub.view.Position()
-		s.delay = func(string) time.Duration { return time.Hour }
-		o := own{s, streams}
-		for i := range 3 {
-			o.put("as", thing(fmt.Sprint(i)), 0)
-		}
-		update(t, a, &snap)
-		require.Len(t, snap.A, 3)
-		o.put("as", thing("past the cap"), 0)
-		err := sub.replace(nil, position, ask{newest: true, position: position})
-		assert.ErrorContains(t, err, "older than the newest own write")
-		update(t, a, &snap)
-		assert.Len(t, snap.A, 3, "what was shown stays")
-		after(10 * second)
-		synctest.Wait()
-		update(t, a, &snap)
-		assert.Len(t, snap.A, 4)
-	})
+func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				var ended atomic.Bool
+				s.mu.Lock()
+				s.fail = func(string, string) error { // a request that does not heed its context
+					after(time.Hour)
+					ended.Store(true)
+					return nil
+				}
+				s.mu.Unlock()
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				synctest.Wait()
+				streams.Close()
+				assert.True(t, ended.Load())
+				assert.ErrorIs(t, a.Err(), ErrClosed)
+				assert.ErrorContains(t, a.Ready(), `query "A"`)
+				assert.False(t, a.overdue.Stop(), "no timer is left")
+				assert.Empty(t, streams.streams)
+				_, err := streams.New(t.Context(), []Query{simQuery("A", "as")}, Options{})
+				assert.ErrorIs(t, err, ErrClosed)
+			})
+		})
+	}
 }

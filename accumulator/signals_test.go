@@ -18,6 +18,7 @@ import (
 )
 
 // signals collects when signals come, by seconds since the call, for so long.
+
 func signals(a *Accumulator, long time.Duration) (at []time.Duration) {
 	start := time.Now()
 	end := time.After(long)
@@ -36,6 +37,7 @@ func signals(a *Accumulator, long time.Duration) (at []time.Duration) {
 }
 
 // churn changes an object every so often, so many times.
+
 func churn(s *sim, every time.Duration, times int) {
 	for i := range times {
 		s.touch("as", "x", i)
@@ -203,6 +205,7 @@ func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.
 		after(time.Minute)
 		assert.False(t, signalled(a))
 		assert.ErrorContains(t, a.Ready(), "discovery is down")
+		assert.False(t, update(t, a, &two{}).Complete)
 		up.Store(true)
 		after(3 * second)
 		assert.True(t, signalled(a))
@@ -277,29 +280,6 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 	})
 }
 
-func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
-		var snap two
-		synctest.Wait()
-		update(t, a, &snap)
-		require.NoError(t, streams.Sync(t.Context()), "also where nothing has happened for long")
-		s.delay = func(string) time.Duration { return 10 * second }
-		s.create("as", thing("y"))
-		s.remove("as", "x")
-		start := time.Now()
-		require.NoError(t, streams.Sync(t.Context()))
-		assert.Equal(t, 20*second, time.Since(start))
-		update(t, a, &snap)
-		assert.Equal(t, []string{"y"}, names(snap.A))
-		s.create("as", thing("z"))
-		ctx, cancel := context.WithTimeout(t.Context(), second)
-		defer cancel()
-		assert.ErrorIs(t, streams.Sync(ctx), context.DeadlineExceeded)
-	})
-}
-
 func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		a := watching(t, streams, Options{QuietOwnWrites: true}, simQuery("A", "as"))
@@ -323,4 +303,34 @@ func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 		assert.True(t, signalled(a))
 		assert.Empty(t, a.fields[0].sub.stream.flights)
 	})
+}
+
+func TestAKindThatJoinsAStreamOfOthersIsSignalled(t *testing.T) {
+	for _, failure := range []error{ErrNotServed, errors.New("discovery is down")} {
+		t.Run(failure.Error(), func(t *testing.T) {
+			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("bs", thing("z"))
+				watching(t, streams, Options{}, simQuery("B", "bs"))
+				var found atomic.Bool
+				q := simQuery("B", "bs")
+				q.Optional = true
+				q.Resolve = func(context.Context) (Resource, error) {
+					if !found.Load() {
+						return Resource{}, fmt.Errorf("bs: %w", failure)
+					}
+					return simResource("bs"), nil
+				}
+				a := watching(t, streams, Options{}, simQuery("A", "as"), q)
+				var snap two
+				if signalled(a) {
+					update(t, a, &snap)
+				}
+				found.Store(true)
+				after(10 * second)
+				require.True(t, signalled(a))
+				update(t, a, &snap)
+				assert.Len(t, snap.B, 1)
+			})
+		})
+	}
 }

@@ -163,7 +163,7 @@ func (b *lateBody) fill() {
 	for {
 		n, err := b.body.Read(buffer)
 		b.mu.Lock()
-		if n > 0 {
+		if n > 0 && b.err == nil { // what comes after a cut is lost, like what was on its way
 			b.chunks = append(b.chunks, lateChunk{bytes.Clone(buffer[:n]), time.Now()})
 		}
 		if err != nil && b.err == nil {

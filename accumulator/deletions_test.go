@@ -1,0 +1,150 @@
+package accumulator
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func (o own) send(t *testing.T, resource, name, verb string, param int) {
+	t.Helper()
+	key := Key{Namespace: "ns", Name: name}
+	w := o.streams.Begin(simResource(resource), key)
+	a, ok := o.do(resource, key, verb, param)
+	require.True(t, ok)
+	require.NoError(t, w.Commit(t.Context(), Outcome{Write: a.write(key)}))
+}
+
+// late delays every event and bookmark from now on.
+
+func (s *sim) late(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = func(string) time.Duration { return d }
+}
+
+func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
+	selective := simQuery("A", "as")
+	selective.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+	opaque := simQuery("A", "as")
+	opaque.Fields = fields.OneTermEqualSelector("spec.node", "n1")
+	for name, q := range map[string]Query{"all": simQuery("A", "as"), "labels": selective, "fields": opaque} {
+		for way := range deletions {
+			t.Run(fmt.Sprint(name, " answered in way ", way), func(t *testing.T) {
+				bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+					o := own{s, streams}
+					s.put("as", Key{Namespace: "ns", Name: "x"}, fresh(Key{Namespace: "ns", Name: "x"}, 4))
+					a := watching(t, streams, Options{}, q)
+					var snap one
+					synctest.Wait()
+					update(t, a, &snap)
+					require.Len(t, snap.A, 1)
+					s.late(10 * second)
+					o.send(t, "as", "x", "update", 0)
+					o.send(t, "as", "x", "delete", way)
+					for range 60 {
+						r := update(t, a, &snap)
+						require.Empty(t, snap.A)
+						require.LessOrEqual(t, len(r.Differences), 1)
+						after(second)
+						synctest.Wait()
+					}
+					assert.Zero(t, a.Status()[0].Pending, "G6")
+				})
+			})
+		}
+	}
+}
+
+func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		o := own{s, streams}
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.late(time.Minute)
+		o.send(t, "as", "x", "create", 5)
+		o.send(t, "as", "x", "delete", byStatus)
+		update(t, a, &snap)
+		require.Len(t, snap.A, 1)
+		assert.NotNil(t, snap.A[0].GetDeletionTimestamp())
+		o.send(t, "as", "x", "release", 0)
+		update(t, a, &snap)
+		assert.Empty(t, snap.A, "answered by the object at its old version: gone")
+		o.send(t, "as", "x", "create", 4)
+		update(t, a, &snap)
+		require.Len(t, snap.A, 1)
+		shown := snap.A[0]
+		after(time.Hour)
+		synctest.Wait()
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Same(t, shown, snap.A[0])
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
+	q := simQuery("A", "as")
+	q.Fields = fields.OneTermEqualSelector("spec.node", "")
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, q)
+		synctest.Wait()
+		s.late(time.Minute)
+		s.fail = func(verb, _ string) error {
+			if verb == "list" {
+				return apierrors.NewInternalError(errors.New("gone"))
+			}
+			return nil
+		}
+		require.True(t, own{s, streams}.delete("as", "x", 0, false))
+		assert.Equal(t, 1, a.Status()[0].Unsettled)
+		s.fail = nil
+		after(time.Hour)
+		synctest.Wait()
+		assert.Zero(t, a.Status()[0].Unsettled)
+	})
+}
+
+func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		var stalled atomic.Bool
+		stalled.Store(true)
+		s.delay = func(string) time.Duration {
+			if stalled.Load() {
+				return time.Hour
+			}
+			return 0
+		}
+		o := own{s, streams}
+		for i := range 2000 {
+			name := "same"
+			if i%2 == 0 {
+				name = fmt.Sprint(i)
+			}
+			o.put("as", thing(name), 0)
+			require.True(t, o.delete("as", name, 0, i%3 == 0))
+		}
+		assert.False(t, update(t, a, &snap).Changed)
+		stalled.Store(false)
+		after(2 * time.Hour)
+		synctest.Wait()
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Empty(t, snap.A)
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}

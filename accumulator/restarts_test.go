@@ -1,0 +1,260 @@
+package accumulator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
+	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		s.create("as", thing("x"))
+		synctest.Wait()
+		update(t, a, &snap)
+		o := own{s, streams}
+		s.delay = func(string) time.Duration { return time.Hour }
+		o.put("as", thing("y"), 0)
+		update(t, a, &snap)
+		require.Len(t, snap.A, 2)
+		s.lag = func(_, atLeast int) int { return atLeast } // as old as the server may
+		s.mu.Lock()
+		s.oldest = s.rev + 1 // resuming is not possible
+		s.mu.Unlock()
+		for range 5 {
+			s.cut()
+			after(time.Minute)
+			synctest.Wait()
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x", "y"}, names(snap.A))
+		}
+	})
+}
+
+func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
+	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("old"))
+		backup := s.rev
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		o := own{s, streams}
+		for i := range 5 {
+			o.put("as", thing(fmt.Sprint(i)), 0)
+		}
+		synctest.Wait()
+		update(t, a, &snap)
+		require.Len(t, snap.A, 6)
+		s.restore(backup)
+		s.mu.Lock()
+		s.oldest = 1_000_000 // the watch cannot resume in a history that is not there
+		s.mu.Unlock()
+		after(time.Minute)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"old"}, names(snap.A), "shown as it is")
+		s.mu.Lock()
+		s.oldest = 0
+		s.mu.Unlock()
+		o.put("as", thing("new"), 0)
+		update(t, a, &snap)
+		assert.Equal(t, []string{"new", "old"}, names(snap.A), "and coherent again")
+	})
+}
+
+func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
+	bubble(t, Config{PendingMax: 3}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		sub := a.fields[0].sub.stream
+		position := sub.view.Position()
+		s.mu.Lock()
+		s.delay = func(string) time.Duration { return time.Hour }
+		s.listAnswer = func(string) time.Duration { return second }
+		s.mu.Unlock()
+		o := own{s, streams}
+		for i := range 3 {
+			o.put("as", thing(fmt.Sprint(i)), 0)
+		}
+		update(t, a, &snap)
+		require.Len(t, snap.A, 3)
+		o.put("as", thing("past the cap"), 0)
+		err := sub.replace(nil, position, ask{newest: true, position: position})
+		assert.ErrorContains(t, err, "older than the newest own write")
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 3, "what was shown stays")
+		after(10 * second)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 4)
+	})
+}
+
+func TestG4ASlowListIsNotTakenForARestoredServer(t *testing.T) {
+	bubble(t, Config{PendingMax: 10}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.mu.Lock()
+		s.delay = func(string) time.Duration { return time.Hour }
+		s.listAnswer = func(string) time.Duration { return time.Minute }
+		s.mu.Unlock()
+		o := own{s, streams}
+		for i := range 11 { // one too many: the stream lists again
+			o.put("as", thing(fmt.Sprint(i)), 0)
+			require.True(t, o.delete("as", fmt.Sprint(i), 0, true))
+		}
+		after(10 * second) // the list is on its way
+		s.mu.Lock()
+		s.listAnswer = nil
+		s.mu.Unlock()
+		s.create("bs", thing("y")) // moves the server's version
+		require.NoError(t, streams.Sync(t.Context()))
+		o.put("as", thing("mine"), 0)
+		after(2 * time.Minute)
+		synctest.Wait()
+		update(t, a, &snap)
+		require.Equal(t, []string{"mine", "x"}, names(snap.A))
+	})
+}
+
+// overwrite lets a client write so many objects that its stream gives them up, while
+
+// lists take a while.
+
+func overwrite(o own, first, count int) {
+	o.late(time.Hour)
+	o.mu.Lock()
+	o.listAnswer = func(string) time.Duration { return 10 * second }
+	o.mu.Unlock()
+	for i := range count {
+		o.put("as", thing(fmt.Sprintf("%02d", first+i)), 0)
+	}
+}
+
+func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		o := own{s, streams}
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			o.delete("as", "x", 10*second, false)
+		}()
+		synctest.Wait()
+		s.create("as", thing("x")) // somebody else made it again
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		require.Len(t, snap.A, 1)
+		shown := snap.A[0]
+		s.create("bs", thing("y")) // moves the server's version
+		signalled(a)
+		<-answered
+		assert.Equal(t, 2, s.lists["as"]+s.watches["as"], "the server was asked")
+		assert.False(t, signalled(a))
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Same(t, shown, snap.A[0])
+	})
+}
+
+func TestG5ARestartFromAnyListKeepsWhatIsShown(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				for i := range 7 {
+					s.create("as", thing(fmt.Sprint(i)))
+				}
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				var snap one
+				require.True(t, signalled(a))
+				update(t, a, &snap)
+				shown := snap.A
+				for range 5 {
+					s.mu.Lock()
+					s.oldest = s.rev + 1
+					s.lag = func(_, atLeast int) int { return atLeast }
+					s.mu.Unlock()
+					s.create("bs", thing("y"))
+					s.cut()
+					after(time.Minute)
+					assert.False(t, signalled(a))
+					r := update(t, a, &snap)
+					assert.False(t, r.Changed)
+				}
+				assert.Positive(t, a.Status()[0].Restarts)
+				for i := range shown {
+					assert.Same(t, shown[i], snap.A[i])
+				}
+			})
+		})
+	}
+}
+
+func TestG11AStreamedListThatIsRefusedLeavesNoWatchBehind(t *testing.T) {
+	bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		o := own{s, streams}
+		overwrite(o, 0, 6) // the relist of which is under way
+		synctest.Wait()
+		overwrite(o, 6, 6) // when another one is needed
+		st := a.fields[0].sub.stream
+		for i := range 20 {
+			after(second)
+			synctest.Wait()
+			require.LessOrEqual(t, len(s.cuts), 1, "open watches after %d s", i)
+		}
+		require.False(t, st.givenUp)
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 12)
+	})
+}
+
+func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				var snap one
+				synctest.Wait()
+				update(t, a, &snap)
+				after(time.Minute) // a watch that ends at once is given up
+				lists := s.lists["as"]
+				refused := 0
+				s.mu.Lock()
+				s.fail = func(verb, _ string) error {
+					if refused++; verb == "watch" && refused < 4 {
+						return apierrors.NewInternalError(errors.New("just now"))
+					}
+					return nil
+				}
+				s.mu.Unlock()
+				s.cut()
+				s.create("as", thing("missed"))
+				after(time.Minute)
+				synctest.Wait()
+				update(t, a, &snap)
+				assert.Equal(t, []string{"missed", "x"}, names(snap.A))
+				assert.Equal(t, lists, s.lists["as"])
+				assert.Zero(t, a.Status()[0].Restarts)
+			})
+		})
+	}
+}

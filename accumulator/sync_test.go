@@ -1,0 +1,88 @@
+package accumulator
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+		var snap two
+		synctest.Wait()
+		update(t, a, &snap)
+		require.NoError(t, streams.Sync(t.Context()), "also where nothing has happened for long")
+		s.delay = func(string) time.Duration { return 10 * second }
+		s.create("as", thing("y"))
+		s.remove("as", "x")
+		start := time.Now()
+		require.NoError(t, streams.Sync(t.Context()))
+		assert.Equal(t, 20*second, time.Since(start))
+		update(t, a, &snap)
+		assert.Equal(t, []string{"y"}, names(snap.A))
+		s.create("as", thing("z"))
+		ctx, cancel := context.WithTimeout(t.Context(), second)
+		defer cancel()
+		assert.ErrorIs(t, streams.Sync(ctx), context.DeadlineExceeded)
+	})
+}
+
+func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return 10 * second }
+		o := own{s, streams}
+		o.put("as", thing("x"), 0)
+		require.True(t, o.delete("as", "x", 0, true))
+		require.NoError(t, streams.Sync(t.Context()))
+		for range 60 {
+			after(second)
+			synctest.Wait()
+			update(t, a, &snap)
+			require.Empty(t, snap.A, "deleted by us")
+		}
+	})
+}
+
+func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		s.delay = func(string) time.Duration { return time.Hour }
+		s.create("as", thing("x"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- streams.Sync(ctx) }()
+		synctest.Wait()
+		a.Close()
+		assert.NoError(t, <-done)
+	})
+}
+
+func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(string) time.Duration { return time.Minute }
+		s.create("as", thing("passing"))
+		s.remove("as", "passing")
+		require.NoError(t, streams.Sync(t.Context()), "the store is what the server has")
+		for range 200 {
+			after(second)
+			synctest.Wait()
+			assert.False(t, update(t, a, &snap).Changed)
+		}
+	})
+}
