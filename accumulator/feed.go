@@ -78,10 +78,7 @@ func (f *feed) run(ctx context.Context) {
 		err := reflector.ListAndWatchWithContext(round)
 		wanted := round.Err() != nil
 		cancel()
-		if f.open != nil { // a Reflector leaves it open where the store refused its list
-			f.open.Stop()
-			f.open = nil
-		}
+		f.opened(nil)
 		f.stream.failed("list", f.named(err))
 		if wanted {
 			continue
@@ -172,7 +169,7 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 		switch {
 		case err == nil:
 			f.stream.ok()
-			f.open = w
+			f.opened(w)
 			return w, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -184,6 +181,14 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// opened stops the watch before: a Reflector leaves it open where the store refused its list.
+func (f *feed) opened(w watch.Interface) {
+	if f.open != nil {
+		f.open.Stop()
+	}
+	f.open = w
 }
 
 // passing reports whether resuming at the same version may yet succeed.

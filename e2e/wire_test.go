@@ -187,6 +187,7 @@ func (b *lateBody) end(err error) {
 
 func (b *lateBody) Read(p []byte) (int, error) {
 	for {
+		delay := b.wire.delayOf(b.resource) // before the lock: a cut takes them the other way round
 		b.mu.Lock()
 		wait := time.Hour
 		switch {
@@ -194,7 +195,7 @@ func (b *lateBody) Read(p []byte) (int, error) {
 			b.mu.Unlock()
 			return 0, io.ErrClosedPipe
 		case len(b.chunks) > 0:
-			if wait = time.Until(b.chunks[0].came.Add(b.wire.delayOf(b.resource))); wait <= 0 {
+			if wait = time.Until(b.chunks[0].came.Add(delay)); wait <= 0 {
 				n := copy(p, b.chunks[0].data)
 				if b.chunks[0].data = b.chunks[0].data[n:]; len(b.chunks[0].data) == 0 {
 					b.chunks = b.chunks[1:]
