@@ -112,6 +112,7 @@ func TestG4AStreamThatStartsAfterAnOwnWriteShowsIt(t *testing.T) {
 				s.mu.Lock()
 				s.lag = func(_, atLeast int) int { return max(atLeast, before) } // caches are old
 				s.mu.Unlock()
+				s.late(time.Hour)
 				o := own{s, streams}
 				o.put("as", thing("x"), 0)
 				require.True(t, o.delete("as", "deleted", 0, false), "at a version that nobody is told")

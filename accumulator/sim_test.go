@@ -36,6 +36,7 @@ type sim struct {
 	lists      map[string]int                    // requests by resource
 	watches    map[string]int
 	pages      int
+	asked      string // the version that the latest list was to be no older than
 }
 
 type simEvent struct {

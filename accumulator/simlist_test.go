@@ -92,6 +92,9 @@ func (s *simSource) serve(o metav1.ListOptions) (runtime.Object, error) {
 	defer s.mu.Unlock()
 	rev, start := s.rev, 0
 	atLeast, _ := strconv.Atoi(o.ResourceVersion)
+	if o.Continue == "" {
+		s.asked = o.ResourceVersion
+	}
 	switch {
 	case o.Continue != "":
 		var token struct{ Rev, Start int }

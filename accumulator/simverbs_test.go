@@ -46,6 +46,9 @@ func (a answer) write(key Key) coherence.Write {
 	return w
 }
 
+// verbs of the random writers. Each has a parameter.
+var verbs = []string{"update", "move", "node", "nothing", "delete", "delete", "finalize", "release"}
+
 // do performs a verb on an object, or creates it, as a server does it. It reports false where
 // there is nothing to do.
 func (s *sim) do(resource string, key Key, verb string, param int) (answer, bool) {

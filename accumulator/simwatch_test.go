@@ -27,7 +27,7 @@ func (s *simSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 			}
 		}
 		w.initial = append(w.initial, bookmark(s.rev, true))
-		w.answer = s.listAnswer
+		w.answer, s.asked = s.listAnswer, o.ResourceVersion
 		from = s.rev
 	} else if from < s.oldest {
 		return nil, apierrors.NewResourceExpired("too old resource version")

@@ -47,23 +47,30 @@ type change struct {
 	object Object
 }
 
-// take hands over everything that has changed since the last take. Whole says that it is all there
-// is: what the reader knows besides is gone.
-func (s *subscription) take() (changes []change, whole bool) {
+// taken is what a take hands over.
+type taken struct {
+	changes []change
+	// whole: it is all there is. What the reader knows besides is gone.
+	whole bool
+	// ok is false where the stream has nothing that may be shown yet.
+	ok bool
+}
+
+// take hands over everything that has changed since the last take.
+func (s *subscription) take() taken {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	if s.stream.givenUp {
-		return nil, false
+	switch {
+	case !s.stream.synced:
+		return taken{}
+	case s.stream.givenUp:
+		return taken{ok: !s.all}
+	case s.all:
+		s.all, s.loud = false, false
+		return taken{changes: s.stream.everything(), whole: true, ok: true}
 	}
 	s.loud = false
-	if s.all {
-		s.all = false
-		return s.stream.everything(), true
-	}
-	if len(s.dirty) == 0 {
-		return nil, false
-	}
-	changes = make([]change, 0, len(s.dirty))
+	changes := make([]change, 0, len(s.dirty))
 	for key := range s.dirty {
 		changes = append(changes, change{key, s.stream.read(key)})
 	}
@@ -72,7 +79,14 @@ func (s *subscription) take() (changes []change, whole bool) {
 	} else {
 		clear(s.dirty)
 	}
-	return changes, false
+	return taken{changes: changes, ok: true}
+}
+
+// untake makes a first take undone.
+func (s *subscription) untake() {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	s.restart()
 }
 
 // restart makes everything news again, for a reader that may have been shown what the

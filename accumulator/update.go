@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -93,7 +94,11 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	if !a.complete() {
 		return Result{}, nil
 	}
-	return a.refresh(v.Elem(), binding, j), nil
+	taken, ok := a.takeAll()
+	if !ok {
+		return Result{}, nil
+	}
+	return a.refresh(v.Elem(), binding, j, taken), nil
 }
 
 // Check reports whether a struct type can take the snapshot.
@@ -126,8 +131,31 @@ func (a *Accumulator) compile(t reflect.Type) (*snapshot.Binding, error) {
 	return snapshot.Compile(t, queries)
 }
 
+// takeAll takes what is new of every field. It reports false where there can be no first
+// snapshot yet: some stream has its list, but has given it up again.
+func (a *Accumulator) takeAll() ([]taken, bool) {
+	all := make([]taken, len(a.fields))
+	for i, f := range a.fields {
+		sub := a.attached(f)
+		if sub == nil {
+			continue
+		}
+		all[i] = sub.take()
+		if all[i].ok || a.reader.delivered || (f.query.Optional && sub.refused()) {
+			continue
+		}
+		for j, t := range all {
+			if t.ok {
+				a.attached(a.fields[j]).untake()
+			}
+		}
+		return nil, false
+	}
+	return all, true
+}
+
 // refresh brings the tables up to date and fills the target.
-func (a *Accumulator) refresh(target reflect.Value, binding *snapshot.Binding, j *Judgement) Result {
+func (a *Accumulator) refresh(target reflect.Value, binding *snapshot.Binding, j *Judgement, all []taken) Result {
 	r := &a.reader
 	result := Result{Complete: true, Changed: !r.delivered}
 	rebind := r.binding != binding
@@ -155,15 +183,13 @@ func (a *Accumulator) refresh(target reflect.Value, binding *snapshot.Binding, j
 		if rebind && old != nil {
 			a.carry(i, old[i])
 		}
-		sub := a.attached(f)
-		if sub == nil || !sub.ready() {
+		if !all[i].ok {
 			continue
 		}
 		if !r.present[i] {
 			r.present[i], result.Changed = true, true
 		}
-		changes, whole := sub.take()
-		rows := a.rows(i, changes, rejudge, whole)
+		rows := a.rows(i, all[i].changes, rejudge, all[i].whole)
 		diffs, faults := a.apply(i, rows)
 		invalidChanged = invalidChanged || faults
 		for _, c := range rows {
@@ -229,7 +255,14 @@ func (a *Accumulator) rows(i int, changes []change, rejudge, whole bool) []snaps
 		switch {
 		case c.object == nil && had:
 			out = append(out, snapshot.Change{Key: c.key})
-		case c.object == nil || (had && !rejudge && old.Source == c.object):
+		case c.object == nil:
+		case had && a.same(old.Source, c.object): // a list may bring again what is shown
+			if !rejudge {
+				continue
+			}
+			if row, ok := a.again(i, old); ok {
+				out = append(out, snapshot.Change{Key: c.key, Row: &row})
+			}
 		default:
 			row := a.row(i, c.object)
 			out = append(out, snapshot.Change{Key: c.key, Row: &row})
@@ -252,6 +285,16 @@ func (a *Accumulator) rows(i int, changes []change, rejudge, whole bool) []snaps
 		}
 	}
 	return out
+}
+
+// same reports whether two objects are one version of one object.
+func (a *Accumulator) same(shown, o Object) bool {
+	if shown == o {
+		return true
+	}
+	version := o.GetResourceVersion()
+	return !a.streams.config.ByContent && coherence.Comparable(version) &&
+		shown.GetResourceVersion() == version && uidOf(shown) == uidOf(o)
 }
 
 // again judges an unchanged object by a new predicate, and reports whether that

@@ -1,0 +1,76 @@
+package accumulator
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// overwrite lets a client write so many objects that its stream gives them up, while
+
+// lists take a while.
+
+func overwrite(o own, first, count int) {
+	o.late(time.Hour)
+	o.mu.Lock()
+	o.listAnswer = func(string) time.Duration { return 10 * second }
+	o.mu.Unlock()
+	for i := range count {
+		o.put("as", thing(fmt.Sprintf("%02d", first+i)), 0)
+	}
+}
+
+func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
+	for _, fields := range []string{"A", "AB", "BA"} {
+		t.Run(fields, func(t *testing.T) {
+			bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("bs", thing("z"))
+				var queries []Query
+				for _, f := range fields {
+					queries = append(queries, simQuery(string(f), map[rune]string{'A': "as", 'B': "bs"}[f]))
+				}
+				a := watching(t, streams, Options{}, queries...)
+				require.True(t, signalled(a))
+				require.NoError(t, a.Ready())
+				overwrite(own{s, streams}, 0, 6)
+				snap := two{A: []*unstructured.Unstructured{thing("mine")}}
+				r := update(t, a, &snap)
+				assert.False(t, r.Complete || r.Changed)
+				assert.Equal(t, []string{"mine"}, names(snap.A), "untouched")
+				assert.Nil(t, snap.B)
+				after(time.Minute)
+				require.True(t, signalled(a))
+				r = update(t, a, &snap)
+				assert.Len(t, snap.A, 6)
+				assert.Len(t, r.Differences, 6+len(fields)-1, "nothing was consumed before")
+			})
+		})
+	}
+}
+
+func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
+	bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		o := own{s, streams}
+		overwrite(o, 0, 5)
+		update(t, a, &snap)
+		shown := snap.A
+		require.Len(t, shown, 5)
+		overwrite(o, 5, 1)
+		after(time.Minute)
+		synctest.Wait()
+		r := update(t, a, &snap)
+		require.Len(t, r.Differences, 1, "the sixth")
+		for i := range shown {
+			assert.Same(t, shown[i], snap.A[i])
+		}
+	})
+}

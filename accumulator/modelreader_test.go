@@ -1,0 +1,291 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// three is a snapshot of up to three queries.
+type three struct {
+	A, B, C []*unstructured.Unstructured
+}
+
+var modelFields = []string{"A", "B", "C"}
+
+func (t *three) field(i int) []*unstructured.Unstructured {
+	return [][]*unstructured.Unstructured{t.A, t.B, t.C}[i]
+}
+
+// modelReader is a reader of an accumulator, and all it has been shown.
+type modelReader struct {
+	model   *model
+	a       *Accumulator
+	queries []Query
+	slots   []*slot
+	snap    three
+	shown   bool // once
+}
+
+// slot is one query of a reader.
+type slot struct {
+	resource string
+	filter   simFilter
+	// since is, for each object, the earliest version of the server at which all that has
+	// been shown of it so far may have been true: it never goes back (G5).
+	since  map[Key]int
+	replay map[Key]Object // the deltas, applied
+	least  int            // the position at the latest Update
+	free   bool           // the stream shows nothing new for now: G3
+}
+
+func newSlot(resource string, f simFilter) *slot {
+	return &slot{resource: resource, filter: f, since: map[Key]int{}, replay: map[Key]Object{}}
+}
+
+// update reads once, and compares what it gets with the server's history. Racing means
+// that other goroutines run meanwhile.
+func (m *model) update(r *modelReader, racing bool) error {
+	racing = racing && m.script.PendingMax == 0
+	if !racing {
+		synctest.Wait()
+	}
+	written, signal := r.before()
+	old := r.snap
+	result, err := r.a.Update(context.Background(), &r.snap, nil)
+	switch {
+	case err != nil:
+		return err
+	case !result.Complete && (r.shown || result.Changed):
+		return errors.New("G1: complete no more")
+	case !result.Complete:
+		return nil
+	case !result.Changed && !r.shown:
+		return errors.New("G1: the first snapshot is not news")
+	case result.Changed && !racing && !signal:
+		return errors.New("a change without a signal")
+	case result.Changed && r.shown && len(result.Differences) == 0:
+		return errors.New("G7: changed without a delta")
+	}
+	r.shown = true
+	if err := r.replayed(result); err != nil {
+		return fmt.Errorf("G7: %w", err)
+	}
+	for i, s := range r.slots {
+		if err := s.same(old.field(i), r.snap.field(i), result.Changed); err != nil {
+			return fmt.Errorf("query %s: %w", r.queries[i].Name, err)
+		}
+		if err := s.true(m, r.snap.field(i), written); err != nil {
+			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
+		}
+	}
+	return nil
+}
+
+// before notes what an Update from now on has to show.
+func (r *modelReader) before() (written map[storedKey]int, signal bool) {
+	m := r.model
+	select {
+	case <-r.a.Changed():
+		signal = true
+	default:
+	}
+	for i, s := range r.slots {
+		st := r.a.fields[i].sub.stream
+		st.mu.Lock()
+		s.least, s.free = revision(st.view.Position()), st.givenUp
+		st.mu.Unlock()
+	}
+	m.truth.Lock()
+	defer m.truth.Unlock()
+	written = make(map[storedKey]int)
+	for _, resource := range modelResources {
+		for _, key := range modelKeys {
+			k := storedKey{resource, key}
+			written[k] = max(m.written[k], m.synced)
+		}
+	}
+	return written, signal
+}
+
+// replayed applies the deltas to what was shown before, each as a delta may be.
+func (r *modelReader) replayed(result Result) error {
+	seen := map[string]int{}
+	last := ""
+	for _, d := range result.Differences {
+		replay := r.slots[slices.Index(modelFields, d.Query)].replay
+		o := d.New
+		if o == nil {
+			o = d.Old
+		}
+		key := snapshot.KeyOf(o)
+		name := d.Query + " " + key.String()
+		if name < last {
+			return fmt.Errorf("%s comes after %s", name, last)
+		}
+		last = name
+		seen[name]++
+		switch {
+		case seen[name] == 2 && !(replay[key] == nil && d.Old == nil), seen[name] > 2:
+			return fmt.Errorf("several deltas of %s", name)
+		case d.Old != replay[key]:
+			return fmt.Errorf("the delta of %s starts from %v, not from %v", name, describe(d.Old), describe(replay[key]))
+		case d.Old != nil && d.New != nil && (uidOf(d.Old) != uidOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion()):
+			return fmt.Errorf("an update of %s from %v to %v", name, describe(d.Old), describe(d.New))
+		}
+		if replay[key] = d.New; d.New == nil {
+			delete(replay, key)
+		}
+	}
+	return nil
+}
+
+// same compares a query's slice with the one before and with the deltas.
+func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
+	if !changed && (len(old) != len(now) || (len(now) > 0 && &old[0] != &now[0])) {
+		return errors.New("unchanged, and yet another slice")
+	}
+	if len(now) != cap(now) || now == nil {
+		return fmt.Errorf("G10: a slice of length %d and capacity %d", len(now), cap(now))
+	}
+	if len(now) != len(s.replay) {
+		return fmt.Errorf("G7: the deltas give %d objects, the snapshot has %d", len(s.replay), len(now))
+	}
+	for i, o := range now {
+		if s.replay[snapshot.KeyOf(o)] != Object(o) {
+			return fmt.Errorf("G7: the deltas do not give %s", describe(o))
+		}
+		if i > 0 && snapshot.KeyOf(now[i-1]).String() >= snapshot.KeyOf(o).String() {
+			return fmt.Errorf("G9: %s is out of order", describe(o))
+		}
+	}
+	return nil
+}
+
+// true finds for each object a moment in the server's history at which it was as shown: no
+// older than what was shown before, than what the watch has delivered, and than own writes.
+func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[storedKey]int) error {
+	got := map[Key]*unstructured.Unstructured{}
+	for _, o := range now {
+		got[snapshot.KeyOf(o)] = o
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range modelKeys {
+		least := s.since[key]
+		if !s.free {
+			least = max(least, s.least, written[storedKey{s.resource, key}])
+		}
+		moment, ok := s.moment(m.sim, key, got[key], least)
+		if !ok {
+			return fmt.Errorf("G2, G4, G5: %s shown, which is not true of %s since version %d (shown before %d, position %d, written %d):\n%s",
+				describe(got[key]), key, least, s.since[key], s.least, written[storedKey{s.resource, key}], m.story(s.resource, key))
+		}
+		s.since[key] = moment
+	}
+	return nil
+}
+
+// moment is the first version from least on at which the query had the object as shown. Called with the
+// server's lock held.
+func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least int) (int, bool) {
+	is := func(o *unstructured.Unstructured) bool {
+		if !s.filter.shows(o) {
+			return shown == nil
+		}
+		return shown != nil && o.GetUID() == shown.GetUID() && o.GetResourceVersion() == shown.GetResourceVersion()
+	}
+	var then *unstructured.Unstructured
+	at := least
+	for _, e := range m.history {
+		if e.resource != s.resource || e.key != key {
+			continue
+		}
+		if e.rev > least {
+			if is(then) {
+				return at, true
+			}
+			at = e.rev
+		}
+		then = e.new
+	}
+	return at, is(then)
+}
+
+// atRest compares the last snapshot with the server, and looks for what is held.
+func (r *modelReader) atRest() error {
+	m := r.model
+	for i, st := range r.a.Status() {
+		if st.Pending != 0 || st.Unsettled != 0 || st.Error != "" || st.State != Synced {
+			return fmt.Errorf("status at rest: %+v", st)
+		}
+		s := r.slots[i]
+		m.mu.Lock()
+		want := 0
+		for _, u := range m.now[s.resource] {
+			if s.filter.shows(u) {
+				want++
+			}
+		}
+		rev := m.rev
+		m.mu.Unlock()
+		if len(s.replay) != want {
+			return fmt.Errorf("query %s shows %d objects, the server has %d", st.Name, len(s.replay), want)
+		}
+		s.least, s.free = rev, false
+		if err := s.true(m, r.snap.field(i), nil); err != nil {
+			return err
+		}
+		if err := r.a.fields[i].sub.idle(); err != nil {
+			return fmt.Errorf("query %s: %w", st.Name, err)
+		}
+	}
+	return nil
+}
+
+// idle reports what a subscription and its stream hold though all is quiet and read.
+func (s *subscription) idle() error {
+	st := s.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if len(s.dirty) != 0 || len(st.waiters) != 0 || st.givenUp || st.expired || st.expiry != nil {
+		return fmt.Errorf("held: %d dirty keys, %d waiters, given up %v", len(s.dirty), len(st.waiters), st.givenUp)
+	}
+	return nil
+}
+
+func revision(version string) int {
+	n := 0
+	_, _ = fmt.Sscan(version, &n)
+	return n
+}
+
+func describe(o Object) string {
+	if u, ok := o.(*unstructured.Unstructured); o == nil || (ok && u == nil) {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s/%s %s@%s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
+}
+
+// story is the history of one name.
+func (s *sim) story(resource string, key Key) (text string) {
+	for _, e := range s.history {
+		if e.resource == resource && e.key == key {
+			text += fmt.Sprintf("  %d: %s %v\n", e.rev, describe(e.new), labelsOf(e.new))
+		}
+	}
+	return text
+}
+
+func labelsOf(u *unstructured.Unstructured) any {
+	if u == nil {
+		return nil
+	}
+	return []any{u.GetLabels(), u.Object["spec"], u.GetFinalizers(), u.GetDeletionTimestamp() != nil}
+}
