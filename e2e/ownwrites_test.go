@@ -57,12 +57,18 @@ func (r *reader) look(name string) *kates.Unstructured {
 func (r *reader) settled(w *wire, resource string) {
 	r.t.Helper()
 	before := fingerprint(r.snap.Objects)
-	w.set(resource, 0)
+	unchanged := func(why string) {
+		changed, err := r.acc.Update(r.t.Context(), &r.snap)
+		require.NoError(r.t, err)
+		assert.False(r.t, changed, "G5: %s", why)
+		assert.Equal(r.t, before, fingerprint(r.snap.Objects))
+	}
 	require.NoError(r.t, r.client.Sync(r.t.Context()))
-	changed, err := r.acc.Update(r.t.Context(), &r.snap)
-	require.NoError(r.t, err)
-	assert.False(r.t, changed, "the watch has nothing new to say")
-	assert.Equal(r.t, before, fingerprint(r.snap.Objects))
+	unchanged("the server has nothing new")
+	w.set(resource, 0)
+	w.drained(r.t, resource)
+	require.NoError(r.t, r.client.Sync(r.t.Context()))
+	unchanged("the late watch has nothing new to say")
 	assert.Zero(r.t, r.acc.Status().Queries[0].Pending, "G6: %s", r.acc.Status())
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -26,6 +27,9 @@ type wire struct {
 	delay    map[string]time.Duration // of what a watch brings
 	failing  map[string]bool
 	bodies   map[*lateBody]struct{} // open watches
+
+	before, after hook
+	base          *rest.Config // the admin's if nil
 }
 
 type request struct {
@@ -40,7 +44,7 @@ func newWire() *wire {
 
 // config is the cluster's, through the wire.
 func (w *wire) config() *rest.Config {
-	c := rest.CopyConfig(testCluster.Config)
+	c := rest.CopyConfig(cmp.Or(w.base, testCluster.Config))
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		w.next = next
 		return w
@@ -105,8 +109,14 @@ func (w *wire) openWatches() int {
 func (w *wire) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := w.ask(&w.before, r); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, err
+	}
 	if r.Method != http.MethodGet {
-		return w.next.RoundTrip(r)
+		return w.answer(r)
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	rec := request{resource: parts[len(parts)-1], watch: r.URL.Query().Get("watch") == "true", query: r.URL.Query()}

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+)
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// gadget is a custom kind of one test: group and plural are its own.
+type gadget struct {
+	t     *testing.T
+	group string
+	kind  string // as queries name it, without a version
+}
+
+func newGadget(t *testing.T, ns string) *gadget {
+	g := &gadget{t: t, group: ns + ".kates.io"}
+	g.kind = "gadgets." + g.group
+	return g
+}
+
+// install makes the kind with these versions, the last of which is stored, and waits until it is served.
+func (g *gadget) install(versions ...string) {
+	g.t.Helper()
+	served := []any{}
+	for i, v := range versions {
+		served = append(served, map[string]any{
+			"name": v, "served": true, "storage": i == len(versions)-1,
+			"selectableFields": []any{map[string]any{"jsonPath": ".spec.color"}},
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				"properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{"color": map[string]any{"type": "string"}}}},
+			}},
+		})
+	}
+	d := foreign(g.t).Resource(definitions)
+	_, err := d.Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": g.kind},
+		"spec": map[string]any{
+			"group": g.group, "scope": "Namespaced", "versions": served,
+			"names": map[string]any{"kind": "Gadget", "listKind": "GadgetList", "plural": "gadgets", "singular": "gadget"},
+		},
+	}}, metav1.CreateOptions{})
+	require.NoError(g.t, err)
+	require.Eventually(g.t, func() bool {
+		_, err := foreign(g.t).Resource(g.resource(versions[0])).List(g.t.Context(), metav1.ListOptions{})
+		return err == nil
+	}, 30*time.Second, 50*time.Millisecond)
+}
+
+// remove deletes the kind and waits until it is gone: its objects go with it.
+func (g *gadget) remove() {
+	g.t.Helper()
+	d := foreign(g.t).Resource(definitions)
+	require.NoError(g.t, d.Delete(context.Background(), g.kind, metav1.DeleteOptions{}))
+	require.Eventually(g.t, func() bool {
+		_, err := d.Get(context.Background(), g.kind, metav1.GetOptions{})
+		return kates.IsNotFound(err)
+	}, 30*time.Second, 50*time.Millisecond)
+}
+
+func (g *gadget) resource(version string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: g.group, Version: version, Resource: "gadgets"}
+}
+
+func (g *gadget) object(version, ns, name, color string) *kates.Unstructured {
+	u := kates.NewUnstructured("Gadget", g.group+"/"+version)
+	u.SetNamespace(ns)
+	u.SetName(name)
+	u.SetLabels(map[string]string{"color": color})
+	u.Object["spec"] = map[string]any{"color": color}
+	return u
+}
+
+func TestG4AWriteThroughOneVersionOfACustomKindIsShownInTheOtherAtOnce(t *testing.T) {
+	t.Parallel()
+	w, ns, ctx := newWire(), namespace(t), t.Context()
+	g := newGadget(t, ns)
+	g.install("v1", "v2")
+	c := w.client(t)
+	require.NoError(t, c.WaitFor(ctx, g.kind))
+	for query, q := range map[string]kates.Query{
+		"all": {}, "by label": {LabelSelector: "color=red"}, "by field": {FieldSelector: "spec.color=red"},
+	} {
+		for read, write := range map[string]string{"v1": "v2", "v2": "v1"} {
+			t.Run(fmt.Sprintf("%s, %s read, %s written", query, read, write), func(t *testing.T) {
+				q.Kind, q.Namespace = strings.Replace(g.kind, ".", "."+read+".", 1), ns
+				r := lateReader(t, w, c, q, "gadgets")
+				defer r.acc.Close()
+				shows := func(color string) {
+					t.Helper()
+					shown := r.look("x")
+					require.Equal(t, query == "all" || color == "red", shown != nil, color)
+					if shown != nil {
+						assert.Equal(t, g.group+"/"+read, shown.GetAPIVersion())
+						assert.Equal(t, color, shown.GetLabels()["color"])
+					}
+				}
+				require.NoError(t, c.Create(ctx, g.object(write, ns, "x", "red"), nil))
+				shows("red")
+				require.NoError(t, c.Upsert(ctx, nil, g.object(write, ns, "x", "blue"), nil))
+				shows("blue")
+				require.NoError(t, c.Apply(ctx, g.object(write, ns, "x", "red"), nil, kates.ForceOwnership()))
+				shows("red")
+				require.NoError(t, c.Delete(ctx, g.object(write, ns, "x", ""), nil))
+				require.Nil(t, r.look("x"))
+				r.settled(w, "gadgets")
+			})
+		}
+	}
+	c.Close()
+	g.remove()
+}
+
+type withGadgets struct {
+	ConfigMaps []*kates.ConfigMap
+	Gadgets    []*kates.Unstructured
+	Deltas     []*kates.Delta
+}
+
+func (g *gadget) watch(c *kates.Client, ns string) *kates.Snapshots[withGadgets] {
+	g.t.Helper()
+	s, err := kates.Watch[withGadgets](g.t.Context(), c, kates.Query{Name: "ConfigMaps", Namespace: ns},
+		kates.Query{Name: "Gadgets", Kind: g.kind, Namespace: ns, Optional: true})
+	require.NoError(g.t, err)
+	return s
+}
+
+func TestG8AnOptionalKindJoinsWhenItIsInstalledAndLeavesWhenItIsRemoved(t *testing.T) {
+	t.Parallel()
+	ns, ctx := namespace(t), t.Context()
+	g := newGadget(t, ns)
+	c := newWire().client(t, kates.WithKindPoll(200*time.Millisecond))
+	s := g.watch(c, ns)
+	var snap withGadgets
+	awaitSnap(t, s, &snap, func(*withGadgets) bool { return s.Ready() == nil })
+	assert.Nil(t, snap.Gadgets)
+	for round := range 2 {
+		g.install("v1")
+		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return s.Gadgets != nil })
+		assert.Empty(t, snap.Gadgets)
+		require.NoError(t, c.Create(ctx, g.object("v1", ns, "mine", "red"), nil))
+		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 1 })
+		_, err := foreign(t).Resource(g.resource("v1")).Namespace(ns).Create(ctx, g.object("v1", ns, "theirs", "red"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 2 })
+		g.remove()
+		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 0 })
+		require.NoError(t, s.Ready(), "round %d", round)
+	}
+	_, err := foreign(t).Resource(configMaps).Namespace(ns).Create(ctx, object(configMaps, ns, "x", nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.ConfigMaps) == 1 })
+}
+
+func TestG5AChangeOfAKindsDefinitionIsNeitherAGapNorASignal(t *testing.T) {
+	t.Parallel()
+	w, ns, ctx := newWire(), namespace(t), t.Context()
+	g := newGadget(t, ns)
+	g.install("v1")
+	defer g.remove()
+	c := w.client(t)
+	defer c.Close()
+	require.NoError(t, c.Create(ctx, g.object("v1", ns, "x", "red"), nil))
+	s := g.watch(c, ns)
+	var snap withGadgets
+	awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 1 })
+	watches := func() int { return w.seen("gadgets", func(r request) bool { return r.watch }) }
+	opened := watches()
+	_, err := foreign(t).Resource(definitions).Patch(ctx, g.kind, types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/spec/names/shortNames","value":["gdg"]}]`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	shown := snap.Gadgets[0]
+	for watches() == opened { // the server ends the watch, and the stream opens another
+		changed, err := s.Update(ctx, &snap)
+		require.NoError(t, err)
+		require.False(t, changed, "%+v", snap.Deltas)
+		require.Len(t, snap.Gadgets, 1)
+		pause(ctx, 10*time.Millisecond)
+	}
+	_, err = foreign(t).Resource(g.resource("v1")).Namespace(ns).Create(ctx, g.object("v1", ns, "y", "red"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 2 })
+	assert.Len(t, snap.Deltas, 1)
+	assert.Same(t, shown, snap.Gadgets[0])
+}
