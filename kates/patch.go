@@ -57,7 +57,7 @@ func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 	return encode(append(tests, ops...))
 }
 
-// preconditionError makes a conflict of the answer to a patch whose precondition did
+// preconditionError makes a conflict of the answer to a patch or apply whose precondition did
 // not hold: for a UID, and for a JSON patch, the server calls it invalid.
 func (w writeOptions) preconditionError(o *object, err error) error {
 	if (w.uid == nil && w.version == nil) || !apierrors.IsInvalid(err) {

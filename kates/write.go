@@ -90,7 +90,7 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 		if err != nil && c.core.fake && !apierrors.IsConflict(err) {
 			err = fmt.Errorf("%w: %w", ErrApplyNotSupported, err)
 		}
-		return got, err
+		return got, w.preconditionError(o, err)
 	})
 }
 

@@ -34,12 +34,12 @@ func FieldOwner(name string) WriteOption {
 // ForceOwnership lets an Apply take over fields that other managers own, in place of a conflict.
 func ForceOwnership() WriteOption { return func(o *writeOptions) { o.force = true } }
 
-// IfUID makes a Delete, Update or Patch fail with a conflict unless the object has this UID: it is
-// not another one of the same name.
+// IfUID makes a Delete, Update, Patch or Apply fail with a conflict unless the object has this UID:
+// it is not another one of the same name.
 func IfUID(uid types.UID) WriteOption { return func(o *writeOptions) { o.uid = &uid } }
 
-// IfResourceVersion makes a Delete, Update or Patch fail with a conflict unless the object is at this
-// resource version: nobody has changed it.
+// IfResourceVersion makes a Delete, Update, Patch or Apply fail with a conflict unless the object is
+// at this resource version: nobody has changed it.
 func IfResourceVersion(version string) WriteOption {
 	return func(o *writeOptions) { o.version = &version }
 }
