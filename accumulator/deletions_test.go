@@ -101,15 +101,15 @@ func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
 		a := watching(t, streams, Options{}, q)
 		synctest.Wait()
 		s.late(time.Minute)
-		s.fail = func(verb, _ string) error {
+		s.failing(func(verb, _ string) error {
 			if verb == "list" {
 				return apierrors.NewInternalError(errors.New("gone"))
 			}
 			return nil
-		}
+		})
 		require.True(t, own{s, streams}.delete("as", "x", 0, false))
 		assert.Equal(t, 1, a.Status()[0].Unsettled)
-		s.fail = nil
+		s.failing(nil)
 		after(time.Hour)
 		synctest.Wait()
 		assert.Zero(t, a.Status()[0].Unsettled)

@@ -34,12 +34,12 @@ func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
 				}
 				var slow atomic.Bool
 				slow.Store(true)
-				s.fail = func(_, resource string) error {
+				s.failing(func(_, resource string) error {
 					if resource == "bs" && slow.Load() {
 						return apierrors.NewInternalError(errors.New("not yet"))
 					}
 					return nil
-				}
+				})
 				a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
 				after(60 * second)
 				assert.False(t, signalled(a))
@@ -199,12 +199,12 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 				update(t, a, &snap)
 				var failing atomic.Bool
 				failing.Store(true)
-				s.fail = func(_, resource string) error {
+				s.failing(func(_, resource string) error {
 					if resource == "as" && failing.Load() {
 						return failure
 					}
 					return nil
-				}
+				})
 				s.cut()
 				s.create("as", thing("y"))
 				s.create("bs", thing("z"))
@@ -252,12 +252,12 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		s.create("as", thing("x"))
-		s.fail = func(_, resource string) error {
+		s.failing(func(_, resource string) error {
 			if resource == "bs" {
 				return apierrors.NewInternalError(errors.New("for ever"))
 			}
 			return nil
-		}
+		})
 		stuck := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
 		fine := watching(t, streams, Options{}, simQuery("A", "as"))
 		after(time.Hour)
@@ -360,13 +360,11 @@ func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
 				var ended atomic.Bool
-				s.mu.Lock()
-				s.fail = func(string, string) error { // a request that does not heed its context
+				s.failing(func(string, string) error { // a request that does not heed its context
 					after(time.Hour)
 					ended.Store(true)
 					return nil
-				}
-				s.mu.Unlock()
+				})
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				synctest.Wait()
 				streams.Close()

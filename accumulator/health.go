@@ -53,7 +53,7 @@ func (h *health) set(state State, err error) (changed bool) {
 // classify tells which state an error of a list or watch leads to.
 func classify(err error) State {
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+	case apierrors.IsForbidden(err):
 		return Forbidden
 	case apierrors.IsNotFound(err):
 		return Missing

@@ -144,6 +144,13 @@ func (s *stream) unsettledNow() int {
 	return len(s.unsettled)
 }
 
+// waiting reports whether something is held until the watch shows a version.
+func (s *stream) waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view.Pending() > 0 || s.unsettledNow() > 0
+}
+
 // bound is a version that the watch has to reach, or to pass.
 type bound struct {
 	version string

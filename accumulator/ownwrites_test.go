@@ -236,15 +236,15 @@ func TestG4WhereAWriteCannotBeJudgedTheServerIsAsked(t *testing.T) {
 		require.True(t, o.delete("as", "x", 0, false))
 		update(t, a, &snap)
 		assert.Empty(t, snap.A)
-		s.fail = func(verb, _ string) error {
+		s.failing(func(verb, _ string) error {
 			if verb == "list" {
 				return apierrors.NewInternalError(errors.New("gone"))
 			}
 			return nil
-		}
+		})
 		o.put("as", x, 0)
 		assert.Equal(t, 1, a.Status()[0].Unsettled, "the one exception is in the status")
-		s.fail = nil
+		s.failing(nil)
 		after(time.Hour)
 		s.bookmarks()
 		after(time.Hour)

@@ -3,7 +3,6 @@ package accumulator
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +27,7 @@ func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
 		require.Len(t, snap.A, 2)
 		s.lag = func(_, atLeast int) int { return atLeast } // as old as the server may
 		s.mu.Lock()
-		s.oldest = s.rev + 1 // resuming is not possible
+		s.oldest = s.rev // resuming is not possible
 		s.mu.Unlock()
 		for range 5 {
 			s.cut()
@@ -90,7 +89,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 		update(t, a, &snap)
 		require.Len(t, snap.A, 3)
 		o.put("as", thing("past the cap"), 0)
-		err := sub.replace(nil, position, ask{newest: true, position: position})
+		err := sub.replace(nil, position, ask{atLeast: position})
 		assert.ErrorContains(t, err, "older than the newest own write")
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 3, "what was shown stays")
@@ -219,14 +218,19 @@ func TestG4ARelistIsNoOlderThanTheNewestOwnWrite(t *testing.T) {
 				s.late(time.Hour)
 				own{s, streams}.put("as", thing("y"), 0)
 				s.mu.Lock()
-				s.oldest = s.rev + 1 // resuming is not possible
+				s.oldest = s.rev // resuming is not possible
+				opened := s.opened("as")
 				s.mu.Unlock()
 				s.cut()
 				after(time.Minute)
 				synctest.Wait()
+				var snap one
+				update(t, a, &snap)
+				assert.Equal(t, []string{"x", "y"}, names(snap.A))
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				assert.Equal(t, strconv.Itoa(s.rev), s.asked)
+				assert.Empty(t, s.asked, "the newest state again, whatever caches have")
+				assert.Equal(t, 1, s.opened("as")-opened, "and it was asked for")
 			})
 		})
 	}
@@ -244,14 +248,12 @@ func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 				after(time.Minute) // a watch that ends at once is given up
 				lists := s.lists["as"]
 				refused := 0
-				s.mu.Lock()
-				s.fail = func(verb, _ string) error {
+				s.failing(func(verb, _ string) error {
 					if refused++; verb == "watch" && refused < 4 {
 						return apierrors.NewInternalError(errors.New("just now"))
 					}
 					return nil
-				}
-				s.mu.Unlock()
+				})
 				s.cut()
 				s.create("as", thing("missed"))
 				after(time.Minute)

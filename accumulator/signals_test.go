@@ -218,12 +218,12 @@ func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 				s.create("bs", thing("z"))
 				var allowed atomic.Bool
-				s.fail = func(_, resource string) error {
+				s.failing(func(_, resource string) error {
 					if resource == "bs" && !allowed.Load() {
 						return apierrors.NewForbidden(schema.GroupResource{Resource: "bs"}, "", errors.New("no"))
 					}
 					return nil
-				}
+				})
 				q := simQuery("B", "bs")
 				q.Optional = optional
 				a := watching(t, streams, Options{}, simQuery("A", "as"), q)

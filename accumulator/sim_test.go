@@ -34,7 +34,9 @@ type sim struct {
 	lag        func(newest, atLeast int) int     // the version a list that may be older is served at
 	cuts       map[*simWatch]struct{}            // open watches
 	lists      map[string]int                    // requests by resource
+	probes     map[string]int                    // lists of one object
 	watches    map[string]int
+	streamed   map[string]int // watches with initial events
 	pages      int
 	asked      string // the version that the latest list was to be no older than
 }
@@ -49,7 +51,7 @@ type simEvent struct {
 func newSim() *sim {
 	s := &sim{
 		rev: 100, now: map[string]map[Key]*unstructured.Unstructured{},
-		cuts: map[*simWatch]struct{}{}, lists: map[string]int{}, watches: map[string]int{},
+		cuts: map[*simWatch]struct{}{}, lists: map[string]int{}, probes: map[string]int{}, streamed: map[string]int{}, watches: map[string]int{},
 	}
 	s.changed = sync.NewCond(&s.mu)
 	return s
@@ -80,6 +82,16 @@ func thing(name string, kv ...string) *unstructured.Unstructured {
 	}
 	return u
 }
+
+// failing makes requests fail; nil ends it.
+func (s *sim) failing(f func(verb, resource string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = f
+}
+
+// opened counts the lists of a resource, streamed or not. Called with mu held.
+func (s *sim) opened(resource string) int { return s.lists[resource] + s.streamed[resource] }
 
 // put stores the next version of an object, or, with nil, removes it.
 func (s *sim) put(resource string, key Key, u *unstructured.Unstructured) *unstructured.Unstructured {

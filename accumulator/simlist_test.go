@@ -48,11 +48,14 @@ func (f simFilter) shows(u *unstructured.Unstructured) bool {
 	})
 }
 
-func (s *simSource) request(ctx context.Context, verb string) error {
+func (s *simSource) request(ctx context.Context, verb string, limit int64) error {
 	s.mu.Lock()
-	if verb == "list" {
+	switch {
+	case verb == "list" && limit == 1:
+		s.probes[s.resource]++
+	case verb == "list":
 		s.lists[s.resource]++
-	} else {
+	default:
 		s.watches[s.resource]++
 	}
 	fail, wait := s.fail, s.listDelay
@@ -70,7 +73,7 @@ func (s *simSource) request(ctx context.Context, verb string) error {
 }
 
 func (s *simSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if err := s.request(ctx, "list"); err != nil {
+	if err := s.request(ctx, "list", o.Limit); err != nil {
 		return nil, err
 	}
 	list, err := s.serve(o)

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *simSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	if err := s.request(ctx, "watch"); err != nil {
+	if err := s.request(ctx, "watch", 0); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -28,6 +28,7 @@ func (s *simSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 		}
 		w.initial = append(w.initial, bookmark(s.rev, true))
 		w.answer, s.asked = s.listAnswer, o.ResourceVersion
+		s.streamed[s.resource]++
 		from = s.rev
 	} else if from < s.oldest {
 		return nil, apierrors.NewResourceExpired("too old resource version")

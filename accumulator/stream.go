@@ -221,28 +221,21 @@ func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() 
 
 // replace takes in a whole list, as of version.
 //
-// A list that is older than what the stream has had is refused, and asked for again. It is older for a
-// reason where the server was asked for its newest state and answered with less than the
-// stream had had by then: its history has gone back.
-func (s *stream) replace(items []any, version string, asked ask) error {
-	fresh := make(map[Key]Object, len(items))
-	for _, item := range items {
-		o, ok := item.(Object)
-		if !ok {
-			return fmt.Errorf("unexpected %T in a list of %s", item, s.key.resource)
-		}
-		if s.matches(o) {
-			fresh[snapshot.KeyOf(o)] = o
-		}
-	}
+// A list that is older than what the stream, or an own write, has had is refused, and asked for
+// again. It is older for a reason where the server was asked for its newest state, and insists on one
+// that is older than what it had shown by then: its history has gone back.
+func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error {
 	s.mu.Lock()
-	position := s.view.Position()
+	position := coherence.Newest(s.view.Position(), asked.atLeast)
 	older := coherence.Newer(position, version) && !s.streams.config.ByContent
-	if older && !(asked.newest && coherence.Newer(asked.position, version)) {
+	switch {
+	case older && !coherence.Newer(asked.atLeast, version):
+		s.mu.Unlock() // overtaken while it was on its way
+		return fmt.Errorf("a list at version %s, older than %s that has been shown meanwhile", version, position)
+	case older && !asked.doubted:
 		s.mu.Unlock()
-		return fmt.Errorf("a list at version %s, older than %s that was asked for", version, position)
-	}
-	if s.givenUp && !older && coherence.Newer(s.atLeast, version) {
+		return fmt.Errorf("%w: %s, and %s before", errOlder, version, position)
+	case s.givenUp && !older && coherence.Newer(s.atLeast, version):
 		s.mu.Unlock() // it was under way already
 		return fmt.Errorf("a list at version %s, older than the newest own write", version)
 	}

@@ -1,0 +1,186 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// pageSize of lists where the configuration does not say: client-go's.
+const pageSize = 500
+
+// pageTimeout bounds the request of one page.
+const pageTimeout = 3 * time.Minute
+
+// initialIdle is how long a streamed list may bring nothing before the server is
+// taken for one that does not stream lists: some ignore what they do not know.
+const initialIdle = 30 * time.Second
+
+// errNotStreamed says that the server does not stream lists.
+var errNotStreamed = errors.New("the server does not stream lists")
+
+// list takes in a whole list, as a stream or in pages. A streamed list goes on as the watch
+// that is returned.
+func (f *feed) list(ctx context.Context) (watch.Interface, error) {
+	if f.streamed {
+		w, err := f.listStreamed(ctx)
+		if !errors.Is(err, errNotStreamed) {
+			return w, err
+		}
+		f.streamed = false
+	}
+	return nil, f.listPaged(ctx)
+}
+
+// listPaged takes the pages of one version straight into the new store. Where the
+// version expires half-way, it starts over with one page of everything.
+func (f *feed) listPaged(ctx context.Context) error {
+	fresh, o := f.stream.fresh(), f.options()
+	asked := f.asks()
+	if o.Limit = f.stream.streams.config.PageSize; o.Limit == 0 {
+		o.Limit = pageSize
+	}
+	for {
+		list, err := f.page(ctx, o)
+		if err != nil && o.Continue != "" && expired(err) {
+			o.Continue, o.Limit = "", 0
+			fresh, asked = f.stream.fresh(), f.asks()
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		m, err := meta.ListAccessor(list)
+		if err != nil {
+			return fmt.Errorf("a list of %T: %w", list, err)
+		}
+		if err := meta.EachListItem(list, func(o runtime.Object) error { return fresh.put(o) }); err != nil {
+			return err
+		}
+		if o.Continue = m.GetContinue(); o.Continue == "" {
+			return f.listed(fresh, m.GetResourceVersion(), asked)
+		}
+	}
+}
+
+// page asks for a page, or, without a limit, for all of it. A server that does not answer is
+// given up; its own time limit for a request is a minute.
+func (f *feed) page(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, pageTimeout)
+		defer cancel()
+	}
+	return f.source.ListWithContext(ctx, o)
+}
+
+// listStreamed takes the initial events of a watch into the new store, up to the bookmark that
+// ends them (KEP-3157).
+func (f *feed) listStreamed(ctx context.Context) (watch.Interface, error) {
+	o, yes := f.options(), true
+	o.SendInitialEvents, o.AllowWatchBookmarks = &yes, true
+	o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	o.TimeoutSeconds = watchSeconds()
+	asked := f.asks()
+	w, err := f.dial(ctx, o)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return nil, fmt.Errorf("%w: %w", errNotStreamed, err)
+	case err != nil:
+		return nil, err
+	}
+	fresh := f.stream.fresh()
+	version, err := f.initial(ctx, w, fresh)
+	if err == nil {
+		err = f.listed(fresh, version, asked)
+	}
+	if err != nil {
+		w.Stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+// initial reads initial events. It returns the version as of which they are whole.
+func (f *feed) initial(ctx context.Context, w watch.Interface, fresh listing) (string, error) {
+	idle := time.NewTimer(initialIdle)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-idle.C:
+			return "", fmt.Errorf("%w: nothing came for %s", errNotStreamed, initialIdle)
+		case e, open := <-w.ResultChan():
+			if !open {
+				return "", errors.New("the connection ended in the middle of the initial list")
+			}
+			idle.Reset(initialIdle)
+			switch e.Type {
+			case watch.Added, watch.Modified:
+				if err := fresh.put(e.Object); err != nil {
+					return "", err
+				}
+			case watch.Deleted:
+				if o, ok := e.Object.(Object); ok {
+					delete(fresh.objects, snapshot.KeyOf(o))
+				}
+			case watch.Bookmark:
+				m, err := meta.Accessor(e.Object)
+				if err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+					return m.GetResourceVersion(), nil
+				}
+			case watch.Error:
+				return "", apierrors.FromObject(e.Object)
+			}
+		}
+	}
+}
+
+// listed takes in a whole list.
+func (f *feed) listed(fresh listing, version string, asked ask) error {
+	err := f.stream.replace(fresh.objects, version, asked)
+	f.doubt = errors.Is(err, errOlder)
+	if err != nil {
+		return err
+	}
+	f.version = version
+	f.stream.ok()
+	return nil
+}
+
+// listing is a list in the making: the next store.
+type listing struct {
+	stream  *stream
+	objects map[Key]Object
+}
+
+func (s *stream) fresh() listing { return listing{s, make(map[Key]Object)} }
+
+func (l listing) put(item runtime.Object) error {
+	o, ok := item.(Object)
+	if !ok {
+		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
+	}
+	if l.stream.matches(o) {
+		l.objects[snapshot.KeyOf(o)] = o
+	}
+	return nil
+}
+
+// versionOf is the version of a whole list.
+func versionOf(list runtime.Object) string {
+	if m, err := meta.ListAccessor(list); err == nil {
+		return m.GetResourceVersion()
+	}
+	return ""
+}

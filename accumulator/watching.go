@@ -1,0 +1,222 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// watchSeconds is how long the server is asked to keep a watch open: five to ten minutes,
+// as client-go's informers ask, spread so that not all watches end at once.
+func watchSeconds() *int64 {
+	seconds := 300 + rand.Int64N(300)
+	return &seconds
+}
+
+// ending is how a watch ended.
+type ending struct {
+	err error
+	// bad: not at the end of its time. What the server is now has to be seen (rule 8).
+	bad bool
+	// short: it brought nothing, and did not last.
+	short bool
+	// silent: nothing came, not even a bookmark.
+	silent bool
+}
+
+// follow reads w, if there is one, and then one watch after the other, each from where the one before
+// ended. It returns where only a new list helps.
+func (f *feed) follow(ctx context.Context, w watch.Interface) error {
+	var last ending
+	for {
+		if w == nil {
+			var err error
+			if w, err = f.open(ctx, last); err != nil {
+				return err
+			}
+		}
+		last = f.read(ctx, w)
+		w.Stop()
+		w = nil
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case expired(last.err):
+			return last.err
+		case last.err != nil:
+			f.stream.failed("watch", f.named(last.err))
+		}
+		if last.short {
+			f.rest(ctx, last.err)
+		} else {
+			f.pace = f.backoff()
+		}
+	}
+}
+
+// open opens the next watch. What may pass is retried here, so that no list is made for
+// a connection that broke.
+func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
+	for {
+		var w watch.Interface
+		var err error
+		if last.bad || last.silent {
+			err = f.probe(ctx, last)
+		}
+		if err == nil {
+			o := f.options()
+			o.ResourceVersion, o.AllowWatchBookmarks, o.TimeoutSeconds = f.resume(), true, watchSeconds()
+			w, err = f.dial(ctx, o)
+		}
+		switch {
+		case err == nil:
+			f.stream.ok()
+			return w, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !passing(err):
+			return nil, err
+		}
+		last.bad = true
+		f.stream.failed("watch", f.named(err))
+		if f.rest(ctx, err); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// resume is the version that the watch has come to.
+func (f *feed) resume() string {
+	f.stream.mu.Lock()
+	defer f.stream.mu.Unlock()
+	if position := f.stream.view.Position(); coherence.Comparable(position) {
+		return position
+	}
+	return f.version
+}
+
+// dial opens a watch. A server that does not answer is given up.
+func (f *feed) dial(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(openTimeout, func() { cancel(errNoAnswer) })
+	w, err := f.source.WatchWithContext(ctx, o)
+	if !late.Stop() && err == nil {
+		w.Stop() // its context has ended
+		err = errNoAnswer
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errNoAnswer) {
+			err = cause
+		}
+		cancel(nil)
+		return nil, err
+	}
+	return &dialled{w, cancel}, nil
+}
+
+var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
+
+// dialled is an open watch with what ends its request.
+type dialled struct {
+	watch.Interface
+	cancel context.CancelCauseFunc
+}
+
+// Stop ends the watch.
+func (d *dialled) Stop() {
+	d.Interface.Stop()
+	d.cancel(nil)
+}
+
+// read takes in what a watch brings until it ends.
+func (f *feed) read(ctx context.Context, w watch.Interface) (end ending) {
+	silence := f.stream.streams.config.Silence
+	quiet := time.NewTimer(silence)
+	defer quiet.Stop()
+	started, brought := time.Now(), false
+	defer func() {
+		lasted := time.Since(started)
+		end.short = !brought && lasted < steady
+		// The server ends a watch after five minutes at the earliest.
+		end.bad = end.bad || lasted < 5*time.Minute-openTimeout
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return ending{}
+		case <-quiet.C:
+			return ending{silent: true}
+		case e, open := <-w.ResultChan():
+			if !open {
+				return ending{}
+			}
+			if e.Type == watch.Error {
+				return ending{err: apierrors.FromObject(e.Object), bad: true}
+			}
+			brought = true
+			quiet.Reset(silence)
+			f.take(e)
+		}
+	}
+}
+
+// take takes in one event.
+func (f *feed) take(e watch.Event) {
+	m, err := meta.Accessor(e.Object)
+	if err != nil {
+		f.stream.failed("read an event of", f.named(err))
+		return
+	}
+	switch e.Type {
+	case watch.Bookmark:
+		f.stream.advance(m.GetResourceVersion())
+	default:
+		if err := f.stream.event(e.Object, e.Type == watch.Deleted); err != nil {
+			f.stream.failed("read an event of", f.named(err))
+		}
+	}
+	f.version = m.GetResourceVersion()
+}
+
+// errResidue asks for a list: something waits for a version that the watch does not show.
+var errResidue = errors.New("the watch is silent, and own writes wait for it")
+
+// probe asks the server how far it is: rule 8. If it has gone back, or has said nothing
+// while something waits for it, a new list is needed.
+func (f *feed) probe(ctx context.Context, last ending) error {
+	position := f.resume()
+	if f.stream.streams.config.ByContent || !coherence.Comparable(position) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	o := f.options()
+	o.Limit = 1
+	list, err := f.source.ListWithContext(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case coherence.Newer(position, versionOf(list)):
+		f.doubt = true
+		return errOlder
+	case last.silent && f.stream.waiting():
+		return errResidue
+	}
+	return nil
+}
+
+// passing reports whether resuming at the same version may yet succeed.
+func passing(err error) bool {
+	return !errors.Is(err, errOlder) && !errors.Is(err, errResidue) && !expired(err) &&
+		!apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) &&
+		!apierrors.IsMethodNotSupported(err)
+}
