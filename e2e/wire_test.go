@@ -36,6 +36,7 @@ type request struct {
 	resource string
 	watch    bool
 	query    url.Values
+	status   int // 0 while there is no answer
 }
 
 func newWire() *wire {
@@ -121,6 +122,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	rec := request{resource: parts[len(parts)-1], watch: r.URL.Query().Get("watch") == "true", query: r.URL.Query()}
 	w.mu.Lock()
+	n := len(w.requests)
 	w.requests = append(w.requests, rec)
 	failing := w.failing[rec.resource]
 	w.mu.Unlock()
@@ -131,6 +133,11 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		}, nil
 	}
 	resp, err := w.next.RoundTrip(r)
+	if err == nil {
+		w.mu.Lock()
+		w.requests[n].status = resp.StatusCode
+		w.mu.Unlock()
+	}
 	if err != nil || !rec.watch || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
