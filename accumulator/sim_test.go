@@ -151,8 +151,14 @@ func (s *sim) cut() {
 	}
 }
 
-// restore puts the server back to an earlier state, as from a backup.
+// restore puts the server back to an earlier state, as from a backup, and ends all watches.
 func (s *sim) restore(rev int) {
+	s.rewind(rev)
+	s.cut()
+}
+
+// rewind is restore for watches that do not notice.
+func (s *sim) rewind(rev int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.history[:0:0]
@@ -172,9 +178,6 @@ func (s *sim) restore(rev int) {
 		}
 	}
 	s.history, s.rev = kept, rev
-	for w := range s.cuts {
-		w.stopLocked()
-	}
 }
 
 // at is the state of a resource at a version.

@@ -27,10 +27,10 @@ type Config struct {
 	PendingMax int
 	// Hold bounds how long a write that versions cannot confirm is shown. Default 10 s.
 	Hold time.Duration
-	// Silence is how long a watch may bring nothing, not even a bookmark, before the server is
-	// asked whether there is nothing to bring. Servers send a bookmark about every minute. Default
-	// 130 s.
-	Silence time.Duration
+	// IdleTimeout is how long a watch may bring nothing, not even a bookmark, before the server
+	// is asked how far it is and the watch opened anew. Servers send a bookmark about every
+	// minute. Default 130 s.
+	IdleTimeout time.Duration
 	// KindPoll is how often a kind that is not served is looked for. Default 2 s.
 	KindPoll time.Duration
 	// Grace is how long a stream outlives its last user. Default 0.
@@ -63,8 +63,8 @@ func NewStreams(c Config) *Streams {
 	if c.Hold <= 0 {
 		c.Hold = 10 * time.Second
 	}
-	if c.Silence <= 0 {
-		c.Silence = 130 * time.Second
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = 130 * time.Second
 	}
 	if c.KindPoll <= 0 {
 		c.KindPoll = 2 * time.Second

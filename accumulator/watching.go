@@ -139,7 +139,7 @@ func (d *dialled) Stop() {
 
 // read takes in what a watch brings until it ends.
 func (f *feed) read(ctx context.Context, w watch.Interface) (end ending) {
-	silence := f.stream.streams.config.Silence
+	silence := f.stream.streams.config.IdleTimeout
 	quiet := time.NewTimer(silence)
 	defer quiet.Stop()
 	started, brought := time.Now(), false

@@ -117,6 +117,14 @@ func WithKindPoll(d time.Duration) Option {
 	return option(func(o *settings) { o.streams.KindPoll = d })
 }
 
+// WithIdleTimeout sets how long a watch may bring nothing, not even a bookmark (servers send one about
+// every minute), before the connection counts as dead: the server is asked how far it is, and
+// the watch opened anew. It bounds how long a half-open connection, or a cluster that
+// was restored from a backup, can go unnoticed. Default 130 s.
+func WithIdleTimeout(d time.Duration) Option {
+	return option(func(o *settings) { o.streams.IdleTimeout = d })
+}
+
 // WithGrace keeps a stream running for so long after its last user has left. Default 0.
 func WithGrace(d time.Duration) Option {
 	return option(func(o *settings) { o.streams.Grace = d })

@@ -1,0 +1,232 @@
+package accumulator
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// idle is a little longer than the idle time-out and what follows it.
+const idle = 3 * time.Minute
+
+func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
+	for name, config := range ways {
+		for _, cut := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: ", cut", false: ", silent"}[cut], func(t *testing.T) {
+				bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+					s.create("as", thing("old"))
+					backup := s.rev
+					a := watching(t, streams, Options{}, simQuery("A", "as"))
+					var snap one
+					require.True(t, signalled(a))
+					o := own{s, streams}
+					o.put("as", thing("lost"), 0)
+					synctest.Wait()
+					update(t, a, &snap)
+					require.Equal(t, []string{"lost", "old"}, names(snap.A))
+					s.rewind(backup)
+					if cut {
+						s.cut()
+						after(10 * time.Second)
+					} else {
+						after(idle) // nothing else tells
+					}
+					synctest.Wait()
+					update(t, a, &snap)
+					assert.Equal(t, []string{"old"}, names(snap.A), "shown as it is")
+					o.put("as", thing("new"), 0)
+					update(t, a, &snap)
+					assert.Equal(t, []string{"new", "old"}, names(snap.A), "and coherent again")
+					synctest.Wait()
+					assert.Zero(t, a.Status()[0].Pending)
+				})
+			})
+		}
+	}
+}
+
+func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				q := simQuery("A", "as")
+				q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+				s.create("as", thing("x", "in", "yes"))
+				a := watching(t, streams, Options{}, q)
+				require.True(t, signalled(a))
+				var snap one
+				update(t, a, &snap)
+				own{s, streams}.put("as", thing("elsewhere"), 0) // nothing that this watch will ever bring
+				require.Equal(t, 1, a.Status()[0].Pending)
+				after(idle)
+				synctest.Wait()
+				assert.Zero(t, a.Status()[0].Pending, "the server is quiet: nothing may be held")
+				assert.False(t, signalled(a))
+				assert.False(t, update(t, a, &snap).Changed)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				assert.Equal(t, 2, s.opened("as"))
+			})
+		})
+	}
+}
+
+func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				require.True(t, signalled(a))
+				var dead *simWatch
+				s.mu.Lock()
+				for w := range s.cuts {
+					dead = w
+				}
+				s.delayOf = func(w *simWatch) time.Duration {
+					if w == dead {
+						return 24 * time.Hour
+					}
+					return 0
+				}
+				s.mu.Unlock()
+				s.create("as", thing("y"))
+				after(idle)
+				synctest.Wait()
+				var snap one
+				update(t, a, &snap)
+				assert.Equal(t, []string{"x", "y"}, names(snap.A))
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				assert.Equal(t, 1, s.opened("as"))
+				assert.NotContains(t, s.cuts, dead, "and the dead one is closed")
+			})
+		})
+	}
+}
+
+func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(a))
+		ends := make(chan struct{})
+		go func() {
+			for {
+				s.cut()
+				select {
+				case <-ends:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}()
+		s.mu.Lock()
+		before := s.watches["as"]
+		s.mu.Unlock()
+		after(time.Minute)
+		close(ends)
+		s.mu.Lock()
+		assert.Less(t, s.watches["as"]-before, 20)
+		assert.LessOrEqual(t, s.probes["as"], s.watches["as"], "nor is the server asked more often")
+		s.mu.Unlock()
+		after(time.Minute)
+		s.create("as", thing("x"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A), "it goes on when the server lets it")
+	})
+}
+
+func TestG2TheServersRetryAfterIsHonoured(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				asked := 0
+				s.failing(func(string, string) error {
+					asked++
+					return apierrors.NewTooManyRequests("not now", 60)
+				})
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				after(59 * time.Second)
+				synctest.Wait()
+				assert.Equal(t, 1, asked)
+				status := a.Status()[0]
+				assert.Equal(t, Retrying, status.State)
+				assert.Contains(t, status.Error, "not now")
+				s.failing(nil)
+				after(time.Minute)
+				assert.True(t, signalled(a))
+			})
+		})
+	}
+}
+
+func TestG1AListThatExpiresBetweenItsPagesIsMadeAnewAndWhole(t *testing.T) {
+	bubble(t, Config{PageSize: 2}, func(t *testing.T, s *sim, streams *Streams) {
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			s.create("as", thing(name))
+		}
+		lists := 0
+		s.failing(func(verb, _ string) error {
+			if lists++; verb == "list" && lists == 2 {
+				s.remove("as", "a") // its page has been read
+				s.mu.Lock()
+				s.oldest = s.rev
+				s.mu.Unlock()
+			}
+			return nil
+		})
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(a))
+		var snap one
+		require.True(t, update(t, a, &snap).Changed)
+		assert.Equal(t, []string{"b", "c", "d", "e"}, names(snap.A))
+	})
+}
+
+func TestG1AServerThatDoesNotStreamListsIsAskedForPages(t *testing.T) {
+	for name, refuse := range map[string]func(s *sim){
+		"it says so": func(s *sim) {
+			s.failing(func(verb, _ string) error {
+				if s.mu.Lock(); verb == "watch" && s.lists["as"] == 0 {
+					s.mu.Unlock()
+					return apierrors.NewBadRequest("sendInitialEvents is forbidden")
+				}
+				s.mu.Unlock()
+				return nil
+			})
+		},
+		"it says nothing": func(s *sim) {
+			s.delayOf = nil
+			s.listAnswer = func(string) time.Duration { // of the initial events too
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.lists["as"] == 0 {
+					return time.Hour
+				}
+				return 0
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				refuse(s)
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				after(time.Minute)
+				require.True(t, signalled(a))
+				s.create("as", thing("y"))
+				synctest.Wait()
+				var snap one
+				update(t, a, &snap)
+				assert.Equal(t, []string{"x", "y"}, names(snap.A))
+			})
+		})
+	}
+}
