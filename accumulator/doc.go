@@ -5,16 +5,28 @@
 // an [Accumulator] of some queries. Package kates puts names, kinds and requests to
 // it; this package knows of an API server only what a [Source] lists and watches.
 //
-//	Source ─▶ Reflector ─▶ stream (store + coherence.View) ─▶ dirty keys ─▶ Accumulator ─▶ struct
-//	own writes ─────────────────────▲
+//	Source ─▶ feed ─▶ stream (store + coherence.View) ─▶ dirty keys ─▶ Accumulator ─▶ struct
+//	own writes ────────────────▲
 //
-// A stream is one list+watch, shared by everybody who asks for the same. It is fed
-// by client-go's Reflector and keeps what the watch shows, with the client's own
+// A stream is one list+watch, shared by everybody who asks for the same. It
+// keeps what the watch shows, with the client's own
 // writes laid over it (package coherence). A subscriber has a set of dirty keys and
 // nothing more: a burst of events on one object is one key, a slow subscriber costs
 // nobody anything, and a late one starts from the store.
 //
-// Where client-go's Reflector would start with a list at resource version "0", from
-// whatever a server's cache holds, a stream asks for the newest state; and it resumes
-// a watch that broke instead of listing again. Both are needed for G5.
+// # Lists and watches
+//
+// A feed lists and watches for a stream, in place of client-go's Reflector, which may list at
+// resource version "0" (from whatever a server's cache holds), hides why a watch ended, and has no
+// place for a probe. A feed asks every list for the newest state, streamed (KEP-3157) or in pages
+// straight into the next store; resumes a watch where it ended, with backoff, jitter and the
+// server's own Retry-After; and lists again only where the server has forgotten the version (410), its history
+// went back, or own writes wait for what no event will bring. After an error, or
+// [Config.IdleTimeout] of silence, it asks for the server's newest version first (the probe, rule 8 of package
+// coherence).
+//
+// A cluster that was restored from a backup is recognized by a newest version that is older
+// than one it has shown. If it has caught up before it is asked, versions do not tell: the Kubernetes
+// documentation asks operators to raise the revision (etcdutl snapshot restore --bump-revision) for this
+// reason.
 package accumulator

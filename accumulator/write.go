@@ -113,7 +113,7 @@ func (s *stream) judge(o Outcome, written Resource) (coherence.Write, bool) {
 	return w, !s.selector.opaque || s.streams.config.ByContent
 }
 
-// settle asks the server for one object as the stream would show it: rule 5 of
+// settle asks the server for one object as the stream would show it: rule 6 of
 // package coherence.
 func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) error {
 	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)

@@ -46,5 +46,5 @@ func (j *Journal) Commit(resource string, w Write) {
 // if there is none.
 func (j *Journal) Floor(resource string) string { return j.floors[resource] }
 
-// Lower forgets the floor of a resource whose history started anew (rule 7).
+// Lower forgets the floor of a resource whose history started anew (rule 8).
 func (j *Journal) Lower(resource string) { delete(j.floors, resource) }

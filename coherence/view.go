@@ -94,7 +94,7 @@ func (v *View) End(key Key) { v.content.end(key) }
 // Object is nil if the object is gone or not in the stream's query. Stored is what the
 // watch shows for the key. It reports false where this view cannot judge the write: the
 // server is to be asked for the object then, and its answer recorded in place of
-// the write (rule 5).
+// the write (rule 6).
 func (v *View) Record(w Write, stored Object, now time.Time) bool {
 	if v.options.ByContent || (!Comparable(w.Version) && (w.Object != nil || w.UID == "")) {
 		v.content.record(w, now)
@@ -248,7 +248,7 @@ func (v *View) GiveUp() {
 	v.content.reset()
 }
 
-// Reset starts a new history at version: rule 7. Whatever was read through the view
+// Reset starts a new history at version: rule 8. Whatever was read through the view
 // before must be read again.
 func (v *View) Reset(version string) {
 	v.GiveUp()
