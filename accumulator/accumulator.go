@@ -45,9 +45,8 @@ type Accumulator struct {
 	streams *Streams
 	options Options
 	pacer   *pacer
-	fields  []*field
 
-	cancel   context.CancelFunc // of the polling for kinds
+	cancel   context.CancelFunc // of the manager
 	tasks    sync.WaitGroup
 	unwatch  func() bool // stops waiting for the context of Watch
 	overdue  *time.Timer
@@ -55,21 +54,16 @@ type Accumulator struct {
 	told     atomic.Bool // the first signal has been given
 	finished chan struct{}
 
-	mu  sync.Mutex
-	err error // why it ended
+	mu         sync.Mutex
+	err        error    // why it ended
+	fields     []*field // replaced, never changed, with generation
+	generation int
+	read       int // the generation that the last snapshot is of
 
-	turn   chan struct{} // held by the reader for the time of an Update
-	reader reader
-}
-
-// field is a query at work. It is guarded by the accumulator's lock.
-type field struct {
-	query    Query
-	resource Resource
-	sub      *subscription // nil while the kind is not known
-	absent   bool          // the kind is certainly not served
-	err      error         // why the kind is not known
-	since    time.Time
+	editing chan struct{} // held by who changes the fields
+	kicked  chan struct{} // wakes the manager
+	turn    chan struct{} // held by the reader for the time of an Update
+	reader  reader
 }
 
 // New starts an accumulator of the queries that runs until ctx ends, or Close. A
@@ -86,30 +80,32 @@ func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumul
 		streams: s, options: o,
 		finished: make(chan struct{}),
 		turn:     make(chan struct{}, 1),
+		editing:  make(chan struct{}, 1),
+		kicked:   make(chan struct{}, 1),
 	}
 	a.pacer = newPacer(o.Pace, a.news)
-	pending := false
+	var resolved []Resource
 	for _, q := range queries {
 		f := &field{query: q, since: time.Now()}
 		r, err := q.Resolve(ctx)
 		switch {
 		case err == nil:
-			f.resource = r
 		case q.Optional && ctx.Err() == nil:
-			f.err, f.absent, pending = err, errors.Is(err, ErrNotServed), true
+			f.missed(err)
 		default:
-			return nil, fmt.Errorf("query %q: %w", q.Name, err)
+			return nil, queryError(q, err)
 		}
-		a.fields = append(a.fields, f)
+		a.fields, resolved = append(a.fields, f), append(resolved, r)
 	}
-	if err := a.start(ctx, pending); err != nil {
+	if err := a.start(ctx, resolved); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// start joins the streams. From here on the accumulator ends by end alone.
-func (a *Accumulator) start(ctx context.Context, pending bool) error {
+// start joins the streams, when all kinds are known: where one is not, nothing has been started. From
+// here on the accumulator ends by end alone.
+func (a *Accumulator) start(ctx context.Context, resolved []Resource) error {
 	s := a.streams
 	life, cancel := context.WithCancel(ctx)
 	a.cancel = cancel
@@ -121,17 +117,16 @@ func (a *Accumulator) start(ctx context.Context, pending bool) error {
 	}
 	s.accumulators[a] = struct{}{}
 	s.mu.Unlock()
-	for _, f := range a.fields {
-		if f.err == nil {
-			if err := a.attach(f, f.resource); err != nil {
-				a.end(err)
-				return err
-			}
+	for i, f := range a.fields {
+		if f.err != nil {
+			continue
+		}
+		if err := a.connect(ctx, f, resolved[i]); err != nil {
+			a.end(err)
+			return err
 		}
 	}
-	if pending {
-		a.tasks.Go(func() { a.findKinds(life) })
-	}
+	a.tasks.Go(func() { a.manage(life) })
 	a.mu.Lock()
 	if a.err == nil {
 		a.overdue = time.AfterFunc(a.options.Overdue, a.logOverdue)
@@ -140,64 +135,6 @@ func (a *Accumulator) start(ctx context.Context, pending bool) error {
 	a.mu.Unlock()
 	a.pacer.poke()
 	return nil
-}
-
-// attach joins the stream of a field whose kind is known.
-func (a *Accumulator) attach(f *field, r Resource) error {
-	sub, err := a.streams.subscribe(r, f.query, a.options.QuietOwnWrites, a.pacer.poke)
-	if err != nil {
-		return fmt.Errorf("query %q: %w", f.query.Name, err)
-	}
-	a.mu.Lock()
-	ended := a.err != nil
-	if !ended {
-		f.resource, f.sub, f.err, f.absent = r, sub, nil, false
-	}
-	a.mu.Unlock()
-	if ended {
-		sub.close()
-	}
-	return nil
-}
-
-// findKinds looks for the kinds that are not known yet until all of them are, or the
-// accumulator ends.
-func (a *Accumulator) findKinds(ctx context.Context) {
-	for {
-		sleep(ctx, a.streams.config.KindPoll)
-		if ctx.Err() != nil {
-			return
-		}
-		missing := 0
-		for _, f := range a.fields {
-			if a.attached(f) != nil {
-				continue
-			}
-			r, err := f.query.Resolve(ctx)
-			if err == nil {
-				err = a.attach(f, r)
-			}
-			if err == nil {
-				a.pacer.poke() // its first list may have been in before the field was
-				continue
-			}
-			missing++
-			a.mu.Lock()
-			// Once certain, a kind stays absent: an outage does not bring it back.
-			f.err, f.absent = err, f.absent || errors.Is(err, ErrNotServed)
-			a.mu.Unlock()
-			a.pacer.poke()
-		}
-		if missing == 0 {
-			return
-		}
-	}
-}
-
-func (a *Accumulator) attached(f *field) *subscription {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return f.sub
 }
 
 // Changed gives a signal when there is something new for Update. It holds at most
@@ -211,23 +148,13 @@ func (a *Accumulator) complete() bool {
 	if a.ready.Load() {
 		return true
 	}
-	for _, f := range a.fields {
+	for _, f := range a.fieldsNow() {
 		if !a.fieldComplete(f) {
 			return false
 		}
 	}
 	a.ready.Store(true)
 	return true
-}
-
-func (a *Accumulator) fieldComplete(f *field) bool {
-	a.mu.Lock()
-	sub, absent := f.sub, f.absent
-	a.mu.Unlock()
-	if sub == nil {
-		return absent
-	}
-	return sub.ready() || (f.query.Optional && sub.refused())
 }
 
 // news reports whether a signal is worth giving.
@@ -238,12 +165,14 @@ func (a *Accumulator) news() bool {
 	if a.told.CompareAndSwap(false, true) {
 		return true
 	}
-	for _, f := range a.fields {
-		if sub := a.attached(f); sub != nil && sub.news() {
+	for _, f := range a.fieldsNow() {
+		if a.fieldNews(f) {
 			return true
 		}
 	}
-	return false
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.generation != a.read
 }
 
 // Ready is nil once the first snapshot is complete, and stays so. Before that, and
@@ -257,11 +186,11 @@ func (a *Accumulator) Ready() error {
 
 // incomplete says which queries hold the first snapshot up, and why.
 func (a *Accumulator) incomplete() (why []string) {
-	for i, f := range a.fields {
+	for _, f := range a.fieldsNow() {
 		if a.fieldComplete(f) {
 			continue
 		}
-		st := a.statusOf(i)
+		st := a.statusOf(f)
 		text := fmt.Sprintf("query %q (%s): %s", st.Name, st.Kind, st.State)
 		if st.Error != "" {
 			text += ": " + st.Error
@@ -306,9 +235,7 @@ func (a *Accumulator) end(cause error) {
 	a.err = cause
 	var subs []*subscription
 	for _, f := range a.fields {
-		if f.sub != nil {
-			subs = append(subs, f.sub)
-		}
+		subs = append(subs, f.subscriptions()...)
 	}
 	if a.unwatch != nil {
 		a.unwatch()
@@ -345,8 +272,11 @@ func (a *Accumulator) holds(o any) bool {
 	}
 	a.reader.mu.Lock()
 	defer a.reader.mu.Unlock()
-	for _, t := range a.reader.tables {
-		if row, ok := t.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
+	for _, f := range a.fieldsNow() {
+		if f.table == nil {
+			continue
+		}
+		if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ func benchReader(b *testing.B, objects int) (*stream, *Accumulator) {
 		b.Fatal(err)
 	}
 	<-a.Changed()
-	st := a.fields[0].sub.stream
+	st := a.fields[0].parts[0].sub.stream
 	for i := range objects {
 		_ = st.event(benchObject(i, 1000+i), false)
 	}

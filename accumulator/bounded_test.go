@@ -18,7 +18,7 @@ func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		sub := a.fields[0].sub
+		sub := a.fields[0].parts[0].sub
 		version := 1000
 		event := func(name string, deleted bool) {
 			version++

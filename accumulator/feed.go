@@ -64,7 +64,7 @@ func (f *feed) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			f.stream.failed("list", f.named(err))
+			f.lost(ctx, err)
 			f.rest(ctx, err)
 		}
 	}
@@ -87,6 +87,20 @@ func (f *feed) round(ctx context.Context) error {
 	return err
 }
 
+// lost notes that a list or watch failed for good.
+func (f *feed) lost(ctx context.Context, err error) {
+	suspect := apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && f.stream.key.namespace != ""
+	if gone := f.stream.streams.config.Gone; gone != nil && suspect {
+		ctx, cancel := context.WithTimeout(ctx, openTimeout)
+		defer cancel()
+		if gone(ctx, f.stream.resource, f.stream.key.namespace, err) {
+			f.stream.vanish(f.named(err))
+			return
+		}
+	}
+	f.stream.failed("list", f.named(err))
+}
+
 // relist ends what is under way and starts over with a list.
 func (f *feed) relist() {
 	f.mu.Lock()
@@ -104,6 +118,10 @@ func (f *feed) backoff() wait.Backoff {
 // rest lets time pass after a failure: the server's own advice, if it gave one.
 func (f *feed) rest(ctx context.Context, err error) {
 	d := f.pace.Step()
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		// It heals by somebody's deed, and who does it waits for the effect.
+		d = min(d, wait.Jitter(f.stream.streams.config.KindPoll, 0.5))
+	}
 	if s, ok := apierrors.SuggestsClientDelay(err); ok {
 		d = max(d, time.Duration(s)*time.Second)
 	}

@@ -110,7 +110,7 @@ func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
 			s.remove("as", fmt.Sprint("passing-", i))
 		}
 		synctest.Wait()
-		sub := a.fields[0].sub
+		sub := a.fields[0].parts[0].sub
 		assert.Len(t, sub.dirty, 1, "one object, one key; what came and went is nothing")
 		assert.Len(t, sub.stream.store, 1)
 		assert.Len(t, a.pacer.out, 1, "one signal at most")

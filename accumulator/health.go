@@ -6,6 +6,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kates-go/kates/coherence"
 )
 
 // State says how a query's watch stands.
@@ -38,6 +40,8 @@ type health struct {
 	err       error
 	forbidden int // lists refused in a row
 	restarts  int // lists after the first
+	heard     time.Time
+	gone      bool // there is certainly no such resource, or no such namespace
 }
 
 // set moves to a state and reports whether it is another one.
@@ -68,7 +72,8 @@ func (s *stream) ok() {
 	if !s.synced {
 		state = Listing
 	}
-	s.health.forbidden = 0
+	s.health.forbidden, s.health.gone = 0, false
+	s.health.heard = time.Now()
 	recovered := s.health.set(state, nil) && s.health.state == Synced
 	s.mu.Unlock()
 	if recovered {
@@ -89,7 +94,7 @@ func (s *stream) failed(verb string, err error) {
 	changed := s.health.set(state, err)
 	var wake []func()
 	for sub := range s.subs {
-		wake = append(wake, sub.wake)
+		wake = append(wake, sub.wake, sub.trouble)
 	}
 	s.mu.Unlock()
 	if changed {
@@ -97,4 +102,40 @@ func (s *stream) failed(verb string, err error) {
 			"resource", s.key.resource, "namespace", s.key.namespace, "error", err.Error())
 	}
 	run(wake)
+}
+
+// vanish takes in that there is certainly nothing left to watch: the resource is served in no version,
+// or the namespace is gone. What was shown is deleted; what was never shown is known to be nothing.
+func (s *stream) vanish(why error) {
+	s.mu.Lock()
+	var wake []func()
+	if s.synced {
+		wake = s.swap(make(map[Key]Object), "", false)
+		for _, e := range s.dropped() {
+			wake = s.mark(wake, e.Key, e.Object.(Object), false)
+		}
+	}
+	s.health.gone = true
+	changed := s.health.set(Missing, why)
+	for sub := range s.subs {
+		wake = append(wake, sub.wake, sub.trouble)
+	}
+	s.tell()
+	s.mu.Unlock()
+	if changed {
+		s.streams.config.Logger.Info("gone", "resource", s.key.resource, "namespace", s.key.namespace, "error", why.Error())
+	}
+	run(wake)
+}
+
+// dropped drops what is pending, and returns what was shown for it. Called with mu held.
+func (s *stream) dropped() (all []coherence.Ended) {
+	for key := range s.view.Keys {
+		if o := s.read(key); o != nil {
+			all = append(all, coherence.Ended{Key: key, Object: o})
+		}
+	}
+	s.view.GiveUp()
+	clear(s.unsettled)
+	return all
 }

@@ -18,7 +18,7 @@ type selector struct {
 	opaque bool
 }
 
-func newSelector(q Query) selector {
+func newSelector(q Selection) selector {
 	s := selector{labels: q.Labels}
 	if q.Fields == nil {
 		return s
@@ -78,7 +78,7 @@ func (s selector) matchesAll(o Object) bool {
 // Selects judges an object by selectors as a fake's watch does: fields by their path.
 // Nil selectors select everything.
 func Selects(l labels.Selector, f fields.Selector, o Object) bool {
-	return newSelector(Query{Labels: l, Fields: f}).matchesAll(o)
+	return newSelector(Selection{l, f}).matchesAll(o)
 }
 
 func holds(r fields.Requirement, value string) bool {

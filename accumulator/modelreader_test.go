@@ -97,7 +97,7 @@ func (r *modelReader) before() (written map[storedKey]int, signal bool) {
 	default:
 	}
 	for i, s := range r.slots {
-		st := r.a.fields[i].sub.stream
+		st := r.a.fields[i].parts[0].sub.stream
 		st.mu.Lock()
 		s.least, s.free = revision(st.view.Position()), st.givenUp
 		st.mu.Unlock()
@@ -242,7 +242,7 @@ func (r *modelReader) atRest() error {
 		if err := s.true(m, r.snap.field(i), nil); err != nil {
 			return err
 		}
-		if err := r.a.fields[i].sub.idle(); err != nil {
+		if err := r.a.fields[i].parts[0].sub.idle(); err != nil {
 			return fmt.Errorf("query %s: %w", st.Name, err)
 		}
 	}

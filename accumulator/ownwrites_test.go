@@ -145,7 +145,7 @@ func TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, happened, update(t, a, &snap).Changed, "the watch tells")
 				assert.Zero(t, a.Status()[0].Pending)
-				assert.Empty(t, a.fields[0].sub.stream.flights)
+				assert.Empty(t, a.fields[0].parts[0].sub.stream.flights)
 			})
 		})
 	}

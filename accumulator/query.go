@@ -52,14 +52,34 @@ type Query struct {
 	Kind string
 	// Namespace, or "" for all.
 	Namespace string
-	// Labels and Fields narrow the query; nil selects everything. Label selectors are
-	// also evaluated here; field selectors are the server's matter.
+	// Namespaces, if not nil, are watched one by one, in place of Namespace: for rights that end there.
+	Namespaces []string
+	// Spaces, if not nil, narrows a query over all namespaces to those that it selects.
+	Spaces *Spaces
+	// Labels and Fields narrow the query; nil selects everything.
 	Labels labels.Selector
 	Fields fields.Selector
+	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so do Labels and
+	// Fields.
+	AnyOf []Selection
 	// Optional: definite answers (not served, forbidden again and again) count as
 	// empty. Anything else holds the first signal like for any other query.
 	Optional bool
 	// Resolve finds the resource. It may ask the server.
+	Resolve func(ctx context.Context) (Resource, error)
+}
+
+// Selection narrows a query; nil selects everything. Label selectors are also evaluated
+// here; field selectors are the server's matter.
+type Selection struct {
+	Labels labels.Selector
+	Fields fields.Selector
+}
+
+// Spaces selects namespaces by their labels.
+type Spaces struct {
+	Labels labels.Selector
+	// Resolve finds the resource of namespaces.
 	Resolve func(ctx context.Context) (Resource, error)
 }
 
@@ -68,16 +88,61 @@ type Query struct {
 type Predicate func(*unstructured.Unstructured) bool
 
 // labelSelector and fieldSelector are the selectors as the server takes them.
-func (q Query) labelSelector() string {
+func (q Selection) labelSelector() string {
 	if q.Labels == nil {
 		return ""
 	}
 	return q.Labels.String()
 }
 
-func (q Query) fieldSelector() string {
+func (q Selection) fieldSelector() string {
 	if q.Fields == nil {
 		return ""
 	}
 	return q.Fields.String()
+}
+
+// and is what both select.
+func (q Selection) and(more Selection) Selection {
+	switch {
+	case q.Labels == nil:
+		q.Labels = more.Labels
+	case more.Labels != nil:
+		requirements, _ := more.Labels.Requirements()
+		q.Labels = q.Labels.Add(requirements...)
+	}
+	switch {
+	case q.Fields == nil:
+		q.Fields = more.Fields
+	case more.Fields != nil:
+		q.Fields = fields.AndSelectors(q.Fields, more.Fields)
+	}
+	return q
+}
+
+// watched is one list+watch of a query.
+type watched struct {
+	namespace string
+	Selection
+}
+
+// watches are the list+watches that make up the query for a resource.
+func (q Query) watches(r Resource) (all []watched) {
+	namespaces := q.Namespaces
+	if namespaces == nil {
+		namespaces = []string{q.Namespace}
+	}
+	if !r.Namespaced {
+		namespaces = []string{""}
+	}
+	selections := q.AnyOf
+	if selections == nil {
+		selections = []Selection{{}}
+	}
+	for _, ns := range namespaces {
+		for _, s := range selections {
+			all = append(all, watched{ns, Selection{q.Labels, q.Fields}.and(s)})
+		}
+	}
+	return all
 }

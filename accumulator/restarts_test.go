@@ -76,7 +76,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		sub := a.fields[0].sub.stream
+		sub := a.fields[0].parts[0].sub.stream
 		position := sub.view.Position()
 		s.mu.Lock()
 		s.delay = func(string) time.Duration { return time.Hour }
@@ -101,7 +101,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 }
 
 func givenUp(a *Accumulator) bool {
-	st := a.fields[0].sub.stream
+	st := a.fields[0].parts[0].sub.stream
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.givenUp

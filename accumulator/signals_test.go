@@ -301,7 +301,7 @@ func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 		assert.Empty(t, a.Changed(), "not known yet whose it is")
 		w.Abandon()
 		assert.True(t, signalled(a))
-		assert.Empty(t, a.fields[0].sub.stream.flights)
+		assert.Empty(t, a.fields[0].parts[0].sub.stream.flights)
 	})
 }
 

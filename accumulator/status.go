@@ -1,17 +1,27 @@
 package accumulator
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/kates-go/kates/coherence"
+)
 
 // QueryStatus says how one query stands.
 type QueryStatus struct {
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	Namespace string    `json:"namespace,omitempty"`
-	Optional  bool      `json:"optional,omitempty"`
-	State     State     `json:"state"`
-	Since     time.Time `json:"since"`
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	// Namespaces, where the query names several.
+	Namespaces []string  `json:"namespaces,omitempty"`
+	Optional   bool      `json:"optional,omitempty"`
+	State      State     `json:"state"`
+	Since      time.Time `json:"since"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`
+	// Heard is when the server last said anything: a list, an event, a bookmark, the opening of a
+	// watch. What is shown may be as old as that, and is not older.
+	Heard time.Time `json:"heard,omitzero"`
 	// Objects that the watch holds.
 	Objects int `json:"objects"`
 	// Invalid objects are left out of the snapshot.
@@ -29,22 +39,22 @@ type QueryStatus struct {
 
 // Status says how each query stands, in the order of the queries.
 func (a *Accumulator) Status() []QueryStatus {
-	all := make([]QueryStatus, len(a.fields))
-	for i := range a.fields {
-		all[i] = a.statusOf(i)
+	fields := a.fieldsNow()
+	all := make([]QueryStatus, len(fields))
+	for i, f := range fields {
+		all[i] = a.statusOf(f)
 	}
 	return all
 }
 
-func (a *Accumulator) statusOf(i int) QueryStatus {
-	f := a.fields[i]
+func (a *Accumulator) statusOf(f *field) QueryStatus {
+	parts, spaces, absent := a.of(f)
 	a.mu.Lock()
-	sub := f.sub
 	st := QueryStatus{
-		Name: f.query.Name, Kind: f.query.Kind, Namespace: f.query.Namespace,
+		Name: f.query.Name, Kind: f.query.Kind, Namespace: f.query.Namespace, Namespaces: f.query.Namespaces,
 		Optional: f.query.Optional, State: Waiting, Since: f.since,
 	}
-	if f.absent {
+	if absent {
 		st.State = Missing
 	}
 	if f.err != nil {
@@ -52,24 +62,61 @@ func (a *Accumulator) statusOf(i int) QueryStatus {
 	}
 	a.mu.Unlock()
 	a.reader.mu.Lock()
-	if a.reader.tables != nil {
-		st.Invalid = len(a.reader.tables[i].Invalid())
+	if f.table != nil {
+		st.Invalid = len(f.table.Invalid())
 	}
 	a.reader.mu.Unlock()
-	if sub == nil {
-		return st
+	first := true
+	for _, p := range parts {
+		if !p.outgoing {
+			st.add(p.sub.stream.status(), first)
+			first = false
+		}
 	}
-	s := sub.stream
+	if spaces != nil {
+		if s := spaces.stream.status(); s.State != Synced {
+			s.Error = strings.TrimSpace("namespaces: " + s.Error)
+			s.Objects, s.Restarts, s.Pending, s.Unsettled = 0, 0, 0, 0
+			st.add(s, first)
+		}
+	}
+	return st
+}
+
+// gravity orders states: of several streams the gravest counts.
+var gravity = map[State]int{Synced: 1, Retrying: 2, Listing: 3, Missing: 4, Forbidden: 5, Waiting: 6}
+
+// add takes in the status of a stream.
+func (st *QueryStatus) add(s QueryStatus, first bool) {
+	if first || gravity[s.State] > gravity[st.State] {
+		st.State, st.Since, st.Error = s.State, s.Since, s.Error
+	}
+	if first || s.Heard.Before(st.Heard) {
+		st.Heard = s.Heard
+	}
+	if first || coherence.Newer(st.Version, s.Version) {
+		st.Version = s.Version // up to there all of them have delivered
+	}
+	st.Objects += s.Objects
+	st.Pending += s.Pending
+	st.Restarts += s.Restarts
+	st.Unsettled += s.Unsettled
+}
+
+// status of one stream.
+func (s *stream) status() QueryStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.State, st.Since = s.health.state, s.health.since
+	st := QueryStatus{
+		State: s.health.state, Since: s.health.since, Heard: s.health.heard,
+		Objects: len(s.store), Version: s.view.Position(),
+		Pending: s.view.Pending(), Restarts: s.health.restarts, Unsettled: s.unsettledNow(),
+	}
 	if st.State == "" {
 		st.State = Listing
 	}
 	if s.health.err != nil {
 		st.Error = s.health.err.Error()
 	}
-	st.Objects, st.Version = len(s.store), s.view.Position()
-	st.Pending, st.Restarts, st.Unsettled = s.view.Pending(), s.health.restarts, s.unsettledNow()
 	return st
 }

@@ -60,7 +60,7 @@ type stream struct {
 	waiters map[chan struct{}]struct{}
 }
 
-func newStream(s *Streams, key streamKey, r Resource, q Query) *stream {
+func newStream(s *Streams, key streamKey, r Resource, q Selection) *stream {
 	st := &stream{
 		key: key, resource: r, selector: newSelector(q), streams: s,
 		store:   make(map[Key]Object),
@@ -137,6 +137,7 @@ func (s *stream) event(obj any, deleted bool) error {
 	key := snapshot.KeyOf(o)
 	var wake []func()
 	s.mu.Lock()
+	s.health.heard = time.Now()
 	before := s.read(key)
 	if !s.stale(key, o) {
 		var seen coherence.Object
@@ -279,6 +280,10 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 	s.store = fresh
 	if restored {
 		s.view.Reset(version)
+		for sub := range s.subs {
+			sub.restart()
+			sub.anew = true
+		}
 	} else {
 		if s.streams.config.ByContent {
 			s.confirm(overlaid)
@@ -291,6 +296,9 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 		s.view.List(version, func(key Key) types.UID { return uidOf(fresh[key]) })
 	}
 	for key, o := range fresh {
+		if restored { // versions of the two histories do not compare
+			continue
+		}
 		fresh[key] = s.echo(shown(key), o)
 	}
 	for key := range fresh {
@@ -320,6 +328,7 @@ func (s *stream) confirm(pending map[Key]Object) {
 // advance takes in a position without objects: a bookmark.
 func (s *stream) advance(version string) {
 	s.mu.Lock()
+	s.health.heard = time.Now()
 	wake := s.settleAll(s.view.Advance(version))
 	s.tell()
 	s.mu.Unlock()
@@ -335,8 +344,8 @@ func (s *stream) settleAll(ended []coherence.Ended) []func() {
 }
 
 // join adds a subscriber. What the stream holds already is its bootstrap.
-func (s *stream) join(quietOwn bool, wake func()) *subscription {
-	sub := &subscription{stream: s, all: true, dirty: make(map[Key]bool), quietOwn: quietOwn, wake: wake}
+func (s *stream) join(l listener) *subscription {
+	sub := &subscription{stream: s, all: true, dirty: make(map[Key]bool), listener: l}
 	s.mu.Lock()
 	s.subs[sub] = struct{}{}
 	s.mu.Unlock()

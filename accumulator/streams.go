@@ -31,7 +31,11 @@ type Config struct {
 	// is asked how far it is and the watch opened anew. Servers send a bookmark about every
 	// minute. Default 130 s.
 	IdleTimeout time.Duration
-	// KindPoll is how often a kind that is not served is looked for. Default 2 s.
+	// Gone is asked when a list or watch was answered with err (404, or 403 in a namespace): whether it
+	// is certain that there is nothing left to watch, because complete, fresh discovery serves the resource in no
+	// version, or because the namespace does not exist. Nil: it never is.
+	Gone func(ctx context.Context, r Resource, namespace string, err error) bool
+	// KindPoll is how often a kind that is not served, or that may not be read, is looked for. Default 2 s.
 	KindPoll time.Duration
 	// Grace is how long a stream outlives its last user. Default 0.
 	Grace time.Duration
@@ -98,8 +102,8 @@ func (s *Streams) Close() {
 }
 
 // subscribe joins the stream for the query, starting it if it is the first to ask.
-func (s *Streams) subscribe(r Resource, q Query, quietOwn bool, wake func()) (*subscription, error) {
-	namespace := q.Namespace
+func (s *Streams) subscribe(r Resource, q watched, l listener) (*subscription, error) {
+	namespace := q.namespace
 	if !r.Namespaced {
 		namespace = ""
 	}
@@ -114,7 +118,7 @@ func (s *Streams) subscribe(r Resource, q Query, quietOwn bool, wake func()) (*s
 	}
 	st := s.streams[key]
 	if st == nil {
-		st = newStream(s, key, r, q)
+		st = newStream(s, key, r, q.Selection)
 		ctx, cancel := context.WithCancel(s.ctx)
 		st.stop = cancel
 		s.streams[key] = st
@@ -124,7 +128,7 @@ func (s *Streams) subscribe(r Resource, q Query, quietOwn bool, wake func()) (*s
 		})
 	}
 	st.users++
-	return st.join(quietOwn, wake), nil
+	return st.join(l), nil
 }
 
 // release gives up one use of the stream; the last one ends it. Counting and removing are

@@ -11,12 +11,21 @@ type subscription struct {
 	// key that came and went unread is dropped again: what is held is bounded by
 	// objects, not by events.
 	dirty map[Key]bool
+	// anew: what the reader knows is of a history that has ended.
+	anew bool
 	// loud: some of it is worth a signal.
 	loud bool
+	listener
+}
+
+// listener is who subscribes. Its functions are called without locks.
+type listener struct {
 	// quietOwn: own writes do not signal.
 	quietOwn bool
-	// wake tells the accumulator. It is called without locks.
+	// wake tells that something has changed.
 	wake func()
+	// trouble tells that requests fail.
+	trouble func()
 }
 
 // mark notes that what is shown for key went from before to after. It reports
@@ -52,6 +61,8 @@ type taken struct {
 	changes []change
 	// whole: it is all there is. What the reader knows besides is gone.
 	whole bool
+	// anew: versions do not compare with what the reader knows.
+	anew bool
 	// ok is false where the stream has nothing that may be shown yet.
 	ok bool
 }
@@ -66,8 +77,9 @@ func (s *subscription) take() taken {
 	case s.stream.givenUp:
 		return taken{ok: !s.all}
 	case s.all:
-		s.all, s.loud = false, false
-		return taken{changes: s.stream.everything(), whole: true, ok: true}
+		anew := s.anew
+		s.all, s.anew, s.loud = false, false, false
+		return taken{changes: s.stream.everything(), whole: true, anew: anew, ok: true}
 	}
 	s.loud = false
 	changes := make([]change, 0, len(s.dirty))
@@ -110,11 +122,51 @@ func (s *subscription) ready() bool {
 	return s.stream.synced && (!s.all || !s.stream.givenUp)
 }
 
-// refused reports whether the server keeps refusing the first list.
+// refused reports whether there is certainly no first list: the server keeps refusing it, or there is
+// no such resource.
 func (s *subscription) refused() bool {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return !s.stream.synced && s.stream.health.forbidden >= forbiddenForGood
+	return !s.stream.synced && (s.stream.health.forbidden >= forbiddenForGood || s.stream.health.gone)
+}
+
+// missing reports whether the server says that there is no such resource.
+func (s *subscription) missing() bool {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.health.state == Missing
+}
+
+// gone reports whether it is certain that there is no such resource.
+func (s *subscription) gone() bool {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.health.gone
+}
+
+// look returns what is true of a key, and false where the stream cannot account for it.
+func (s *subscription) look(key Key) (Object, bool) {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.read(key), !s.stream.givenUp
+}
+
+// each calls f with the key of everything that may be shown. f must not block.
+func (s *subscription) each(f func(Key)) {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	for key := range s.stream.store {
+		f(key)
+	}
+	for key := range s.stream.view.Keys {
+		f(key)
+	}
+}
+
+func (s *subscription) position() string {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.view.Position()
 }
 
 // close leaves the stream.

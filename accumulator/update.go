@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
+	"slices"
 	"sync"
 	"unsafe"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -47,17 +44,18 @@ type Result struct {
 // a closure that is made anew for each call is, so keep it in a variable.
 type Judgement struct{ Predicate Predicate }
 
-// reader is what the one reader knows: the last snapshot, by query.
+// reader is what the one reader knows, beside what it knows of each field.
 type reader struct {
-	binding   *snapshot.Binding
-	predicate Predicate
-	present   []bool
-	delivered bool
-	invalid   []Invalid
-	bindings  map[reflect.Type]*snapshot.Binding
+	fields     []*field // of the last snapshot
+	generation int
+	binding    *snapshot.Binding
+	bindings   map[reflect.Type]*snapshot.Binding // of this generation
+	retired    map[string]bool                    // fields that are nil: their query was removed
+	predicate  Predicate
+	delivered  bool
+	invalid    []Invalid
 
-	mu     sync.Mutex // lets others look at the tables; held while they change, never longer
-	tables []*snapshot.Table
+	mu sync.Mutex // lets others look at the tables; held while they change, never longer
 }
 
 // Update fills the struct that target points to with the current snapshot: every
@@ -87,66 +85,86 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 		}
 		return Result{}, fmt.Errorf("the watch has ended: %w", err)
 	}
-	binding, err := a.bind(v.Elem().Type())
+	fields, err := a.bind(v.Elem().Type())
 	if err != nil {
 		return Result{}, err
 	}
 	if !a.complete() {
 		return Result{}, nil
 	}
-	taken, ok := a.takeAll()
+	taken, ok := a.takeAll(fields)
 	if !ok {
 		return Result{}, nil
 	}
-	return a.refresh(v.Elem(), binding, j, taken), nil
+	return a.refresh(v.Elem(), fields, j, taken), nil
 }
 
 // Check reports whether a struct type can take the snapshot.
-func (a *Accumulator) Check(t reflect.Type) error {
-	_, err := a.compile(t)
+func (a *Accumulator) Check(t reflect.Type, queries ...Query) error {
+	_, err := compile(t, append(queriesOf(a.fieldsNow()), queries...))
 	return err
 }
 
-func (a *Accumulator) bind(t reflect.Type) (*snapshot.Binding, error) {
+// layout is the fields of a snapshot and how they are put into the target.
+type layout struct {
+	*snapshot.Binding
+	fields     []*field
+	generation int
+}
+
+func (a *Accumulator) bind(t reflect.Type) (layout, error) {
+	a.mu.Lock()
+	b := layout{fields: a.fields, generation: a.generation}
+	a.mu.Unlock()
 	r := &a.reader
-	if b := r.bindings[t]; b != nil {
+	if r.generation != b.generation {
+		r.bindings = nil
+		r.generation = b.generation
+	}
+	if b.Binding = r.bindings[t]; b.Binding != nil {
 		return b, nil
 	}
-	b, err := a.compile(t)
-	if err != nil {
-		return nil, err
+	var err error
+	if b.Binding, err = compile(t, queriesOf(b.fields)); err != nil {
+		return b, err
 	}
 	if r.bindings == nil {
 		r.bindings = make(map[reflect.Type]*snapshot.Binding)
 	}
-	r.bindings[t] = b
+	r.bindings[t] = b.Binding
 	return b, nil
 }
 
-func (a *Accumulator) compile(t reflect.Type) (*snapshot.Binding, error) {
-	queries := make([]snapshot.Query, len(a.fields))
-	for i, f := range a.fields {
-		queries[i] = snapshot.Query{Name: f.query.Name, SpansNamespaces: f.query.Namespace == ""}
+func queriesOf(fields []*field) (all []Query) {
+	for _, f := range fields {
+		all = append(all, f.query)
 	}
-	return snapshot.Compile(t, queries)
+	return all
+}
+
+func compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
+	all := make([]snapshot.Query, len(queries))
+	for i, q := range queries {
+		all[i] = snapshot.Query{Name: q.Name, SpansNamespaces: q.Namespace == ""}
+	}
+	return snapshot.Compile(t, all)
 }
 
 // takeAll takes what is new of every field. It reports false where there can be no first
 // snapshot yet: some stream has its list, but has given it up again.
-func (a *Accumulator) takeAll() ([]taken, bool) {
-	all := make([]taken, len(a.fields))
-	for i, f := range a.fields {
-		sub := a.attached(f)
-		if sub == nil {
-			continue
+func (a *Accumulator) takeAll(b layout) ([]taken, bool) {
+	all := make([]taken, len(b.fields))
+	for i, f := range b.fields {
+		whole := f.present || a.fieldComplete(f)
+		if whole {
+			all[i] = a.takeField(f)
 		}
-		all[i] = sub.take()
-		if all[i].ok || a.reader.delivered || (f.query.Optional && sub.refused()) {
-			continue
+		if all[i].ok || a.reader.delivered || whole && a.without(f) {
+			continue // one that is not whole was added, or its kind appeared, since
 		}
 		for j, t := range all {
 			if t.ok {
-				a.attached(a.fields[j]).untake()
+				a.untake(b.fields[j])
 			}
 		}
 		return nil, false
@@ -154,44 +172,42 @@ func (a *Accumulator) takeAll() ([]taken, bool) {
 	return all, true
 }
 
+// without reports whether an optional field is complete without anything: there is no such kind, or no
+// right to it.
+func (a *Accumulator) without(f *field) bool {
+	parts, spaces, absent := a.of(f)
+	if len(parts) == 0 && spaces == nil {
+		return absent
+	}
+	for _, p := range parts {
+		if !f.query.Optional || !p.sub.refused() {
+			return false
+		}
+	}
+	return true
+}
+
 // refresh brings the tables up to date and fills the target.
-func (a *Accumulator) refresh(target reflect.Value, binding *snapshot.Binding, j *Judgement, all []taken) Result {
+func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all []taken) Result {
 	r := &a.reader
 	result := Result{Complete: true, Changed: !r.delivered}
-	rebind := r.binding != binding
 	rejudge := j != nil && !sameFunc(j.Predicate, r.predicate)
 	if j != nil {
 		r.predicate = j.Predicate
 	}
-	old := r.tables
-	if rebind {
-		r.binding = binding
-		tables := make([]*snapshot.Table, len(a.fields))
-		for i := range tables {
-			tables[i] = binding.NewTable(i)
-		}
-		if r.present == nil {
-			r.present = make([]bool, len(a.fields))
-		}
-		r.mu.Lock()
-		r.tables = tables
-		r.mu.Unlock()
-	}
+	faults := a.depart(&result, b)
+	a.rebind(b)
 	var invalid []Invalid // to be reported
-	invalidChanged := false
-	for i, f := range a.fields {
-		if rebind && old != nil {
-			a.carry(i, old[i])
-		}
+	for i, f := range b.fields {
 		if !all[i].ok {
 			continue
 		}
-		if !r.present[i] {
-			r.present[i], result.Changed = true, true
+		if present := !a.vanished(f); present != f.present {
+			f.present, result.Changed = present, true
 		}
-		rows := a.rows(i, all[i].changes, rejudge, all[i].whole)
-		diffs, faults := a.apply(i, rows)
-		invalidChanged = invalidChanged || faults
+		rows := a.rows(row{b, i}, all[i], rejudge)
+		diffs, changed := a.apply(f, rows)
+		faults = faults || changed
 		for _, c := range rows {
 			if c.Row != nil && c.Row.Err != nil {
 				invalid = append(invalid, Invalid{f.query.Name, c.Row.Source, c.Row.Err})
@@ -199,165 +215,104 @@ func (a *Accumulator) refresh(target reflect.Value, binding *snapshot.Binding, j
 		}
 		result.Differences = appendDifferences(result.Differences, f.query.Name, diffs)
 	}
-	if invalidChanged {
-		r.invalid = a.invalidNow()
+	if faults {
+		r.invalid = invalidOf(b.fields)
 	}
-	result.Changed = result.Changed || invalidChanged || len(result.Differences) > 0
+	result.Changed = result.Changed || faults || len(result.Differences) > 0
 	result.Invalid = r.invalid
 	r.delivered = true
-	for i := range a.fields {
-		if r.present[i] {
-			binding.Set(target, i, r.tables[i])
-		} else {
-			binding.SetAbsent(target, i)
-		}
-	}
+	a.mu.Lock()
+	a.read = b.generation
+	a.mu.Unlock()
+	b.fill(target, r.retired)
 	a.report(invalid)
 	return result
 }
 
-// apply places rows in a table.
-func (a *Accumulator) apply(i int, rows []snapshot.Change) ([]snapshot.Diff, bool) {
+// fill sets every field of the target.
+func (b layout) fill(target reflect.Value, retired map[string]bool) {
+	for i, f := range b.fields {
+		if f.present {
+			b.Set(target, i, f.table)
+		} else {
+			b.SetAbsent(target, i)
+		}
+	}
+	for name := range retired {
+		if v := target.FieldByName(name); v.IsValid() && v.CanSet() {
+			v.SetZero()
+		}
+	}
+}
+
+// depart lets the objects of queries go that have been removed. It reports whether invalid ones
+// were among them.
+func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 	r := &a.reader
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tables[i].Apply(rows)
-}
-
-// carry converts what the last snapshot held for a target of another type. What is
-// shown does not change by that.
-func (a *Accumulator) carry(i int, old *snapshot.Table) {
-	var rows []snapshot.Change
-	for row := range old.All() {
-		if !row.Excluded {
-			row = a.convert(i, row.Source)
-		}
-		rows = append(rows, snapshot.Change{Key: snapshot.KeyOf(row.Source), Row: &row})
+	if slices.Equal(r.fields, b.fields) {
+		return false
 	}
-	a.apply(i, rows)
-}
-
-// rows judges and converts what changed. With rejudge it judges all the rest again; with whole,
-// there is no rest: what is not among the changes is gone.
-func (a *Accumulator) rows(i int, changes []change, rejudge, whole bool) []snapshot.Change {
-	table := a.reader.tables[i]
-	out := make([]snapshot.Change, 0, len(changes))
-	rest := (rejudge || whole) && table.Held() > 0
-	var seen map[Key]bool
-	if rest {
-		seen = make(map[Key]bool, len(changes))
-	}
-	for _, c := range changes {
-		if rest {
-			seen[c.key] = true
-		}
-		old, had := table.Get(c.key)
-		switch {
-		case c.object == nil && had:
-			out = append(out, snapshot.Change{Key: c.key})
-		case c.object == nil:
-		case had && a.same(old.Source, c.object): // a list may bring again what is shown
-			if !rejudge {
-				continue
-			}
-			if row, ok := a.again(i, old); ok {
-				out = append(out, snapshot.Change{Key: c.key, Row: &row})
-			}
-		default:
-			row := a.row(i, c.object)
-			out = append(out, snapshot.Change{Key: c.key, Row: &row})
-		}
-	}
-	if !rest {
-		return out
-	}
-	for old := range table.All() {
-		key := snapshot.KeyOf(old.Source)
-		if seen[key] {
+	for _, f := range r.fields {
+		if slices.Contains(b.fields, f) {
 			continue
 		}
-		if whole {
-			out = append(out, snapshot.Change{Key: key})
+		if r.retired == nil {
+			r.retired = make(map[string]bool)
+		}
+		r.retired[f.query.Name] = true
+		result.Changed = result.Changed || f.present
+		if f.table == nil {
 			continue
 		}
-		if row, ok := a.again(i, old); ok {
-			out = append(out, snapshot.Change{Key: key, Row: &row})
+		faults = faults || len(f.table.Invalid()) > 0
+		for old := range f.table.All() {
+			if old.Shown() {
+				result.Differences = append(result.Differences, Difference{Query: f.query.Name, Old: old.Source})
+			}
 		}
 	}
-	return out
+	for _, f := range b.fields {
+		delete(r.retired, f.query.Name)
+	}
+	r.fields = b.fields
+	return faults
 }
 
-// same reports whether two objects are one version of one object.
-func (a *Accumulator) same(shown, o Object) bool {
-	if shown == o {
-		return true
-	}
-	version := o.GetResourceVersion()
-	return !a.streams.config.ByContent && coherence.Comparable(version) &&
-		shown.GetResourceVersion() == version && uidOf(shown) == uidOf(o)
-}
-
-// again judges an unchanged object by a new predicate, and reports whether that
-// changes anything. What stays shown stays the same value.
-func (a *Accumulator) again(i int, old snapshot.Row) (snapshot.Row, bool) {
-	pass, err := a.judge(old.Source)
-	switch {
-	case err == nil && pass && old.Shown():
-		return old, false
-	case err == nil && !pass && old.Excluded:
-		return old, false
-	}
-	return a.row(i, old.Source), true
-}
-
-// row judges and converts one object. The user's functions run here, without locks.
-func (a *Accumulator) row(i int, o Object) snapshot.Row {
-	pass, err := a.judge(o)
-	switch {
-	case err != nil:
-		return snapshot.Row{Source: o, Err: err}
-	case !pass:
-		return snapshot.Row{Source: o, Excluded: true}
-	}
-	return a.convert(i, o)
-}
-
-func (a *Accumulator) convert(i int, o Object) snapshot.Row {
-	value, err := a.reader.binding.Convert(i, o)
-	if err != nil {
-		return snapshot.Row{Source: o, Err: err}
-	}
-	if a.options.Shown != nil {
-		a.options.Shown(a.fields[i].query.Name, o, value)
-	}
-	return snapshot.Row{Source: o, Value: value}
-}
-
-// judge asks the predicate. A panic in it is an error of that object.
-func (a *Accumulator) judge(o Object) (pass bool, err error) {
-	if a.reader.predicate == nil {
-		return true, nil
-	}
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return false, fmt.Errorf("a predicate needs an untyped object, not %T", o)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			pass, err = false, fmt.Errorf("the predicate panicked: %v\n%s", p, debug.Stack())
+// rebind gives every field a table that suits the target.
+func (a *Accumulator) rebind(b layout) {
+	r := &a.reader
+	same := r.binding != nil && r.binding.Type() == b.Type()
+	r.binding = b.Binding
+	for i, f := range b.fields {
+		old, spans := f.table, f.query.Namespace == ""
+		if old != nil && same && f.spans == spans {
+			continue
 		}
-	}()
-	return a.reader.predicate(u), nil
-}
-
-// invalidNow collects what is left out.
-func (a *Accumulator) invalidNow() (all []Invalid) {
-	for i, t := range a.reader.tables {
-		for _, row := range t.Invalid() {
-			all = append(all, Invalid{a.fields[i].query.Name, row.Source, row.Err})
+		r.mu.Lock()
+		f.table, f.spans = b.NewTable(i), spans
+		r.mu.Unlock()
+		if old != nil {
+			a.carry(row{b, i}, old)
 		}
 	}
-	return all
+}
+
+// vanished reports whether a field is absent again: it is optional, and its kind is gone.
+func (a *Accumulator) vanished(f *field) bool {
+	parts, _, _ := a.of(f)
+	for _, p := range parts {
+		if !f.query.Optional || !p.sub.gone() {
+			return false
+		}
+	}
+	return len(parts) > 0
+}
+
+// apply places rows in a table.
+func (a *Accumulator) apply(f *field, rows []snapshot.Change) ([]snapshot.Diff, bool) {
+	a.reader.mu.Lock()
+	defer a.reader.mu.Unlock()
+	return f.table.Apply(rows)
 }
 
 // report tells the user's callback. A panic in it harms nobody else.

@@ -1,0 +1,224 @@
+package accumulator
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// field is a query at work: one stream, or, over several namespaces or selections,
+// several, whose objects are one set.
+//
+//	parts ──merge──▶ rows of one table ──▶ the struct's field
+//
+// A part counts from when it has its whole first list. One that the query no longer wants
+// counts until those that come in its place do, so that there is neither gap nor double; but what
+// is in a namespace that is no longer wanted leaves at once.
+type field struct {
+	// Guarded by the accumulator's lock:
+	query    Query
+	resource Resource
+	parts    []*part
+	spaces   *subscription // to the namespaces that count; nil if all do
+	err      error         // why the kind is not known
+	absent   bool          // the kind is certainly not served
+	since    time.Time
+	// regroup: the parts have changed, so that everything is to be put together again.
+	regroup bool
+
+	// Of the reader's turn. Others look at the table with reader.mu held.
+	table   *snapshot.Table
+	spans   bool // the table's keys have the namespace
+	present bool // it is in the snapshot
+	within  map[string]bool
+	left    leavers
+}
+
+// part is one stream of a field.
+type part struct {
+	sub *subscription
+	// outgoing: it is no longer wanted, and leaves when nothing is incoming.
+	outgoing bool
+	// merged: its first list is in the field. Of the reader's turn.
+	merged bool
+}
+
+// ready reports whether the part has its whole first list.
+func (p *part) ready() bool { return p.sub.ready() }
+
+// settled reports whether the part does not hold up an optional field.
+func (p *part) settled(optional bool) bool { return p.ready() || optional && p.sub.refused() }
+
+// of returns what a field consists of now, without the parts that are no longer wanted.
+func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, absent bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f.retire()
+	return slices.Clone(f.parts), f.spaces, f.absent
+}
+
+// retire lets parts go that are no longer wanted, if nothing is to come in their place. Called with the
+// accumulator's lock held.
+func (f *field) retire() {
+	outgoing, incoming := false, false
+	for _, p := range f.parts {
+		outgoing = outgoing || p.outgoing
+		incoming = incoming || !p.outgoing && !p.settled(f.query.Optional)
+	}
+	if !outgoing || incoming {
+		return
+	}
+	f.parts = slices.DeleteFunc(f.parts, func(p *part) bool {
+		if p.outgoing {
+			p.sub.close()
+		}
+		return p.outgoing
+	})
+	f.regroup = true
+}
+
+// complete reports whether the field has its whole first list, or, if it is optional, certainly none.
+func (a *Accumulator) fieldComplete(f *field) bool {
+	parts, spaces, absent := a.of(f)
+	if len(parts) == 0 && spaces == nil {
+		return absent
+	}
+	if spaces != nil && !spaces.ready() {
+		return false
+	}
+	for _, p := range parts {
+		if !p.outgoing && !p.settled(f.query.Optional) {
+			return false
+		}
+	}
+	return true
+}
+
+// subscriptions of the field. Called with the accumulator's lock held.
+func (f *field) subscriptions() (all []*subscription) {
+	for _, p := range f.parts {
+		all = append(all, p.sub)
+	}
+	if f.spaces != nil {
+		all = append(all, f.spaces)
+	}
+	return all
+}
+
+// news reports whether there is something of the field worth a signal.
+func (a *Accumulator) fieldNews(f *field) bool {
+	a.mu.Lock()
+	subs, regroup := f.subscriptions(), f.regroup
+	a.mu.Unlock()
+	if regroup {
+		return true
+	}
+	for _, sub := range subs {
+		if sub.news() {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved reports whether a stream of the field is told that there is no such resource.
+func (f *field) unserved() bool {
+	for _, p := range f.parts {
+		if !p.outgoing && p.sub.missing() {
+			return true
+		}
+	}
+	return false
+}
+
+// attach makes a field consist of what its query wants of a resource. What it has already stays.
+func (a *Accumulator) attach(f *field, q Query, r Resource) error {
+	wanted := q.watches(r)
+	parts, err := a.joinAll(q, r, wanted)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	if a.err != nil {
+		err := a.err
+		a.mu.Unlock()
+		closeAll(parts)
+		return err
+	}
+	leaving := f.swap(parts, wanted, r)
+	f.query, f.resource, f.err, f.absent = q, r, nil, false
+	a.mu.Unlock()
+	closeAll(leaving)
+	a.pacer.poke() // a first list may have been in before the field was
+	return nil
+}
+
+// joinAll subscribes to every list+watch of a query.
+func (a *Accumulator) joinAll(q Query, r Resource, wanted []watched) (parts []*part, err error) {
+	for _, w := range wanted {
+		sub, err := a.streams.subscribe(r, w, a.hears())
+		if err != nil {
+			closeAll(parts)
+			return nil, queryError(q, err)
+		}
+		parts = append(parts, &part{sub: sub})
+	}
+	return parts, nil
+}
+
+// swap puts parts in place of the field's. It returns those that leave at once: of its own those in
+// namespaces that are not wanted, of the new ones those that it has already. Called with the
+// accumulator's lock held.
+func (f *field) swap(fresh []*part, wanted []watched, r Resource) (leaving []*part) {
+	namespaces := make(map[string]bool)
+	for _, w := range wanted {
+		namespaces[w.namespace] = true
+	}
+	kept := f.parts[:0:0]
+	had := make(map[streamKey]bool)
+	isFresh := make(map[streamKey]bool)
+	for _, p := range fresh {
+		isFresh[p.sub.stream.key] = true
+	}
+	for _, p := range f.parts {
+		ns := p.sub.stream.key.namespace
+		p.outgoing = !isFresh[p.sub.stream.key]
+		if p.outgoing && ns != "" && r.Namespaced && !namespaces[ns] && !namespaces[""] {
+			leaving = append(leaving, p)
+			f.regroup = true
+			continue
+		}
+		kept = append(kept, p)
+		had[p.sub.stream.key] = true
+	}
+	for _, p := range fresh {
+		if had[p.sub.stream.key] {
+			leaving = append(leaving, p)
+			continue
+		}
+		had[p.sub.stream.key] = true // a query may say one thing twice
+		kept = append(kept, p)
+	}
+	f.parts = kept
+	f.regroup = f.regroup || f.table != nil
+	return leaving
+}
+
+// hears is what an accumulator wants to hear of a stream.
+func (a *Accumulator) hears() listener {
+	return listener{quietOwn: a.options.QuietOwnWrites, wake: a.pacer.poke, trouble: a.kick}
+}
+
+func closeAll(parts []*part) {
+	for _, p := range parts {
+		p.sub.close()
+	}
+}
+
+// missed notes why the kind of a field is not known. Once certain, a kind stays absent: an outage
+// does not bring it back. Called with the accumulator's lock held.
+func (f *field) missed(err error) {
+	f.err, f.absent = err, f.absent || errors.Is(err, ErrNotServed)
+}

@@ -1,0 +1,264 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// ErrUnknownQuery is returned where no query has a name that was given.
+var ErrUnknownQuery = errors.New("there is no query of that name")
+
+func queryError(q Query, err error) error { return fmt.Errorf("query %q: %w", q.Name, err) }
+
+// Add adds queries to a running accumulator. Signals and snapshots of the others go on; a new one is in
+// the snapshot as soon as it has its whole first list. A name that is taken, or a kind that cannot be
+// resolved, unless the query is optional, is an error, and then none of them is added.
+func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
+	return a.edit(ctx, func() error {
+		var fresh []*field
+		names := make(map[string]bool)
+		for _, f := range a.fieldsNow() {
+			names[f.query.Name] = true
+		}
+		for _, q := range queries {
+			if names[q.Name] {
+				return queryError(q, errors.New("there is one of that name already"))
+			}
+			names[q.Name] = true
+			f, err := a.open(ctx, q)
+			if err != nil {
+				a.closeFields(fresh)
+				return err
+			}
+			fresh = append(fresh, f)
+		}
+		a.mu.Lock()
+		err := a.err
+		if err == nil {
+			a.fields = slices.Concat(a.fields, fresh)
+			a.generation++
+		}
+		a.mu.Unlock()
+		if err != nil {
+			a.closeFields(fresh)
+			return err
+		}
+		return nil
+	})
+}
+
+// Remove removes queries from a running accumulator. The next snapshot is without their objects, which
+// are deletes among its differences.
+func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
+	return a.edit(ctx, func() error {
+		a.mu.Lock()
+		kept := slices.Clone(a.fields)
+		var gone []*field
+		for _, name := range names {
+			i := slices.IndexFunc(kept, func(f *field) bool { return f.query.Name == name })
+			if i < 0 {
+				a.mu.Unlock()
+				return queryError(Query{Name: name}, ErrUnknownQuery)
+			}
+			gone = append(gone, kept[i])
+			kept = slices.Delete(kept, i, i+1)
+		}
+		a.fields, a.generation = kept, a.generation+1
+		a.mu.Unlock()
+		a.closeFields(gone)
+		return nil
+	})
+}
+
+// Replace replaces the query of the same name: other namespaces, selectors, another kind. What both
+// want stays as it is; what the old one has besides stays until the new one is complete,
+// except for objects in namespaces that are no longer wanted, which leave at once.
+func (a *Accumulator) Replace(ctx context.Context, q Query) error {
+	return a.edit(ctx, func() error {
+		i := slices.IndexFunc(a.fieldsNow(), func(f *field) bool { return f.query.Name == q.Name })
+		if i < 0 {
+			return queryError(q, ErrUnknownQuery)
+		}
+		f := a.fieldsNow()[i]
+		r, err := q.Resolve(ctx)
+		if err != nil {
+			return queryError(q, err)
+		}
+		spaces, err := a.joinSpaces(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := a.attach(f, q, r); err != nil {
+			if spaces != nil {
+				spaces.close()
+			}
+			return err
+		}
+		a.mu.Lock()
+		old := f.spaces
+		f.spaces, f.regroup = spaces, true
+		a.generation++ // the form of its keys may be another one
+		a.mu.Unlock()
+		if old != nil {
+			old.close()
+		}
+		return nil
+	})
+}
+
+// edit lets one change of the queries happen at a time.
+func (a *Accumulator) edit(ctx context.Context, change func() error) error {
+	select {
+	case a.editing <- struct{}{}:
+		defer func() { <-a.editing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := errors.Join(a.Err(), ctx.Err()); err != nil {
+		return err
+	}
+	err := change()
+	a.kick()
+	a.pacer.poke()
+	return err
+}
+
+// open makes a field of a query.
+func (a *Accumulator) open(ctx context.Context, q Query) (*field, error) {
+	f := &field{query: q, since: time.Now()}
+	r, err := q.Resolve(ctx)
+	switch {
+	case err == nil:
+	case q.Optional && ctx.Err() == nil:
+		f.missed(err)
+		return f, nil
+	default:
+		return nil, queryError(q, err)
+	}
+	if err := a.connect(ctx, f, r); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// connect joins all streams of a field.
+func (a *Accumulator) connect(ctx context.Context, f *field, r Resource) error {
+	spaces, err := a.joinSpaces(ctx, f.query)
+	if err != nil {
+		return err
+	}
+	if err := a.attach(f, f.query, r); err != nil {
+		if spaces != nil {
+			spaces.close()
+		}
+		return err
+	}
+	a.mu.Lock()
+	f.spaces = spaces
+	a.mu.Unlock()
+	return nil
+}
+
+// joinSpaces joins the stream of the namespaces that count.
+func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*subscription, error) {
+	if q.Spaces == nil {
+		return nil, nil
+	}
+	r, err := q.Spaces.Resolve(ctx)
+	if err != nil {
+		return nil, queryError(q, fmt.Errorf("find namespaces: %w", err))
+	}
+	sub, err := a.streams.subscribe(r, watched{Selection: Selection{Labels: q.Spaces.Labels}}, a.hears())
+	if err != nil {
+		return nil, queryError(q, err)
+	}
+	return sub, nil
+}
+
+func (a *Accumulator) closeFields(fields []*field) {
+	a.mu.Lock()
+	var subs []*subscription
+	for _, f := range fields {
+		subs = append(subs, f.subscriptions()...)
+	}
+	a.mu.Unlock()
+	for _, sub := range subs {
+		sub.close()
+	}
+}
+
+func (a *Accumulator) fieldsNow() []*field {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fields
+}
+
+// kick wakes the manager.
+func (a *Accumulator) kick() {
+	select {
+	case a.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// manage looks for kinds that are not known, or no longer served as they were, until the
+// accumulator ends.
+func (a *Accumulator) manage(ctx context.Context) {
+	for {
+		if len(a.homeless()) == 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-a.kicked:
+				continue
+			}
+		}
+		if sleep(ctx, a.streams.config.KindPoll); ctx.Err() != nil {
+			return
+		}
+		_ = a.edit(ctx, func() error {
+			for _, f := range a.homeless() {
+				a.rehome(ctx, f)
+			}
+			return nil
+		})
+	}
+}
+
+// homeless are the fields whose kind is not known, or not served as it was.
+func (a *Accumulator) homeless() (found []*field) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.fields {
+		if f.err != nil || f.unserved() {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// rehome finds out how the kind of a field is served now.
+func (a *Accumulator) rehome(ctx context.Context, f *field) {
+	a.mu.Lock()
+	q, r, known := f.query, f.resource, f.err == nil
+	a.mu.Unlock()
+	now, err := q.Resolve(ctx)
+	switch {
+	case known && (err != nil || now == r):
+		return // its streams say what is wrong
+	case known:
+		_ = a.attach(f, q, now) // it fails when all has ended
+		return
+	case err == nil:
+		err = a.connect(ctx, f, now)
+	}
+	if err != nil {
+		a.mu.Lock()
+		f.missed(err)
+		a.mu.Unlock()
+		a.pacer.poke()
+	}
+}
