@@ -23,17 +23,22 @@ type field struct {
 	parts    []*part
 	spaces   *subscription // to the namespaces that count; nil if all do
 	err      error         // why the kind is not known
-	absent   bool          // the kind is certainly not served
+	known    bool          // the kind is
+	absent   bool          // it is certainly not served
 	since    time.Time
 	// regroup: the parts have changed, so that everything is to be put together again.
 	regroup bool
+	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
+	waiting  []*subscription
+	caughtUp bool
 
 	// Of the reader's turn. Others look at the table with reader.mu held.
 	table   *snapshot.Table
 	spans   bool // the table's keys have the namespace
 	present bool // it is in the snapshot
 	within  map[string]bool
-	left    leavers
+	held    going           // keys that stay as they are until streams that are late have come so far
+	late    []*subscription // those streams
 }
 
 // part is one stream of a field.
@@ -52,11 +57,11 @@ func (p *part) ready() bool { return p.sub.ready() }
 func (p *part) settled(optional bool) bool { return p.ready() || optional && p.sub.refused() }
 
 // of returns what a field consists of now, without the parts that are no longer wanted.
-func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, absent bool) {
+func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
-	return slices.Clone(f.parts), f.spaces, f.absent
+	return slices.Clone(f.parts), f.spaces, f.known
 }
 
 // retire lets parts go that are no longer wanted, if nothing is to come in their place. Called with the
@@ -81,9 +86,9 @@ func (f *field) retire() {
 
 // complete reports whether the field has its whole first list, or, if it is optional, certainly none.
 func (a *Accumulator) fieldComplete(f *field) bool {
-	parts, spaces, absent := a.of(f)
-	if len(parts) == 0 && spaces == nil {
-		return absent
+	parts, spaces, known := a.of(f)
+	if !known {
+		return a.isAbsent(f)
 	}
 	if spaces != nil && !spaces.ready() {
 		return false
@@ -94,6 +99,12 @@ func (a *Accumulator) fieldComplete(f *field) bool {
 		}
 	}
 	return true
+}
+
+func (a *Accumulator) isAbsent(f *field) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return f.absent
 }
 
 // subscriptions of the field. Called with the accumulator's lock held.
@@ -110,7 +121,7 @@ func (f *field) subscriptions() (all []*subscription) {
 // news reports whether there is something of the field worth a signal.
 func (a *Accumulator) fieldNews(f *field) bool {
 	a.mu.Lock()
-	subs, regroup := f.subscriptions(), f.regroup
+	subs, regroup := f.subscriptions(), f.regroup || f.caughtUp
 	a.mu.Unlock()
 	if regroup {
 		return true
@@ -148,7 +159,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 		return err
 	}
 	leaving := f.swap(parts, wanted, r)
-	f.query, f.resource, f.err, f.absent = q, r, nil, false
+	f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
 	a.mu.Unlock()
 	closeAll(leaving)
 	a.pacer.poke() // a first list may have been in before the field was
@@ -158,7 +169,9 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 // joinAll subscribes to every list+watch of a query.
 func (a *Accumulator) joinAll(q Query, r Resource, wanted []watched) (parts []*part, err error) {
 	for _, w := range wanted {
-		sub, err := a.streams.subscribe(r, w, a.hears())
+		l := a.hears()
+		l.union = len(q.AnyOf) > 1
+		sub, err := a.streams.subscribe(r, w, l)
 		if err != nil {
 			closeAll(parts)
 			return nil, queryError(q, err)

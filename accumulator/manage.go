@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -208,7 +209,8 @@ func (a *Accumulator) kick() {
 // accumulator ends.
 func (a *Accumulator) manage(ctx context.Context) {
 	for {
-		if len(a.homeless()) == 0 {
+		a.catchUp(ctx)
+		if len(a.homeless()) == 0 && len(a.waiting(nil)) == 0 {
 			select {
 			case <-ctx.Done():
 				return
@@ -226,6 +228,43 @@ func (a *Accumulator) manage(ctx context.Context) {
 			return nil
 		})
 	}
+}
+
+// catchUpAfter is how long a stream that is late may take by itself: most are late for a moment.
+const catchUpAfter = 100 * time.Millisecond
+
+// catchUp asks the server on behalf of streams that are late, where something that is shown waits for them.
+func (a *Accumulator) catchUp(ctx context.Context) {
+	if len(a.waiting(nil)) == 0 {
+		return
+	}
+	sleep(ctx, catchUpAfter)
+	var tasks sync.WaitGroup
+	for _, sub := range a.waiting(nil) {
+		tasks.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, openTimeout)
+			defer cancel()
+			if sub.stream.sync(ctx) == nil {
+				a.waiting(sub)
+			}
+		})
+	}
+	tasks.Wait()
+	a.pacer.poke()
+}
+
+// waiting returns the streams that are late, less one that no longer is.
+func (a *Accumulator) waiting(caughtUp *subscription) (all []*subscription) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.fields {
+		if i := slices.Index(f.waiting, caughtUp); i >= 0 {
+			f.waiting = slices.Delete(slices.Clone(f.waiting), i, i+1)
+			f.caughtUp = true
+		}
+		all = append(all, f.waiting...)
+	}
+	return all
 }
 
 // homeless are the fields whose kind is not known, or not served as it was.

@@ -1,26 +1,22 @@
 package accumulator
 
 import (
+	"slices"
+
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
 )
-
-// leavers remembers the version that was last shown of objects that have left a field of several
-// streams, until each stream has passed it: a stream that is late must not bring them back.
-type leavers map[Key]coherence.Write
-
-// leaversMost bounds how many are remembered.
-const leaversMost = 10_000
 
 // takeField takes what is new of a field.
 func (a *Accumulator) takeField(f *field) taken {
-	parts, spaces, _ := a.of(f)
+	parts, spaces, known := a.of(f)
 	a.mu.Lock()
 	regroup := f.regroup
-	f.regroup = false
+	f.regroup, f.caughtUp = false, false
 	a.mu.Unlock()
 	var t taken
 	switch {
-	case len(parts) == 0 && spaces == nil:
+	case !known:
 		return taken{}
 	case len(parts) == 1 && spaces == nil && !regroup:
 		parts[0].merged = true
@@ -28,10 +24,12 @@ func (a *Accumulator) takeField(f *field) taken {
 	default:
 		t = f.merge(parts, spaces, regroup)
 	}
-	if !t.ok {
-		a.mu.Lock()
-		f.regroup = f.regroup || regroup
-		a.mu.Unlock()
+	a.mu.Lock()
+	f.regroup = f.regroup || regroup && !t.ok
+	f.waiting = f.late
+	a.mu.Unlock()
+	if f.late != nil {
+		a.kick()
 	}
 	return t
 }
@@ -56,7 +54,10 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0}
-	dirty := make(map[Key]bool)
+	dirty := make(going) // by key, the version at which it went away, if it did
+	for key, left := range f.held {
+		dirty[key] = left
+	}
 	var ready []*part
 	for _, p := range parts {
 		if !p.ready() {
@@ -72,26 +73,32 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		whole = whole || t.whole && p.merged // what it had besides is gone
 		p.merged = true
 		for _, c := range t.changes {
-			dirty[c.key] = true
+			dirty[c.key] = coherence.Newest(dirty[c.key], t.left[c.key])
 		}
 	}
 	if whole {
 		out.whole = true
 		for _, p := range ready {
-			p.sub.each(func(key Key) { dirty[key] = true })
+			p.sub.each(func(key Key) { dirty[key] = dirty[key] })
 		}
 	}
-	f.pass(ready)
-	for key := range dirty {
-		if o, known := f.newest(ready, key, out.anew); known {
+	f.held, f.late = nil, nil
+	for key, left := range dirty {
+		if o, known := f.newest(ready, key, left, out.anew); known {
 			out.changes = append(out.changes, change{key, o})
-		} else if out.whole { // it stays as it is shown
-			if row, had := f.table.Get(key); had {
-				out.changes = append(out.changes, change{key, row.Source})
-			}
+		} else if row, had := f.row(key); had && out.whole { // it stays as it is shown
+			out.changes = append(out.changes, change{key, row.Source})
 		}
 	}
 	return out
+}
+
+// row is what is shown of a key.
+func (f *field) row(key Key) (snapshot.Row, bool) {
+	if f.table == nil {
+		return snapshot.Row{}, false
+	}
+	return f.table.Get(key)
 }
 
 // takeSpaces takes in which namespaces count. It reports whether that has changed, and
@@ -115,73 +122,55 @@ func (f *field) takeSpaces(spaces *subscription) (changed, ok bool) {
 	return changed, true
 }
 
-// newest returns what is true of a key, given what each stream shows: the newest of them. It
-// reports false where that cannot be told: what is shown is newer, and some stream is late.
-func (f *field) newest(parts []*part, key Key, anew bool) (Object, bool) {
+// newest returns what is true of a key, given what each stream shows and the version at which some stream
+// let go of it: the newest of them. It reports false where that cannot be told yet.
+//
+// Streams are late each in its own way. One shows an object in an older version than has been shown: it may
+// have left there since. One let go of it, because it left its selector, and another, which does not have it,
+// has not come to that version: it may have gone there. What is shown stays until they have.
+func (f *field) newest(parts []*part, key Key, left string, anew bool) (Object, bool) {
 	if f.within != nil && !f.within[key.Namespace] {
 		return nil, true
 	}
 	var best Object
-	covering := 0
+	var late []*subscription
 	for _, p := range parts {
 		if !p.sub.stream.covers(key) {
 			continue
 		}
-		covering++
-		o, ok := p.sub.look(key)
+		o, behind, ok := p.sub.look(key, left)
 		if !ok {
 			return nil, false
+		}
+		if behind {
+			late = append(late, p.sub)
 		}
 		if best == nil || o != nil && coherence.Newer(o.GetResourceVersion(), best.GetResourceVersion()) {
 			best = o
 		}
 	}
-	if covering < 2 || anew {
-		delete(f.left, key)
-		return best, true
-	}
-	var shown Object
-	if f.table != nil {
-		if row, had := f.table.Get(key); had {
-			shown = row.Source
-		}
-	}
+	shown, had := f.row(key)
 	switch {
+	case !had || anew:
+		return best, true
+	case best == nil && late != nil:
+		f.hold(key, left, late)
+		return nil, false
 	case best == nil:
-		if shown != nil {
-			f.leave(key, shown)
-		}
-		return nil, true
-	case shown != nil:
-		return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())
-	}
-	if gone, ok := f.left[key]; ok && !coherence.Newer(best.GetResourceVersion(), gone.Version) {
 		return nil, true
 	}
-	delete(f.left, key)
-	return best, true
+	return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())
 }
 
-// leave remembers an object that leaves.
-func (f *field) leave(key Key, shown Object) {
-	if f.left == nil || len(f.left) >= leaversMost {
-		f.left = make(leavers)
+// hold keeps what is shown of a key until streams that are late have come to a version.
+func (f *field) hold(key Key, left string, late []*subscription) {
+	if f.held == nil {
+		f.held = make(going)
 	}
-	f.left[key] = coherence.Write{Key: key, UID: shown.GetUID(), Version: shown.GetResourceVersion()}
-}
-
-// pass forgets what every stream has passed.
-func (f *field) pass(parts []*part) {
-	if len(f.left) == 0 {
-		return
-	}
-	for key, gone := range f.left {
-		late := false
-		for _, p := range parts {
-			late = late || p.sub.stream.covers(key) && coherence.Newer(gone.Version, p.sub.position())
-		}
-		if !late {
-			delete(f.left, key)
+	f.held[key] = left
+	for _, sub := range late {
+		if !slices.Contains(f.late, sub) {
+			f.late = append(f.late, sub)
 		}
 	}
 }

@@ -76,6 +76,7 @@ func (s *stream) record(w coherence.Write) bool {
 		s.mu.Unlock()
 		return false
 	}
+	s.asOf = w.Version
 	wake := s.settle(nil, w.Key, before, true)
 	relist := s.view.Pending() > s.streams.config.PendingMax
 	if relist {

@@ -48,14 +48,17 @@ func (a *Accumulator) Status() []QueryStatus {
 }
 
 func (a *Accumulator) statusOf(f *field) QueryStatus {
-	parts, spaces, absent := a.of(f)
+	parts, spaces, known := a.of(f)
 	a.mu.Lock()
 	st := QueryStatus{
 		Name: f.query.Name, Kind: f.query.Kind, Namespace: f.query.Namespace, Namespaces: f.query.Namespaces,
 		Optional: f.query.Optional, State: Waiting, Since: f.since,
 	}
-	if absent {
+	switch {
+	case f.absent:
 		st.State = Missing
+	case known && len(parts) == 0: // of no namespaces
+		st.State = Synced
 	}
 	if f.err != nil {
 		st.Error = f.err.Error()

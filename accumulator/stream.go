@@ -40,6 +40,8 @@ type stream struct {
 	subs   map[*subscription]struct{}
 	synced bool
 	health health
+	// asOf is the version of what is being taken in; "" if unknown.
+	asOf string
 	// flights are own writes that are under way, by key.
 	flights map[Key]*flight
 	expiry  *time.Timer
@@ -137,7 +139,7 @@ func (s *stream) event(obj any, deleted bool) error {
 	key := snapshot.KeyOf(o)
 	var wake []func()
 	s.mu.Lock()
-	s.health.heard = time.Now()
+	s.health.heard, s.asOf = time.Now(), o.GetResourceVersion()
 	before := s.read(key)
 	if !s.stale(key, o) {
 		var seen coherence.Object
@@ -267,6 +269,7 @@ func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error 
 // with mu held.
 func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake []func()) {
 	old := s.store
+	s.asOf = version
 	overlaid := make(map[Key]Object)
 	for key := range s.view.Keys {
 		overlaid[key] = s.read(key)
@@ -328,7 +331,7 @@ func (s *stream) confirm(pending map[Key]Object) {
 // advance takes in a position without objects: a bookmark.
 func (s *stream) advance(version string) {
 	s.mu.Lock()
-	s.health.heard = time.Now()
+	s.health.heard, s.asOf = time.Now(), version
 	wake := s.settleAll(s.view.Advance(version))
 	s.tell()
 	s.mu.Unlock()

@@ -1,5 +1,7 @@
 package accumulator
 
+import "github.com/kates-go/kates/coherence"
+
 // subscription is what one accumulator has not taken in yet of one stream: a set
 // of dirty keys, so that a thousand events on one object are one key, and a slow
 // reader costs nobody anything. It is guarded by its stream's lock.
@@ -11,6 +13,8 @@ type subscription struct {
 	// key that came and went unread is dropped again: what is held is bounded by
 	// objects, not by events.
 	dirty map[Key]bool
+	// left holds, where several streams make up a query, the version at which a dirty key went away.
+	left map[Key]string
 	// anew: what the reader knows is of a history that has ended.
 	anew bool
 	// loud: some of it is worth a signal.
@@ -20,6 +24,8 @@ type subscription struct {
 
 // listener is who subscribes. Its functions are called without locks.
 type listener struct {
+	// union: other streams may show the same objects.
+	union bool
 	// quietOwn: own writes do not signal.
 	quietOwn bool
 	// wake tells that something has changed.
@@ -43,6 +49,12 @@ func (s *subscription) mark(key Key, before, after Object, own bool) bool {
 		return false
 	}
 	s.dirty[key] = known
+	if s.union && after == nil {
+		if s.left == nil {
+			s.left = make(map[Key]string)
+		}
+		s.left[key] = s.stream.asOf
+	}
 	if own && s.quietOwn {
 		return false
 	}
@@ -56,11 +68,15 @@ type change struct {
 	object Object
 }
 
+// going is a version at which objects went away, by key.
+type going map[Key]string
+
 // taken is what a take hands over.
 type taken struct {
 	changes []change
 	// whole: it is all there is. What the reader knows besides is gone.
 	whole bool
+	left  going
 	// anew: versions do not compare with what the reader knows.
 	anew bool
 	// ok is false where the stream has nothing that may be shown yet.
@@ -82,6 +98,8 @@ func (s *subscription) take() taken {
 		return taken{changes: s.stream.everything(), whole: true, anew: anew, ok: true}
 	}
 	s.loud = false
+	left := s.left
+	s.left = nil
 	changes := make([]change, 0, len(s.dirty))
 	for key := range s.dirty {
 		changes = append(changes, change{key, s.stream.read(key)})
@@ -91,7 +109,7 @@ func (s *subscription) take() taken {
 	} else {
 		clear(s.dirty)
 	}
-	return taken{changes: changes, ok: true}
+	return taken{changes: changes, left: left, ok: true}
 }
 
 // untake makes a first take undone.
@@ -106,6 +124,7 @@ func (s *subscription) untake() {
 func (s *subscription) restart() {
 	s.all = true
 	clear(s.dirty)
+	s.left = nil
 }
 
 // news reports whether there is something worth a signal.
@@ -144,11 +163,13 @@ func (s *subscription) gone() bool {
 	return s.stream.health.gone
 }
 
-// look returns what is true of a key, and false where the stream cannot account for it.
-func (s *subscription) look(key Key) (Object, bool) {
+// look returns what is true of a key, and false where the stream cannot account for it. Until is the
+// version that it must have come to, if it shows nothing; late reports that it has not.
+func (s *subscription) look(key Key, until string) (o Object, late, ok bool) {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return s.stream.read(key), !s.stream.givenUp
+	known, bounded := s.stream.view.Known(key)
+	return s.stream.read(key), bounded && coherence.Newer(until, known), !s.stream.givenUp
 }
 
 // each calls f with the key of everything that may be shown. f must not block.
@@ -161,12 +182,6 @@ func (s *subscription) each(f func(Key)) {
 	for key := range s.stream.view.Keys {
 		f(key)
 	}
-}
-
-func (s *subscription) position() string {
-	s.stream.mu.Lock()
-	defer s.stream.mu.Unlock()
-	return s.stream.view.Position()
 }
 
 // close leaves the stream.

@@ -127,6 +127,7 @@ func (s *stream) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
+	s.asOf = g.version
 	wake := s.settleAll(s.view.List(g.version, func(key Key) types.UID { return uidOf(s.store[key]) }))
 	s.mu.Unlock()
 	run(wake)

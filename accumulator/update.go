@@ -175,9 +175,9 @@ func (a *Accumulator) takeAll(b layout) ([]taken, bool) {
 // without reports whether an optional field is complete without anything: there is no such kind, or no
 // right to it.
 func (a *Accumulator) without(f *field) bool {
-	parts, spaces, absent := a.of(f)
-	if len(parts) == 0 && spaces == nil {
-		return absent
+	parts, _, known := a.of(f)
+	if !known {
+		return a.isAbsent(f)
 	}
 	for _, p := range parts {
 		if !f.query.Optional || !p.sub.refused() {

@@ -167,6 +167,20 @@ func (v *View) Read(key Key, stored Object) Object {
 	return stored
 }
 
+// Known returns the version up to which it is known what is true of key: the position, or
+// that of a pending write. For a deletion at an unknown version it reports false: the object is gone, whatever
+// the version.
+func (v *View) Known(key Key) (version string, bounded bool) {
+	e, ok := v.entries[key]
+	switch {
+	case ok && e.open:
+		return "", false
+	case ok:
+		return e.version, true // newer than the position, or it would have ended
+	}
+	return v.position, true
+}
+
 // Keys calls yield with every key whose reading may differ from what is stored.
 func (v *View) Keys(yield func(Key) bool) {
 	for k := range v.entries {

@@ -158,6 +158,7 @@ func (s *settings) client(c *core) *Client {
 	s.streams.Source = func(r accumulator.Resource, namespace string) cache.ListerWatcherWithContext {
 		return &dynamicSource{within(c.dynamic, r, namespace)}
 	}
+	s.streams.Gone = c.gone
 	c.streams = accumulator.NewStreams(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }

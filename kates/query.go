@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -27,6 +29,13 @@ type Query struct {
 	// Namespace to look in. Empty means all namespaces, whatever the client's default
 	// namespace is.
 	Namespace string
+	// Namespaces, if not nil, are looked in, each with requests of its own, in place of Namespace:
+	// rights in each of them suffice. An empty list is no namespace.
+	Namespaces []string
+	// NamespaceSelector narrows a query over all namespaces to those whose labels it selects:
+	// team=a. It needs the rights to watch the kind in all namespaces, and namespaces; objects come and go
+	// with the labels of their namespace in one snapshot.
+	NamespaceSelector string
 	// FieldSelector narrows by fields, as the server supports them for the kind:
 	// metadata.name=x, spec.nodeName=y.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
@@ -34,6 +43,9 @@ type Query struct {
 	// LabelSelector narrows by labels: app=web,tier!=cache.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
 	LabelSelector string
+	// AnyOf, if not nil, is a union: an object must be selected by one of them, and by LabelSelector and
+	// FieldSelector where those are set. Each costs a list and a watch.
+	AnyOf []Selection
 	// Optional: where the kind is certainly not served, or listing it is refused again
 	// and again for lack of rights, the field is nil, and filled as soon as that
 	// changes. An outage is neither: it holds the first snapshot up like for any other
@@ -41,8 +53,19 @@ type Query struct {
 	Optional bool
 }
 
-// selectors parses the query's selectors; nil where there are none.
+// Selection narrows a query by labels and fields, as [Query] does.
+type Selection struct {
+	LabelSelector string
+	FieldSelector string
+}
+
+// selectors parses the query's own selectors.
 func (q Query) selectors() (labels.Selector, fields.Selector, error) {
+	return Selection{q.LabelSelector, q.FieldSelector}.selectors()
+}
+
+// selectors parses selectors; nil where there are none.
+func (q Selection) selectors() (labels.Selector, fields.Selector, error) {
 	var l labels.Selector
 	var f fields.Selector
 	var err error
@@ -84,21 +107,63 @@ func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
 			return nil, fmt.Errorf("query %q has no kind", t.Name)
 		}
 		seen[t.Name] = true
-		l, f, err := t.selectors()
+		q, err := c.compileOne(t)
 		if err != nil {
 			return nil, fmt.Errorf("query %q: %w", t.Name, err)
-		}
-		q := accumulator.Query{
-			Name: t.Name, Kind: t.Kind, Namespace: t.Namespace,
-			Labels: l, Fields: f, Optional: t.Optional,
-			Resolve: func(ctx context.Context) (accumulator.Resource, error) { return c.resolve(ctx, t) },
-		}
-		if q.Kind == "" {
-			q.Kind = t.kind.Kind
 		}
 		queries = append(queries, q)
 	}
 	return queries, nil
+}
+
+func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
+	if err := t.checkNamespaces(); err != nil {
+		return q, err
+	}
+	q = accumulator.Query{
+		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
+		Resolve: func(ctx context.Context) (accumulator.Resource, error) { return c.resolve(ctx, t) },
+	}
+	if q.Kind == "" {
+		q.Kind = t.kind.Kind
+	}
+	if q.Labels, q.Fields, err = t.selectors(); err != nil {
+		return q, err
+	}
+	if t.AnyOf != nil {
+		q.AnyOf = make([]accumulator.Selection, len(t.AnyOf))
+	}
+	for i, s := range t.AnyOf {
+		if q.AnyOf[i].Labels, q.AnyOf[i].Fields, err = s.selectors(); err != nil {
+			return q, err
+		}
+	}
+	if t.NamespaceSelector == "" {
+		return q, nil
+	}
+	l, err := labels.Parse(t.NamespaceSelector)
+	if err != nil {
+		return q, fmt.Errorf("namespace selector %q: %w", t.NamespaceSelector, err)
+	}
+	q.Spaces = &accumulator.Spaces{Labels: l, Resolve: func(ctx context.Context) (accumulator.Resource, error) {
+		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")})
+	}}
+	return q, nil
+}
+
+// checkNamespaces reports what cannot be meant.
+func (q Query) checkNamespaces() error {
+	switch {
+	case q.Namespaces != nil && q.Namespace != "":
+		return errors.New("it has both a Namespace and Namespaces: say one")
+	case q.NamespaceSelector != "" && (q.Namespace != "" || q.Namespaces != nil):
+		return errors.New("a NamespaceSelector narrows all namespaces: it goes with neither Namespace nor Namespaces")
+	case slices.Contains(q.Namespaces, ""):
+		return errors.New("one of its Namespaces is empty: for all namespaces leave them out")
+	case q.AnyOf != nil && len(q.AnyOf) == 0:
+		return errors.New("AnyOf is empty, so nothing could be selected: leave it out to select everything")
+	}
+	return nil
 }
 
 // resolve finds the resource of a query and checks that it can be watched as the
@@ -121,6 +186,9 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 		return accumulator.Resource{}, err
 	}
 	r := c.resource(ctx, mapping)
+	if t.NamespaceSelector != "" && !r.Namespaced {
+		return r, fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
+	}
 	return r, c.probeFields(ctx, r, t.Query)
 }
 
@@ -145,20 +213,35 @@ func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.
 // probeFields asks the server whether it knows the query's fields: a watch would
 // only ever repeat the error.
 func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Query) error {
-	_, f, err := q.selectors()
-	if err != nil || f == nil || c.core.fake {
-		return err
-	}
-	ask := false
-	for _, req := range f.Requirements() {
-		ask = ask || (req.Field != "metadata.name" && req.Field != "metadata.namespace")
-	}
-	if !ask {
+	if c.core.fake {
 		return nil
 	}
-	_, err = c.in(r, q.Namespace).List(ctx, metav1.ListOptions{FieldSelector: q.FieldSelector, Limit: 1})
-	if apierrors.IsBadRequest(err) {
-		return fmt.Errorf("field selector %q: %w", q.FieldSelector, err)
+	namespace := q.Namespace
+	if len(q.Namespaces) > 0 {
+		namespace = q.Namespaces[0]
+	}
+	for _, s := range append([]Selection{{FieldSelector: q.FieldSelector}}, q.AnyOf...) {
+		_, f, err := s.selectors()
+		if err != nil {
+			return err
+		}
+		if f == nil || !asksFields(f) {
+			continue
+		}
+		_, err = c.in(r, namespace).List(ctx, metav1.ListOptions{FieldSelector: s.FieldSelector, Limit: 1})
+		if apierrors.IsBadRequest(err) {
+			return fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
+		}
 	}
 	return nil
+}
+
+// asksFields reports whether a selector asks for fields that not every kind has.
+func asksFields(f fields.Selector) bool {
+	for _, req := range f.Requirements() {
+		if req.Field != "metadata.name" && req.Field != "metadata.namespace" {
+			return true
+		}
+	}
+	return false
 }

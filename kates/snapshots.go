@@ -13,6 +13,7 @@ import (
 // Snapshots hands out snapshots of type S: a struct with a field per kind. See
 // [Watch], and [Accumulator] for what is guaranteed and that objects are read-only.
 type Snapshots[S any] struct {
+	client  *Client
 	acc     *accumulator.Accumulator
 	deltas  []int // index of the field for deltas, if any
 	invalid []int // index of the field for invalid objects, if any
@@ -54,7 +55,7 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", t, err)
 	}
-	return &Snapshots[S]{acc: acc, deltas: fields.deltas, invalid: fields.invalid}, nil
+	return &Snapshots[S]{client: c, acc: acc, deltas: fields.deltas, invalid: fields.invalid}, nil
 }
 
 // Changed is [Accumulator.Changed].

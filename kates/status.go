@@ -25,14 +25,22 @@ const (
 
 // QueryStatus says how one query stands.
 type QueryStatus struct {
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	Namespace string    `json:"namespace,omitempty"`
-	Optional  bool      `json:"optional,omitempty"`
-	State     State     `json:"state"`
-	Since     time.Time `json:"since"`
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	// Namespaces, where the query names several.
+	Namespaces []string  `json:"namespaces,omitempty"`
+	Optional   bool      `json:"optional,omitempty"`
+	State      State     `json:"state"`
+	Since      time.Time `json:"since"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`
+	// Heard is when the server last said anything about the query: a list, an event, a bookmark (about every
+	// minute), the opening of a watch. Of several watches it is the oldest.
+	Heard time.Time `json:"heard,omitzero"`
+	// Lag is how far behind the server the query may be: none while its watches are open, else the
+	// time since Heard. A connection that is dead counts as open for the idle time-out at most.
+	Lag time.Duration `json:"lag"`
 	// Objects that the watch holds.
 	Objects int `json:"objects"`
 	// Invalid objects are left out of the snapshot.
@@ -53,10 +61,17 @@ func statusOf(all []accumulator.QueryStatus) (s Status) {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
 			State: State(q.State), Since: q.Since, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
-			Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
+			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
 		})
 	}
 	return s
+}
+
+func lagOf(q accumulator.QueryStatus) time.Duration {
+	if q.State == accumulator.Synced || q.Heard.IsZero() {
+		return 0
+	}
+	return time.Since(q.Heard).Truncate(time.Millisecond)
 }
 
 // Status says how watches stand, query by query. It prints as a table and marshals to JSON.
@@ -86,10 +101,10 @@ func (s Status) Err() error {
 func (s Status) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "QUERY\tKIND\tSTATE\tSINCE\tOBJECTS\tINVALID\tPENDING\tVERSION\tERROR")
+	fmt.Fprintln(w, "QUERY\tKIND\tSTATE\tSINCE\tLAG\tOBJECTS\tINVALID\tPENDING\tRESTARTS\tVERSION\tERROR")
 	for _, q := range s.Queries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.Kind, q.State,
-			time.Since(q.Since).Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Version, q.Error)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.Kind, q.State,
+			time.Since(q.Since).Truncate(time.Second), q.Lag.Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Restarts, q.Version, q.Error)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()

@@ -33,7 +33,10 @@ var ErrClosed = accumulator.ErrClosed
 //
 // One goroutine reads an accumulator at a time; for a second reader call Watch
 // again (the watches beneath are shared). All other methods may be called from anywhere.
-type Accumulator struct{ acc *accumulator.Accumulator }
+type Accumulator struct {
+	client *Client
+	acc    *accumulator.Accumulator
+}
 
 // Invalid is an object that is left out of a snapshot.
 type Invalid struct {
@@ -66,7 +69,7 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
-	return &Accumulator{acc}, nil
+	return &Accumulator{c, acc}, nil
 }
 
 func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator.Accumulator, error) {

@@ -1,0 +1,466 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+func in(namespace, name string, kv ...string) *unstructured.Unstructured {
+	u := thing(name, kv...)
+	u.SetNamespace(namespace)
+	return u
+}
+
+// relabelled is an object of "as" with other labels, relabel a foreign write of it.
+func (s *sim) relabelled(name string, kv ...string) *unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.now["as"][Key{Namespace: "ns", Name: name}].DeepCopy()
+	u.SetLabels(thing(name, kv...).GetLabels())
+	return u
+}
+
+func (s *sim) relabel(name string, kv ...string) { s.create("as", s.relabelled(name, kv...)) }
+
+// told is what a result says, as "+name", "~name" and "-name".
+func told(r Result) (all []string) {
+	for _, d := range r.Differences {
+		switch {
+		case d.Old == nil:
+			all = append(all, "+"+d.New.GetName())
+		case d.New == nil:
+			all = append(all, "-"+d.Old.GetName())
+		default:
+			all = append(all, "~"+d.New.GetName())
+		}
+	}
+	return all
+}
+
+func TestG1AQueryThatIsAddedAppearsWholeAndHoldsNobodyUp(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("a"))
+				s.create("bs", thing("b1"))
+				s.create("bs", thing("b2"))
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				require.True(t, signalled(a))
+				var snap two
+				update(t, a, &snap)
+				s.mu.Lock()
+				s.listDelay = func(string) time.Duration { return 20 * time.Second }
+				s.listAnswer = s.listDelay
+				s.mu.Unlock()
+				require.NoError(t, a.Add(t.Context(), simQuery("B", "bs")))
+				s.create("as", thing("a2"))
+				assert.True(t, signalled(a), "the others go on")
+				r := update(t, a, &snap)
+				assert.Equal(t, []string{"+a2"}, told(r))
+				assert.Nil(t, snap.B, "not before it is whole")
+				assert.NoError(t, a.Ready())
+				after(time.Minute)
+				assert.True(t, signalled(a))
+				r = update(t, a, &snap)
+				assert.True(t, r.Changed)
+				assert.Equal(t, []string{"+b1", "+b2"}, told(r))
+				assert.Equal(t, []string{"b1", "b2"}, names(snap.B))
+				assert.Equal(t, []string{"a", "a2"}, names(snap.A))
+			})
+		})
+	}
+}
+
+func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("a"))
+		s.create("bs", thing("b1"))
+		s.create("bs", thing("b2"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+		require.True(t, signalled(a))
+		var snap two
+		update(t, a, &snap)
+		shown := snap.A[0]
+		require.NoError(t, a.Remove(t.Context(), "B"))
+		assert.True(t, signalled(a))
+		r := update(t, a, &snap)
+		assert.True(t, r.Changed)
+		assert.Equal(t, []string{"-b1", "-b2"}, told(r))
+		assert.Nil(t, snap.B)
+		assert.Same(t, shown, snap.A[0])
+		assert.False(t, update(t, a, &snap).Changed)
+		s.mu.Lock()
+		assert.Len(t, s.cuts, 1, "its watch has ended")
+		s.mu.Unlock()
+
+		require.NoError(t, a.Add(t.Context(), simQuery("B", "bs")), "and it may come back")
+		require.True(t, signalled(a))
+		r = update(t, a, &snap)
+		assert.Equal(t, []string{"+b1", "+b2"}, told(r))
+		assert.ErrorIs(t, a.Remove(t.Context(), "A", "C"), ErrUnknownQuery)
+		assert.Len(t, a.Status(), 2, "none is removed then")
+		assert.ErrorContains(t, a.Add(t.Context(), simQuery("A", "as")), "already")
+	})
+}
+
+func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		a.Close()
+		assert.ErrorIs(t, a.Add(t.Context(), simQuery("B", "bs")), ErrClosed)
+		assert.ErrorIs(t, a.Remove(t.Context(), "A"), ErrClosed)
+		assert.ErrorIs(t, a.Replace(t.Context(), simQuery("A", "bs")), ErrClosed)
+		b := watching(t, streams, Options{}, simQuery("A", "as"))
+		unknown := simQuery("C", "cs")
+		unknown.Resolve = func(context.Context) (Resource, error) { return Resource{}, errors.New("no such kind") }
+		assert.ErrorContains(t, b.Add(t.Context(), simQuery("B", "bs"), unknown), `query "C": no such kind`)
+		assert.Len(t, streams.streams, 1)
+	})
+}
+
+func TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				for _, ns := range []string{"n1", "n2", "n3"} {
+					s.create("as", in(ns, "in-"+ns))
+				}
+				q := simQuery("A", "as")
+				q.Namespaces = []string{"n1", "n2"}
+				refused := true
+				s.failing(func(verb, resource string) error {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if refused && s.watches["as"]+s.lists["as"] > 1 {
+						return errors.New("not yet")
+					}
+					return nil
+				})
+				a := watching(t, streams, Options{}, q)
+				assert.False(t, signalled(a), "one namespace is missing")
+				assert.ErrorContains(t, a.Ready(), "not yet")
+				s.failing(nil)
+				after(time.Minute)
+				require.True(t, signalled(a))
+				var snap one
+				r := update(t, a, &snap)
+				assert.Equal(t, []string{"+in-n1", "+in-n2"}, told(r))
+
+				o := own{s, streams}
+				o.put("as", in("n2", "own"), 0)
+				o.put("as", in("n3", "elsewhere"), 0)
+				update(t, a, &snap)
+				assert.Equal(t, []string{"in-n1", "in-n2", "own"}, names(snap.A))
+
+				q.Namespaces = []string{"n2", "n3"}
+				require.NoError(t, a.Replace(t.Context(), q))
+				r = update(t, a, &snap)
+				assert.Equal(t, []string{"-in-n1"}, told(r), "it leaves at once")
+				require.True(t, signalled(a))
+				r = update(t, a, &snap)
+				assert.Equal(t, []string{"+elsewhere", "+in-n3"}, told(r))
+				assert.Equal(t, []string{"in-n2", "own", "elsewhere", "in-n3"}, names(snap.A))
+
+				q.Namespaces = []string{}
+				require.NoError(t, a.Replace(t.Context(), q))
+				update(t, a, &snap)
+				assert.Empty(t, snap.A)
+				assert.NotNil(t, snap.A)
+				assert.Equal(t, Synced, a.Status()[0].State)
+				synctest.Wait()
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				assert.Empty(t, s.cuts)
+			})
+		})
+	}
+}
+
+func spaceQuery(name, resource, selector string) Query {
+	q := simQuery(name, resource)
+	l, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	q.Spaces = &Spaces{Labels: l, Resolve: func(context.Context) (Resource, error) {
+		r := simResource("namespaces")
+		r.Namespaced = false
+		return r, nil
+	}}
+	return q
+}
+
+func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("namespaces", in("", "n1", "team", "a"))
+				s.create("namespaces", in("", "n2", "team", "b"))
+				s.create("as", in("n1", "x1"))
+				s.create("as", in("n2", "x2"))
+				a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
+				require.True(t, signalled(a))
+				var snap one
+				assert.Equal(t, []string{"+x1"}, told(update(t, a, &snap)))
+
+				s.late(time.Hour)
+				o := own{s, streams}
+				relabel := func(name, team string) {
+					w := streams.Begin(clusterWide("namespaces"), Key{Name: name})
+					got := s.put("namespaces", Key{Name: name}, in("", name, "team", team))
+					require.NoError(t, w.Commit(t.Context(), Outcome{Write: writeOf(got)}))
+				}
+				relabel("n2", "a")
+				assert.True(t, signalled(a))
+				assert.Equal(t, []string{"+x2"}, told(update(t, a, &snap)), "with all that is in it, at once")
+				relabel("n1", "b")
+				o.put("as", in("n1", "unseen"), 0)
+				o.put("as", in("n2", "seen"), 0)
+				assert.Equal(t, []string{"-x1", "+seen"}, told(update(t, a, &snap)))
+				assert.Equal(t, []string{"seen", "x2"}, names(snap.A))
+			})
+		})
+	}
+}
+
+func TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		l := labels.SelectorFromSet(labels.Set{"l": "yes"})
+		r := labels.SelectorFromSet(labels.Set{"r": "yes"})
+		q.AnyOf = []Selection{{Labels: l}, {Labels: r}}
+		s.create("as", thing("x", "l", "yes"))
+		s.create("as", thing("both", "l", "yes", "r", "yes"))
+		s.create("as", thing("none"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		assert.Equal(t, []string{"+both", "+x"}, told(update(t, a, &snap)))
+
+		s.mu.Lock()
+		s.delayOf = func(w *simWatch) time.Duration {
+			if w.filter.labels.Matches(labels.Set{"r": "yes"}) {
+				return time.Minute
+			}
+			return 0
+		}
+		s.mu.Unlock()
+		s.relabel("x", "r", "yes") // it moves from one to the other
+		synctest.Wait()
+		assert.Empty(t, told(update(t, a, &snap)), "it never was out of the query")
+		assert.Equal(t, []string{"both", "x"}, names(snap.A))
+
+		s.relabel("both", "l", "yes", "r", "yes", "n", "2")
+		synctest.Wait()
+		assert.Equal(t, []string{"~both"}, told(update(t, a, &snap)))
+		s.remove("as", "both")
+		synctest.Wait()
+		assert.Empty(t, told(update(t, a, &snap)), "the other watch still has it, older than it was shown")
+
+		after(time.Second)
+		synctest.Wait()
+		after(10 * time.Minute)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, "yes", snap.A[0].GetLabels()["r"])
+	})
+}
+
+func TestG4OwnWritesInAUnionAreShownAtOnce(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.AnyOf = []Selection{
+			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
+		}
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		s.late(time.Hour)
+		o := own{s, streams}
+		var snap one
+		o.put("as", thing("x", "l", "yes"), 0)
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		o.put("as", s.relabelled("x", "r", "yes"), 0)
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+		o.put("as", s.relabelled("x"), 0)
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		o.put("as", s.relabelled("x", "r", "yes", "l", "yes"), 0)
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		require.True(t, o.delete("as", "x", 0, true))
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		after(3 * time.Hour)
+		synctest.Wait()
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.AnyOf = []Selection{
+			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
+		}
+		s.create("as", thing("x", "l", "yes"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.remove("as", "x")
+		synctest.Wait()
+		update(t, a, &snap)
+		after(time.Second) // no bookmark comes: the server is asked
+		assert.True(t, signalled(a))
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		assert.Empty(t, snap.A)
+	})
+}
+
+func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
+	for _, optional := range []bool{false, true} {
+		var gone atomic.Bool
+		config := Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
+		bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			q := simQuery("A", "as")
+			q.Optional = optional
+			s.create("as", thing("x"))
+			a := watching(t, streams, Options{}, q)
+			require.True(t, signalled(a))
+			var snap one
+			update(t, a, &snap)
+			own{s, streams}.put("as", thing("own"), 0)
+			update(t, a, &snap)
+			notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "")
+			s.failing(func(string, string) error { return notFound })
+			s.cut()
+			after(10 * time.Second)
+			synctest.Wait()
+			assert.False(t, update(t, a, &snap).Changed, "one version that is not served is not an empty kind")
+			assert.Equal(t, Missing, a.Status()[0].State)
+			gone.Store(true)
+			after(10 * time.Second)
+			assert.True(t, signalled(a))
+			assert.Equal(t, []string{"-own", "-x"}, told(update(t, a, &snap)))
+			assert.Equal(t, optional, snap.A == nil, "absent is nil, empty is not")
+			assert.NoError(t, a.Ready())
+			s.remove("as", "x")
+			s.failing(nil)
+			gone.Store(false)
+			after(10 * time.Second)
+			require.True(t, signalled(a))
+			assert.Equal(t, []string{"+own"}, told(update(t, a, &snap)))
+		})
+	}
+}
+
+func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
+	config := Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("B", "bs")
+		q.Optional = true
+		s.create("as", thing("x"))
+		s.create("bs", thing("y"))
+		s.failing(func(_, resource string) error {
+			if resource == "bs" {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "bs"}, "")
+			}
+			return nil
+		})
+		a := watching(t, streams, Options{}, simQuery("A", "as"), q)
+		require.True(t, signalled(a))
+		var snap two
+		update(t, a, &snap)
+		assert.Nil(t, snap.B)
+		s.failing(nil)
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+y"}, told(update(t, a, &snap)))
+	})
+}
+
+func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testing.T) {
+	config := Config{Gone: func(_ context.Context, _ Resource, ns string, err error) bool {
+		return ns == "n1" && apierrors.IsForbidden(err)
+	}}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.Namespaces = []string{"n1", "n2"}
+		s.create("as", in("n1", "x"))
+		s.create("as", in("n2", "y"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.failing(func(string, string) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
+		})
+		s.cut()
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)), "in the other one it is only the right that is gone")
+	})
+}
+
+func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		var version atomic.Value
+		version.Store("v1")
+		q := simQuery("A", "as")
+		q.Resolve = func(context.Context) (Resource, error) {
+			r := simResource("as")
+			r.Version = version.Load().(string)
+			return r, nil
+		}
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
+		s.cut()
+		after(10 * time.Second)
+		assert.False(t, update(t, a, &snap).Changed)
+		version.Store("v2")
+		s.mu.Lock()
+		s.listDelay = func(string) time.Duration { return time.Second }
+		s.fail = nil
+		s.mu.Unlock()
+		for range 10 {
+			after(time.Second)
+			synctest.Wait()
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x"}, names(snap.A))
+		}
+		assert.Equal(t, Synced, a.Status()[0].State)
+		s.touch("as", "x", 7)
+		synctest.Wait()
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+	})
+}
+
+func clusterWide(resource string) Resource {
+	r := simResource(resource)
+	r.Namespaced = false
+	return r
+}
+
+func writeOf(u metav1.Object) (w coherence.Write) {
+	return coherence.Write{
+		Key: Key{Namespace: u.GetNamespace(), Name: u.GetName()}, UID: u.GetUID(), Version: u.GetResourceVersion(),
+		Object: u.(*unstructured.Unstructured),
+	}
+}
