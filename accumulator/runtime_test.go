@@ -464,3 +464,36 @@ func writeOf(u metav1.Object) (w coherence.Write) {
 		Object: u.(*unstructured.Unstructured),
 	}
 }
+
+func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("bs", in("n1", "x"))
+				s.create("bs", in("n2", "y"))
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				require.True(t, signalled(a))
+				var snap two
+				update(t, a, &snap)
+				s.failing(func(_, resource string) error {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if s.watches["bs"]+s.lists["bs"] > 1 {
+						return errors.New("not yet")
+					}
+					return nil
+				})
+				q := simQuery("B", "bs")
+				q.Namespaces = []string{"n1", "n2"}
+				require.NoError(t, a.Add(t.Context(), q))
+				synctest.Wait()
+				update(t, a, &snap)
+				assert.Nil(t, snap.B, "of two namespaces one is missing")
+				s.failing(nil)
+				after(time.Minute)
+				require.True(t, signalled(a))
+				assert.Equal(t, []string{"+x", "+y"}, told(update(t, a, &snap)))
+			})
+		})
+	}
+}
