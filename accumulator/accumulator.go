@@ -50,8 +50,9 @@ type Accumulator struct {
 	tasks    sync.WaitGroup
 	unwatch  func() bool // stops waiting for the context of Watch
 	overdue  *time.Timer
-	ready    atomic.Bool // complete once
-	told     atomic.Bool // the first signal has been given
+	ready    atomic.Bool   // complete once
+	readied  chan struct{} // closed with it
+	told     atomic.Bool   // the first signal has been given
 	finished chan struct{}
 
 	mu         sync.Mutex
@@ -79,6 +80,7 @@ func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumul
 	a := &Accumulator{
 		streams: s, options: o,
 		finished: make(chan struct{}),
+		readied:  make(chan struct{}),
 		turn:     make(chan struct{}, 1),
 		editing:  make(chan struct{}, 1),
 		kicked:   make(chan struct{}, 1),
@@ -153,7 +155,9 @@ func (a *Accumulator) complete() bool {
 			return false
 		}
 	}
-	a.ready.Store(true)
+	if a.ready.CompareAndSwap(false, true) {
+		close(a.readied)
+	}
 	return true
 }
 

@@ -1,0 +1,137 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
+	for _, optional := range []bool{false, true} {
+		var gone atomic.Bool
+		config := Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
+		bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			q := simQuery("A", "as")
+			q.Optional = optional
+			s.create("as", thing("x"))
+			a := watching(t, streams, Options{}, q)
+			require.True(t, signalled(a))
+			var snap one
+			update(t, a, &snap)
+			own{s, streams}.put("as", thing("own"), 0)
+			update(t, a, &snap)
+			notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "")
+			s.failing(func(string, string) error { return notFound })
+			s.cut()
+			after(10 * time.Second)
+			synctest.Wait()
+			assert.False(t, update(t, a, &snap).Changed, "one version that is not served is not an empty kind")
+			assert.Equal(t, Missing, a.Status()[0].State)
+			gone.Store(true)
+			after(10 * time.Second)
+			assert.True(t, signalled(a))
+			assert.Equal(t, []string{"-own", "-x"}, told(update(t, a, &snap)))
+			assert.Equal(t, optional, snap.A == nil, "absent is nil, empty is not")
+			assert.NoError(t, a.Ready())
+			s.remove("as", "x")
+			s.failing(nil)
+			gone.Store(false)
+			after(10 * time.Second)
+			require.True(t, signalled(a))
+			assert.Equal(t, []string{"+own"}, told(update(t, a, &snap)))
+		})
+	}
+}
+
+func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
+	config := Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("B", "bs")
+		q.Optional = true
+		s.create("as", thing("x"))
+		s.create("bs", thing("y"))
+		s.failing(func(_, resource string) error {
+			if resource == "bs" {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "bs"}, "")
+			}
+			return nil
+		})
+		a := watching(t, streams, Options{}, simQuery("A", "as"), q)
+		require.True(t, signalled(a))
+		var snap two
+		update(t, a, &snap)
+		assert.Nil(t, snap.B)
+		s.failing(nil)
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+y"}, told(update(t, a, &snap)))
+	})
+}
+
+func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testing.T) {
+	config := Config{Gone: func(_ context.Context, _ Resource, ns string, err error) bool {
+		return ns == "n1" && apierrors.IsForbidden(err)
+	}}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.Namespaces = []string{"n1", "n2"}
+		s.create("as", in("n1", "x"))
+		s.create("as", in("n2", "y"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.failing(func(string, string) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
+		})
+		s.cut()
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)), "in the other one it is only the right that is gone")
+	})
+}
+
+func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		var version atomic.Value
+		version.Store("v1")
+		q := simQuery("A", "as")
+		q.Resolve = func(context.Context) (Resource, error) {
+			r := simResource("as")
+			r.Version = version.Load().(string)
+			return r, nil
+		}
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
+		s.cut()
+		after(10 * time.Second)
+		assert.False(t, update(t, a, &snap).Changed)
+		version.Store("v2")
+		s.mu.Lock()
+		s.listDelay = func(string) time.Duration { return time.Second }
+		s.fail = nil
+		s.mu.Unlock()
+		for range 10 {
+			after(time.Second)
+			synctest.Wait()
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x"}, names(snap.A))
+		}
+		assert.Equal(t, Synced, a.Status()[0].State)
+		s.touch("as", "x", 7)
+		synctest.Wait()
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+	})
+}

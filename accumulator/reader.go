@@ -1,0 +1,129 @@
+package accumulator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// Reader looks objects up in the streams of one query, without a snapshot: each answer is the newest
+// state that a watch or an own write has shown (G4, G5). It shares the streams with everybody who asks for
+// the same. It holds nothing per object, makes no request, and is safe for concurrent use.
+type Reader struct {
+	a *Accumulator
+	f *field
+}
+
+// Open opens a reader of a query, until ctx ends or Close. Errors are those of [Streams.New].
+func (s *Streams) Open(ctx context.Context, q Query) (*Reader, error) {
+	a, err := s.New(ctx, []Query{q}, Options{Pace: Pace{Interval: never}})
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{a, a.fieldsNow()[0]}, nil
+}
+
+// never is between the signals of an accumulator that nobody listens to.
+const never = 1 << 62
+
+// Wait returns when the first list is in, or with an error that says what is missing, when ctx or the reader ends.
+func (r *Reader) Wait(ctx context.Context) error {
+	select {
+	case <-r.a.readied:
+		return nil
+	default:
+	}
+	select {
+	case <-r.a.readied:
+		return nil
+	case <-r.a.Done():
+		return r.a.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("%w (%w)", causeOf(ctx), r.a.Ready())
+	}
+}
+
+// Get returns the object of that name, nil if there is none in the query. It is shared: not to be written to.
+func (r *Reader) Get(key Key) Object {
+	parts, spaces, _ := r.a.of(r.f)
+	if !within(spaces, key.Namespace) {
+		return nil
+	}
+	var best Object
+	for _, p := range parts {
+		if p.sub.stream.covers(key) {
+			o, _, _ := p.sub.look(key, "")
+			best = newer(best, o)
+		}
+	}
+	return best
+}
+
+// List returns the objects in a namespace, or, with "", in all, that the selector selects (nil: all of them), ordered by
+// namespace and name. The objects are shared, the slice is the caller's. It takes time in the number of
+// objects that the query has.
+func (r *Reader) List(namespace string, selector labels.Selector) []Object {
+	parts, spaces, _ := r.a.of(r.f)
+	found := make(map[Key]Object)
+	namespaces := make(map[string]bool)
+	for _, p := range parts {
+		ns := p.sub.stream.key.namespace
+		if ns != "" && namespace != "" && ns != namespace {
+			continue
+		}
+		p.sub.each(func(key Key) {
+			if namespace != "" && key.Namespace != namespace {
+				return
+			}
+			if o := p.sub.stream.read(key); o != nil {
+				found[key] = newer(found[key], o)
+			}
+		})
+	}
+	all := make([]Object, 0, len(found))
+	for key, o := range found {
+		in, known := namespaces[key.Namespace]
+		if !known {
+			in = within(spaces, key.Namespace)
+			namespaces[key.Namespace] = in
+		}
+		if in && (selector == nil || selector.Matches(labels.Set(o.GetLabels()))) {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b Object) int {
+		return snapshot.CompareKeys(snapshot.KeyOf(a), snapshot.KeyOf(b))
+	})
+	return all
+}
+
+// within reports whether a namespace counts.
+func within(spaces *subscription, namespace string) bool {
+	if spaces == nil {
+		return true
+	}
+	o, _, _ := spaces.look(Key{Name: namespace}, "")
+	return o != nil
+}
+
+// newer returns the newer of two objects, either of which may be nil.
+func newer(a, b Object) Object {
+	if a == nil || b != nil && coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
+		return b
+	}
+	return a
+}
+
+// Ready is nil once the first list is in, and never turns back.
+func (r *Reader) Ready() error { return r.a.Ready() }
+
+// Status says how the query stands.
+func (r *Reader) Status() QueryStatus { return r.a.statusOf(r.f) }
+
+// Close ends the reader. Streams that nobody else uses end with it.
+func (r *Reader) Close() { r.a.Close() }

@@ -1,0 +1,104 @@
+package accumulator
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		l := labels.SelectorFromSet(labels.Set{"l": "yes"})
+		r := labels.SelectorFromSet(labels.Set{"r": "yes"})
+		q.AnyOf = []Selection{{Labels: l}, {Labels: r}}
+		s.create("as", thing("x", "l", "yes"))
+		s.create("as", thing("both", "l", "yes", "r", "yes"))
+		s.create("as", thing("none"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		assert.Equal(t, []string{"+both", "+x"}, told(update(t, a, &snap)))
+
+		s.mu.Lock()
+		s.delayOf = func(w *simWatch) time.Duration {
+			if w.filter.labels.Matches(labels.Set{"r": "yes"}) {
+				return time.Minute
+			}
+			return 0
+		}
+		s.mu.Unlock()
+		s.relabel("x", "r", "yes") // it moves from one to the other
+		synctest.Wait()
+		assert.Empty(t, told(update(t, a, &snap)), "it never was out of the query")
+		assert.Equal(t, []string{"both", "x"}, names(snap.A))
+
+		s.relabel("both", "l", "yes", "r", "yes", "n", "2")
+		synctest.Wait()
+		assert.Equal(t, []string{"~both"}, told(update(t, a, &snap)))
+		s.remove("as", "both")
+		synctest.Wait()
+		assert.Empty(t, told(update(t, a, &snap)), "the other watch still has it, older than it was shown")
+
+		after(time.Second)
+		synctest.Wait()
+		after(10 * time.Minute)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, "yes", snap.A[0].GetLabels()["r"])
+	})
+}
+
+func TestG4OwnWritesInAUnionAreShownAtOnce(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.AnyOf = []Selection{
+			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
+		}
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		s.late(time.Hour)
+		o := own{s, streams}
+		var snap one
+		o.put("as", thing("x", "l", "yes"), 0)
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		o.put("as", s.relabelled("x", "r", "yes"), 0)
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+		o.put("as", s.relabelled("x"), 0)
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		o.put("as", s.relabelled("x", "r", "yes", "l", "yes"), 0)
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		require.True(t, o.delete("as", "x", 0, true))
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		after(3 * time.Hour)
+		synctest.Wait()
+		assert.False(t, update(t, a, &snap).Changed)
+		assert.Zero(t, a.Status()[0].Pending)
+	})
+}
+
+func TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.AnyOf = []Selection{
+			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
+		}
+		s.create("as", thing("x", "l", "yes"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.remove("as", "x")
+		synctest.Wait()
+		update(t, a, &snap)
+		after(time.Second) // no bookmark comes: the server is asked
+		assert.True(t, signalled(a))
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		assert.Empty(t, snap.A)
+	})
+}
