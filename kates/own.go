@@ -1,7 +1,6 @@
 package kates
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,21 +61,6 @@ func kept(u *Unstructured) bool {
 	return false
 }
 
-// commit takes in a write that has succeeded.
-func (c *Client) commit(ctx context.Context, begun *accumulator.Write, o *object, w coherence.Write) {
-	c.commitOutcome(ctx, begun, o, accumulator.Outcome{Write: w})
-}
-
-func (c *Client) commitOutcome(ctx context.Context, begun *accumulator.Write, o *object, out accumulator.Outcome) {
-	if out.Key.Name == "" {
-		out.Key = o.key()
-	}
-	if err := begun.Commit(ctx, out); err != nil {
-		// The write has succeeded. The watch will bring what could not be asked for.
-		c.core.log.Info("own write not settled, the watch will bring it", "object", o.String(), "error", err.Error())
-	}
-}
-
 // Delete deletes the object that the resource names. The target receives its last state
 // where the server answers with it, and is zeroed where it does not.
 //
@@ -85,78 +69,53 @@ func (c *Client) commitOutcome(ctx context.Context, begun *accumulator.Write, o 
 // See [Client.Create] for what holds for every write, and [IfUID], [IfResourceVersion],
 // [Propagation] and [GracePeriod].
 func (c *Client) Delete(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	if err := c.checkTarget(target); err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	o, err := c.object(ctx, resource)
-	if err == nil {
-		err = cmp.Or(o.named(), ctx.Err())
-	}
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	w := c.writeOptions(opts)
-	begun := c.core.streams.Begin(o.resource, o.key())
-	answer, out, err := c.delete(ctx, o, w)
-	if err != nil {
-		begun.Abandon()
-		return o.failed("delete", err)
-	}
-	if w.dryRun != nil {
-		begun.Abandon()
-	} else {
-		c.commitOutcome(ctx, begun, o, out)
-	}
-	return fill(target, answer)
+	return c.send(ctx, "delete", resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+		return c.delete(ctx, o, w)
+	})
 }
 
 // delete sends the request, by the way that tells most about its outcome.
-func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (*Unstructured, accumulator.Outcome, error) {
+func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, error) {
 	options := w.delete()
 	in := c.in(o.resource, o.GetNamespace())
 	switch {
 	case c.core.rest != nil:
 		return c.deleteRaw(ctx, o, options)
 	case c.core.fake: // it knows no finalizers: the object is gone
-		err := in.Delete(ctx, o.GetName(), options)
-		return nil, accumulator.Outcome{Write: coherence.Write{Key: o.key()}}, err
+		return reply{}, in.Delete(ctx, o.GetName(), options)
 	}
 	// A dynamic.Interface does not tell the answer: read before, ask after.
 	before, err := in.Get(ctx, o.GetName(), getOptions)
 	if err != nil {
-		return nil, accumulator.Outcome{}, err
+		return reply{}, err
 	}
-	if err := in.Delete(ctx, o.GetName(), options); err != nil {
-		return nil, accumulator.Outcome{}, err
-	}
-	w2 := coherence.Write{Key: o.key(), UID: before.GetUID()}
-	return nil, accumulator.Outcome{Write: w2, Unknown: true}, nil
+	a := reply{Outcome: accumulator.Outcome{Unknown: true}}
+	a.UID = before.GetUID()
+	return a, in.Delete(ctx, o.GetName(), options)
 }
 
 // deleteRaw deletes over REST and reads the body of the answer.
-func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.DeleteOptions) (*Unstructured, accumulator.Outcome, error) {
-	out := accumulator.Outcome{Write: coherence.Write{Key: o.key()}}
+func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.DeleteOptions) (a reply, err error) {
 	body, err := encode(&options)
 	if err != nil {
-		return nil, out, err
+		return a, err
 	}
 	raw, err := c.core.rest.Delete().AbsPath(o.path()...).
 		SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
 	if err != nil {
-		return nil, out, err
+		return a, err
 	}
-	answer := &Unstructured{}
-	if err := decode(raw, &answer.Object); err != nil {
-		out.Unknown = true // deleted, but who knows how
-		return nil, out, nil
+	got := &Unstructured{}
+	if err := decode(raw, &got.Object); err != nil {
+		a.Unknown = true // deleted, but who knows how
+		return a, nil
 	}
-	if answer.GetKind() == "Status" && answer.GetAPIVersion() == "v1" {
-		uid, _, _ := unstructured.NestedString(answer.Object, "details", "uid")
-		out.UID, out.Unknown = types.UID(uid), uid == ""
-		return nil, out, nil
+	if got.GetKind() == "Status" && got.GetAPIVersion() == "v1" {
+		uid, _, _ := unstructured.NestedString(got.Object, "details", "uid")
+		a.UID, a.Unknown = types.UID(uid), uid == ""
+		return a, nil
 	}
-	out.Write = written("delete", answer)
-	return answer, out, nil
+	return c.answered("delete", got), nil
 }
 
 // path of the object in the API.
@@ -186,7 +145,7 @@ func (c *Client) Observe(written any) error {
 		return fmt.Errorf("observe %s: %w: %q", o, errNoVersion, o.GetResourceVersion())
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
-	c.commit(context.Background(), begun, o, observed(o.Unstructured))
+	c.commit(context.Background(), begun, o, accumulator.Outcome{Write: observed(o.Unstructured)})
 	return nil
 }
 

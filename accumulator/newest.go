@@ -1,0 +1,40 @@
+package accumulator
+
+import "github.com/kates-go/kates/coherence"
+
+// Newest returns the newest version of an object that the streams of exactly this resource (group
+// and version too) know: an own write's answer, or what a watch has brought. It is nil where no
+// stream shows the object, which does not mean that there is none. It is shared: nobody writes to it.
+//
+// It is the whole object, as the server had it at that version. A stream that holds less than the server
+// sends (a transform, metadata alone) has no part in it: who starts a write from such an
+// object takes away what he has never seen.
+func (s *Streams) Newest(r Resource, key Key) Object {
+	if !r.Namespaced {
+		key.Namespace = ""
+	}
+	s.mu.Lock()
+	streams := s.of(r.Storage)
+	s.mu.Unlock()
+	var newest Object
+	for _, st := range streams {
+		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) {
+			continue
+		}
+		o := st.latest(key)
+		if o != nil && (newest == nil || coherence.Newer(o.GetResourceVersion(), newest.GetResourceVersion())) {
+			newest = o
+		}
+	}
+	return newest
+}
+
+// latest is what the stream shows of key, nil where that may be older than what it has shown.
+func (s *stream) latest(key Key) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.givenUp {
+		return nil
+	}
+	return s.read(key)
+}
