@@ -1,0 +1,265 @@
+package kates
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Modify changes an object as change does: read, modify, write, and again if somebody else was
+// faster. The resource names the object (kind, namespace and name; an object of any form); T is
+// the form in which change sees it: a Go type of that kind, [Unstructured], map[string]any, any struct with
+// the right JSON.
+//
+//	_, err := kates.Modify(ctx, client, deployment, func(d *appsv1.Deployment) error {
+//	    d.Spec.Replicas = &n
+//	    return nil
+//	})
+//
+// It starts from the newest version that the client knows: an own write's answer or what one of its watches
+// has brought. Only where it watches no such object, it reads the object from the server first (the fake
+// client always does). An object that does not exist is [IsNotFound]; see [Client.Upsert].
+//
+// The object that change gets is its own, to write to and to keep. It may be called several times, each time with a
+// newer object, so it decides by what it is given. It runs without any lock held. Its error ends Modify, and is returned as it is; nothing
+// has been written then.
+//
+// What is sent is a JSON merge patch (RFC 7396) of what change altered, on the condition that the object is
+// still that one (UID) at that version. So fields that T does not know stay as they are, also in the elements of a list that is
+// sent: an element that was not altered stays as the server has it, one that was keeps the fields
+// that T does not know (it is found by its key: name, type, …; else by its place).
+// Objects that a watch holds shortened are never started from, since a list would lose what was left
+// out. If change alters nothing, nothing is sent, and the object is returned as it is known. An object's apiVersion, kind,
+// name, namespace and UID cannot be changed, which is an error; what only the server writes
+// (resourceVersion, managedFields, …) is left out. The status, where it is a
+// subresource, is ignored by the server: see [ModifyStatus].
+//
+// After a conflict it waits a little, reads the object from the server, since watches may still be
+// behind, and calls change again; after some twenty tries it returns the conflict ([IsConflict]).
+// [IfUID] and [IfResourceVersion] bind it to one object and to one version: a conflict is final then. A [DryRun]
+// does all of this but store the result.
+//
+// It returns what the server answered, which is nobody else's. See [Client.Create] for what holds
+// for every write.
+func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
+	return modify(ctx, c, &modification{verb: "modify"}, resource, change, opts)
+}
+
+// ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends nothing but
+// the status. It is an error, and nothing is sent, if change alters anything else: the
+// server would ignore it.
+func ModifyStatus[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
+	return modify(ctx, c, &modification{verb: "modify the status of", subresource: "status"}, resource, change, opts)
+}
+
+// modifyBackoff paces the tries. Under contention each round has one winner, so that waiting longer and
+// longer does not help much.
+var modifyBackoff = wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.3, Jitter: 1, Steps: 20}
+
+// modification is what a Modify does, whatever its T.
+type modification struct {
+	verb        string
+	subresource string // "" for the object itself
+	object      *object
+	options     writeOptions
+	// edit has base changed: it returns it in the form of the Go type, before and after.
+	edit func(base *Unstructured) (before, after *Unstructured, err error)
+}
+
+func modify[T any](ctx context.Context, c *Client, m *modification, resource any, change func(*T) error, opts []WriteOption) (*T, error) {
+	err := checkTarget(new(T))
+	if err == nil && change == nil {
+		err = errors.New("the function that changes the object is nil")
+	}
+	if err == nil {
+		if m.object, err = c.object(ctx, resource); err == nil {
+			err = cmp.Or(m.object.named(), ctx.Err())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.verb, err)
+	}
+	m.options = c.writeOptions(opts)
+	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
+		var view *T
+		if err := fill(&view, base); err != nil {
+			return nil, nil, m.object.failed(m.verb, err)
+		}
+		if before, err = toUnstructured(nil, view); err != nil {
+			return nil, nil, m.object.failed(m.verb, err)
+		}
+		if err := change(view); err != nil {
+			return nil, nil, err
+		}
+		if after, err = toUnstructured(nil, view); err != nil {
+			return nil, nil, m.object.failed(m.verb, err)
+		}
+		return before, after, nil
+	}
+	got, err := c.modify(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	var result *T
+	return result, fill(&result, got)
+}
+
+// modify tries until the object is written, or cannot be.
+func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, error) {
+	base, backoff := c.newest(m), modifyBackoff
+	for {
+		got, again, err := c.tryModify(ctx, m, base)
+		if !again {
+			return got, err
+		}
+		if backoff.Steps == 0 {
+			return nil, fmt.Errorf("%w (after %d tries)", err, modifyBackoff.Steps+1)
+		}
+		t := time.NewTimer(backoff.Step())
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, fmt.Errorf("%w (last: %v)", m.object.failed(m.verb, ctx.Err()), err)
+		}
+		base = nil // which was not the newest
+	}
+}
+
+// tryModify has base changed and written; without a base it asks the server for it. It
+// reports whether the server had something newer.
+func (c *Client) tryModify(ctx context.Context, m *modification, base *Unstructured) (got *Unstructured, again bool, err error) {
+	if base == nil {
+		if base, err = c.in(m.object.resource, m.object.GetNamespace()).Get(ctx, m.object.GetName(), getOptions); err == nil {
+			err = m.holds(base)
+		}
+		if err != nil {
+			return nil, false, m.object.failed(m.verb, err)
+		}
+	}
+	patch, err := m.patch(base)
+	if err != nil || len(patch) == 0 {
+		return base, false, err
+	}
+	got, err = c.patchFrom(ctx, m, base, patch)
+	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
+}
+
+// newest is the newest known version of the object, nil if the server is to be asked. A fake has no versions and
+// so no conflicts: there only what it has now will do.
+func (c *Client) newest(m *modification) *Unstructured {
+	if c.core.fake {
+		return nil
+	}
+	known := c.core.streams.Newest(m.object.resource, m.object.key())
+	if known == nil || known.GetResourceVersion() == "" {
+		return nil
+	}
+	base, ok := known.(*Unstructured)
+	if !ok || m.holds(base) != nil {
+		return nil
+	}
+	return base
+}
+
+// holds is a conflict if the object is not the one that the options ask for.
+func (m *modification) holds(base *Unstructured) error {
+	var err error
+	if uid := m.options.uid; uid != nil && *uid != base.GetUID() {
+		err = fmt.Errorf("its UID is %q, not %q", base.GetUID(), *uid)
+	} else if v := m.options.version; v != nil && *v != base.GetResourceVersion() {
+		err = fmt.Errorf("its resource version is %q, not %q", base.GetResourceVersion(), *v)
+	}
+	if err != nil {
+		return apierrors.NewConflict(m.object.resource.GroupResource(), m.object.GetName(), err)
+	}
+	return nil
+}
+
+// patchFrom sends a patch on the condition that the object is still base.
+func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructured, patch map[string]any) (*Unstructured, error) {
+	w := m.options
+	if uid := base.GetUID(); uid != "" {
+		w.uid = &uid
+	}
+	if version := base.GetResourceVersion(); version != "" {
+		w.version = &version
+	}
+	data, err := encode(patch)
+	if err == nil {
+		data, err = w.preconditionPatch(types.MergePatchType, data)
+	}
+	if err != nil {
+		return nil, m.object.failed(m.verb, err)
+	}
+	var subresources []string
+	if m.subresource != "" {
+		subresources = []string{m.subresource}
+	}
+	return c.do(ctx, m.verb, m.object, w, func(o *object, w writeOptions) (reply, error) {
+		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, data, w.patch(types.MergePatchType), subresources...)
+		if err != nil {
+			return reply{}, w.preconditionError(o, err)
+		}
+		return c.answered(m.verb, got), nil
+	})
+}
+
+// patch has base changed and returns the difference, which is empty if there is none.
+func (m *modification) patch(base *Unstructured) (map[string]any, error) {
+	before, after, err := m.edit(base)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepIdentity(before, after); err != nil {
+		return nil, m.object.failed(m.verb, err)
+	}
+	patch := mergePatch(base.Object, carryObject(base.Object, before.Object, after.Object))
+	for section := range patch {
+		if m.subresource != "" && section != m.subresource {
+			return nil, m.object.failed(m.verb, fmt.Errorf("its %s was changed as well, which is not written with the %s", section, m.subresource))
+		}
+	}
+	return patch, nil
+}
+
+// servers are the fields of the metadata that only the server writes.
+var servers = []string{
+	"resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+	"managedFields", "selfLink",
+}
+
+// keepIdentity is an error if a change made another object of it. What only the server writes it
+// puts back.
+func keepIdentity(before, after *Unstructured) error {
+	for _, field := range []string{"apiVersion", "kind"} {
+		if !reflect.DeepEqual(before.Object[field], after.Object[field]) {
+			return fmt.Errorf("its %s was changed, which cannot be", field)
+		}
+	}
+	was, _ := before.Object["metadata"].(map[string]any)
+	is, _ := after.Object["metadata"].(map[string]any)
+	if was != nil && is == nil {
+		return errors.New("its metadata was removed, which cannot be")
+	}
+	for _, field := range []string{"name", "namespace", "uid"} {
+		if !reflect.DeepEqual(was[field], is[field]) {
+			return fmt.Errorf("its metadata.%s was changed, which cannot be", field)
+		}
+	}
+	for _, field := range servers {
+		if value, had := was[field]; had {
+			is[field] = value
+		} else {
+			delete(is, field)
+		}
+	}
+	return nil
+}

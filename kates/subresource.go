@@ -1,0 +1,185 @@
+package kates
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/coherence"
+)
+
+// ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake client, which
+// takes a subresource for the object itself: an eviction would replace the pod. It knows the status alone.
+var ErrSubresourceNotSupported = errors.New("this subresource is not supported by this (fake) client")
+
+// GetSubresource reads a subresource of the object that the resource names ("scale", "status") into target.
+// See [Client.Get].
+func (c *Client) GetSubresource(ctx context.Context, resource any, subresource string, target any) error {
+	err := c.checkTarget(target)
+	if err == nil {
+		err = c.checkSubresource(subresource, true)
+	}
+	var o *object
+	if err == nil {
+		if o, err = c.object(ctx, resource); err == nil {
+			err = cmp.Or(o.named(), ctx.Err())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("get the %s of: %w", subresource, err)
+	}
+	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions, subresource)
+	if err != nil {
+		return o.failed("get the "+subresource+" of", err)
+	}
+	return fill(target, got)
+}
+
+// CreateSubresource posts a body to a subresource of the object that the resource names: an Eviction or a
+// Binding of a pod, a TokenRequest of a service account. The target receives the answer, which may be a
+// Status.
+//
+//	err := client.CreateSubresource(ctx, pod, "eviction", &policyv1.Eviction{}, nil, kates.GracePeriod(0))
+//
+// This holds for the write methods of subresources: the body is an object of any form, and is not modified. It
+// gets the name and the namespace of the object where it has none. Once the method has
+// returned nil, every later snapshot of this client shows what the write did to the object, though the answer
+// may not tell: each watch that may show the object asks the server for it before the method returns.
+// [IfUID] and [IfResourceVersion] are put into the body (for an Eviction, like [GracePeriod] and
+// [Propagation], into its deleteOptions). client-go's fake knows the status alone, and that not here: ErrSubresourceNotSupported.
+// See [Client.Create] for what holds for every write.
+func (c *Client) CreateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
+	return c.writeSubresource(ctx, "create", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		u, err := c.body(o, body)
+		if err != nil {
+			return nil, err
+		}
+		if err := w.preconditionBody(u); err != nil {
+			return nil, err
+		}
+		return c.in(o.resource, o.GetNamespace()).Create(ctx, u, w.create(), subresource)
+	})
+}
+
+// UpdateSubresource replaces a subresource of the object that the resource names (its scale, a pod's
+// resize, …) by the body, and fills target with the result. A nil body stands for the resource. If the body
+// carries a resource version that is not the newest, it fails with a conflict. See [Client.CreateSubresource].
+func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
+	if isNil(body) {
+		body = resource
+	}
+	return c.writeSubresource(ctx, "update", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		u, err := c.body(o, body)
+		if err != nil {
+			return nil, err
+		}
+		w.precondition(u)
+		return c.in(o.resource, o.GetNamespace()).Update(ctx, u, w.update(), subresource)
+	})
+}
+
+// PatchSubresource changes a subresource of the object that the resource names, and fills target
+// with the result.
+//
+//	err := client.PatchSubresource(ctx, deployment, "scale", kates.MergePatchType, []byte(`{"spec":{"replicas":3}}`), nil)
+//
+// See [Client.CreateSubresource].
+func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource string, pt PatchType, data []byte, target any, opts ...WriteOption) error {
+	return c.writeSubresource(ctx, "patch", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		data, err := w.preconditionPatch(pt, data)
+		if err != nil {
+			return nil, err
+		}
+		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt), subresource)
+		return got, w.preconditionError(o, err)
+	})
+}
+
+func (c *Client) writeSubresource(ctx context.Context, verb string, resource any, subresource string, target any, opts []WriteOption,
+	send func(*object, writeOptions) (*Unstructured, error),
+) error {
+	what := verb + " the " + subresource + " of"
+	if err := c.checkSubresource(subresource, verb != "create"); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return c.send(ctx, what, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+		got, err := send(o, w)
+		if err != nil {
+			return reply{}, err
+		}
+		if got.GroupVersionKind() == o.resource.Kind && got.GetName() == o.GetName() && (c.core.fake || coherence.Comparable(got.GetResourceVersion())) {
+			return c.answered(what, got), nil
+		}
+		return reply{
+			object: got, Outcome: accumulator.Outcome{Unknown: true},
+			unrelated: o.resource.Group == "" && o.resource.Resource == "serviceaccounts" && subresource == "token",
+		}, nil
+	})
+}
+
+// connections are subresources that are no objects.
+var connections = map[string]bool{"attach": true, "exec": true, "log": true, "portforward": true, "proxy": true}
+
+var subresourceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// checkSubresource checks the name of a subresource before anything is sent. A fake takes one for the object itself,
+// which is right for reading and changing the status, and for nothing else.
+func (c *Client) checkSubresource(subresource string, likeObject bool) error {
+	switch {
+	case !subresourceName.MatchString(subresource):
+		return fmt.Errorf("%q is not the name of a subresource, such as scale", subresource)
+	case connections[subresource]:
+		return fmt.Errorf("%s is a connection, not an object: use client-go", subresource)
+	case c.core.fake && !(likeObject && subresource == "status"):
+		return ErrSubresourceNotSupported
+	}
+	return nil
+}
+
+// body is what is sent to a subresource of o.
+func (c *Client) body(o *object, value any) (*Unstructured, error) {
+	u, err := toUnstructured(c.core.scheme, value)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the body: %w", err)
+	case u.GetKind() == "" || u.GetAPIVersion() == "":
+		return nil, errors.New("the body has no apiVersion or kind")
+	case u.GetName() != "" && u.GetName() != o.GetName(), u.GetNamespace() != "" && u.GetNamespace() != o.GetNamespace():
+		return nil, fmt.Errorf("the body is of another object: %s", describe(u))
+	}
+	u.SetName(o.GetName())
+	if ns := o.GetNamespace(); ns != "" {
+		u.SetNamespace(ns)
+	}
+	return u, nil
+}
+
+// preconditionBody puts the options into a body that is posted.
+func (w writeOptions) preconditionBody(u *Unstructured) error {
+	if gvk := u.GroupVersionKind(); gvk.Group != "policy" || gvk.Kind != "Eviction" {
+		w.precondition(u)
+		return nil
+	}
+	set := func(value any, field ...string) error {
+		return unstructured.SetNestedField(u.Object, value, append([]string{"deleteOptions"}, field...)...)
+	}
+	var errs []error
+	if w.uid != nil {
+		errs = append(errs, set(string(*w.uid), "preconditions", "uid"))
+	}
+	if w.version != nil {
+		errs = append(errs, set(*w.version, "preconditions", "resourceVersion"))
+	}
+	if w.grace != nil {
+		errs = append(errs, set(*w.grace, "gracePeriodSeconds"))
+	}
+	if w.propagation != nil {
+		errs = append(errs, set(string(*w.propagation), "propagationPolicy"))
+	}
+	return errors.Join(errs...)
+}
