@@ -151,6 +151,7 @@ func (s *stream) event(obj any, deleted bool) error {
 		}
 		ended := s.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
 		wake = s.settle(ended, key, before, false)
+		s.tell() // an echo changes nothing, and yet is what a Sync waits for
 	}
 	s.mu.Unlock()
 	run(wake)

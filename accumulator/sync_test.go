@@ -86,3 +86,19 @@ func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
 		}
 	})
 }
+
+func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		o := own{s, streams}
+		watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		o.late(10 * second)
+		o.put("as", thing("x"), 0)
+		s.create("bs", thing("y")) // so that the list's version is beyond the echo's
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		require.NoError(t, streams.Sync(ctx))
+		assert.Equal(t, 10*second, time.Since(start))
+	})
+}

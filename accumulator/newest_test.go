@@ -1,0 +1,59 @@
+package accumulator
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		o, x := own{s, streams}, Key{Namespace: "ns", Name: "x"}
+		s.create("as", thing("x", "in", "yes"))
+		assert.Nil(t, streams.Newest(simResource("as"), x), "nothing watches it")
+		in := simQuery("A", "as")
+		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		watching(t, streams, Options{}, in)
+		synctest.Wait()
+		var snap one
+		update(t, a, &snap)
+		assert.Same(t, snap.A[0], streams.Newest(simResource("as"), x))
+		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "y"}))
+		other := simResource("as")
+		other.Version = "v2"
+		assert.Nil(t, streams.Newest(other, x), "in another form")
+
+		o.late(60 * second)
+		o.put("as", thing("x", "in", "no"), 0)
+		update(t, a, &snap)
+		shown := streams.Newest(simResource("as"), x)
+		require.NotNil(t, shown)
+		assert.Equal(t, "no", shown.GetLabels()["in"], "the query that it left has nothing to say")
+		assert.Same(t, snap.A[0], shown)
+		o.put("as", thing("x", "in", "yes"), 0)
+		assert.Equal(t, "yes", streams.Newest(simResource("as"), x).GetLabels()["in"])
+		o.delete("as", "x", 0, true)
+		assert.Nil(t, streams.Newest(simResource("as"), x))
+	})
+}
+
+func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
+	bubble(t, Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim, streams *Streams) {
+		o := own{s, streams}
+		s.create("as", thing("a"))
+		watching(t, streams, Options{}, simQuery("A", "as"))
+		o.late(60 * second)
+		require.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}))
+		for _, name := range []string{"a", "b", "c"} {
+			o.put("as", thing(name), 0)
+		}
+		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}), "what is stored is older than the write")
+		after(2 * time.Minute) // a new list
+		assert.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}))
+	})
+}
