@@ -146,7 +146,7 @@ func (f *field) unserved() bool {
 
 // attach makes a field consist of what its query wants of a resource. What it has already stays.
 func (a *Accumulator) attach(f *field, q Query, r Resource) error {
-	wanted := q.watches(r)
+	wanted := q.Watches(r)
 	parts, err := a.joinAll(q, r, wanted)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 }
 
 // joinAll subscribes to every list+watch of a query.
-func (a *Accumulator) joinAll(q Query, r Resource, wanted []watched) (parts []*part, err error) {
+func (a *Accumulator) joinAll(q Query, r Resource, wanted []Watched) (parts []*part, err error) {
 	for _, w := range wanted {
 		l := a.hears()
 		l.union = len(q.AnyOf) > 1
@@ -184,10 +184,10 @@ func (a *Accumulator) joinAll(q Query, r Resource, wanted []watched) (parts []*p
 // swap puts parts in place of the field's. It returns those that leave at once: of its own those in
 // namespaces that are not wanted, of the new ones those that it has already. Called with the
 // accumulator's lock held.
-func (f *field) swap(fresh []*part, wanted []watched, r Resource) (leaving []*part) {
+func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*part) {
 	namespaces := make(map[string]bool)
 	for _, w := range wanted {
-		namespaces[w.namespace] = true
+		namespaces[w.Namespace] = true
 	}
 	kept := f.parts[:0:0]
 	had := make(map[streamKey]bool)

@@ -46,7 +46,7 @@ func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
 	bubble(t, Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim, streams *Streams) {
 		o := own{s, streams}
 		s.create("as", thing("a"))
-		watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(watching(t, streams, Options{}, simQuery("A", "as"))))
 		o.late(60 * second)
 		require.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}))
 		for _, name := range []string{"a", "b", "c"} {

@@ -120,14 +120,14 @@ func (q Selection) and(more Selection) Selection {
 	return q
 }
 
-// watched is one list+watch of a query.
-type watched struct {
-	namespace string
+// Watched is one list+watch of a query.
+type Watched struct {
+	Namespace string
 	Selection
 }
 
-// watches are the list+watches that make up the query for a resource.
-func (q Query) watches(r Resource) (all []watched) {
+// Watches are the list+watches that make up the query for a resource.
+func (q Query) Watches(r Resource) (all []Watched) {
 	namespaces := q.Namespaces
 	if namespaces == nil {
 		namespaces = []string{q.Namespace}
@@ -141,7 +141,7 @@ func (q Query) watches(r Resource) (all []watched) {
 	}
 	for _, ns := range namespaces {
 		for _, s := range selections {
-			all = append(all, watched{ns, Selection{q.Labels, q.Fields}.and(s)})
+			all = append(all, Watched{ns, Selection{q.Labels, q.Fields}.and(s)})
 		}
 	}
 	return all

@@ -163,10 +163,15 @@ func TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet(t *testing.T) {
 				update(t, a, &snap)
 				assert.Equal(t, []string{"in-n1", "in-n2", "own"}, names(snap.A))
 
+				s.mu.Lock()
+				s.listDelay = func(string) time.Duration { return second }
+				s.listAnswer = s.listDelay
+				s.mu.Unlock()
 				q.Namespaces = []string{"n2", "n3"}
 				require.NoError(t, a.Replace(t.Context(), q))
 				r = update(t, a, &snap)
 				assert.Equal(t, []string{"-in-n1"}, told(r), "it leaves at once")
+				after(2 * second)
 				require.True(t, signalled(a))
 				r = update(t, a, &snap)
 				assert.Equal(t, []string{"+elsewhere", "+in-n3"}, told(r))

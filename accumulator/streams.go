@@ -102,8 +102,8 @@ func (s *Streams) Close() {
 }
 
 // subscribe joins the stream for the query, starting it if it is the first to ask.
-func (s *Streams) subscribe(r Resource, q watched, l listener) (*subscription, error) {
-	namespace := q.namespace
+func (s *Streams) subscribe(r Resource, q Watched, l listener) (*subscription, error) {
+	namespace := q.Namespace
 	if !r.Namespaced {
 		namespace = ""
 	}

@@ -37,12 +37,13 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 		key accumulator.Key
 		uid types.UID
 	}
-	var all []listed
-	r, err := c.list(ctx, "delete all", query, func() { all = nil }, func(u *Unstructured) {
-		all = append(all, listed{accumulator.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()})
-	})
+	r, items, err := c.list(ctx, "delete all", query)
 	if err != nil {
 		return err
+	}
+	all := make([]listed, len(items)) // and not the objects, which may be large
+	for i, u := range items {
+		all[i] = listed{accumulator.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
 	}
 	failed := make([]error, len(all)+1) // in the order of the list
 	var workers sync.WaitGroup

@@ -186,10 +186,18 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 		return accumulator.Resource{}, err
 	}
 	r := c.resource(ctx, mapping)
-	if t.NamespaceSelector != "" && !r.Namespaced {
-		return r, fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
+	if err := t.suits(r); err != nil {
+		return r, err
 	}
 	return r, c.probeFields(ctx, r, t.Query)
+}
+
+// suits reports a query that cannot be meant for a resource.
+func (q Query) suits(r accumulator.Resource) error {
+	if q.NamespaceSelector != "" && !r.Namespaced {
+		return fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
+	}
+	return nil
 }
 
 // definite marks an error of discovery as final where it is.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/accumulator"
@@ -44,53 +43,12 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := checkListTarget(target); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	items := []*Unstructured{}
-	_, err := c.list(ctx, "list", query, func() { items = items[:0] }, func(u *Unstructured) { items = append(items, u) })
+	_, items, err := c.list(ctx, "list", query)
 	if err != nil {
 		return err
 	}
 	return fillList(target, items)
 }
-
-// list calls visit with each object of a query, as the server has them now, page by page. Where the version of
-// the pages expires half-way, it calls restart and begins anew, with one page of everything.
-func (c *Client) list(ctx context.Context, verb string, q Query, restart func(), visit func(*Unstructured)) (accumulator.Resource, error) {
-	none := accumulator.Resource{}
-	l, f, err := q.selectors()
-	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return none, fmt.Errorf("%s %s: %w", verb, q.Kind, err)
-	}
-	mapping, err := c.core.resolver.kindContext(ctx, q.Kind)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", verb, err)
-	}
-	r := c.resource(ctx, mapping)
-	in := c.in(r, q.Namespace)
-	o := metav1.ListOptions{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector, Limit: pageSize}
-	for {
-		page, err := in.List(ctx, o)
-		if o.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
-			o.Continue, o.Limit = "", 0
-			restart()
-			continue
-		}
-		if err != nil {
-			return none, fmt.Errorf("%s %s: %w", verb, mapping.Resource.Resource, err)
-		}
-		for i := range page.Items {
-			// A fake does not select by fields.
-			if u := &page.Items[i]; !c.core.fake || accumulator.Selects(l, f, u) {
-				visit(u)
-			}
-		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return r, nil
-		}
-	}
-}
-
-// pageSize of lists.
-const pageSize = 500
 
 // object is what a caller named, ready for a request: a copy of the caller's value, its kind as
 // the server serves it, its namespace filled in.

@@ -1,0 +1,120 @@
+package kates
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// pageSize of lists.
+const pageSize = 500
+
+// list reads all objects of a query from the server, in the server's order, or, where it takes several
+// lists, by namespace and name.
+func (c *Client) list(ctx context.Context, verb string, q Query) (accumulator.Resource, []*Unstructured, error) {
+	none := accumulator.Resource{}
+	compiled, err := c.compileOne(target{Query: q})
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return none, nil, fmt.Errorf("%s %s: %w", verb, q.Kind, err)
+	}
+	mapping, err := c.core.resolver.kindContext(ctx, q.Kind)
+	if err != nil {
+		return none, nil, fmt.Errorf("%s: %w", verb, err)
+	}
+	r := c.resource(ctx, mapping)
+	if err := q.suits(r); err != nil {
+		return none, nil, fmt.Errorf("%s: %w", verb, err)
+	}
+	items, err := c.listAll(ctx, r, compiled)
+	if err != nil {
+		return none, nil, fmt.Errorf("%s %s: %w", verb, r.Resource, err)
+	}
+	return r, items, nil
+}
+
+// listAll makes every list that a query consists of.
+func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumulator.Query) ([]*Unstructured, error) {
+	watches := q.Watches(r)
+	if len(watches) == 1 && q.Spaces == nil {
+		return c.listOne(ctx, c.in(r, watches[0].Namespace), watches[0].Selection)
+	}
+	var spaces map[string]bool
+	if q.Spaces != nil {
+		namespaces := c.core.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+		selected, err := c.listOne(ctx, namespaces, accumulator.Selection{Labels: q.Spaces.Labels})
+		if err != nil {
+			return nil, fmt.Errorf("list namespaces: %w", err)
+		}
+		spaces = make(map[string]bool)
+		for _, ns := range selected {
+			spaces[ns.GetName()] = true
+		}
+	}
+	found := make(map[accumulator.Key]*Unstructured)
+	for _, w := range watches {
+		items, err := c.listOne(ctx, c.in(r, w.Namespace), w.Selection)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range items {
+			key := snapshot.KeyOf(u)
+			if old := found[key]; old != nil && !coherence.Newer(u.GetResourceVersion(), old.GetResourceVersion()) {
+				continue
+			}
+			if spaces == nil || spaces[key.Namespace] {
+				found[key] = u
+			}
+		}
+	}
+	all := make([]*Unstructured, 0, len(found))
+	for _, u := range found {
+		all = append(all, u)
+	}
+	slices.SortFunc(all, func(a, b *Unstructured) int {
+		return snapshot.CompareKeys(snapshot.KeyOf(a), snapshot.KeyOf(b))
+	})
+	return all, nil
+}
+
+// listOne makes one list, in pages. Where the version of the pages expires half-way, it begins anew with one page
+// of everything.
+func (c *Client) listOne(ctx context.Context, in dynamic.ResourceInterface, s accumulator.Selection) ([]*Unstructured, error) {
+	items := []*Unstructured{}
+	o := metav1.ListOptions{Limit: pageSize}
+	if s.Labels != nil {
+		o.LabelSelector = s.Labels.String()
+	}
+	if s.Fields != nil {
+		o.FieldSelector = s.Fields.String()
+	}
+	for {
+		page, err := in.List(ctx, o)
+		if o.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
+			o.Continue, o.Limit = "", 0
+			items = []*Unstructured{}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			// A fake does not select by fields.
+			if u := &page.Items[i]; !c.core.fake || accumulator.Selects(s.Labels, s.Fields, u) {
+				items = append(items, u)
+			}
+		}
+		if o.Continue = page.GetContinue(); o.Continue == "" {
+			return items, nil
+		}
+	}
+}
