@@ -79,7 +79,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 	if whole {
 		out.whole = true
 		for _, p := range ready {
-			p.sub.each(func(key Key) { dirty[key] = dirty[key] })
+			p.sub.each(func(key Key) { dirty[key] = coherence.Newest(dirty[key], "") })
 		}
 	}
 	f.held, f.late = nil, nil
