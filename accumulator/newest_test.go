@@ -22,7 +22,7 @@ func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
 		synctest.Wait()
 		var snap one
 		update(t, a, &snap)
-		assert.Same(t, snap.A[0], streams.Newest(simResource("as"), x))
+		assert.Equal(t, snap.A[0], streams.Newest(simResource("as"), x))
 		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "y"}))
 		other := simResource("as")
 		other.Version = "v2"
@@ -34,7 +34,7 @@ func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
 		shown := streams.Newest(simResource("as"), x)
 		require.NotNil(t, shown)
 		assert.Equal(t, "no", shown.GetLabels()["in"], "the query that it left has nothing to say")
-		assert.Same(t, snap.A[0], shown)
+		assert.Same(t, snap.A[0], shown, "the only one")
 		o.put("as", thing("x", "in", "yes"), 0)
 		assert.Equal(t, "yes", streams.Newest(simResource("as"), x).GetLabels()["in"])
 		o.delete("as", "x", 0, true)
@@ -46,7 +46,8 @@ func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
 	bubble(t, Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim, streams *Streams) {
 		o := own{s, streams}
 		s.create("as", thing("a"))
-		require.True(t, signalled(watching(t, streams, Options{}, simQuery("A", "as"))))
+		watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
 		o.late(60 * second)
 		require.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}))
 		for _, name := range []string{"a", "b", "c"} {
