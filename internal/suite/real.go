@@ -27,6 +27,7 @@ var realScenarios = []scenario{
 	{"G7ARecreatedObjectIsADeleteAndAnAdd", recreated},
 	{"SyncReturnsWhenEveryWatchIsAsNewAsTheServer", syncs},
 	{"ListTakesFieldSelectors", listByField},
+	{"SubresourcesOfBadInputAreAClearError", subresourcesInvalid},
 	{"AContextThatIsOverEndsTheCallItWasGivenTo", callContexts},
 }
 
@@ -195,4 +196,23 @@ func callContexts(t *testing.T, e *env) {
 	require.ErrorIs(t, e.client.Create(over, e.configMap("cm"), nil), context.DeadlineExceeded)
 	_, err := e.stored(e.configMap("cm"))
 	assert.True(t, kates.IsNotFound(err), "%v", err)
+}
+
+func subresourcesInvalid(t *testing.T, e *env) {
+	cm := e.configMap("cm")
+	for want, err := range map[string]error{
+		"not the name of a subresource": e.client.GetSubresource(e.ctx, cm, "pods/scale", nil),
+		"is a connection":               e.client.CreateSubresource(e.ctx, cm, "exec", cm, nil),
+		"nil":                           e.client.CreateSubresource(e.ctx, cm, "scale", nil, nil),
+		"no apiVersion or kind":         e.client.UpdateSubresource(e.ctx, cm, "scale", map[string]any{}, nil),
+		"of another object":             e.client.UpdateSubresource(e.ctx, cm, "scale", e.configMap("another"), nil),
+		"without a name":                e.client.PatchSubresource(e.ctx, &corev1.ConfigMap{}, "scale", kates.MergePatchType, nil, nil),
+		"not a pointer":                 e.client.GetSubresource(e.ctx, cm, "scale", corev1.ConfigMap{}),
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, e.client.Create(e.ctx, cm, nil))
+	err := e.client.GetSubresource(e.ctx, cm, "scale", nil)
+	assert.True(t, kates.IsNotFound(err), "%v", err)
+	assert.ErrorContains(t, err, "get the scale of configmaps")
 }

@@ -52,7 +52,7 @@ type scenario struct {
 func Run(t *testing.T, b Backend) {
 	t.Helper()
 	all := [][]scenario{crudScenarios, targetScenarios, nameScenarios, bootstrapScenarios, selectorScenarios, kindScenarios,
-		sharingScenarios, runtimeScenarios, deltaScenarios, ownWriteScenarios, invalidScenarios, endScenarios}
+		sharingScenarios, runtimeScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, invalidScenarios, endScenarios}
 	if b.Real {
 		all = append(all, realScenarios)
 	} else {
