@@ -18,7 +18,8 @@
 //	}
 //
 // Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
-// says the kinds. [Client] also reads and writes single objects, of any kind and form.
+// says the kinds. [Client] also reads and writes single objects, of any kind and form;
+// [Modify] is read-modify-write.
 // Package katestest has a client for unit tests.
 //
 // # What a snapshot is

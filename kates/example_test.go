@@ -3,6 +3,7 @@ package kates_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -107,4 +108,56 @@ func ExampleClient_Upsert() {
 	// Output:
 	// map[one:yes]
 	// map[one:yes two:yes]
+}
+
+// A change sees the newest object that the client knows, and may be called again with a newer one.
+func ExampleModify() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: counter, namespace: default}
+data: {count: "41"}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	counter := &kates.ConfigMap{}
+	counter.Name = "counter"
+	got, err := kates.Modify(context.Background(), fake.Client, counter, func(cm *kates.ConfigMap) error {
+		n, err := strconv.Atoi(cm.Data["count"])
+		cm.Data["count"] = strconv.Itoa(n + 1)
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(got.Data["count"])
+	// Output: 42
+}
+
+func ExampleClient_DeleteAll() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1, labels: {app: web}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-1, labels: {app: db}}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	ctx := context.Background()
+	if err := fake.Client.DeleteAll(ctx, kates.Query{Kind: "po", LabelSelector: "app=web"}); err != nil {
+		panic(err)
+	}
+	var pods []*kates.Pod
+	if err := fake.Client.List(ctx, kates.Query{Kind: "po"}, &pods); err != nil {
+		panic(err)
+	}
+	fmt.Println(len(pods), pods[0].Name)
+	// Output: 1 db-1
 }

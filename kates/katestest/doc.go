@@ -18,6 +18,7 @@
 //   - knows no conflicts, preconditions, finalizers, grace periods, defaults or validation; dry runs persist; UpdateStatus
 //     replaces the whole object; DeleteCollection does nothing;
 //   - fails server-side apply and strategic merge patches;
+//   - takes a subresource for the object itself: the client refuses all but the status ([kates.ErrSubresourceNotSupported]);
 //   - keeps the versions of a group apart: what is written as apps/v1 is not found as apps/v1beta1;
 //   - ignores field selectors in lists and every selector in watches: the client filters by itself, fields by their path in the
 //     object;
