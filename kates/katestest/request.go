@@ -1,0 +1,159 @@
+package katestest
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Request is what a [Faults] has seen of one request. The API server tells requests apart in the same way
+// (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb).
+type Request struct {
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection; for what is not about a resource
+	// (discovery, /version, /readyz) the HTTP method in lower case. A list that is streamed is a watch.
+	Verb string
+
+	// Group, Version and Resource are those of the path, as "apps", "v1" and "deployments"; the core group is "".
+	// All are empty where the request is not about a resource.
+	Group, Version, Resource string
+
+	// Subresource is "status", "scale", "log" and so on, or empty.
+	Subresource string
+
+	// Namespace and Name are empty where the request has none. A list or watch of metadata.name=x has that name.
+	Namespace, Name string
+
+	// Path is the path of the URL, and Query its parsed query.
+	Path  string
+	Query url.Values
+
+	// Status is the code that the client was answered with: 0 while there is no answer, or where there was none.
+	Status int
+
+	// Err is why there was no answer.
+	Err error
+}
+
+// StreamedList reports whether the request is a watch that begins with a list (sendInitialEvents, KEP-3157).
+func (r Request) StreamedList() bool {
+	return r.Verb == "watch" && isTrue(r.Query, "sendInitialEvents")
+}
+
+// A Match says which requests are meant. Empty fields match everything, so that the zero Match is every request,
+// discovery included.
+type Match struct {
+	// Verb is one of those of [Request].
+	Verb string
+
+	// Resource is the plural in lower case, with the group if it matters, and with the subresource: "configmaps",
+	// "deployments.apps", "pods/log". As in RBAC, "pods" are the pods without their subresources, and "*" is
+	// every resource, "pods/*" every subresource of pods.
+	Resource string
+
+	// Namespace and Name are those of the request: requests for all namespaces have none.
+	Namespace, Name string
+
+	// Where is asked last, about what the other fields match. It may be called by several goroutines at once, and must not call
+	// the Faults. It may be nil.
+	Where func(Request) bool
+}
+
+func (m Match) matches(r Request) bool {
+	return (m.Verb == "" || m.Verb == r.Verb) &&
+		(m.Resource == "" || m.ofResource(r)) &&
+		(m.Namespace == "" || m.Namespace == r.Namespace) &&
+		(m.Name == "" || m.Name == r.Name) &&
+		(m.Where == nil || m.Where(r))
+}
+
+func (m Match) ofResource(r Request) bool {
+	resource, subresource, _ := strings.Cut(m.Resource, "/")
+	resource, group, withGroup := strings.Cut(resource, ".")
+	return r.Resource != "" &&
+		(resource == "*" || resource == r.Resource) && (!withGroup || group == r.Group) &&
+		(subresource == r.Subresource || subresource == "*" && r.Subresource != "")
+}
+
+// requestOf reads a request as the API server does. What is in front of /api or /apis is the path of a proxy.
+func requestOf(r *http.Request) Request {
+	req := Request{Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query()}
+	parts := strings.FieldsFunc(r.URL.Path, func(c rune) bool { return c == '/' })
+	root := slices.IndexFunc(parts, func(s string) bool { return s == "api" || s == "apis" })
+	if root < 0 {
+		return req
+	}
+	prefix := 2 // api, version
+	if parts[root] == "apis" {
+		prefix = 3
+	}
+	if parts = parts[root:]; len(parts) <= prefix {
+		return req // discovery
+	}
+	req.Version = parts[prefix-1]
+	if prefix == 3 {
+		req.Group = parts[1]
+	}
+	req.Verb = verbs[r.Method]
+	parts = parts[prefix:]
+	watching := parts[0] == "watch" && len(parts) > 1 // the old form of ?watch=true
+	if watching {
+		parts = parts[1:]
+	}
+	req.place(parts)
+	req.refine(watching)
+	return req
+}
+
+var verbs = map[string]string{
+	http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create", http.MethodPut: "update",
+	http.MethodPatch: "patch", http.MethodDelete: "delete",
+}
+
+// place reads the path behind the version.
+func (r *Request) place(parts []string) {
+	// A namespace's own subresources are status and finalize; anything else behind its name is in it.
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		r.Namespace = parts[1]
+		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+			parts = parts[2:]
+		}
+	}
+	r.Resource = parts[0]
+	if len(parts) > 1 {
+		r.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		r.Subresource = parts[2]
+	}
+}
+
+// refine tells one object from many.
+func (r *Request) refine(watching bool) {
+	switch {
+	case watching:
+		r.Verb = "watch"
+	case r.Name != "":
+		return
+	case r.Verb == "get" && isTrue(r.Query, "watch"):
+		r.Verb = "watch"
+	case r.Verb == "get":
+		r.Verb = "list"
+	case r.Verb == "delete":
+		r.Verb = "deletecollection"
+	default:
+		return
+	}
+	for term := range strings.SplitSeq(r.Query.Get("fieldSelector"), ",") {
+		field, value, _ := strings.Cut(term, "=")
+		if value = strings.TrimPrefix(value, "="); strings.TrimSpace(field) == "metadata.name" && r.Name == "" {
+			r.Name = value
+		}
+	}
+}
+
+// isTrue reads a flag as the API server does: all but "false" and "0" is true.
+func isTrue(query url.Values, flag string) bool {
+	value := strings.ToLower(query.Get(flag))
+	return query.Has(flag) && value != "false" && value != "0"
+}
