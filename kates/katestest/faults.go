@@ -1,0 +1,150 @@
+package katestest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// Faults is a transport that fails in the ways that networks, proxies and API servers do, when a test wants it to:
+//
+//	faults := katestest.NewFaults(t, 0)
+//	config.Wrap(faults.Wrap) // a *rest.Config, before a client is made of it
+//
+//	// every third list of config maps or so is answered by 503
+//	faults.On(katestest.Match{Verb: "list", Resource: "configmaps"}).Probability(0.3).Status(503, "", 0)
+//	// the second watch stops in the middle of an object
+//	faults.On(katestest.Match{Verb: "watch"}).After(1).Times(1).Cut(150)
+//	// the watches that are open break now
+//	faults.Now(katestest.Match{Verb: "watch"}).Cut(0)
+//
+// [Faults.On] is for requests to come, [Faults.Now] for the answers that are open; both give a [Trigger], whose methods make
+// the faults. Without one, everything passes as it is. All requests are recorded: [Faults.Requests]. What a transport cannot
+// do is in [Network].
+//
+// [NewFaults] makes one. It is safe for concurrent use. It has one goroutine for each answer that is open, which ends
+// when the answer's body is closed. Waiting uses the clock of package time, so that it works within a synctest bubble.
+type Faults struct {
+	seed uint64
+
+	mu      sync.Mutex
+	made    uint64  // rules, for their numbers
+	rules   []*Rule // of On, that are not stopped
+	log     []*Request
+	bodies  []*body       // open answers, the oldest first
+	changed chan struct{} // closed, and replaced, at every change
+}
+
+// seedVariable is the environment variable that repeats a run.
+const seedVariable = "KATESTEST_SEED"
+
+// NewFaults returns a transport without faults. The seed decides what [Trigger.Probability] leaves to chance, and what garbage
+// looks like; with the same seed the same requests in the same order fail alike. If it is zero, it is what the environment
+// variable KATESTEST_SEED says, else a random one. A test that fails prints it. Outside of tests t is nil.
+func NewFaults(t testing.TB, seed uint64) *Faults {
+	if seed == 0 {
+		seed = rand.Uint64()
+		if s, set := os.LookupEnv(seedVariable); set {
+			var err error
+			if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+				panic(fmt.Sprintf("katestest: %s: %v", seedVariable, err))
+			}
+		}
+	}
+	f := &Faults{seed: seed, changed: make(chan struct{})}
+	if t != nil {
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("the faults were drawn with seed %d: %s=%d draws them again", seed, seedVariable, seed)
+			}
+		})
+	}
+	return f
+}
+
+// Seed returns the seed.
+func (f *Faults) Seed() uint64 { return f.seed }
+
+// Wrap puts the faults in front of a transport. It is made for rest.Config's Wrap, and may be used for several transports:
+// rules and records are common to all.
+func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{f, next} }
+
+// On returns a trigger for the requests to come that match. Where several rules apply to a request, each does its part, in the
+// order in which they were made; only one can answer.
+func (f *Faults) On(m Match) *Trigger {
+	return &Trigger{faults: f, match: m, probability: 1}
+}
+
+// Now returns a trigger for the answers that are open now and match, the oldest first: watches, and lists that are being read. Bytes
+// are counted from where the client has read to. What a rule does before there is an answer does nothing here.
+func (f *Faults) Now(m Match) *Trigger {
+	return &Trigger{faults: f, match: m, probability: 1, now: true}
+}
+
+// Heal stops all rules.
+func (f *Faults) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range slices.Clone(f.rules) {
+		r.stop()
+	}
+	for _, b := range f.bodies {
+		for _, a := range b.applied {
+			a.rule.stop()
+		}
+	}
+}
+
+// Requests returns copies of the records of all requests so far that match, in the order in which they were made.
+func (f *Faults) Requests(m Match) []Request {
+	f.mu.Lock()
+	all := make([]Request, 0, len(f.log))
+	for _, r := range f.log {
+		all = append(all, *r)
+	}
+	f.mu.Unlock()
+	return slices.DeleteFunc(all, func(r Request) bool { return !m.matches(r) })
+}
+
+// Open returns the requests that match whose answers are open: the client has them, and has not closed them.
+func (f *Faults) Open(m Match) []Request {
+	f.mu.Lock()
+	var open []Request
+	for _, b := range f.bodies {
+		open = append(open, *b.request)
+	}
+	f.mu.Unlock()
+	return slices.DeleteFunc(open, func(r Request) bool { return !m.matches(r) })
+}
+
+// Wait returns when the condition is true. It is asked at once, and whenever a request is made, held, answered, read from or
+// closed. It may call the Faults. If ctx ends first, Wait returns its cause.
+//
+//	err := faults.Wait(ctx, func() bool { return len(faults.Requests(lists)) >= 3 })
+func (f *Faults) Wait(ctx context.Context, condition func() bool) error {
+	for {
+		f.mu.Lock()
+		changed := f.changed
+		f.mu.Unlock()
+		if condition() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for requests: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// tell wakes all who wait. Called with mu held.
+func (f *Faults) tell() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
