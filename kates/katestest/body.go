@@ -135,6 +135,8 @@ func (b *body) next(p []byte, now time.Time) (n int, wait time.Duration, err err
 	switch {
 	case b.broken != nil:
 		return 0, 0, b.broken
+	case most == 0 && b.end != nil && b.end != io.EOF: // a stall hides no broken connection
+		return 0, 0, b.end
 	case most == 0:
 		return 0, forever, nil
 	case len(b.chunks) > 0:

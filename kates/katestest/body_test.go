@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,7 +152,7 @@ func TestOpenWatchesAreCutNowAndOnlyThoseThatMatch(t *testing.T) {
 	})
 }
 
-func TestAStalledReadEndsWithTheRequestsContextOrByClose(t *testing.T) {
+func TestAStalledReadEndsWithTheRequestsContextByCloseAndWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := katestest.NewFaults(t, 1)
 		f.On(watches).Stall(0)
@@ -168,6 +169,14 @@ func TestAStalledReadEndsWithTheRequestsContextOrByClose(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { assert.NoError(t, body.Close()) })
 		_, err = body.Read(make([]byte, 1))
 		assert.Error(t, err)
+
+		server, _, body := watching(t, f)
+		go func() {
+			_, _ = io.WriteString(server, "one")
+			_ = server.CloseWithError(syscall.ECONNRESET)
+		}()
+		_, err = body.Read(make([]byte, 1))
+		assert.Equal(t, syscall.ECONNRESET, err, "the connection is broken")
 	})
 }
 

@@ -88,7 +88,7 @@ func (t *Trigger) Delay(d time.Duration) *Rule {
 	return t.rule(Rule{kind: delay, delay: d})
 }
 
-// Stall stops answers after n bytes, without an error, until the rule stops.
+// Stall stops answers after n bytes, without an error, until the rule stops. An answer whose connection breaks ends.
 func (t *Trigger) Stall(n int64) *Rule { return t.body("Stall", stall, n) }
 
 // Cut breaks answers after n bytes: io.ErrUnexpectedEOF. What is on its way is lost.
