@@ -117,6 +117,9 @@ func (f *feed) backoff() wait.Backoff {
 
 // rest lets time pass after a failure: the server's own advice, if it gave one.
 func (f *feed) rest(ctx context.Context, err error) {
+	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+		f.stream.streams.config.Suspect()
+	}
 	d := f.pace.Step()
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		// It heals by somebody's deed, and who does it waits for the effect.

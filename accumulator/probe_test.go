@@ -110,6 +110,35 @@ func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
 	}
 }
 
+func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.T) {
+	suspected := 0 // by the one stream's goroutine
+	bubble(t, Config{Suspect: func() { suspected++ }}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(a))
+		s.cut()
+		after(10 * time.Second)
+		synctest.Wait()
+		assert.Zero(t, suspected, "a server that ends a connection is there")
+		before := 0
+		s.failing(func(verb, _ string) error {
+			before = suspected
+			return nil
+		})
+		after(idle)
+		synctest.Wait()
+		assert.Equal(t, 1, suspected)
+		assert.Equal(t, 1, before, "before the server is asked")
+		s.failing(nil)
+		s.mu.Lock()
+		s.listAnswer = func(string) time.Duration { return 24 * time.Hour }
+		s.mu.Unlock()
+		s.cut()
+		after(openTimeout + time.Second)
+		synctest.Wait()
+		assert.Equal(t, 2, suspected, "the probe had no answer")
+	})
+}
+
 func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))

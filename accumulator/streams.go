@@ -35,6 +35,10 @@ type Config struct {
 	// is certain that there is nothing left to watch, because complete, fresh discovery serves the resource in no
 	// version, or because the namespace does not exist. Nil: it never is.
 	Gone func(ctx context.Context, r Resource, namespace string, err error) bool
+	// Suspect is called, from any stream's goroutine, when a watch has been silent for IdleTimeout, or
+	// a request was not answered in time, before the next request: connections that wait for
+	// one may be dead too, and each would cost a time-out. It closes them. It may be nil.
+	Suspect func()
 	// KindPoll is how often a kind that is not served, or that may not be read, is looked for. Default 2 s.
 	KindPoll time.Duration
 	// Grace is how long a stream outlives its last user. Default 0.
@@ -72,6 +76,9 @@ func NewStreams(c Config) *Streams {
 	}
 	if c.KindPoll <= 0 {
 		c.KindPoll = 2 * time.Second
+	}
+	if c.Suspect == nil {
+		c.Suspect = func() {}
 	}
 	if c.Logger.GetSink() == nil {
 		c.Logger = logr.Discard()

@@ -66,6 +66,9 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 // open opens the next watch. What may pass is retried here, so that no list is made for
 // a connection that broke.
 func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
+	if last.silent {
+		f.stream.streams.config.Suspect()
+	}
 	for {
 		var w watch.Interface
 		var err error

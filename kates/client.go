@@ -159,6 +159,7 @@ func (s *settings) client(c *core) *Client {
 		return &dynamicSource{within(c.dynamic, r, namespace)}
 	}
 	s.streams.Gone = c.gone
+	s.streams.Suspect = c.idle
 	c.streams = accumulator.NewStreams(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
