@@ -18,10 +18,12 @@ import (
 )
 
 var (
+	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	hosts      = schema.GroupVersionResource{Group: "getambassador.io", Version: "v3alpha1", Resource: "hosts"}
 	kindsOf    = map[schema.GroupVersionResource]schema.GroupVersionKind{
+		pods:       {Version: "v1", Kind: "Pod"},
 		configMaps: {Version: "v1", Kind: "ConfigMap"},
 		secrets:    {Version: "v1", Kind: "Secret"},
 		hosts:      {Group: "getambassador.io", Version: "v3alpha1", Kind: "Host"},

@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// state is what an object was from a version on.
+type state struct {
+	version uint64
+	uid     types.UID
+	gone    bool
+	labels  labels.Set
+	fields  fields.Set
+	content uint64
+}
+
+// history is all that became of the world's objects, by the server's own word: watches that nothing delays or cuts.
+type history struct {
+	mu     sync.Mutex
+	states map[id][]state // by version
+	byUID  map[types.UID]uint64
+}
+
+// follow starts the history; it ends with ctx.
+func (w *world) follow(ctx context.Context, t *testing.T, tasks *sync.WaitGroup) *history {
+	t.Helper()
+	h := &history{states: map[id][]state{}, byUID: map[types.UID]uint64{}}
+	for _, gvr := range worldKinds {
+		for _, ns := range w.namespaces {
+			in := w.others.Resource(gvr).Namespace(ns)
+			list, err := in.List(ctx, metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Empty(t, list.Items)
+			watches := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return in.Watch(ctx, o) }}
+			events, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), watches)
+			require.NoError(t, err)
+			tasks.Go(func() {
+				for e := range events.ResultChan() {
+					h.take(gvr, e)
+				}
+				<-events.Done()
+			})
+		}
+	}
+	return h
+}
+
+func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
+	u, ok := e.Object.(*unstructured.Unstructured)
+	if !ok || e.Type == watch.Bookmark || e.Type == watch.Error {
+		return
+	}
+	s := state{version: number(u.GetResourceVersion()), uid: u.GetUID(), gone: e.Type == watch.Deleted, labels: u.GetLabels(), content: content(u)}
+	text := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(u.Object, path...)
+		return text
+	}
+	s.fields = fields.Set{"spec.nodeName": text("spec", "nodeName"), "status.phase": text("status", "phase"), "spec.hostname": text("spec", "hostname")}
+	k := id{gvr.Resource, u.GetNamespace(), u.GetName()}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.states[k] = append(h.states[k], s)
+	if s.gone {
+		h.byUID[s.uid] = s.version
+	}
+}
+
+// content is a hash of all of an object.
+func content(u *kates.Unstructured) uint64 {
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		panic(err)
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write(text)
+	return hash.Sum64()
+}
+
+// reaches waits until the history has a state.
+func (h *history) reaches(t *testing.T, k id, version uint64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		s := h.states[k]
+		return len(s) > 0 && s[len(s)-1].version >= version
+	}, 20*time.Second, 5*time.Millisecond)
+}
+
+// bound is the version as of which an own write is in effect.
+func (h *history) bound(e written) (uint64, error) {
+	if e.version != 0 {
+		return e.version, nil
+	}
+	if e.uid != "" {
+		if v, ok := h.byUID[e.uid]; ok {
+			return v, nil
+		}
+		return 0, fmt.Errorf("%v (%s) was answered as deleted, and never was", e.id, e.uid)
+	}
+	for _, s := range h.states[e.id] { // the first deletion that can have been ours
+		if s.gone && s.version > e.after {
+			return s.version, nil
+		}
+	}
+	return 0, fmt.Errorf("%v was answered as deleted, and never was", e.id)
+}
+
+// place finds the earliest version, no earlier than from, as of which the object was as a reader of q saw it.
+func (h *history) place(k id, q query, s seen, from uint64) (uint64, error) {
+	states := h.states[k]
+	i, found := slices.BinarySearchFunc(states, from, func(s state, v uint64) int { return int(int64(s.version) - int64(v)) })
+	if !found {
+		i-- // the state that was true at from
+	}
+	if s.uid == "" {
+		if i < 0 || !q.has(states[i]) {
+			return from, nil
+		}
+		for _, next := range states[i+1:] {
+			if !q.has(next) {
+				return next.version, nil
+			}
+		}
+		return 0, fmt.Errorf("is not shown, though it has been there since %d", states[i].version)
+	}
+	for _, next := range states[max(i, 0):] {
+		if next.version != s.version || next.uid != s.uid {
+			continue
+		}
+		switch {
+		case !q.has(next):
+			return 0, fmt.Errorf("is shown at %d, where it is not in %+v", s.version, q.Query)
+		case s.content != 0 && s.content != next.content:
+			return 0, fmt.Errorf("is shown at %d, but not as it was", s.version)
+		}
+		return max(from, s.version), nil
+	}
+	return 0, fmt.Errorf("is shown at %d (%s), which was over by then, or never was", s.version, s.uid)
+}
+
+// judge goes through all that a witness has seen. For each object there must be a time, in the server's history, that never goes
+// back (G5), and that is no earlier than what had been written before the Update (G4).
+func (h *history) judge(t *testing.T, j *witness) (checked int) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	at, shown, bounds := map[id]uint64{}, map[id]seen{}, map[id]uint64{}
+	done := 0
+	for n, l := range j.looks {
+		dirty := map[id]bool{}
+		for ; done < l.known; done++ {
+			e := j.w.record[done]
+			v, err := h.bound(e)
+			require.NoError(t, err, "G4")
+			bounds[e.id] = max(bounds[e.id], v)
+			dirty[e.id] = true
+		}
+		for k, s := range l.now {
+			shown[k], dirty[k] = s, true
+		}
+		for k := range dirty {
+			q, ok := j.queryOf(k)
+			if !ok {
+				continue
+			}
+			checked++
+			v, err := h.place(k, q, shown[k], at[k])
+			if !assert.NoError(t, err, "G5: %s, look %d: %v, last seen at %d", j.name, n, k, at[k]) {
+				return checked
+			}
+			if v < bounds[k] {
+				v, err = h.place(k, q, shown[k], bounds[k])
+			}
+			if !assert.NoError(t, err, "G4: %s, look %d: %v, written at %d", j.name, n, k, bounds[k]) {
+				return checked
+			}
+			at[k] = v
+		}
+	}
+	return checked
+}

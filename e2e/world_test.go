@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kates-go/kates/kates"
+)
+
+var worldKinds = []schema.GroupVersionResource{pods, configMaps, hosts}
+
+// worldNames are the names of a kind in a namespace: 34 of them, 3 kinds and 2 namespaces are 204 objects.
+const worldNames = 34
+
+// id is one object's place.
+type id struct{ resource, ns, name string }
+
+// written is an own write that has returned nil: from then on every Update shows its effect.
+type written struct {
+	id      id
+	version uint64    // of the answer; 0: it is gone
+	uid     types.UID // of what is gone, "" where the answer does not say
+	after   uint64    // what is gone was deleted later than this
+}
+
+// world is the objects of the run, which everybody writes, and the record of what the own writers wrote.
+type world struct {
+	namespaces []string
+	label      string // on all objects, for queries of all namespaces
+	client     *kates.Client
+	others     dynamic.Interface
+
+	mu     sync.Mutex
+	record []written
+	newest uint64         // version of an own write
+	done   map[string]int // writes that succeeded, by verb
+}
+
+func newWorld(t *testing.T, c *kates.Client) *world {
+	t.Helper()
+	w := &world{client: c, others: foreign(t), done: map[string]int{}}
+	for range 2 {
+		ns := namespace(t)
+		w.namespaces = append(w.namespaces, ns)
+		// Pods want a service account.
+		require.NoError(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named(ns, "default")}, nil))
+	}
+	w.label = w.namespaces[0]
+	return w
+}
+
+// known is how many own writes have returned.
+func (w *world) known() (n int, newest uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.record), w.newest
+}
+
+func (w *world) pick(r *rand.Rand) id {
+	return id{worldKinds[r.IntN(len(worldKinds))].Resource, w.namespaces[r.IntN(2)], fmt.Sprintf("o-%02d", r.IntN(worldNames))}
+}
+
+func resourceOf(k id) schema.GroupVersionResource {
+	for _, gvr := range worldKinds {
+		if gvr.Resource == k.resource {
+			return gvr
+		}
+	}
+	panic(k.resource)
+}
+
+// fresh is an object as a writer would create it: in or out of the queries, on a node or not, kept or not.
+func (w *world) fresh(k id, r *rand.Rand) *kates.Unstructured {
+	u := object(resourceOf(k), k.ns, k.name, map[string]string{"run": w.label, "in": fmt.Sprint(r.IntN(2))})
+	if r.IntN(5) == 0 {
+		u.SetFinalizers([]string{"example.com/f"})
+	}
+	switch k.resource {
+	case "pods":
+		spec := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}
+		if node := r.IntN(3); node > 0 {
+			spec["nodeName"] = fmt.Sprint("n", node)
+		}
+		u.Object["spec"] = spec
+	case "hosts":
+		u.Object["spec"] = map[string]any{"hostname": []string{"yes", "no"}[r.IntN(2)]}
+	}
+	return u
+}
+
+// own writes what it likes, at random, until ctx ends. Its writes run to their end, so that what they did is known; but
+// some are hurried, and nobody knows.
+func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
+	var generated []id
+	var missing *id
+	for ctx.Err() == nil {
+		k, verb := w.pick(r), ownVerbs[r.IntN(len(ownVerbs))]
+		if missing != nil { // most verbs want something to be there
+			k, verb = *missing, ownVerbs[0]
+		}
+		missing = nil
+		call, cancel := context.Background(), context.CancelFunc(func() {})
+		hurried := r.IntN(20) == 0
+		if hurried {
+			call, cancel = context.WithTimeout(call, time.Duration(r.IntN(6000))*time.Microsecond)
+		}
+		_, after := w.known()
+		var got *kates.Unstructured
+		o := ownWrite{w: w, ctx: call, id: k, r: r, generated: &generated, got: &got}
+		err := verb.do(&o)
+		cancel()
+		switch {
+		case hurried:
+		case err == nil:
+			w.learn(verb.name, o, got, after)
+		case !excused(err):
+			t.Errorf("%s of %v: %v", verb.name, k, err)
+		case kates.IsNotFound(err):
+			missing = &k
+		}
+	}
+}
+
+// excused says that another writer may have been the reason.
+func excused(err error) bool {
+	return kates.IsNotFound(err) || apierrors.IsAlreadyExists(err) || kates.IsConflict(err) || apierrors.IsInvalid(err)
+}
+
+// learn records a write by what the server answered.
+func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, after uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done[verb]++
+	entry := written{id: o.id, uid: o.uid, after: after}
+	switch {
+	case o.nothing:
+		return
+	case got == nil || got.GetUID() == "": // a deletion, answered by a Status
+	case o.deletes && got.GetDeletionTimestamp() == nil, got.GetDeletionTimestamp() != nil && !keeps(got):
+		entry.uid = got.GetUID()
+	default:
+		entry.version, entry.uid = number(got.GetResourceVersion()), got.GetUID()
+		w.newest = max(w.newest, entry.version)
+	}
+	if got != nil && got.GetName() != "" {
+		entry.id.name = got.GetName() // the server may have made it
+	}
+	w.record = append(w.record, entry)
+}
+
+// keeps reports whether something keeps a terminating object.
+func keeps(u *kates.Unstructured) bool {
+	grace := u.GetDeletionGracePeriodSeconds()
+	return len(u.GetFinalizers()) > 0 || grace != nil && *grace > 0
+}
+
+// number of a version; tests may know that it is one.
+func number(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// foreign is somebody else, who writes the same objects.
+func (w *world) foreign(ctx context.Context, r *rand.Rand) {
+	for ctx.Err() == nil {
+		k := w.pick(r)
+		in := w.others.Resource(resourceOf(k)).Namespace(k.ns)
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"in":"%d","n":"%d"}}}`, r.IntN(2), r.IntN(1000))
+		switch r.IntN(8) { // errors are other writers' doing
+		case 0, 1:
+			_, _ = in.Create(ctx, w.fresh(k, r), metav1.CreateOptions{})
+		case 2:
+			_ = in.Delete(ctx, k.name, metav1.DeleteOptions{})
+		case 3:
+			patch = []string{`{"metadata":{"finalizers":null}}`, `{"metadata":{"finalizers":["example.com/g"]}}`}[r.IntN(2)]
+		case 4:
+			made := w.fresh(k, r)
+			made.SetName("")
+			made.SetGenerateName("theirs-")
+			if made, err := in.Create(ctx, made, metav1.CreateOptions{}); err == nil {
+				k.name = made.GetName()
+				pause(ctx, time.Duration(r.IntN(100))*time.Millisecond)
+				_, _ = in.Patch(ctx, k.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+				_ = in.Delete(ctx, k.name, metav1.DeleteOptions{})
+			}
+		case 5:
+			w.moveByField(ctx, in, k, r)
+		}
+		_, _ = in.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		pause(ctx, time.Duration(r.IntN(5))*time.Millisecond)
+	}
+}
+
+// moveByField changes a field that queries select by.
+func (w *world) moveByField(ctx context.Context, in dynamic.ResourceInterface, k id, r *rand.Rand) {
+	if k.resource == "pods" {
+		patch := fmt.Sprintf(`{"status":{"phase":%q}}`, []string{"Running", "Pending"}[r.IntN(2)])
+		_, _ = in.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		return
+	}
+	if k.resource != "hosts" {
+		return
+	}
+	patch := fmt.Sprintf(`{"spec":{"hostname":%q}}`, []string{"yes", "no"}[r.IntN(2)])
+	_, _ = in.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+}
+
+// kubelet ends pods on their nodes whose deletion is graceful, as if their processes had ended.
+func (w *world) kubelet(ctx context.Context, r *rand.Rand) {
+	now := int64(0)
+	for ctx.Err() == nil {
+		in := w.others.Resource(pods).Namespace(w.namespaces[r.IntN(2)])
+		list, err := in.List(ctx, metav1.ListOptions{})
+		if err == nil {
+			for i := range list.Items {
+				o := &list.Items[i]
+				uid := o.GetUID()
+				node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName")
+				if o.GetDeletionTimestamp() != nil && node != "" && r.IntN(2) == 0 {
+					_ = in.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid}})
+				}
+			}
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
