@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,14 +21,14 @@ var getOptions = metav1.GetOptions{}
 //
 //   - gone: a DELETE answered by a Status, or by the object without a
 //     deletionTimestamp; or any write answered by an object with a deletionTimestamp
-//     that nothing keeps any more (no finalizers, no grace).
+//     that nothing keeps any more (no finalizers but those that the write removed, no grace).
 //   - terminating: it has a deletionTimestamp and something keeps it. It is there.
 //   - present: everything else.
 //
 // A DELETE that ends a terminating object answers with the deletion's version. A
 // write that removes the last finalizer answers with the object's old version, so
 // that version says nothing, and the deletion's is unknown.
-func written(verb string, answer *Unstructured) coherence.Write {
+func written(verb string, answer *Unstructured, removed ...string) coherence.Write {
 	w := coherence.Write{
 		Key: accumulator.Key{Namespace: answer.GetNamespace(), Name: answer.GetName()},
 		UID: answer.GetUID(),
@@ -35,7 +36,7 @@ func written(verb string, answer *Unstructured) coherence.Write {
 	deleted := answer.GetDeletionTimestamp() != nil
 	switch {
 	case verb == "delete" && !deleted:
-	case deleted && !kept(answer):
+	case deleted && !kept(answer, removed...):
 		if verb == "delete" {
 			w.Version = answer.GetResourceVersion()
 		}
@@ -45,11 +46,13 @@ func written(verb string, answer *Unstructured) coherence.Write {
 	return w
 }
 
-// kept reports whether something keeps a terminating object: finalizers, a namespace's own ones, or
-// a grace period.
-func kept(u *Unstructured) bool {
-	if len(u.GetFinalizers()) > 0 {
-		return true
+// kept reports whether something keeps a terminating object: finalizers other than those that were removed,
+// a namespace's own ones, or a grace period.
+func kept(u *Unstructured, removed ...string) bool {
+	for _, f := range u.GetFinalizers() {
+		if !slices.Contains(removed, f) {
+			return true
+		}
 	}
 	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
 		return true
@@ -115,7 +118,16 @@ func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.Delete
 		a.UID, a.Unknown = types.UID(uid), uid == ""
 		return a, nil
 	}
-	return c.answered("delete", got), nil
+	return c.answered("delete", got, removedBy(options)...), nil
+}
+
+// removedBy are the finalizers that a deletion takes off the object. If none is left after that, the server deletes
+// it, and answers with the object as it was before: with them.
+func removedBy(o metav1.DeleteOptions) []string {
+	if p := o.PropagationPolicy; p != nil && *p == metav1.DeletePropagationBackground {
+		return []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	}
+	return nil
 }
 
 // path of the object in the API.

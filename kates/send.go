@@ -32,13 +32,13 @@ func (c *Client) write(ctx context.Context, verb string, resource, target any, o
 	})
 }
 
-// answered is an answer that is the object as it was written.
-func (c *Client) answered(verb string, got *Unstructured) reply {
+// answered is an answer that is the object as it was written; for removed see written.
+func (c *Client) answered(verb string, got *Unstructured, removed ...string) reply {
 	shared := got
 	if c.core.fake {
 		shared = got.DeepCopy() // a fake may hand out what it keeps
 	}
-	return reply{object: got, Outcome: accumulator.Outcome{Write: written(verb, shared)}}
+	return reply{object: got, Outcome: accumulator.Outcome{Write: written(verb, shared, removed...)}}
 }
 
 // send does what all writes have in common: it reads the caller's value, sends the request, takes
