@@ -40,10 +40,10 @@ func network(ctx context.Context, wire *wire, r *rand.Rand) {
 }
 
 // visit opens one watch after the other, reads each for a while, and closes it.
-func (w *world) visit(ctx context.Context, t *testing.T, r *rand.Rand) (all []*witness) {
+func (w *world) visit(ctx, live context.Context, t *testing.T, r *rand.Rand) (all []*witness) {
 	names := slices.Sorted(maps.Keys(ways))
 	for ctx.Err() == nil {
-		j, err := w.witness(ctx, t, names[r.IntN(len(names))], w.namespaces[r.IntN(2)])
+		j, err := w.witness(live, t, names[r.IntN(len(names))], w.namespaces[r.IntN(2)])
 		if !assert.NoError(t, err) {
 			return all
 		}
@@ -87,7 +87,7 @@ func TestG4G5G6G7UnderManyWritersWithALateWatchThatIsCut(t *testing.T) {
 		stay = append(stay, j)
 		readers.Go(func() { j.read(ctx, time.Duration(i%3)*150*time.Millisecond, random(300+i)) })
 	}
-	readers.Go(func() { visitors = w.visit(ctx, t, random(400)) })
+	readers.Go(func() { visitors = w.visit(ctx, live, t, random(400)) })
 	writers.Wait()
 	readers.Wait()
 	wire.set("pods", 0)

@@ -33,6 +33,7 @@ type state struct {
 	labels  labels.Set
 	fields  fields.Set
 	content uint64
+	note    string // for whom looks into a failure
 }
 
 // history is all that became of the world's objects, by the server's own word: watches that nothing delays or cuts.
@@ -72,6 +73,10 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 		return
 	}
 	s := state{version: number(u.GetResourceVersion()), uid: u.GetUID(), gone: e.Type == watch.Deleted, labels: u.GetLabels(), content: content(u)}
+	s.note = fmt.Sprintf("%s, finalizers %v, deleted %v", e.Type, u.GetFinalizers(), u.GetDeletionTimestamp())
+	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil {
+		s.note += fmt.Sprintf(", grace %d", *grace)
+	}
 	text := func(path ...string) string {
 		text, _, _ := unstructured.NestedString(u.Object, path...)
 		return text
@@ -190,16 +195,32 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 			checked++
 			v, err := h.place(k, q, shown[k], at[k])
 			if !assert.NoError(t, err, "G5: %s, look %d: %v, last seen at %d", j.name, n, k, at[k]) {
+				h.tell(t, j.w, k, at[k])
 				return checked
 			}
 			if v < bounds[k] {
 				v, err = h.place(k, q, shown[k], bounds[k])
 			}
 			if !assert.NoError(t, err, "G4: %s, look %d: %v, written at %d", j.name, n, k, bounds[k]) {
+				h.tell(t, j.w, k, at[k])
 				return checked
 			}
 			at[k] = v
 		}
 	}
 	return checked
+}
+
+// tell logs what became of an object since a version, and what own writers know of it.
+func (h *history) tell(t *testing.T, w *world, k id, since uint64) {
+	for _, s := range h.states[k] {
+		if s.version >= since {
+			t.Logf("%d %s %v %v: %s", s.version, s.uid, s.labels, s.fields, s.note)
+		}
+	}
+	for _, e := range w.record {
+		if e.id == k {
+			t.Logf("%+v", e)
+		}
+	}
 }

@@ -31,6 +31,7 @@ type id struct{ resource, ns, name string }
 
 // written is an own write that has returned nil: from then on every Update shows its effect.
 type written struct {
+	verb    string
 	id      id
 	version uint64    // of the answer; 0: it is gone
 	uid     types.UID // of what is gone, "" where the answer does not say
@@ -145,7 +146,7 @@ func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, after ui
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done[verb]++
-	entry := written{id: o.id, uid: o.uid, after: after}
+	entry := written{verb: verb, id: o.id, uid: o.uid, after: after}
 	switch {
 	case o.nothing:
 		return

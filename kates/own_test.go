@@ -28,11 +28,11 @@ func TestG4AnAnswerToADeletionSaysWhetherTheObjectIsGone(t *testing.T) {
 		propagation *metav1.DeletionPropagation
 		gone        bool
 	}{
-		"nothing keeps it":                                     {terminating(0), nil, true},
-		"a grace period":                                       {terminating(30), nil, false},
-		"a finalizer":                                          {terminating(0, "example.com/f"), nil, false},
-		"a finalizer of the garbage collector":                 {terminating(0, metav1.FinalizerDeleteDependents), nil, false},
-		"the same, in the foreground":                          {terminating(0, metav1.FinalizerDeleteDependents), &foreground, false},
+		"nothing keeps it":                     {terminating(0), nil, true},
+		"a grace period":                       {terminating(30), nil, false},
+		"a finalizer":                          {terminating(0, "example.com/f"), nil, false},
+		"a finalizer of the garbage collector": {terminating(0, metav1.FinalizerDeleteDependents), nil, false},
+		"the same, in the foreground":          {terminating(0, metav1.FinalizerDeleteDependents), &foreground, false},
 		"the same, which a deletion in the background removes": {terminating(0, metav1.FinalizerDeleteDependents), &background, true},
 		"that of orphans, which it removes":                    {terminating(0, metav1.FinalizerOrphanDependents), &background, true},
 		"a finalizer that it does not remove":                  {terminating(0, metav1.FinalizerDeleteDependents, "example.com/f"), &background, false},
