@@ -206,7 +206,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	return c.do(ctx, m.verb, m.object, w, func(o *object, w writeOptions) (reply, error) {
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, data, w.patch(types.MergePatchType), subresources...)
 		if err != nil {
-			return reply{}, w.preconditionError(o, err)
+			return reply{}, c.preconditionError(ctx, o, w, types.MergePatchType, err)
 		}
 		return c.answered(m.verb, got), nil
 	})

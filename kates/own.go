@@ -103,8 +103,12 @@ func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.Delete
 	if err != nil {
 		return a, err
 	}
-	raw, err := c.core.rest.Delete().AbsPath(o.path()...).
-		SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
+	result := c.core.rest.Delete().AbsPath(o.path()...).
+		SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
+	if err := result.Error(); err != nil { // Raw's does not have what the server said
+		return a, err
+	}
+	raw, err := result.Raw()
 	if err != nil {
 		return a, err
 	}

@@ -2,6 +2,7 @@ package kates
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -58,17 +59,26 @@ func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 }
 
 // preconditionError makes a conflict of the answer to a patch or apply whose precondition did
-// not hold: for a UID, and for a JSON patch, the server calls it invalid.
-func (w writeOptions) preconditionError(o *object, err error) error {
+// not hold: for a UID, and for a JSON patch, the server calls it invalid. Of a JSON patch it does not
+// say what is wrong, so that the object is looked at.
+func (c *Client) preconditionError(ctx context.Context, o *object, w writeOptions, pt PatchType, err error) error {
 	if (w.uid == nil && w.version == nil) || !apierrors.IsInvalid(err) {
 		return err
 	}
-	for _, sign := range []string{"metadata.uid", "/metadata/uid", "/metadata/resourceVersion"} {
-		if strings.Contains(err.Error(), sign) {
-			return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), err)
-		}
+	failed := strings.Contains(err.Error(), "metadata.uid")
+	if !failed && pt == types.JSONPatchType {
+		now, getErr := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+		failed = getErr == nil && !w.holds(now)
+	}
+	if failed {
+		return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), err)
 	}
 	return err
+}
+
+// holds reports whether an object meets the preconditions.
+func (w writeOptions) holds(u *Unstructured) bool {
+	return (w.uid == nil || u.GetUID() == *w.uid) && (w.version == nil || u.GetResourceVersion() == *w.version)
 }
 
 func encode(v any) ([]byte, error) { return json.Marshal(v) }

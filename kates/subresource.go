@@ -96,7 +96,7 @@ func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource
 			return nil, err
 		}
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt), subresource)
-		return got, w.preconditionError(o, err)
+		return got, c.preconditionError(ctx, o, w, pt, err)
 	})
 }
 

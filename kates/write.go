@@ -66,7 +66,7 @@ func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []b
 			return nil, err
 		}
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
-		return got, w.preconditionError(o, err)
+		return got, c.preconditionError(ctx, o, w, pt, err)
 	})
 }
 
@@ -90,7 +90,7 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 		if err != nil && c.core.fake && !apierrors.IsConflict(err) {
 			err = fmt.Errorf("%w: %w", ErrApplyNotSupported, err)
 		}
-		return got, w.preconditionError(o, err)
+		return got, c.preconditionError(ctx, o, w, pt, err)
 	})
 }
 
