@@ -94,6 +94,6 @@ func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, Selects(nil, f, u), text)
+		assert.Equal(t, want, Selects(Resource{}, Selection{Fields: f}, u), text)
 	}
 }

@@ -286,7 +286,7 @@ func (a *Accumulator) rehome(ctx context.Context, f *field) {
 	a.mu.Unlock()
 	now, err := q.Resolve(ctx)
 	switch {
-	case known && (err != nil || now == r):
+	case known && (err != nil || now.serves(r)):
 		return // its streams say what is wrong
 	case known:
 		_ = a.attach(f, q, now) // it fails when all has ended

@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,72 +14,100 @@ import (
 type selector struct {
 	labels labels.Selector
 	fields fields.Requirements
-	// opaque: some field is not evaluated here (spec.nodeName and the like): what the server
-	// makes of it is for the server to say.
-	opaque bool
+	read   FieldReader
 }
 
-func newSelector(q Selection) selector {
-	s := selector{labels: q.Labels}
-	if q.Fields == nil {
-		return s
-	}
-	s.fields = q.Fields.Requirements()
-	for _, r := range s.fields {
-		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
-			s.opaque = true
-		}
+func newSelector(r Resource, q Selection) selector {
+	s := selector{labels: q.Labels, read: r.Field}
+	if q.Fields != nil {
+		s.fields = q.Fields.Requirements()
 	}
 	return s
 }
 
-// matches judges by labels, name and namespace, which the server judges alike.
-func (s selector) matches(o Object) bool {
+// judge says whether the object is selected. It is not certain where that hangs on a field
+// that read cannot read: what the server makes of it is for the server to say.
+func (s selector) judge(o Object, read FieldReader) (selected, certain bool) {
 	if s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labels.Set(o.GetLabels())) {
-		return false
+		return false, true
 	}
+	certain = true
 	for _, r := range s.fields {
-		switch r.Field {
-		case "metadata.name":
-			if !holds(r, o.GetName()) {
-				return false
-			}
-		case "metadata.namespace":
-			if !holds(r, o.GetNamespace()) {
-				return false
-			}
+		v, ok := valueOf(o, r.Field, read)
+		switch {
+		case !ok:
+			certain = false
+		case !holds(r, v):
+			return false, true
 		}
 	}
-	return true
+	return true, certain
 }
 
-// matchesAll judges every field by its path in the object, missing ones as empty. It
-// stands in for a server that does not judge at all: a fake.
-func (s selector) matchesAll(o Object) bool {
-	if !s.matches(o) {
-		return false
-	}
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return true
-	}
-	for _, r := range s.fields {
-		v, _, _ := unstructured.NestedFieldNoCopy(u.Object, strings.Split(r.Field, ".")...)
-		text, _ := v.(string)
-		if b, ok := v.(bool); ok {
-			text = map[bool]string{true: "true", false: "false"}[b]
-		}
-		if !holds(r, text) {
-			return false
-		}
-	}
-	return true
+// byMetadata judges by labels, name and namespace alone, which mean the same everywhere.
+func (s selector) byMetadata(o Object) bool {
+	selected, _ := s.judge(o, nil)
+	return selected
 }
 
-// Selects judges an object by selectors as a fake's watch does: fields by their path.
-// Nil selectors select everything.
-func Selects(l labels.Selector, f fields.Selector, o Object) bool {
-	return newSelector(Selection{l, f}).matchesAll(o)
+// byPath judges every field: those that nobody can read by their path in the object, missing ones
+// as empty. It stands in for a server that does not judge at all: a fake.
+func (s selector) byPath(o Object) bool {
+	selected, _ := s.judge(o, func(o Object, field string) (string, bool) {
+		if s.read != nil {
+			if v, ok := s.read(o, field); ok {
+				return v, true
+			}
+		}
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			return "", false
+		}
+		switch v, _, _ := unstructured.NestedFieldNoCopy(u.Object, strings.Split(field, ".")...); v := v.(type) {
+		case string:
+			return v, true
+		case bool:
+			return strconv.FormatBool(v), true
+		}
+		return "", true
+	})
+	return selected
+}
+
+// matches reports whether an object that the server has sent is in the stream's query. A
+// real server has judged the fields already; a fake has not.
+func (s *stream) matches(o Object) bool {
+	if s.streams.config.ByContent {
+		return s.selector.byPath(o)
+	}
+	return s.selector.byMetadata(o)
+}
+
+// selects reports whether an object that this client wrote is in the stream's query, and
+// whether that is certain.
+func (s *stream) selects(o Object) (selected, certain bool) {
+	if s.streams.config.ByContent {
+		return s.selector.byPath(o), true
+	}
+	return s.selector.judge(o, s.selector.read)
+}
+
+// Selects judges an object by selectors as a fake's watch does: the fields that the resource can
+// read as the server would, others by their path. Nil selectors select everything.
+func Selects(r Resource, s Selection, o Object) bool {
+	return newSelector(r, s).byPath(o)
+}
+
+func valueOf(o Object, field string, read FieldReader) (string, bool) {
+	switch {
+	case field == "metadata.name":
+		return o.GetName(), true
+	case field == "metadata.namespace":
+		return o.GetNamespace(), true
+	case read == nil:
+		return "", false
+	}
+	return read(o, field)
 }
 
 func holds(r fields.Requirement, value string) bool {

@@ -36,7 +36,19 @@ type Resource struct {
 	// Storage names the stored resource: the same for every group and version through
 	// which one set of objects is served.
 	Storage string
+	// Field reads the fields that the resource can be selected by; nil reads none.
+	Field FieldReader
 }
+
+// serves reports whether it is the same resource, served in the same way.
+func (r Resource) serves(o Resource) bool {
+	return r.GroupVersionResource == o.GroupVersionResource && r.Kind == o.Kind && r.Namespaced == o.Namespaced && r.Storage == o.Storage
+}
+
+// FieldReader returns the value that the server compares a field selector's with, for an
+// object of one resource. It is false for a field it does not know, or cannot read from this object: what the server makes
+// of it is then for the server to say. metadata.name and metadata.namespace are never asked for. It is pure, fast, and safe for concurrent use.
+type FieldReader func(o Object, field string) (value string, ok bool)
 
 // Source lists and watches one resource, in one namespace or in all (""). It is
 // asked with the options of the Kubernetes API (list, watch, selectors, resource
@@ -69,8 +81,8 @@ type Query struct {
 	Resolve func(ctx context.Context) (Resource, error)
 }
 
-// Selection narrows a query; nil selects everything. Label selectors are also evaluated
-// here; field selectors are the server's matter.
+// Selection narrows a query; nil selects everything. The server evaluates both. Own writes are
+// judged here as well: by labels, name, namespace, and what [Resource.Field] reads.
 type Selection struct {
 	Labels labels.Selector
 	Fields fields.Selector

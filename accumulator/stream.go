@@ -64,7 +64,7 @@ type stream struct {
 
 func newStream(s *Streams, key streamKey, r Resource, q Selection) *stream {
 	st := &stream{
-		key: key, resource: r, selector: newSelector(q), streams: s,
+		key: key, resource: r, selector: newSelector(r, q), streams: s,
 		store:   make(map[Key]Object),
 		subs:    make(map[*subscription]struct{}),
 		waiters: make(map[chan struct{}]struct{}),
@@ -119,15 +119,6 @@ func (s *stream) everything() []change {
 // covers reports whether an object of that name can be in the stream's query.
 func (s *stream) covers(key Key) bool {
 	return s.key.namespace == "" || s.key.namespace == key.Namespace
-}
-
-// matches reports whether the object is in the stream's query. A real server has
-// judged already, and label selectors come to the same here; a fake has not.
-func (s *stream) matches(o Object) bool {
-	if s.streams.config.ByContent {
-		return s.selector.matchesAll(o)
-	}
-	return s.selector.matches(o)
 }
 
 // event takes in a live event of the watch.

@@ -63,7 +63,7 @@ type Outcome struct {
 
 // Commit takes in a write that has succeeded: from now on every reading of every
 // stream shows it. Streams that cannot judge the answer (another version of the
-// resource, an opaque field selector) ask the server for the object as they would show it:
+// resource, a field that [Resource.Field] does not read) ask the server for the object as they would show it:
 // one request each, under ctx. Where that fails the error says so; the
 // write has succeeded nonetheless, and the watch will bring it.
 func (w *Write) Commit(ctx context.Context, o Outcome) error {
@@ -106,11 +106,11 @@ func (s *stream) judge(o Outcome, written Resource) (coherence.Write, bool) {
 	if !ok || written.GroupVersionResource != s.resource.GroupVersionResource {
 		return w, false
 	}
-	if !s.matches(object) {
+	selected, certain := s.selects(object)
+	if !selected {
 		w.Object = nil
-		return w, true
 	}
-	return w, !s.selector.opaque || s.streams.config.ByContent
+	return w, certain
 }
 
 // settle asks the server for one object as the stream would show it: rule 6 of

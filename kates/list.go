@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
@@ -46,12 +45,12 @@ func (c *Client) list(ctx context.Context, verb string, q Query) (accumulator.Re
 func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumulator.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
 	if len(watches) == 1 && q.Spaces == nil {
-		return c.listOne(ctx, c.in(r, watches[0].Namespace), watches[0].Selection)
+		return c.listOne(ctx, r, watches[0].Namespace, watches[0].Selection)
 	}
 	var spaces map[string]bool
 	if q.Spaces != nil {
-		namespaces := c.core.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-		selected, err := c.listOne(ctx, namespaces, accumulator.Selection{Labels: q.Spaces.Labels})
+		namespaces := accumulator.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+		selected, err := c.listOne(ctx, namespaces, "", accumulator.Selection{Labels: q.Spaces.Labels})
 		if err != nil {
 			return nil, fmt.Errorf("list namespaces: %w", err)
 		}
@@ -62,7 +61,7 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 	}
 	found := make(map[accumulator.Key]*Unstructured)
 	for _, w := range watches {
-		items, err := c.listOne(ctx, c.in(r, w.Namespace), w.Selection)
+		items, err := c.listOne(ctx, r, w.Namespace, w.Selection)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +87,8 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 
 // listOne makes one list, in pages. Where the version of the pages expires half-way, it begins anew with one page
 // of everything.
-func (c *Client) listOne(ctx context.Context, in dynamic.ResourceInterface, s accumulator.Selection) ([]*Unstructured, error) {
+func (c *Client) listOne(ctx context.Context, r accumulator.Resource, namespace string, s accumulator.Selection) ([]*Unstructured, error) {
+	in := c.in(r, namespace)
 	items := []*Unstructured{}
 	o := metav1.ListOptions{Limit: pageSize}
 	if s.Labels != nil {
@@ -109,7 +109,7 @@ func (c *Client) listOne(ctx context.Context, in dynamic.ResourceInterface, s ac
 		}
 		for i := range page.Items {
 			// A fake does not select by fields.
-			if u := &page.Items[i]; !c.core.fake || accumulator.Selects(s.Labels, s.Fields, u) {
+			if u := &page.Items[i]; !c.core.fake || accumulator.Selects(r, s, u) {
 				items = append(items, u)
 			}
 		}

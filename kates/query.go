@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/selectable"
 )
 
 // A Query says which objects to list or watch: those of a kind, in a namespace or in
@@ -37,7 +38,9 @@ type Query struct {
 	// with the labels of their namespace in one snapshot.
 	NamespaceSelector string
 	// FieldSelector narrows by fields, as the server supports them for the kind:
-	// metadata.name=x, spec.nodeName=y.
+	// metadata.name=x, spec.nodeName=y, or what a custom kind declares in selectableFields. Others are refused with the server's error.
+	// An own write by which an object moves in or out is judged by the client itself. Where it cannot (a kind of an aggregated
+	// API, an OpenAPI document that cannot be read), the write method asks the server by one short list.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
 	FieldSelector string
 	// LabelSelector narrows by labels: app=web,tier!=cache.
@@ -189,7 +192,11 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 	if err := t.suits(r); err != nil {
 		return r, err
 	}
-	return r, c.probeFields(ctx, r, t.Query)
+	if err := c.probeFields(ctx, r, t.Query); err != nil {
+		return accumulator.Resource{}, err
+	}
+	c.readFields(ctx, &r, t.Query)
+	return r, nil
 }
 
 // suits reports a query that cannot be meant for a resource.
@@ -215,6 +222,7 @@ func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
 		Storage:              c.core.resolver.storageContext(ctx, m.Resource),
+		Field:                reader(selectable.BuiltIn(m.Resource)),
 	}
 }
 
@@ -233,7 +241,8 @@ func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Quer
 		if err != nil {
 			return err
 		}
-		if f == nil || !asksFields(f) {
+		// Every resource has metadata.name, and only that: some that have no namespace refuse it.
+		if f == nil || !slices.ContainsFunc(f.Requirements(), func(r fields.Requirement) bool { return r.Field != "metadata.name" }) {
 			continue
 		}
 		_, err = c.in(r, namespace).List(ctx, metav1.ListOptions{FieldSelector: s.FieldSelector, Limit: 1})
@@ -242,14 +251,4 @@ func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Quer
 		}
 	}
 	return nil
-}
-
-// asksFields reports whether a selector asks for fields that not every kind has.
-func asksFields(f fields.Selector) bool {
-	for _, req := range f.Requirements() {
-		if req.Field != "metadata.name" && req.Field != "metadata.namespace" {
-			return true
-		}
-	}
-	return false
 }

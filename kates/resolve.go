@@ -61,6 +61,7 @@ type resolver struct {
 	reading   *reading
 	lastReset time.Time
 	canonical map[schema.GroupResource]schema.GroupResource
+	documents map[schema.GroupVersion]*document // OpenAPI, by what has been asked for
 }
 
 // newResolver needs a mapper or discovery or both. Without discovery, kinds are
@@ -138,7 +139,7 @@ func (r *resolver) invalidate() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// A reading under way may be older than this call: nobody new joins it.
-	r.latest, r.reading = nil, nil
+	r.latest, r.reading, r.documents = nil, nil, nil
 	return nil
 }
 
