@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,9 +41,13 @@ func onNode(node string) *unstructured.Unstructured {
 func selecting(t *testing.T, text string) Query {
 	t.Helper()
 	q := simQuery("A", "as")
-	var err error
-	q.Fields, err = fields.ParseSelector(text)
-	require.NoError(t, err)
+	var terms []fields.Selector // in the order of the text: parsing would sort them
+	for _, term := range strings.Split(text, ",") {
+		f, err := fields.ParseSelector(term)
+		require.NoError(t, err)
+		terms = append(terms, f)
+	}
+	q.Fields = fields.AndSelectors(terms...)
 	return q
 }
 

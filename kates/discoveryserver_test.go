@@ -33,12 +33,13 @@ type discoveryServer struct {
 	down   int                             // status code of everything
 	reads  map[string]int                  // path: requests
 	hook   func(*http.Request)             // before an answer, without locks
+	others map[string]http.HandlerFunc     // by path: what is not discovery
 }
 
 func newDiscoveryServer(t *testing.T, legacy bool) *discoveryServer {
 	s := &discoveryServer{
 		legacy: legacy, lists: map[string][]metav1.APIResource{}, order: map[string][]string{},
-		broken: map[string]int{}, reads: map[string]int{},
+		broken: map[string]int{}, reads: map[string]int{}, others: map[string]http.HandlerFunc{},
 	}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
@@ -105,11 +106,15 @@ func (s *discoveryServer) requests() (all map[string]int) {
 
 func (s *discoveryServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	s.mu.Lock()
-	hook := s.hook
+	hook, other := s.hook, s.others[request.URL.Path]
 	s.reads[request.URL.Path]++
 	s.mu.Unlock()
 	if hook != nil {
 		hook(request)
+	}
+	if other != nil {
+		other(w, request)
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
