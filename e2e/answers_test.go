@@ -129,6 +129,7 @@ func TestG4AWriteThatTheServerCannotBeAskedAboutIsUnsettledUntilTheWatchTells(t 
 	c := w.client(t, kates.WithNamespace(ns))
 	h := object(hosts, ns, "h", nil)
 	require.NoError(t, c.Create(ctx, h, nil))
+	w.hookBefore(noOpenAPI)
 	r := lateReader(t, w, c, kates.Query{Kind: "hosts", Namespace: ns, FieldSelector: "spec.hostname=yes"}, "hosts")
 	w.hookBefore(func(req *http.Request) error {
 		if strings.Contains(req.URL.Query().Get("fieldSelector"), "metadata.name") {
