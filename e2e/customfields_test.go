@@ -161,7 +161,6 @@ func TestG4WithoutOpenAPIAnOwnWriteIsSettledByOneList(t *testing.T) {
 		require.Equal(t, in, r.look("x") != nil)
 		assert.Equal(t, before+i+1, lists(w, "gadgets"), "one list for each write")
 	}
-	r.settled(w, "gadgets")
 	c.Close()
 	g.remove()
 }
