@@ -14,6 +14,11 @@
 // nothing more: a burst of events on one object is one key, a slow subscriber costs
 // nobody anything, and a late one starts from the store.
 //
+// Whether an own write moves an object into a query or out of it is judged here where that can
+// be known: by labels, name, namespace, and the fields that [Resource.Field] reads as the server does.
+// Otherwise the write costs one list of the object for each stream concerned. What a watch or a list brings
+// the server has judged, and its judgement stands.
+//
 // # Lists and watches
 //
 // A feed lists and watches for a stream, in place of client-go's Reflector, which may list at

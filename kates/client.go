@@ -209,8 +209,8 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	}
 }
 
-// InvalidateCache forgets what discovery said, so that the next use of a kind asks
-// the server. A kind that is not known does so by itself, once a second at most.
+// InvalidateCache forgets what discovery and OpenAPI said, so that the next use of a kind, or
+// of a custom kind's field in a query, asks the server. A kind that is not known does so by itself, once a second at most.
 func (c *Client) InvalidateCache() error { return c.core.resolver.invalidate() }
 
 // ServerVersion asks the server for its version.

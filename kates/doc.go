@@ -51,6 +51,7 @@
 //
 // One list+watch per distinct query serves everybody who asks for the same (package
 // accumulator). The answers of the client's own writes are laid over what the watches
-// show until these have caught up (package coherence). Only what changed is converted
+// show until these have caught up (package coherence). Whether such a write moves its object into a query or out
+// of it, the client knows by itself for labels, the built-in selectable fields, and those that custom kinds declare. Only what changed is converted
 // and placed (package snapshot).
 package kates
