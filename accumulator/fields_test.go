@@ -145,6 +145,6 @@ func TestOnAFakeFieldsAreReadAsTheServerWouldAndOthersByTheirPath(t *testing.T) 
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, Selects(r, nil, f, onNode("n1")), text)
+		assert.Equal(t, want, Selects(r, Selection{Fields: f}, onNode("n1")), text)
 	}
 }

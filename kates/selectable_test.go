@@ -201,6 +201,8 @@ func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *te
 	v, ok = field(Query{Kind: "hosts", FieldSelector: "metadata.name=x,spec.count=3"}, host, "spec.count")
 	assert.True(t, ok)
 	assert.Equal(t, "3", v)
+	_, ok = field(Query{Kind: "hosts", AnyOf: []Selection{{LabelSelector: "a=b"}, {FieldSelector: "spec.count=3"}}}, host, "spec.count")
+	assert.True(t, ok, "one of a union")
 	_, ok = field(Query{Kind: "hosts", FieldSelector: "spec.other=o"}, host, "spec.other")
 	assert.False(t, ok, "a field that nobody declares")
 	assert.Equal(t, 1, s.requests()[hostsDocument])
