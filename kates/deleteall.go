@@ -16,8 +16,9 @@ import (
 const deletesAtOnce = 10
 
 // DeleteAll deletes every object of a query: those that the server has when it is called. An empty
-// namespace is all namespaces; Name and Optional do not matter. The options are those of [Client.Delete],
-// for each object ([Propagation], [GracePeriod], [DryRun], …); [IfUID] and [IfResourceVersion] are errors.
+// namespace is all namespaces; Name and Optional do not matter. The options are those of
+// [Client.Delete], for each object ([Propagation], [GracePeriod], [DryRun], …); [IfUID] and
+// [IfResourceVersion] are errors.
 //
 // Each object is deleted by itself, on the condition that it still is the one that was listed (its
 // UID): what somebody puts in its place stays. An object that is gone already is as good as
@@ -25,9 +26,9 @@ const deletesAtOnce = 10
 // wrong (errors.Is and errors.As look into it), and each part names its object. When ctx ends, what
 // is left is not tried, and the error says how many.
 //
-// Once DeleteAll has returned nil, no later snapshot of this client shows one of the objects, unless
-// with its deletionTimestamp, where finalizers or a grace period keep it (G4), whoever deleted it. After an error
-// that holds for those that the error does not name.
+// Once DeleteAll has returned nil, no later snapshot of this client shows one of the objects,
+// unless with its deletionTimestamp, where finalizers or a grace period keep it (G4), whoever
+// deleted it. After an error that holds for those that the error does not name.
 func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption) error {
 	w := c.writeOptions(opts)
 	if w.uid != nil || w.version != nil {
@@ -66,8 +67,8 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	return errors.Join(failed...)
 }
 
-// deleteListed deletes an object that was listed. Where that object is not there any more, what the watches
-// show may be older: they are settled.
+// deleteListed deletes an object that was listed. Where that object is not there any more, what the
+// watches show may be older: they are settled.
 func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key accumulator.Key, uid types.UID, w writeOptions) error {
 	o := &object{&Unstructured{}, r}
 	o.SetGroupVersionKind(r.Kind)
@@ -89,8 +90,9 @@ func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key a
 	return err
 }
 
-// outlived reports whether a deletion was refused because there is nothing left to delete: the object
-// is gone, another one has its name, or it is on its way out and the server wants to hear no more of it (a namespace).
+// outlived reports whether a deletion was refused because there is nothing left to delete: the
+// object is gone, another one has its name, or it is on its way out and the server wants to hear no
+// more of it (a namespace).
 func (c *Client) outlived(ctx context.Context, o *object, uid types.UID, err error) bool {
 	switch {
 	case apierrors.IsNotFound(err):

@@ -32,10 +32,10 @@ func mergePatch(from, to map[string]any) map[string]any {
 	return patch
 }
 
-// carry makes of base what a change made of a partial view of it: before is the view (base in the form
-// of a Go type that may not know all fields, written out again), after the changed view. What the view does
-// not show stays as it is in base, inside of lists too. None of them is modified; the result shares
-// their memory.
+// carry makes of base what a change made of a partial view of it: before is the view (base in the
+// form of a Go type that may not know all fields, written out again), after the changed view. What
+// the view does not show stays as it is in base, inside of lists too. None of them is modified; the
+// result shares their memory.
 func carry(base, before, after any) any {
 	switch after := after.(type) {
 	case map[string]any:
@@ -141,8 +141,8 @@ func pairs(before, after []any) []int {
 	return of
 }
 
-// listKeys are the fields by which the API's lists are merged (patchMergeKey, x-kubernetes-list-map-keys),
-// the more telling ones first.
+// listKeys are the fields by which the API's lists are merged (patchMergeKey,
+// x-kubernetes-list-map-keys), the more telling ones first.
 var listKeys = []string{"uid", "name", "key", "type", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey"}
 
 // listKey is the field that tells the elements of both lists apart, "" if there is none.

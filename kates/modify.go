@@ -14,37 +14,38 @@ import (
 )
 
 // Modify changes an object as change does: read, modify, write, and again if somebody else was
-// faster. The resource names the object (kind, namespace and name; an object of any form); T is
-// the form in which change sees it: a Go type of that kind, [Unstructured], map[string]any, any struct with
-// the right JSON.
+// faster. The resource names the object (kind, namespace and name; an object of any form); T is the
+// form in which change sees it: a Go type of that kind, [Unstructured], map[string]any, any struct
+// with the right JSON.
 //
 //	_, err := kates.Modify(ctx, client, deployment, func(d *appsv1.Deployment) error {
 //	    d.Spec.Replicas = &n
 //	    return nil
 //	})
 //
-// It starts from the newest version that the client knows: an own write's answer or what one of its watches
-// has brought. Only where it watches no such object, it reads the object from the server first (the fake
-// client always does). An object that does not exist is [IsNotFound]; see [Client.Upsert].
+// It starts from the newest version that the client knows: an own write's answer or what one of its
+// watches has brought. Only where it watches no such object, it reads the object from the server
+// first (the fake client always does). An object that does not exist is [IsNotFound]; see
+// [Client.Upsert].
 //
-// The object that change gets is its own, to write to and to keep. It may be called several times, each time with a
-// newer object, so it decides by what it is given. It runs without any lock held. Its error ends Modify, and is returned as it is; nothing
-// has been written then.
+// The object that change gets is its own, to write to and to keep. It may be called several times,
+// each time with a newer object, so it decides by what it is given. It runs without any lock held.
+// Its error ends Modify, and is returned as it is; nothing has been written then.
 //
-// What is sent is a JSON merge patch (RFC 7396) of what change altered, on the condition that the object is
-// still that one (UID) at that version. So fields that T does not know stay as they are, also in the elements of a list that is
-// sent: an element that was not altered stays as the server has it, one that was keeps the fields
-// that T does not know (it is found by its key: name, type, …; else by its place).
-// Objects that a watch holds shortened are never started from, since a list would lose what was left
-// out. If change alters nothing, nothing is sent, and the object is returned as it is known. An object's apiVersion, kind,
-// name, namespace and UID cannot be changed, which is an error; what only the server writes
-// (resourceVersion, managedFields, …) is left out. The status, where it is a
-// subresource, is ignored by the server: see [ModifyStatus].
+// What is sent is a JSON merge patch (RFC 7396) of what change altered, on the condition that the
+// object is still that one (UID) at that version. So fields that T does not know stay as they are,
+// also in the elements of a list that is sent: an element that was not altered stays as the server
+// has it, one that was keeps the fields that T does not know (it is found by its key: name, type,
+// …; else by its place). Objects that a watch holds shortened are never started from, since a list
+// would lose what was left out. If change alters nothing, nothing is sent, and the object is
+// returned as it is known. An object's apiVersion, kind, name, namespace and UID cannot be changed,
+// which is an error; what only the server writes (resourceVersion, managedFields, …) is left out.
+// The status, where it is a subresource, is ignored by the server: see [ModifyStatus].
 //
 // After a conflict it waits a little, reads the object from the server, since watches may still be
 // behind, and calls change again; after some twenty tries it returns the conflict ([IsConflict]).
-// [IfUID] and [IfResourceVersion] bind it to one object and to one version: a conflict is final then. A [DryRun]
-// does all of this but store the result.
+// [IfUID] and [IfResourceVersion] bind it to one object and to one version: a conflict is final
+// then. A [DryRun] does all of this but store the result.
 //
 // It returns what the server answered, which is nobody else's. See [Client.Create] for what holds
 // for every write.
@@ -52,8 +53,8 @@ func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T)
 	return modify(ctx, c, &modification{verb: "modify"}, resource, change, opts)
 }
 
-// ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends nothing but
-// the status. It is an error, and nothing is sent, if change alters anything else: the
+// ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends
+// nothing but the status. It is an error, and nothing is sent, if change alters anything else: the
 // server would ignore it.
 func ModifyStatus[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
 	return modify(ctx, c, &modification{verb: "modify the status of", subresource: "status"}, resource, change, opts)
@@ -152,8 +153,8 @@ func (c *Client) tryModify(ctx context.Context, m *modification, base *Unstructu
 	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
 }
 
-// newest is the newest known version of the object, nil if the server is to be asked. A fake has no versions and
-// so no conflicts: there only what it has now will do.
+// newest is the newest known version of the object, nil if the server is to be asked. A fake has no
+// versions and so no conflicts: there only what it has now will do.
 func (c *Client) newest(m *modification) *Unstructured {
 	if c.core.fake {
 		return nil

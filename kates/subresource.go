@@ -13,12 +13,13 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake client, which
-// takes a subresource for the object itself: an eviction would replace the pod. It knows the status alone.
+// ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake
+// client, which takes a subresource for the object itself: an eviction would replace the pod. It
+// knows the status alone.
 var ErrSubresourceNotSupported = errors.New("this subresource is not supported by this (fake) client")
 
-// GetSubresource reads a subresource of the object that the resource names ("scale", "status") into target.
-// See [Client.Get].
+// GetSubresource reads a subresource of the object that the resource names ("scale", "status") into
+// target. See [Client.Get].
 func (c *Client) GetSubresource(ctx context.Context, resource any, subresource string, target any) error {
 	err := c.checkTarget(target)
 	if err == nil {
@@ -40,19 +41,20 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 	return fill(target, got)
 }
 
-// CreateSubresource posts a body to a subresource of the object that the resource names: an Eviction or a
-// Binding of a pod, a TokenRequest of a service account. The target receives the answer, which may be a
-// Status.
+// CreateSubresource posts a body to a subresource of the object that the resource names: an
+// Eviction or a Binding of a pod, a TokenRequest of a service account. The target receives the
+// answer, which may be a Status.
 //
 //	err := client.CreateSubresource(ctx, pod, "eviction", &policyv1.Eviction{}, nil, kates.GracePeriod(0))
 //
-// This holds for the write methods of subresources: the body is an object of any form, and is not modified. It
-// gets the name and the namespace of the object where it has none. Once the method has
-// returned nil, every later snapshot of this client shows what the write did to the object, though the answer
-// may not tell: each watch that may show the object asks the server for it before the method returns.
-// [IfUID] and [IfResourceVersion] are put into the body (for an Eviction, like [GracePeriod] and
-// [Propagation], into its deleteOptions). client-go's fake knows the status alone, and that not here: ErrSubresourceNotSupported.
-// See [Client.Create] for what holds for every write.
+// This holds for the write methods of subresources: the body is an object of any form, and is not
+// modified. It gets the name and the namespace of the object where it has none. Once the method has
+// returned nil, every later snapshot of this client shows what the write did to the object, though
+// the answer may not tell: each watch that may show the object asks the server for it before the
+// method returns. [IfUID] and [IfResourceVersion] are put into the body (for an Eviction, like
+// [GracePeriod] and [Propagation], into its deleteOptions). client-go's fake knows the status
+// alone, and that not here: ErrSubresourceNotSupported. See [Client.Create] for what holds for
+// every write.
 func (c *Client) CreateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
 	return c.writeSubresource(ctx, "create", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		u, err := c.body(o, body)
@@ -66,9 +68,10 @@ func (c *Client) CreateSubresource(ctx context.Context, resource any, subresourc
 	})
 }
 
-// UpdateSubresource replaces a subresource of the object that the resource names (its scale, a pod's
-// resize, …) by the body, and fills target with the result. A nil body stands for the resource. If the body
-// carries a resource version that is not the newest, it fails with a conflict. See [Client.CreateSubresource].
+// UpdateSubresource replaces a subresource of the object that the resource names (its scale, a
+// pod's resize, …) by the body, and fills target with the result. A nil body stands for the
+// resource. If the body carries a resource version that is not the newest, it fails with a
+// conflict. See [Client.CreateSubresource].
 func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
 	if isNil(body) {
 		body = resource
@@ -127,8 +130,8 @@ var connections = map[string]bool{"attach": true, "exec": true, "log": true, "po
 
 var subresourceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// checkSubresource checks the name of a subresource before anything is sent. A fake takes one for the object itself,
-// which is right for reading and changing the status, and for nothing else.
+// checkSubresource checks the name of a subresource before anything is sent. A fake takes one for
+// the object itself, which is right for reading and changing the status, and for nothing else.
 func (c *Client) checkSubresource(subresource string, likeObject bool) error {
 	switch {
 	case !subresourceName.MatchString(subresource):
