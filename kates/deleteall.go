@@ -91,8 +91,7 @@ func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key a
 }
 
 // outlived reports whether a deletion was refused because there is nothing left to delete: the
-// object is gone, another one has its name, or it is on its way out and the server wants to hear no
-// more of it (a namespace).
+// object is gone, or another one has its name.
 func (c *Client) outlived(ctx context.Context, o *object, uid types.UID, err error) bool {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -104,5 +103,5 @@ func (c *Client) outlived(ctx context.Context, o *object, uid types.UID, err err
 	if err != nil {
 		return apierrors.IsNotFound(err)
 	}
-	return now.GetUID() != uid || now.GetDeletionTimestamp() != nil
+	return now.GetUID() != uid
 }
