@@ -94,10 +94,14 @@ func TestTheHeadOfAnAnswerIsDelayedToo(t *testing.T) {
 		f := katestest.NewFaults(t, 1)
 		f.On(katestest.Match{}).Delay(time.Minute)
 		started := time.Now()
-		got, err := get(t, f.Wrap(texts(&asked)), configMaps)
+		resp, err := ask(t.Context(), f.Wrap(texts(&asked)), "GET", configMaps)
 		require.NoError(t, err)
-		assert.Equal(t, text, got)
-		assert.Equal(t, time.Minute, time.Since(started), "as the body, which came at the same time")
+		assert.Equal(t, time.Minute, time.Since(started))
+		got, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		assert.Equal(t, text, string(got))
+		assert.Equal(t, time.Minute, time.Since(started), "the body came at the same time")
+		require.NoError(t, resp.Body.Close())
 	})
 }
 
@@ -150,6 +154,18 @@ func TestOpenWatchesAreCutNowAndOnlyThoseThatMatch(t *testing.T) {
 		require.NoError(t, body.Close())
 		assert.Empty(t, f.Open(watches))
 	})
+}
+
+func TestBytesOfAnOpenWatchAreCountedFromWhereItIs(t *testing.T) {
+	f := katestest.NewFaults(t, 1)
+	server, _, body := watching(t, f)
+	go func() { _, _ = io.WriteString(server, text) }()
+	_, err := io.ReadFull(body, make([]byte, 4))
+	require.NoError(t, err)
+	f.Now(watches).Cut(6)
+	got, err := io.ReadAll(body)
+	assert.Equal(t, io.ErrUnexpectedEOF, err)
+	assert.Equal(t, text[4:10], string(got))
 }
 
 func TestAStalledReadEndsWithTheRequestsContextByCloseAndWithTheConnection(t *testing.T) {

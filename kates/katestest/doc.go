@@ -27,4 +27,12 @@
 //
 // On it the guarantees of package kates hold for one writer at a time. A test that is about conflicts, apply or several
 // writers needs a real API server.
+//
+// # Faults
+//
+// What a program does when its API server is slow, refuses, or goes away is tested with a client that goes through [Faults],
+// a transport that holds, refuses, loses, delays, stalls, cuts, truncates and corrupts requests by verb, resource and count,
+// or by chance; and with [Network], connections that are frozen (half-open), reset, refused and delayed. Both record what
+// happened, let a test wait for it without sleeping, and work within a synctest bubble. They know nothing of kates: any
+// client made of a rest.Config can be tested so.
 package katestest
