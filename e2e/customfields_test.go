@@ -81,8 +81,8 @@ func (g *gadget) with(ns, name string, spec map[string]any) *kates.Unstructured 
 	return u
 }
 
-// lists counts the requests for lists of gadgets.
-func lists(w *wire, resource string) int {
+// listsSeen counts the requests for lists of gadgets.
+func listsSeen(w *wire, resource string) int {
 	return w.seen(resource, func(r request) bool { return !r.watch && r.query.Get("limit") != "1" })
 }
 
@@ -104,7 +104,7 @@ func TestG4AnOwnWriteMovesACustomObjectByADeclaredFieldWithoutAList(t *testing.T
 		t.Run(selector, func(t *testing.T) {
 			r := lateReader(t, w, c, kates.Query{Kind: g.kind, Namespace: ns, FieldSelector: selector}, "gadgets")
 			defer r.acc.Close()
-			before := lists(w, "gadgets")
+			before := listsSeen(w, "gadgets")
 			require.NoError(t, c.Create(ctx, g.with(ns, "x", specs[1]), nil))
 			require.Nil(t, r.look("x"), "created outside")
 			for range 2 {
@@ -113,7 +113,7 @@ func TestG4AnOwnWriteMovesACustomObjectByADeclaredFieldWithoutAList(t *testing.T
 					require.Equal(t, in, r.look("x") != nil, "in: %t", in)
 				}
 			}
-			assert.Equal(t, before, lists(w, "gadgets"), "no list was needed")
+			assert.Equal(t, before, listsSeen(w, "gadgets"), "no list was needed")
 			require.NoError(t, c.Delete(ctx, g.with(ns, "x", nil), nil))
 			require.Nil(t, r.look("x"))
 			r.settled(w, "gadgets")
@@ -154,12 +154,12 @@ func TestG4WithoutOpenAPIAnOwnWriteIsSettledByOneList(t *testing.T) {
 	require.NoError(t, c.WaitFor(ctx, g.kind))
 	w.hookBefore(noOpenAPI)
 	r := lateReader(t, w, c, kates.Query{Kind: g.kind, Namespace: ns, FieldSelector: "spec.i=42"}, "gadgets")
-	before := lists(w, "gadgets")
+	before := listsSeen(w, "gadgets")
 	for i, in := range []bool{true, false, true} {
 		spec := map[string]any{"i": map[bool]int64{true: 42, false: 1}[in]}
 		require.NoError(t, c.Upsert(ctx, nil, g.with(ns, "x", spec), nil))
 		require.Equal(t, in, r.look("x") != nil)
-		assert.Equal(t, before+i+1, lists(w, "gadgets"), "one list for each write")
+		assert.Equal(t, before+i+1, listsSeen(w, "gadgets"), "one list for each write")
 	}
 	c.Close()
 	g.remove()

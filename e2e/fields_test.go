@@ -110,7 +110,7 @@ func TestG4OwnWritesMoveObjectsInAndOutOfEveryFieldSelectorThoughTheWatchIsLate(
 			name, query := f.prepare(t, c, ns)
 			r := lateReader(t, w, c, query, f.resource)
 			for range 2 { // two objects of one name
-				o, asked := f.object(ns), lists(w, f.resource)
+				o, asked := f.object(ns), listsSeen(w, f.resource)
 				require.NoError(t, c.Create(ctx, o, nil))
 				require.Equal(t, f.in == "", r.look(name) != nil, "created")
 				for _, in := range []bool{true, false, true} {
@@ -120,7 +120,7 @@ func TestG4OwnWritesMoveObjectsInAndOutOfEveryFieldSelectorThoughTheWatchIsLate(
 					require.NoError(t, f.move(ctx, c, o, in))
 					require.Equal(t, in, r.look(name) != nil, "moved in: %t", in)
 				}
-				require.Equal(t, asked, lists(w, f.resource), "no list was needed")
+				require.Equal(t, asked, listsSeen(w, f.resource), "no list was needed")
 				require.NoError(t, c.Delete(ctx, o, nil))
 				require.Nil(t, r.look(name))
 			}

@@ -60,6 +60,9 @@ func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error
 	if err != nil {
 		return nil, fmt.Errorf("open a reader: %w", err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open a reader: %w", err)
+	}
 	reader, err := c.core.streams.Open(context.WithoutCancel(ctx), compiled[0])
 	if err != nil {
 		return nil, fmt.Errorf("open a reader: %w", err)
