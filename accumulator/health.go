@@ -65,17 +65,26 @@ func classify(err error) State {
 	return Retrying
 }
 
-// ok notes a list that succeeded or a watch that opened.
+// ok notes a watch that opened.
 func (s *stream) ok() {
 	s.mu.Lock()
+	recovered := s.well()
+	s.mu.Unlock()
+	s.logRecovered(recovered)
+}
+
+// well notes that a request succeeded, and reports whether the stream is well again. Called with mu held.
+func (s *stream) well() bool {
 	state := Synced
 	if !s.synced {
 		state = Listing
 	}
 	s.health.forbidden, s.health.gone = 0, false
 	s.health.heard = time.Now()
-	recovered := s.health.set(state, nil) && s.health.state == Synced
-	s.mu.Unlock()
+	return s.health.set(state, nil) && state == Synced
+}
+
+func (s *stream) logRecovered(recovered bool) {
 	if recovered {
 		s.streams.config.Logger.V(1).Info("watching", "resource", s.key.resource, "namespace", s.key.namespace)
 	}

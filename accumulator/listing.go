@@ -154,7 +154,6 @@ func (f *feed) listed(fresh listing, version string, asked ask) error {
 		return err
 	}
 	f.version = version
-	f.stream.ok()
 	return nil
 }
 

@@ -139,6 +139,28 @@ func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.
 	})
 }
 
+func TestG8WhoIsWokenByAListFindsItsStatusWell(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.failing(func(string, string) error { return apierrors.NewServiceUnavailable("not yet") })
+		watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		var found []State
+		for _, st := range streams.streams {
+			st.join(listener{trouble: func() {}, wake: func() {
+				st.mu.Lock()
+				defer st.mu.Unlock()
+				if st.synced {
+					found = append(found, st.health.state)
+				}
+			}})
+		}
+		s.failing(nil)
+		after(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []State{Synced}, found)
+	})
+}
+
 func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))

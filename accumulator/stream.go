@@ -239,6 +239,7 @@ func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error 
 		s.health.restarts++
 	}
 	s.synced = true
+	recovered := s.well() // before anybody is woken, who might look
 	if s.givenUp {
 		s.givenUp, s.atLeast = false, ""
 		for sub := range s.subs {
@@ -250,6 +251,7 @@ func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error 
 	}
 	s.tell()
 	s.mu.Unlock()
+	s.logRecovered(recovered)
 	if older {
 		s.streams.restored(s, version)
 	}
