@@ -10,6 +10,9 @@ type QueryStatus struct {
 	Optional  bool      `json:"optional,omitempty"`
 	State     State     `json:"state"`
 	Since     time.Time `json:"since"`
+	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
+	// whole objects" where those come over the wire and are shortened here.
+	Form string `json:"form,omitempty"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`
 	// Objects that the watch holds.
@@ -69,6 +72,7 @@ func (a *Accumulator) statusOf(i int) QueryStatus {
 	if s.health.err != nil {
 		st.Error = s.health.err.Error()
 	}
+	st.Form = s.formNow()
 	st.Objects, st.Version = len(s.store), s.view.Position()
 	st.Pending, st.Restarts, st.Unsettled = s.view.Pending(), s.health.restarts, s.unsettledNow()
 	return st

@@ -39,8 +39,8 @@ type Config struct {
 	Logger logr.Logger
 }
 
-// Streams are the list+watches of one client: one per distinct resource, namespace
-// and selectors, shared by every accumulator that asks, and the journal of the
+// Streams are the list+watches of one client: one per distinct resource, namespace,
+// selectors, form and transform, shared by every accumulator that asks, and the journal of the
 // client's own writes. It is safe for concurrent use.
 type Streams struct {
 	config Config
@@ -106,6 +106,7 @@ func (s *Streams) subscribe(r Resource, q Query, quietOwn bool, wake func()) (*s
 	key := streamKey{
 		resource:  r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		namespace: namespace, labels: q.labelSelector(), fields: q.fieldSelector(),
+		form: q.Form, transform: pointerOf(q.Transform),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +125,7 @@ func (s *Streams) subscribe(r Resource, q Query, quietOwn bool, wake func()) (*s
 		})
 	}
 	st.users++
-	return st.join(quietOwn, wake), nil
+	return st.join(q.Signal, quietOwn, wake), nil
 }
 
 // release gives up one use of the stream; the last one ends it. Counting and removing are

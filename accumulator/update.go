@@ -9,8 +9,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -323,6 +321,9 @@ func (a *Accumulator) row(i int, o Object) snapshot.Row {
 }
 
 func (a *Accumulator) convert(i int, o Object) snapshot.Row {
+	if err := rejection(o); err != nil {
+		return snapshot.Row{Source: o, Err: err}
+	}
 	value, err := a.reader.binding.Convert(i, o)
 	if err != nil {
 		return snapshot.Row{Source: o, Err: err}
@@ -335,12 +336,12 @@ func (a *Accumulator) convert(i int, o Object) snapshot.Row {
 
 // judge asks the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(o Object) (pass bool, err error) {
-	if a.reader.predicate == nil {
+	if a.reader.predicate == nil || rejection(o) != nil {
 		return true, nil
 	}
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return false, fmt.Errorf("a predicate needs an untyped object, not %T", o)
+	u, err := untyped(o)
+	if err != nil {
+		return false, err
 	}
 	defer func() {
 		if p := recover(); p != nil {

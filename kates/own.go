@@ -161,14 +161,7 @@ func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.Delete
 
 // path of the object in the API.
 func (o *object) path() []string {
-	path := []string{"apis", o.resource.Group, o.resource.Version}
-	if o.resource.Group == "" {
-		path = []string{"api", o.resource.Version}
-	}
-	if o.resource.Namespaced {
-		path = append(path, "namespaces", o.GetNamespace())
-	}
-	return append(path, o.resource.Resource, o.GetName())
+	return append(resourcePath(o.resource, o.GetNamespace()), o.GetName())
 }
 
 // Observe makes a write that another client made an own write of this one: written

@@ -39,6 +39,32 @@ type Query struct {
 	// changes. An outage is neither: it holds the first snapshot up like for any other
 	// query.
 	Optional bool
+	// MetadataOnly watches the metadata of the objects and nothing else: neither the
+	// server sends more, nor is more held. A field of []*PartialObjectMetadata, or another form
+	// with that type, says so by itself.
+	MetadataOnly bool
+	// Transform, if any, changes each version of an object once, before it is held for
+	// anybody: it drops what the program does not need. See [DropManagedFields], [DropFields]
+	// and [Transforms]; [WithTransform] sets one for all queries that have none. What the query selects is
+	// judged before.
+	//
+	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, which
+	// nobody else has yet. It must not change kind, namespace, name, UID and resource version, nor keep the
+	// object. It runs without locks, possibly in several goroutines at once, one of which is the one that
+	// watches: it has to be quick. Where it returns an error or panics, that one object is left
+	// out as [Invalid] until its next version.
+	//
+	// Queries that are equal share a watch only if their functions are one value: keep
+	// what DropFields or a closure returns in a variable. List ignores it.
+	Transform func(Object) error
+	// Signal, if any, says whether a change is worth a signal; without it every change is. What is not is in the
+	// next snapshot and its deltas all the same. old is nil for an object that is new to the
+	// query, current for one that left it; one that was replaced by another of its name did
+	// both. See [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
+	//
+	// It is asked once per change, of objects as they are held (after Transform), must not write to
+	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
+	Signal func(old, current Object) bool
 }
 
 // selectors parses the query's selectors; nil where there are none.
@@ -64,11 +90,21 @@ type target struct {
 	Query
 	// kind is fixed by the field's Go type; empty if it is not.
 	kind schema.GroupVersionKind
+	// form is fixed by it, too.
+	form accumulator.Form
+}
+
+// formOf is the form in which the target's objects are watched.
+func (t target) formOf() accumulator.Form {
+	if t.MetadataOnly {
+		return accumulator.Metadata
+	}
+	return t.form
 }
 
 // compile turns queries into what the accumulator works with. Every error names its
 // query.
-func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
+func (c *Client) compile(targets []target, transform func(Object) error) ([]accumulator.Query, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("nothing to watch: no query was given")
 	}
@@ -91,10 +127,14 @@ func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
 		q := accumulator.Query{
 			Name: t.Name, Kind: t.Kind, Namespace: t.Namespace,
 			Labels: l, Fields: f, Optional: t.Optional,
+			Form: t.formOf(), Transform: t.Transform, Signal: t.Signal,
 			Resolve: func(ctx context.Context) (accumulator.Resource, error) { return c.resolve(ctx, t) },
 		}
 		if q.Kind == "" {
 			q.Kind = t.kind.Kind
+		}
+		if q.Transform == nil {
+			q.Transform = transform
 		}
 		queries = append(queries, q)
 	}
@@ -121,7 +161,7 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 		return accumulator.Resource{}, err
 	}
 	r := c.resource(ctx, mapping)
-	return r, c.probeFields(ctx, r, t.Query)
+	return r, c.probeFields(ctx, r, t)
 }
 
 // definite marks an error of discovery as final where it is.
@@ -144,8 +184,8 @@ func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.
 
 // probeFields asks the server whether it knows the query's fields: a watch would
 // only ever repeat the error.
-func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Query) error {
-	_, f, err := q.selectors()
+func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, t target) error {
+	_, f, err := t.selectors()
 	if err != nil || f == nil || c.core.fake {
 		return err
 	}
@@ -156,9 +196,10 @@ func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Quer
 	if !ask {
 		return nil
 	}
-	_, err = c.in(r, q.Namespace).List(ctx, metav1.ListOptions{FieldSelector: q.FieldSelector, Limit: 1})
+	source := c.core.source(r, t.Namespace, t.formOf())
+	_, err = source.ListWithContext(ctx, metav1.ListOptions{FieldSelector: t.FieldSelector, Limit: 1})
 	if apierrors.IsBadRequest(err) {
-		return fmt.Errorf("field selector %q: %w", q.FieldSelector, err)
+		return fmt.Errorf("field selector %q: %w", t.FieldSelector, err)
 	}
 	return nil
 }
