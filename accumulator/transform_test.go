@@ -118,7 +118,8 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 
 				r, err := acc.Update(t.Context(), &snap, &Judgement{func(*unstructured.Unstructured) bool { return true }})
 				require.NoError(t, err)
-				assert.Len(t, r.Invalid, 1, "no predicate brings it back")
+				require.Len(t, r.Invalid, 1, "no predicate brings it back")
+				assert.ErrorContains(t, r.Invalid[0].Err, name)
 				type other struct{ A []map[string]any }
 				var converted other
 				assert.Len(t, update(t, acc, &converted).Invalid, 1, "nor another type")
