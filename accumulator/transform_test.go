@@ -208,6 +208,7 @@ func TestG4OnAFakeOwnWritesThatATransformChangesOrRejectsHoldAndEnd(t *testing.T
 			assert.Len(t, r.Invalid, map[bool]int{true: 1}[rejecting])
 			assert.False(t, signalled(acc), "its event, which overtook the answer, was its own")
 			assert.Zero(t, acc.Status()[0].Pending)
+			require.NoError(t, streams.Sync(t.Context()), "contents are compared as they are held")
 		})
 	}
 }

@@ -250,3 +250,16 @@ func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
 		}
 	})
 }
+
+func TestAChangeThatWasJudgedIsNotJudgedAgainWhenAnOwnWriteLands(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := &asked{}
+		acc, _ := judged(t, s, streams, Options{}, a.signal)
+		w := streams.Begin(simResource("as"), Key{Namespace: "ns", Name: "x"})
+		s.touch("as", "x", 1)
+		synctest.Wait()
+		w.Abandon()
+		assert.False(t, signalled(acc))
+		assert.Len(t, a.taken(), 1)
+	})
+}
