@@ -59,8 +59,8 @@ type Query struct {
 	Transform func(Object) error
 	// Signal, if any, says whether a change is worth a signal; without it every change is. What is not is in the
 	// next snapshot and its deltas all the same. old is nil for an object that is new to the
-	// query, current for one that left it; one that was replaced by another of its name did
-	// both. See [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
+	// query, and current is nil for one that left it; one that was replaced by another of its name did
+	// both, and is asked about twice. See [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
 	//
 	// It is asked once per change, of objects as they are held (after Transform), must not write to
 	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
