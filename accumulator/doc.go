@@ -19,6 +19,16 @@
 // Otherwise the write costs one list of the object for each stream concerned. What a watch or a list brings
 // the server has judged, and its judgement stands.
 //
+// # Forms
+//
+// A stream has a [Form], whole objects or metadata alone, and may have a [Transform]; both are part of
+// what makes it shared. Every object from the server (of a list, an event, the answer to an own write, a
+// lookup) is judged by the selectors first, then shortened, then transformed, and then stored: once per
+// version, without locks. One that cannot be is stored as what names it, with the error, so that it is left
+// out by itself and versions, deletions and own writes of it count as ever. What a change is worth
+// ([Signal]) is the subscriber's own, and is asked after the lock is released, of each change in turn: a
+// quiet one never hides a loud one.
+//
 // # Lists and watches
 //
 // A feed lists and watches for a stream, in place of client-go's Reflector, which may list at

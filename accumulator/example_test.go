@@ -36,7 +36,7 @@ func Example() {
 		}})
 	}
 	streams := accumulator.NewStreams(accumulator.Config{
-		Source: func(accumulator.Resource, string) cache.ListerWatcherWithContext { return source },
+		Source: func(accumulator.Resource, string, accumulator.Form) cache.ListerWatcherWithContext { return source },
 	})
 	defer streams.Close()
 

@@ -170,7 +170,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 func (a *Accumulator) joinAll(q Query, r Resource, wanted []Watched) (parts []*part, err error) {
 	for _, w := range wanted {
 		l := a.hears()
-		l.union = len(q.AnyOf) > 1
+		l.union, l.signal = len(q.AnyOf) > 1, q.Signal
 		sub, err := a.streams.subscribe(r, w, l)
 		if err != nil {
 			closeAll(parts)

@@ -83,6 +83,23 @@ func (f *feed) page(ctx context.Context, o metav1.ListOptions) (runtime.Object, 
 	return f.source.ListWithContext(ctx, o)
 }
 
+// patience is how often somebody who waits for a list takes the server's advice to try later.
+const patience = 5
+
+// listPatiently lists for somebody who waits: where the server says when to try again (it throttles, or is
+// starting), that is done, a few times, as long as ctx allows. A feed does not: it shows what the server
+// says, and goes on for ever.
+func (f *feed) listPatiently(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	for tried := 1; ; tried++ {
+		list, err := f.source.ListWithContext(ctx, o)
+		seconds, later := apierrors.SuggestsClientDelay(err)
+		if err == nil || !later || tried == patience || ctx.Err() != nil {
+			return list, err
+		}
+		sleep(ctx, time.Duration(seconds)*time.Second)
+	}
+}
+
 // listStreamed takes the initial events of a watch into the new store, up to the bookmark that
 // ends them (KEP-3157).
 func (f *feed) listStreamed(ctx context.Context) (watch.Interface, error) {
@@ -171,6 +188,7 @@ func (l listing) put(item runtime.Object) error {
 		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
 	}
 	if l.stream.matches(o) {
+		o = l.stream.prepare(o)
 		l.objects[snapshot.KeyOf(o)] = o
 	}
 	return nil

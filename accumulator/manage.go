@@ -172,7 +172,7 @@ func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*subscription, e
 	if err != nil {
 		return nil, queryError(q, fmt.Errorf("find namespaces: %w", err))
 	}
-	sub, err := a.streams.subscribe(r, Watched{Selection: Selection{Labels: q.Spaces.Labels}}, a.hears())
+	sub, err := a.streams.subscribe(r, Watched{Selection: Selection{Labels: q.Spaces.Labels}, Form: Metadata}, a.hears())
 	if err != nil {
 		return nil, queryError(q, err)
 	}

@@ -18,7 +18,7 @@ func (s *Streams) Newest(r Resource, key Key) Object {
 	s.mu.Unlock()
 	var newest Object
 	for _, st := range streams {
-		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) {
+		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || !st.whole() {
 			continue
 		}
 		o := st.latest(key)
@@ -28,6 +28,9 @@ func (s *Streams) Newest(r Resource, key Key) Object {
 	}
 	return newest
 }
+
+// whole reports whether the stream holds all that the server sends.
+func (s *stream) whole() bool { return s.key.form == Whole && s.transform == nil }
 
 // latest is what the stream shows of key, nil where that may be older than what it has shown.
 func (s *stream) latest(key Key) Object {

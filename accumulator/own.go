@@ -11,7 +11,15 @@ type flight struct {
 	writes int
 	// held: its events have not signalled to those who ask for quiet own writes. Whether they were
 	// the write's own is known when the answer is.
-	held bool
+	held   bool
+	before Object // what was shown before the first of them
+}
+
+// hold holds back a signal.
+func (f *flight) hold(before Object) {
+	if !f.held {
+		f.held, f.before = true, before
+	}
 }
 
 // begin notes that a write of key is about to be sent.
@@ -39,9 +47,8 @@ func (s *stream) land(key Key, w *coherence.Write) {
 	if f.held && !s.showsWrite(key, w) {
 		f.held = false
 		for sub := range s.subs {
-			if _, dirty := sub.dirty[key]; dirty && !sub.loud {
-				sub.loud = true
-				wake = append(wake, sub.wake)
+			if _, dirty := sub.dirty[key]; dirty && sub.quietOwn && !sub.loud {
+				wake = append(wake, sub.waking(f.before, s.read(key)))
 			}
 		}
 	}
@@ -63,7 +70,7 @@ func (s *stream) showsWrite(key Key, w *coherence.Write) bool {
 	return shown.GetUID() == w.UID && shown.GetResourceVersion() == w.Version
 }
 
-// record takes in an own write, its content as this stream would show it. It reports
+// record takes in an own write, its content as this stream holds it. It reports
 // false where the server has to be asked instead.
 func (s *stream) record(w coherence.Write) bool {
 	floor := s.streams.floor(s.resource.Storage)

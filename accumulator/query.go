@@ -52,8 +52,10 @@ type FieldReader func(o Object, field string) (value string, ok bool)
 
 // Source lists and watches one resource, in one namespace or in all (""). It is
 // asked with the options of the Kubernetes API (list, watch, selectors, resource
-// versions), and may be used by several goroutines at once.
-type Source func(r Resource, namespace string) cache.ListerWatcherWithContext
+// versions), in the form that the objects are to have, and may be used by several goroutines
+// at once. Objects that it delivers are nobody else's. One that can deliver only whole objects
+// is a [Former].
+type Source func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext
 
 // Query is one field of a snapshot: the objects of a kind, in a namespace or in
 // all, narrowed by selectors.
@@ -77,6 +79,14 @@ type Query struct {
 	// Optional: definite answers (not served, forbidden again and again) count as
 	// empty. Anything else holds the first signal like for any other query.
 	Optional bool
+	// Form of the objects. Part of what makes streams shared.
+	Form Form
+	// Transform, if any, changes each object before it is held. Queries share a stream only if
+	// their functions are one value: a closure that is made anew is another one.
+	Transform Transform
+	// Signal, if any, decides which changes are worth a signal; without it every change
+	// is. It is the subscriber's own: streams are shared all the same.
+	Signal Signal
 	// Resolve finds the resource. It may ask the server.
 	Resolve func(ctx context.Context) (Resource, error)
 }
@@ -136,6 +146,8 @@ func (q Selection) and(more Selection) Selection {
 type Watched struct {
 	Namespace string
 	Selection
+	Form      Form
+	Transform Transform
 }
 
 // Watches are the list+watches that make up the query for a resource.
@@ -153,7 +165,7 @@ func (q Query) Watches(r Resource) (all []Watched) {
 	}
 	for _, ns := range namespaces {
 		for _, s := range selections {
-			all = append(all, Watched{ns, Selection{q.Labels, q.Fields}.and(s)})
+			all = append(all, Watched{ns, Selection{q.Labels, q.Fields}.and(s), q.Form, q.Transform})
 		}
 	}
 	return all

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -117,6 +115,9 @@ func (a *Accumulator) rowOf(i row, o Object) snapshot.Row {
 }
 
 func (a *Accumulator) convert(i row, o Object) snapshot.Row {
+	if err := rejection(o); err != nil {
+		return snapshot.Row{Source: o, Err: err}
+	}
 	value, err := i.of.Convert(i.at, o)
 	if err != nil {
 		return snapshot.Row{Source: o, Err: err}
@@ -129,12 +130,12 @@ func (a *Accumulator) convert(i row, o Object) snapshot.Row {
 
 // judge asks the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(o Object) (pass bool, err error) {
-	if a.reader.predicate == nil {
+	if a.reader.predicate == nil || rejection(o) != nil {
 		return true, nil
 	}
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return false, fmt.Errorf("a predicate needs an untyped object, not %T", o)
+	u, err := untyped(o)
+	if err != nil {
+		return false, err
 	}
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func (s *sim) source(r Resource, namespace string) cache.ListerWatcherWithContext {
+func (s *sim) source(r Resource, namespace string, _ Form) cache.ListerWatcherWithContext {
 	return &simSource{s, r.Resource, namespace}
 }
 

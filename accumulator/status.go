@@ -17,6 +17,9 @@ type QueryStatus struct {
 	Optional   bool      `json:"optional,omitempty"`
 	State      State     `json:"state"`
 	Since      time.Time `json:"since"`
+	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
+	// whole objects" where those come over the wire and are shortened here.
+	Form string `json:"form,omitempty"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`
 	// Heard is when the server last said anything: a list, an event, a bookmark, the opening of a
@@ -94,6 +97,9 @@ func (st *QueryStatus) add(s QueryStatus, first bool) {
 	if first || gravity[s.State] > gravity[st.State] {
 		st.State, st.Since, st.Error = s.State, s.Since, s.Error
 	}
+	if first || s.Form != "" {
+		st.Form = s.Form
+	}
 	if first || s.Heard.Before(st.Heard) {
 		st.Heard = s.Heard
 	}
@@ -121,5 +127,6 @@ func (s *stream) status() QueryStatus {
 	if s.health.err != nil {
 		st.Error = s.health.err.Error()
 	}
+	st.Form = s.formNow()
 	return st
 }

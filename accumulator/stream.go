@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unsafe"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
@@ -17,6 +16,8 @@ import (
 type streamKey struct {
 	resource                  string // group/version/resource
 	namespace, labels, fields string
+	form                      Form
+	transform                 unsafe.Pointer // the function value; nil for none
 }
 
 // stream is one list+watch and the store it fills, shared by all who ask for it.
@@ -33,6 +34,8 @@ type stream struct {
 	feed     *feed
 	stop     func()
 	users    int // guarded by streams.mu
+	// transform changes what is stored; nil for none.
+	transform Transform
 
 	mu     sync.Mutex
 	store  map[Key]Object
@@ -62,9 +65,9 @@ type stream struct {
 	waiters map[chan struct{}]struct{}
 }
 
-func newStream(s *Streams, key streamKey, r Resource, q Selection) *stream {
+func newStream(s *Streams, key streamKey, r Resource, q Watched) *stream {
 	st := &stream{
-		key: key, resource: r, selector: newSelector(r, q), streams: s,
+		key: key, resource: r, selector: newSelector(r, q.Selection), streams: s, transform: q.Transform,
 		store:   make(map[Key]Object),
 		subs:    make(map[*subscription]struct{}),
 		waiters: make(map[chan struct{}]struct{}),
@@ -77,7 +80,7 @@ func newStream(s *Streams, key streamKey, r Resource, q Selection) *stream {
 		done:      make(chan struct{}),
 	}
 	st.health.since = time.Now()
-	st.feed = newFeed(st, s.config.Source(r, key.namespace))
+	st.feed = newFeed(st, s.config.Source(r, key.namespace, key.form))
 	return st
 }
 
@@ -128,13 +131,17 @@ func (s *stream) event(obj any, deleted bool) error {
 		return fmt.Errorf("unexpected %T in a watch of %s", obj, s.key.resource)
 	}
 	key := snapshot.KeyOf(o)
+	in := !deleted && s.matches(o)
+	if in {
+		o = s.prepare(o)
+	}
 	var wake []func()
 	s.mu.Lock()
 	s.health.heard, s.asOf = time.Now(), o.GetResourceVersion()
 	before := s.read(key)
 	if !s.stale(key, o) {
 		var seen coherence.Object
-		if deleted || !s.matches(o) {
+		if !in {
 			delete(s.store, key)
 		} else {
 			s.store[key] = s.echo(before, o)
@@ -203,11 +210,12 @@ func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() 
 		return wake
 	}
 	if f := s.flights[key]; f != nil && !own {
-		f.held, own = true, true // an own write's event may overtake its answer
+		f.hold(before) // an own write's event may overtake its answer
+		own = true
 	}
 	for sub := range s.subs {
-		if sub.mark(key, before, after, own) {
-			wake = append(wake, sub.wake)
+		if f := sub.mark(key, before, after, own); f != nil {
+			wake = append(wake, f)
 		}
 	}
 	s.tell()
@@ -371,23 +379,4 @@ func run(wake []func()) {
 	for _, f := range wake {
 		f()
 	}
-}
-
-// sameContent compares objects where versions cannot: a fake's, whose UID may be
-// missing too.
-func sameContent(a, b coherence.Object) bool {
-	ua, ok1 := a.(*unstructured.Unstructured)
-	ub, ok2 := b.(*unstructured.Unstructured)
-	if ok1 && ok2 {
-		return equality.Semantic.DeepEqual(ua.Object, ub.Object)
-	}
-	return equality.Semantic.DeepEqual(a, b)
-}
-
-// uidOf is the UID of an object that may be nil.
-func uidOf(o Object) types.UID {
-	if o == nil {
-		return ""
-	}
-	return o.GetUID()
 }

@@ -47,8 +47,8 @@ type Config struct {
 	Logger logr.Logger
 }
 
-// Streams are the list+watches of one client: one per distinct resource, namespace
-// and selectors, shared by every accumulator that asks, and the journal of the
+// Streams are the list+watches of one client: one per distinct resource, namespace,
+// selectors, form and transform, shared by every accumulator that asks, and the journal of the
 // client's own writes. It is safe for concurrent use.
 type Streams struct {
 	config Config
@@ -117,6 +117,7 @@ func (s *Streams) subscribe(r Resource, q Watched, l listener) (*subscription, e
 	key := streamKey{
 		resource:  r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		namespace: namespace, labels: q.labelSelector(), fields: q.fieldSelector(),
+		form: q.Form, transform: pointerOf(q.Transform),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,7 @@ func (s *Streams) subscribe(r Resource, q Watched, l listener) (*subscription, e
 	}
 	st := s.streams[key]
 	if st == nil {
-		st = newStream(s, key, r, q.Selection)
+		st = newStream(s, key, r, q)
 		ctx, cancel := context.WithCancel(s.ctx)
 		st.stop = cancel
 		s.streams[key] = st

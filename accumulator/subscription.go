@@ -28,17 +28,22 @@ type listener struct {
 	union bool
 	// quietOwn: own writes do not signal.
 	quietOwn bool
+	// signal decides which changes are worth a signal; nil: all.
+	signal Signal
 	// wake tells that something has changed.
 	wake func()
 	// trouble tells that requests fail.
 	trouble func()
 }
 
-// mark notes that what is shown for key went from before to after. It reports
-// whether the accumulator is to be woken.
-func (s *subscription) mark(key Key, before, after Object, own bool) bool {
+// mark notes that what is shown for key went from before to after. It returns what is to
+// be run for that once no lock is held, nil if nothing.
+func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 	if s.all {
-		return s.stream.synced
+		if s.stream.synced {
+			return s.wake
+		}
+		return nil
 	}
 	known, dirty := s.dirty[key]
 	if !dirty {
@@ -46,7 +51,7 @@ func (s *subscription) mark(key Key, before, after Object, own bool) bool {
 	}
 	if after == nil && !known {
 		delete(s.dirty, key)
-		return false
+		return nil
 	}
 	s.dirty[key] = known
 	if s.union && after == nil {
@@ -56,10 +61,9 @@ func (s *subscription) mark(key Key, before, after Object, own bool) bool {
 		s.left[key] = s.stream.asOf
 	}
 	if own && s.quietOwn {
-		return false
+		return nil
 	}
-	s.loud = true
-	return true
+	return s.waking(before, after)
 }
 
 // change is a key with what is true of it now: nil if there is no such object.

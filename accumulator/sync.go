@@ -91,7 +91,7 @@ func (s *stream) current(ctx context.Context) (goal, error) {
 	g := goal{objects: make(map[Key]Object)}
 	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		o.LabelSelector, o.FieldSelector = s.key.labels, s.key.fields
-		return s.feed.source.ListWithContext(ctx, o)
+		return s.feed.listPatiently(ctx, o)
 	})
 	list, _, err := p.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -100,6 +100,9 @@ func (s *stream) current(ctx context.Context) (goal, error) {
 	g.version = versionOf(list)
 	return g, meta.EachListItem(list, func(item runtime.Object) error {
 		if o, ok := item.(Object); ok && s.matches(o) {
+			if s.streams.config.ByContent {
+				o = s.prepare(o) // contents are compared
+			}
 			g.objects[snapshot.KeyOf(o)] = o
 		}
 		return nil

@@ -19,7 +19,8 @@ type Write struct {
 	streams  *Streams
 	resource Resource
 	key      Key
-	begun    map[*stream]bool
+	// begun are the streams that know of it, with what it came to for each.
+	begun map[*stream]*coherence.Write
 }
 
 // Begin notes that a write of an object is about to be sent. The name is empty
@@ -34,11 +35,11 @@ func (s *Streams) Begin(r Resource, key Key) *Write {
 	if key.Name == "" {
 		return w
 	}
-	w.begun = make(map[*stream]bool)
+	w.begun = make(map[*stream]*coherence.Write)
 	for _, st := range s.of(r.Storage) {
 		if st.covers(key) {
 			st.begin(key)
-			w.begun[st] = true
+			w.begun[st] = nil
 		}
 	}
 	return w
@@ -48,8 +49,11 @@ func (s *Streams) Begin(r Resource, key Key) *Write {
 func (w *Write) Abandon() { w.land(nil) }
 
 func (w *Write) land(done *coherence.Write) {
-	for st := range w.begun {
-		st.land(w.key, done)
+	for st, came := range w.begun {
+		if came == nil {
+			came = done
+		}
+		st.land(w.key, came)
 	}
 	w.begun = nil
 }
@@ -80,7 +84,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		if !st.covers(o.Key) {
 			continue
 		}
-		if write, ok := st.judge(o, w.resource); ok && st.record(write) {
+		if write, ok := st.judge(o, w.resource); ok && w.record(st, write) {
 			continue
 		}
 		if err := w.settle(ctx, st, o.Write); err != nil {
@@ -90,6 +94,18 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	}
 	w.land(&o.Write)
 	return errors.Join(unsettled...)
+}
+
+// record tells a stream what the write came to for it.
+func (w *Write) record(st *stream, o coherence.Write) bool {
+	o = st.prepareWrite(o)
+	if !st.record(o) {
+		return false
+	}
+	if _, begun := w.begun[st]; begun {
+		w.begun[st] = &o
+	}
+	return true
 }
 
 // judge turns a write into what it means for the stream: the object as the stream
@@ -128,7 +144,7 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) error
 	s.mu.Lock()
 	s.journal.Commit(w.resource.Storage, answer)
 	s.mu.Unlock()
-	st.record(answer)
+	w.record(st, answer)
 	return nil
 }
 
@@ -148,7 +164,7 @@ func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, str
 	if coherence.Comparable(version) {
 		o.ResourceVersion, o.ResourceVersionMatch = version, metav1.ResourceVersionMatchNotOlderThan
 	}
-	list, err := f.source.ListWithContext(ctx, o)
+	list, err := f.listPatiently(ctx, o)
 	if err != nil {
 		return nil, "", err
 	}

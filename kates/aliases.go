@@ -11,18 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kates-go/kates/accumulator"
 )
 
 // Object is what every Kubernetes API object is: it knows its kind, copies
 // itself, and carries object metadata. *corev1.Pod and *Unstructured are two.
-type Object interface {
-	runtime.Object
-	metav1.Object
-}
+type Object = accumulator.Object
 
 // The types below are those of the Kubernetes API, under one import path so
 // that small programs need no other. They are aliases, not copies: a *Pod is a
@@ -36,6 +34,8 @@ type (
 	ObjectReference      = corev1.ObjectReference
 	LocalObjectReference = corev1.LocalObjectReference
 	Unstructured         = unstructured.Unstructured
+	// PartialObjectMetadata is an object without all but its kind and metadata.
+	PartialObjectMetadata = metav1.PartialObjectMetadata
 )
 
 // Namespaces, configuration and events.

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/watchlist"
 	"k8s.io/utils/clock"
 
@@ -46,6 +47,7 @@ type Client struct {
 type core struct {
 	dynamic      dynamic.Interface
 	rest         rest.Interface // nil for a bare dynamic.Interface
+	metadata     rest.Interface // decodes metadata alone; nil as well
 	resolver     *resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
 	scheme       *runtime.Scheme
@@ -86,6 +88,9 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS = -1
 	}
+	if cfg.QPS > 0 && cfg.RateLimiter == nil { // one for all that is made of it
+		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, cmp.Or(cfg.Burst, rest.DefaultBurst))
+	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
@@ -102,13 +107,17 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, fmt.Errorf("make a REST client: %w", err)
 	}
+	short, err := metadataClient(cfg, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a metadata client: %w", err)
+	}
 	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client: %w", err)
 	}
 	disco := memory.NewMemCacheClient(dc)
 	return s.client(&core{
-		dynamic: dyn, rest: rc, disco: disco,
+		dynamic: dyn, rest: rc, metadata: short, disco: disco,
 		resolver: newResolver(s.mapper, disco, clock.RealClock{}),
 		idle:     func() { closeIdle(hc) },
 	}), nil
@@ -155,11 +164,7 @@ func newSettings(namespace string, opts []Option) *settings {
 func (s *settings) client(c *core) *Client {
 	c.scheme, c.namespace, c.fieldManager, c.log = s.scheme, s.namespace, s.fieldManager, s.log
 	s.streams.Logger = s.log
-	s.streams.Source = func(r accumulator.Resource, namespace string) cache.ListerWatcherWithContext {
-		return &dynamicSource{within(c.dynamic, r, namespace)}
-	}
-	s.streams.Gone = c.gone
-	s.streams.Suspect = c.idle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.source, c.gone, c.idle
 	c.streams = accumulator.NewStreams(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }

@@ -47,6 +47,14 @@
 // They hold on a real API server. On client-go's fake they hold for one writer, as far as
 // that fake goes (package katestest).
 //
+// # How much is held
+//
+// A field of []*[PartialObjectMetadata] (with a tag or a query that says the kind) watches metadata and
+// nothing else; [Query].MetadataOnly does so for [Client.Watch]. [Query].Transform drops, once and before anything is
+// stored, what a program does not need; [WithTransform] with [DropManagedFields] is a good default. [Query].Signal
+// says which changes are worth waking up for ([GenerationChanged] and the like); the others are in
+// the next snapshot all the same. A transform that fails on an object leaves that one out, as [Invalid].
+//
 // # How it works
 //
 // One list+watch per distinct query serves everybody who asks for the same (package

@@ -99,10 +99,13 @@ func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag st
 	if err != nil {
 		return target{}, err
 	}
+	if q.MetadataOnly && !gvk.Empty() {
+		return target{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", sf.Type)
+	}
 	if !tagged && !named && gvk.Empty() {
 		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`", sf.Type)
 	}
-	t := target{Query: q, kind: gvk}
+	t := target{Query: q, kind: gvk, form: formOf(sf.Type)}
 	t.Name = sf.Name
 	t.Optional = q.Optional || optional
 	for _, said := range []string{kind, q.Kind} {
@@ -139,12 +142,9 @@ func parseTag(tag string) (kind string, optional bool, err error) {
 
 // registered returns the kind of the objects in a field, where their Go type fixes it.
 func (c *Client) registered(t reflect.Type) (schema.GroupVersionKind, error) {
-	if t.Kind() != reflect.Slice && t.Kind() != reflect.Map {
+	elem := elementOf(t)
+	if elem == nil {
 		return schema.GroupVersionKind{}, nil // the binding says what is wrong with it
-	}
-	elem := t.Elem()
-	if elem.Kind() == reflect.Pointer {
-		elem = elem.Elem()
 	}
 	if elem == reflect.TypeFor[unstructured.Unstructured]() || elem == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return schema.GroupVersionKind{}, nil

@@ -38,8 +38,10 @@ type watchSettings struct {
 	pace     accumulator.Pace
 	quietOwn bool
 	invalid  func(Invalid)
-	shown    func(query string, source Object, value any)
-	overdue  time.Duration
+	// transform of queries without one
+	transform func(Object) error
+	shown     func(query string, source Object, value any)
+	overdue   time.Duration
 }
 
 // lockedSettings lets MaxAccumulatorInterval change what Watch reads.
@@ -152,6 +154,12 @@ func WithQuietOwnWrites() WatchOption {
 // called from within Update, once per change of the object.
 func WithInvalid(f func(Invalid)) WatchOption {
 	return watchOption(func(w *watchSettings) { w.invalid = f })
+}
+
+// WithTransform sets the [Query.Transform] of queries that have none. Managed fields are often
+// half of an object's size, and few programs need them: WithTransform([DropManagedFields]).
+func WithTransform(f func(Object) error) WatchOption {
+	return watchOption(func(w *watchSettings) { w.transform = f })
 }
 
 // WithShown sets a function that is told of each value that enters a snapshot, once: for

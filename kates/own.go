@@ -136,14 +136,7 @@ func removedBy(o metav1.DeleteOptions) []string {
 
 // path of the object in the API.
 func (o *object) path() []string {
-	path := []string{"apis", o.resource.Group, o.resource.Version}
-	if o.resource.Group == "" {
-		path = []string{"api", o.resource.Version}
-	}
-	if o.resource.Namespaced {
-		path = append(path, "namespaces", o.GetNamespace())
-	}
-	return append(path, o.resource.Resource, o.GetName())
+	return append(resourcePath(o.resource, o.GetNamespace()), o.GetName())
 }
 
 // Observe makes a write that another client made an own write of this one: written

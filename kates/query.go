@@ -54,6 +54,32 @@ type Query struct {
 	// changes. An outage is neither: it holds the first snapshot up like for any other
 	// query.
 	Optional bool
+	// MetadataOnly watches the metadata of the objects and nothing else: neither the
+	// server sends more, nor is more held. A field of []*PartialObjectMetadata, or another form
+	// with that type, says so by itself.
+	MetadataOnly bool
+	// Transform, if any, changes each version of an object once, before it is held for
+	// anybody: it drops what the program does not need. See [DropManagedFields], [DropFields]
+	// and [Transforms]; [WithTransform] sets one for all queries that have none. What the query selects is
+	// judged before.
+	//
+	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, which
+	// nobody else has yet. It must not change kind, namespace, name, UID and resource version, nor keep the
+	// object. It runs without locks, possibly in several goroutines at once, one of which is the one that
+	// watches: it has to be quick. Where it returns an error or panics, that one object is left
+	// out as [Invalid] until its next version.
+	//
+	// Queries that are equal share a watch only if their functions are one value: keep
+	// what DropFields or a closure returns in a variable. List ignores it.
+	Transform func(Object) error
+	// Signal, if any, says whether a change is worth a signal; without it every change is. What is not is in the
+	// next snapshot and its deltas all the same. old is nil for an object that is new to the
+	// query, and current is nil for one that left it; one that was replaced by another of its name did
+	// both, and is asked about twice. See [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
+	//
+	// It is asked once per change, of objects as they are held (after Transform), must not write to
+	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
+	Signal func(old, current Object) bool
 }
 
 // Selection narrows a query by labels and fields, as [Query] does.
@@ -90,6 +116,16 @@ type target struct {
 	Query
 	// kind is fixed by the field's Go type; empty if it is not.
 	kind schema.GroupVersionKind
+	// form is fixed by it, too.
+	form accumulator.Form
+}
+
+// formOf is the form in which the target's objects are watched.
+func (t target) formOf() accumulator.Form {
+	if t.MetadataOnly {
+		return accumulator.Metadata
+	}
+	return t.form
 }
 
 // compile turns queries into what the accumulator works with. Every error names its
@@ -98,6 +134,7 @@ func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("nothing to watch: no query was given")
 	}
+	transform := c.watch.get().transform
 	seen := make(map[string]bool)
 	var queries []accumulator.Query
 	for i, t := range targets {
@@ -110,6 +147,9 @@ func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
 			return nil, fmt.Errorf("query %q has no kind", t.Name)
 		}
 		seen[t.Name] = true
+		if t.Transform == nil {
+			t.Transform = transform
+		}
 		q, err := c.compileOne(t)
 		if err != nil {
 			return nil, fmt.Errorf("query %q: %w", t.Name, err)
@@ -125,6 +165,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	}
 	q = accumulator.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
+		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal,
 		Resolve: func(ctx context.Context) (accumulator.Resource, error) { return c.resolve(ctx, t) },
 	}
 	if q.Kind == "" {
@@ -192,7 +233,7 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 	if err := t.suits(r); err != nil {
 		return r, err
 	}
-	if err := c.probeFields(ctx, r, t.Query); err != nil {
+	if err := c.probeFields(ctx, r, t); err != nil {
 		return accumulator.Resource{}, err
 	}
 	c.readFields(ctx, &r, t.Query)
@@ -228,15 +269,16 @@ func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.
 
 // probeFields asks the server whether it knows the query's fields: a watch would
 // only ever repeat the error.
-func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Query) error {
+func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, t target) error {
 	if c.core.fake {
 		return nil
 	}
-	namespace := q.Namespace
-	if len(q.Namespaces) > 0 {
-		namespace = q.Namespaces[0]
+	namespace := t.Namespace
+	if len(t.Namespaces) > 0 {
+		namespace = t.Namespaces[0]
 	}
-	for _, s := range append([]Selection{{FieldSelector: q.FieldSelector}}, q.AnyOf...) {
+	source := c.core.source(r, namespace, t.formOf())
+	for _, s := range append([]Selection{{FieldSelector: t.FieldSelector}}, t.AnyOf...) {
 		_, f, err := s.selectors()
 		if err != nil {
 			return err
@@ -245,7 +287,7 @@ func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, q Quer
 		if f == nil || !slices.ContainsFunc(f.Requirements(), func(r fields.Requirement) bool { return r.Field != "metadata.name" }) {
 			continue
 		}
-		_, err = c.in(r, namespace).List(ctx, metav1.ListOptions{FieldSelector: s.FieldSelector, Limit: 1})
+		_, err = source.ListWithContext(ctx, metav1.ListOptions{FieldSelector: s.FieldSelector, Limit: 1})
 		if apierrors.IsBadRequest(err) {
 			return fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
 		}

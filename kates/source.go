@@ -7,12 +7,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
 )
 
-// dynamicSource lists and watches a resource as untyped objects.
+// source lists and watches a resource in a form: over REST where there is that, which alone can
+// ask for other forms than whole objects.
+func (c *core) source(r accumulator.Resource, namespace string, form accumulator.Form) cache.ListerWatcherWithContext {
+	if c.rest == nil {
+		return &dynamicSource{within(c.dynamic, r, namespace)}
+	}
+	whole := &restSource{c.rest, r, namespace}
+	if form == accumulator.Metadata {
+		return &metadataSource{rest: restSource{c.metadata, r, namespace}, whole: whole}
+	}
+	return whole
+}
+
+// dynamicSource lists and watches a resource as untyped objects, for clients made of a
+// dynamic.Interface.
 type dynamicSource struct{ in dynamic.ResourceInterface }
+
+// Form is whole objects, whatever was asked for.
+func (*dynamicSource) Form() accumulator.Form { return accumulator.Whole }
 
 // ListWithContext lists, as the options say.
 func (s *dynamicSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -33,6 +33,9 @@ type QueryStatus struct {
 	Optional   bool      `json:"optional,omitempty"`
 	State      State     `json:"state"`
 	Since      time.Time `json:"since"`
+	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
+	// whole objects" where those come over the wire and are shortened here.
+	Form string `json:"form,omitempty"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`
 	// Heard is when the server last said anything about the query: a list, an event, a bookmark (about every
@@ -60,7 +63,7 @@ func statusOf(all []accumulator.QueryStatus) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
-			State: State(q.State), Since: q.Since, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
+			State: State(q.State), Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
 			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
 		})
 	}
@@ -103,11 +106,19 @@ func (s Status) String() string {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "QUERY\tKIND\tSTATE\tSINCE\tLAG\tOBJECTS\tINVALID\tPENDING\tRESTARTS\tVERSION\tERROR")
 	for _, q := range s.Queries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.Kind, q.State,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.what(), q.State,
 			time.Since(q.Since).Truncate(time.Second), q.Lag.Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Restarts, q.Version, q.Error)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()
+}
+
+// what is watched: the kind, and in which form if not whole.
+func (q QueryStatus) what() string {
+	if q.Form == "" {
+		return q.Kind
+	}
+	return q.Kind + " (" + q.Form + ")"
 }
 
 // Status says how the queries of all open watches of the client stand.

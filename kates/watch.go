@@ -42,7 +42,8 @@ type Accumulator struct {
 type Invalid struct {
 	// Query that it would belong to.
 	Query string
-	// Object as the server has it. Shared and read-only.
+	// Object as the server has it; where a transform failed, or only metadata is watched, what of it is
+	// known: kind, namespace, name, UID and resource version. Shared and read-only.
 	Object *Unstructured
 	// Err says why: it does not decode into the field's type, or a function that was to
 	// judge it panicked.
@@ -73,11 +74,11 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 }
 
 func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator.Accumulator, error) {
+	w := c.watch.get()
 	queries, err := c.compile(targets)
 	if err != nil {
 		return nil, err
 	}
-	w := c.watch.get()
 	o := accumulator.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Overdue: w.overdue}
 	if w.invalid != nil {
 		o.Invalid = func(i accumulator.Invalid) { w.invalid(invalidOf(i)) }

@@ -1,0 +1,33 @@
+package accumulator
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// sameContent compares objects where versions cannot: a fake's, whose UID may be
+// missing too.
+func sameContent(a, b coherence.Object) bool {
+	ra, ok1 := a.(*rejected)
+	rb, ok2 := b.(*rejected)
+	if ok1 || ok2 {
+		return ok1 && ok2 && ra.text == rb.text && ra.Name == rb.Name && ra.Namespace == rb.Namespace
+	}
+	ua, ok1 := a.(*unstructured.Unstructured)
+	ub, ok2 := b.(*unstructured.Unstructured)
+	if ok1 && ok2 {
+		return equality.Semantic.DeepEqual(ua.Object, ub.Object)
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// uidOf is the UID of an object that may be nil.
+func uidOf(o Object) types.UID {
+	if o == nil {
+		return ""
+	}
+	return o.GetUID()
+}

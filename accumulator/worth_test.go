@@ -1,0 +1,265 @@
+package accumulator
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// asked is a Signal for changes of a label, and remembers what it was asked.
+type asked struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func inLabel(o Object) string {
+	if o == nil {
+		return "-"
+	}
+	return o.GetName() + "=" + o.GetLabels()["in"]
+}
+
+func (a *asked) signal(old, current Object) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = append(a.all, inLabel(old)+" > "+inLabel(current))
+	return old == nil || current == nil || old.GetLabels()["in"] != current.GetLabels()["in"]
+}
+
+func (a *asked) taken() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.all
+	a.all = nil
+	return all
+}
+
+// judged watches things with a Signal. It has taken the first snapshot, of x.
+func judged(t *testing.T, s *sim, streams *Streams, o Options, signal Signal) (*Accumulator, *one) {
+	t.Helper()
+	s.create("as", thing("x", "in", "yes"))
+	q := simQuery("A", "as")
+	q.Signal = signal
+	acc := watching(t, streams, o, q)
+	require.True(t, signalled(acc))
+	var snap one
+	update(t, acc, &snap)
+	require.Len(t, snap.A, 1)
+	return acc, &snap
+}
+
+func TestAChangeThatIsNotWorthASignalIsInTheNextSnapshotAllTheSame(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := &asked{}
+		acc, snap := judged(t, s, streams, Options{}, a.signal)
+		plain := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(plain))
+		update(t, plain, &one{})
+		s.touch("as", "x", 1)
+		assert.False(t, signalled(acc))
+		assert.True(t, signalled(plain), "it is the subscriber's own")
+		assert.Equal(t, 1, s.opened("as"), "the stream is shared")
+		r := update(t, acc, snap)
+		assert.True(t, r.Changed)
+		assert.Len(t, r.Differences, 1)
+		s.create("as", thing("y"))
+		assert.True(t, signalled(acc))
+		update(t, acc, snap)
+		s.remove("as", "y")
+		assert.True(t, signalled(acc))
+		assert.Equal(t, []string{"x=yes > x=yes", "- > y=", "y= > -"}, a.taken())
+	})
+}
+
+func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
+	for name, order := range map[string][]string{
+		"quiet, loud":        {"yes", "no"},
+		"loud, quiet":        {"no", "no"},
+		"loud and back":      {"no", "yes"},
+		"quiet, loud, quiet": {"yes", "no", "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				acc, _ := judged(t, s, streams, Options{Pace: Pace{Interval: second}}, (&asked{}).signal)
+				after(10 * second)
+				for i, in := range order {
+					x := thing("x", "in", in)
+					x.SetUID("uid-1")
+					x.SetGeneration(int64(i))
+					s.create("as", x)
+				}
+				assert.True(t, signalled(acc))
+			})
+		})
+	}
+}
+
+func TestALoudChangeSignalsThoughOthersWereReadQuietly(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		acc, snap := judged(t, s, streams, Options{}, (&asked{}).signal)
+		for i := range 3 {
+			s.touch("as", "x", i)
+			assert.False(t, signalled(acc))
+			assert.True(t, update(t, acc, snap).Changed)
+		}
+		s.create("as", thing("y"))
+		assert.True(t, signalled(acc))
+	})
+}
+
+func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
+	for in, loud := range map[string]bool{"yes": false, "no": true} {
+		bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+			a := &asked{}
+			acc, _ := judged(t, s, streams, Options{}, a.signal)
+			s.mu.Lock()
+			s.delay = func(string) time.Duration { return time.Hour }
+			s.mu.Unlock()
+			x := thing("x", "in", in)
+			x.SetUID("uid-1")
+			s.create("as", x)
+			s.touch("as", "x", 2)
+			s.mu.Lock()
+			s.oldest = s.rev + 1
+			s.mu.Unlock()
+			s.cut()
+			after(time.Minute)
+			require.Positive(t, acc.Status()[0].Restarts)
+			assert.Equal(t, loud, signalled(acc), in)
+			assert.Equal(t, []string{"x=yes > x=" + in}, a.taken(), "once")
+		})
+	}
+}
+
+func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		var all []string
+		acc, _ := judged(t, s, streams, Options{}, func(old, current Object) bool {
+			all = append(all, inLabel(old)+" > "+inLabel(current))
+			return old == nil && current != nil
+		})
+		s.create("as", thing("x", "in", "no")) // with another UID
+		assert.True(t, signalled(acc))
+		assert.Equal(t, []string{"x=yes > -", "- > x=no"}, all)
+	})
+}
+
+func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		acc, snap := judged(t, s, streams, Options{}, func(Object, Object) bool { panic("a bug") })
+		s.touch("as", "x", 1)
+		assert.True(t, signalled(acc))
+		assert.True(t, update(t, acc, snap).Changed)
+		s.touch("as", "x", 2)
+		assert.True(t, signalled(acc), "the watch goes on")
+	})
+}
+
+func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		var acc *Accumulator
+		var seen []bool
+		signal := func(Object, Object) bool {
+			var snap one
+			seen = append(seen, update(t, acc, &snap).Changed)
+			acc.Status()
+			return true
+		}
+		acc, _ = judged(t, s, streams, Options{}, signal)
+		s.touch("as", "x", 1)
+		synctest.Wait()
+		own{s, streams}.put("as", thing("y"), 0)
+		synctest.Wait()
+		assert.Equal(t, []bool{true, true}, seen)
+	})
+}
+
+func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		var acc *Accumulator
+		q := simQuery("A", "as")
+		q.Transform = func(Object) error {
+			if acc != nil {
+				acc.Status()
+				var snap one
+				update(t, acc, &snap)
+			}
+			return nil
+		}
+		acc = watching(t, streams, Options{}, q)
+		synctest.Wait()
+		s.create("as", thing("x"))
+		own{s, streams}.put("as", thing("y"), 0)
+		synctest.Wait()
+		var snap one
+		update(t, acc, &snap)
+		assert.Len(t, snap.A, 2)
+	})
+}
+
+func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := &asked{}
+		acc, _ := judged(t, s, streams, Options{QuietOwnWrites: true}, a.signal)
+		own{s, streams}.put("as", thing("own"), second)
+		assert.False(t, signalled(acc))
+		assert.Empty(t, a.taken())
+		for in, loud := range map[string]bool{"yes": false, "no": true} {
+			w := streams.Begin(simResource("as"), Key{Namespace: "ns", Name: "x"})
+			x := thing("x", "in", in)
+			x.SetUID("uid-1")
+			s.create("as", x)
+			synctest.Wait()
+			assert.Empty(t, a.taken(), "not known yet whose it is")
+			w.Abandon()
+			assert.Equal(t, loud, signalled(acc), in)
+			assert.Len(t, a.taken(), 1)
+			update(t, acc, &one{})
+			x.SetLabels(map[string]string{"in": "yes"})
+			s.create("as", x)
+			signalled(acc)
+			update(t, acc, &one{})
+			a.taken()
+		}
+	})
+}
+
+func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.Signal = func(Object, Object) bool { return false }
+		q.Transform = func(o Object) error {
+			if n, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "n"); n == 1 {
+				panic("a bug")
+			}
+			return nil
+		}
+		s.create("as", thing("x"))
+		acc := watching(t, streams, Options{}, q)
+		require.True(t, signalled(acc))
+		update(t, acc, &one{})
+		for n, loud := range []bool{false, true, true, false} {
+			s.touch("as", "x", n)
+			assert.Equal(t, loud, signalled(acc), n)
+			update(t, acc, &one{})
+		}
+	})
+}
+
+func TestAChangeThatWasJudgedIsNotJudgedAgainWhenAnOwnWriteLands(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := &asked{}
+		acc, _ := judged(t, s, streams, Options{}, a.signal)
+		w := streams.Begin(simResource("as"), Key{Namespace: "ns", Name: "x"})
+		s.touch("as", "x", 1)
+		synctest.Wait()
+		w.Abandon()
+		assert.False(t, signalled(acc))
+		assert.Len(t, a.taken(), 1)
+	})
+}

@@ -1,0 +1,100 @@
+package kates
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// DropManagedFields is a [Query.Transform] that drops metadata.managedFields: who owns which field, which
+// is often half of an object, and of use to few programs.
+func DropManagedFields(o Object) error {
+	o.SetManagedFields(nil)
+	return nil
+}
+
+// DropFields returns a [Query.Transform] that drops fields, each given by its path:
+//
+//	kates.DropFields("data", "spec.template", `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`)
+//
+// A backslash makes a dot part of a name. A field that is not there is no error; paths do not lead into
+// lists. Each call returns another function: keep it in a variable, as queries that are to share
+// a watch need the same one. An empty path, or one that has an empty name, is an error of every object.
+func DropFields(paths ...string) func(Object) error {
+	split := make([][]string, len(paths))
+	var bad error
+	for i, path := range paths {
+		if split[i] = splitPath(path); split[i] == nil {
+			bad = errors.Join(bad, fmt.Errorf("drop field %q: not a path", path))
+		}
+	}
+	return func(o Object) error {
+		if bad != nil {
+			return bad
+		}
+		if u, ok := o.(*Unstructured); ok {
+			dropFields(u.Object, split)
+			return nil
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil || !dropFields(content, split) {
+			return err
+		}
+		fresh := reflect.New(reflect.TypeOf(o).Elem())
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, fresh.Interface()); err != nil {
+			return err
+		}
+		reflect.ValueOf(o).Elem().Set(fresh.Elem())
+		return nil
+	}
+}
+
+// dropFields reports whether any of the fields was there.
+func dropFields(content map[string]any, paths [][]string) (any bool) {
+	for _, path := range paths {
+		any = dropField(content, path) || any
+	}
+	return any
+}
+
+func dropField(content map[string]any, path []string) bool {
+	for ; len(path) > 1; path = path[1:] {
+		inner, ok := content[path[0]].(map[string]any)
+		if !ok {
+			return false
+		}
+		content = inner
+	}
+	_, there := content[path[0]]
+	delete(content, path[0])
+	return there
+}
+
+// splitPath returns the names of a path, nil if one is empty.
+func splitPath(path string) (names []string) {
+	const dot = "\x00" // no field has it in its name
+	for name := range strings.SplitSeq(strings.ReplaceAll(path, `\.`, dot), ".") {
+		if name == "" {
+			return nil
+		}
+		names = append(names, strings.ReplaceAll(name, dot, "."))
+	}
+	return names
+}
+
+// Transforms returns a [Query.Transform] that does one after the other, up to the first error. Each call
+// returns another function: keep it in a variable, as queries that are to share a watch need the
+// same one.
+func Transforms(all ...func(Object) error) func(Object) error {
+	return func(o Object) error {
+		for _, f := range all {
+			if err := f(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
