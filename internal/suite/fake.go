@@ -13,6 +13,7 @@ import (
 var fakeScenarios = []scenario{
 	{"ApplyIsANamedErrorOnTheFake", applyOnFake},
 	{"SubresourcesButTheStatusAreANamedErrorOnTheFake", subresourcesOnFake},
+	{"G4FinalizersAreContentToTheFakeAndKeepNothing", finalizersOnFake},
 	{"G4AnOwnWriteHoldsAgainstEarlierEventsOfTheSameObject", earlierEvents},
 }
 

@@ -52,7 +52,8 @@ type scenario struct {
 func Run(t *testing.T, b Backend) {
 	t.Helper()
 	all := [][]scenario{crudScenarios, targetScenarios, nameScenarios, bootstrapScenarios, selectorScenarios, kindScenarios,
-		sharingScenarios, runtimeScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, invalidScenarios, endScenarios}
+		sharingScenarios, runtimeScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, controllerScenarios,
+		invalidScenarios, endScenarios}
 	if b.Real {
 		all = append(all, realScenarios)
 	} else {
