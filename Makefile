@@ -41,6 +41,9 @@ TESTFLAGS ?=
 UNIT_TIMEOUT ?= 10m
 E2E_TIMEOUT ?= 20m
 EXAMPLE_TIME ?= 3s
+# Without the race detector, which the unit tests have: it is 4 times as slow.
+SOAK_STEPS ?= 10000000
+SOAK_TIMEOUT ?= 1h
 
 .PHONY: help
 help: ## list the targets
@@ -94,6 +97,11 @@ examples: ## run each example for a few seconds
 .PHONY: readme
 readme: build-testgate ## compile the Go blocks of README.md
 	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -race -count=1 ./internal/readme
+
+.PHONY: soak
+soak: build-testgate ## the model tests, $(SOAK_STEPS) steps each (not part of test)
+	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -- -v -count=1 -timeout $(SOAK_TIMEOUT) \
+		-run ^TestG4G5G6 $(TESTFLAGS) ./coherence ./accumulator -steps $(SOAK_STEPS)
 
 .PHONY: build-testgate build-staticcheck
 build-testgate:
