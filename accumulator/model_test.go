@@ -94,8 +94,8 @@ func modelQueries() []Query {
 // every order that chance makes. After every Update the snapshot is compared with the server's
 // history.
 //
-// It takes 200,000 steps, or as many as the flag -steps says (package rounds): one with nothing
-// to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
+// It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
+// (package rounds): one with nothing to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
 func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := drawScript(rt)

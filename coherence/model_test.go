@@ -320,8 +320,8 @@ func (m *model) settle(t *rapid.T) {
 // watches with and without a selector, and answers that come late, meet in every order that
 // chance makes.
 //
-// It takes 200,000 steps, or as many as the flag -steps says (package rounds): one with nothing
-// to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
+// It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
+// (package rounds): one with nothing to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
 func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{server: newServer()}

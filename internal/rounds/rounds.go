@@ -4,7 +4,8 @@
 //
 // A package whose tests import it has the flag
 //
-//	-steps N    how many steps each model test takes at least (200,000)
+//	-steps N    how many steps each model test takes at least (200,000; 20,000 under the race
+//	            detector, which makes them five times as slow)
 //
 // A failure is reproduced as rapid says, with -rapid.seed or -rapid.failfile. Where one of
 // these or -rapid.checks is given there is one round, of as many steps as it happens to take.
@@ -18,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var wanted = flag.Int("steps", 200_000, "how many steps each model test takes at least")
+var wanted = flag.Int("steps", usual, "how many steps each model test takes at least")
 
 // Check runs the property on random input, in rounds of -rapid.checks cases, until it has called
 // step as often as -steps says. It logs the number, and fails the test if the time that go test
