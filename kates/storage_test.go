@@ -30,7 +30,7 @@ func v1Resource(group, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 }
 
-func TestResourcesOfOneStorageHaveOneIdentity(t *testing.T) {
+func TestG4ResourcesOfOneStorageHaveOneIdentity(t *testing.T) {
 	for _, coreFirst := range []bool{true, false} {
 		onEachBackend(t, func(t *testing.T, _ *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
 			core, grouped := v1Resource("", "events"), v1Resource("events.k8s.io", "events")
@@ -60,7 +60,7 @@ func TestStorageAsksOnlyAboutNamesThatSeveralGroupsHaveAndOnce(t *testing.T) {
 	assert.Equal(t, 1, s.requests()["/api/v1"])
 }
 
-func TestAStorageIdentityOutlivesAnUpgradeOfTheServer(t *testing.T) {
+func TestG4AStorageIdentityOutlivesAnUpgradeOfTheServer(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
 		core, grouped := v1Resource("", "events"), v1Resource("events.k8s.io", "events")
 		assert.Equal(t, "events", r.storage(grouped))
