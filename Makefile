@@ -9,6 +9,7 @@
 #   vet             2    the same packages, once more for the compiler
 #   unit            6    the same with -race; tests of 2 minutes at most
 #   model           1    the model tests without -race (measured: 0.3)
+#   mutants         3    a test binary each, of one package (measured: MUTANTS)
 #   apiserver       5    kube-apiserver and etcd (measured: 10.6 of one core)
 #   e2e             8    envtest with -race (measured: 6.3 of one core); tests
 #   examples        1    the quickstart without -race, and 3 seconds of it
@@ -51,7 +52,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit model e2e examples readme ## everything, as continuous integration does
+test: lint unit model mutants e2e examples readme ## everything, as continuous integration does
 	@echo "=== all stages passed"
 
 .PHONY: lint
@@ -77,7 +78,7 @@ staticcheck-in-%: build-staticcheck
 .PHONY: unit
 unit: build-testgate ## unit tests, with the race detector
 	@$(STAGE) "unit tests" sh -c 'all=$$($(GO) list ./...) || exit 1; \
-		packages=$$(echo "$$all" | grep -v -e /internal/readme$$); \
+		packages=$$(echo "$$all" | grep -v -e /internal/readme$$ -e /internal/mutants$$); \
 		exec "$(TESTGATE)" -name "unit tests" -- -race -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
 
@@ -92,6 +93,10 @@ model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
 .PHONY: soak
 soak: build-testgate ## the same, $(SOAK_STEPS) steps each (not part of test)
 	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -list -- -timeout $(SOAK_TIMEOUT) $(MODEL_TESTS) -steps $(SOAK_STEPS)
+
+.PHONY: mutants
+mutants: build-testgate ## break the library on purpose, and see the tests of the guarantees fail
+	@$(STAGE) "mutants" "$(TESTGATE)" -name "mutants" -list -- -v -count=1 -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./internal/mutants
 
 .PHONY: apiserver
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached

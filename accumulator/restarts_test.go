@@ -147,6 +147,22 @@ func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 	}
 }
 
+// Not even where the one before was in doubt.
+func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		before := a.fields[0].sub.stream.view.Position()
+		s.create("as", thing("x"))
+		require.True(t, signalled(a))
+		err := a.fields[0].sub.stream.replace(nil, before, ask{atLeast: before, doubted: true})
+		assert.ErrorContains(t, err, "shown meanwhile")
+		var snap one
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+	})
+}
+
 func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		s.create("as", thing("x"))

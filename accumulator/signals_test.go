@@ -97,7 +97,7 @@ func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
 	})
 }
 
-func TestAnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
+func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		signals(a, second)
