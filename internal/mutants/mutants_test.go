@@ -117,18 +117,45 @@ func TestTheTableIsWhole(t *testing.T) {
 	}
 }
 
-// overlayFile tells go to read the mutant's source in place of the file.
-func overlayFile(dir, file, source string) (string, error) {
-	original, err := filepath.Abs(filepath.Join(root, file))
-	if err != nil {
+// overlay tells go to read the mutant's source in place of the file, and none of the package's tests
+// that are not compiled into the same package as the one that is to catch it.
+func (m mutant) overlay(dir, source string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	broken, list := filepath.Join(dir, "source.go"), filepath.Join(dir, "overlay.json")
-	data, err := json.Marshal(map[string]any{"Replace": map[string]string{original: broken}})
+	replace := map[string]string{filepath.Join(root, m.file): broken}
+	tests, err := filepath.Glob(filepath.Join(root, m.pkg(), "*_test.go"))
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	catcher := regexp.MustCompile(`(?m)^func ` + strings.Split(m.caught, "/")[0] + `\(`)
+	clauses, clause := map[string]string{}, ""
+	for _, file := range tests {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		clauses[file] = packageClause.FindString(string(text))
+		if catcher.Match(text) {
+			clause = clauses[file]
+		}
+	}
+	for file, c := range clauses {
+		if c != clause {
+			replace[file] = ""
+		}
+	}
+	absolute := map[string]string{}
+	for file, by := range replace {
+		name, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		absolute[name] = by
+	}
+	data, err := json.Marshal(map[string]any{"Replace": absolute})
+	if err != nil {
 		return "", err
 	}
 	if err := os.WriteFile(broken, []byte(source), 0o600); err != nil {
@@ -136,3 +163,5 @@ func overlayFile(dir, file, source string) (string, error) {
 	}
 	return list, os.WriteFile(list, data, 0o600)
 }
+
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)

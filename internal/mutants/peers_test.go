@@ -44,9 +44,14 @@ const (
 // collecting is what goes wrong between a watch and its readers.
 var collecting = []mutant{
 	{
-		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG3ChangedHoldsOneSignal",
+		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
 		old: `	default: // one is waiting already
-`, new: ``,
+`,
+		new: `	default:
+		p.mu.Unlock()
+		p.out <- struct{}{}
+		p.mu.Lock()
+`,
 	},
 	{
 		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
