@@ -89,6 +89,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 		}
 		update(t, a, &snap)
 		require.Len(t, snap.A, 3)
+		o.put("as", thing("0", "written", "again"), 0) // and not read yet
 		o.put("as", thing("past the cap"), 0)
 		err := sub.replace(nil, position, ask{atLeast: position})
 		assert.ErrorContains(t, err, "older than the newest own write")
@@ -155,7 +156,7 @@ func TestG4HalfAListMovesNoPosition(t *testing.T) {
 		synctest.Wait()
 		s.late(time.Hour)
 		own{s, streams}.put("as", thing("x"), 0)
-		st := a.fields[0].sub.stream
+		st := a.fields[0].parts[0].sub.stream
 		half := watch.NewFakeWithChanSize(1, false)
 		half.Add(s.create("as", thing("a")))
 		half.Stop()
@@ -173,10 +174,10 @@ func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
-		before := a.fields[0].sub.stream.view.Position()
+		before := a.fields[0].parts[0].sub.stream.view.Position()
 		s.create("as", thing("x"))
 		require.True(t, signalled(a))
-		err := a.fields[0].sub.stream.replace(nil, before, ask{atLeast: before, doubted: true})
+		err := a.fields[0].parts[0].sub.stream.replace(nil, before, ask{atLeast: before, doubted: true})
 		assert.ErrorContains(t, err, "shown meanwhile")
 		var snap one
 		update(t, a, &snap)

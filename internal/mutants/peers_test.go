@@ -55,10 +55,11 @@ var collecting = []mutant{
 	},
 	{
 		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
-		old: `	s.mu.Lock()
-	before := s.read(key)
-	if !s.stale`,
-		new: `	s.mu.Lock()
+		old: `	var wake []func()
+	s.mu.Lock()
+	s.health.heard`,
+		new: `	var wake []func()
+	s.mu.Lock()
 	for sub := range s.subs {
 		for len(sub.dirty) > 0 && s.streams.ctx.Err() == nil {
 			s.mu.Unlock()
@@ -66,8 +67,7 @@ var collecting = []mutant{
 			s.mu.Lock()
 		}
 	}
-	before := s.read(key)
-	if !s.stale`,
+	s.health.heard`,
 	},
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing, file: stream, caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
@@ -141,10 +141,10 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart, file: accumulator, caught: "TestG11AFailingNewLeavesNothingBehind",
-		old: `			return nil, fmt.Errorf("query %q: %w", q.Name, err)
+		old: `			return nil, queryError(q, err)
 		}
 		a.fields`,
-		new: `			f.err, f.absent = err, true
+		new: `			f.missed(err)
 		}
 		a.fields`,
 	},
@@ -175,17 +175,17 @@ var isolation = []mutant{
 	if state == Forbidden && verb == "list" {`,
 	},
 	{
-		name: "a bad object takes its kind along", peer: undecodable, file: update, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
-		old: `			row := a.row(i, c.object)
+		name: "a bad object takes its kind along", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
+		old: `			row := a.rowOf(i, c.object)
 `,
-		new: `			row := a.row(i, c.object)
+		new: `			row := a.rowOf(i, c.object)
 			if row.Err != nil {
 				return nil
 			}
 `,
 	},
 	{
-		name: "a panic of the user's is everybody's", peer: undecodable, file: update, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
+		name: "a panic of the user's is everybody's", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
 		old: `		if p := recover(); p != nil {
 			pass,`,
 		new: `		if p := any(nil); p != nil {
@@ -215,16 +215,18 @@ var isolation = []mutant{
 	},
 	{
 		name: "every Update converts everything", peer: reencoded, file: update, caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
-		old: `rebind := r.binding != binding`, new: `rebind := binding != nil`,
+		old: `if old != nil && same && f.spans == spans {`, new: `if old != nil && same && f.spans != spans {`,
 	},
 	{
 		name: "Update waits until the watch has caught up", peer: blockingReads, file: update, caught: "TestG4UpdateDoesNotWaitForTheWatch",
-		old: `		all[i] = sub.take()
+		old: `	taken, ok := a.takeAll(fields)
 `,
-		new: `		for sub.stream.waiting() {
+		new: `	for _, st := range a.streams.streams {
+		for st.waiting() {
 			sleep(a.streams.ctx, 1e9)
 		}
-		all[i] = sub.take()
+	}
+	taken, ok := a.takeAll(fields)
 `,
 	},
 }
