@@ -92,6 +92,9 @@ var collecting = []mutant{
 		name: "one backoff for all", peer: oneBackoff, file: feed, caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
 		old: `// rest lets time pass after a failure: the server's own advice, if it gave one.
 func (f *feed) rest(ctx context.Context, err error) {
+	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+		f.stream.streams.config.Suspect()
+	}
 	d := f.pace.Step()`,
 		new: `var shared = (&feed{}).backoff()
 
@@ -298,7 +301,7 @@ var overlay = []mutant{
 	},
 	{
 		name: "a write that the selector does not match is shown", peer: ignoresQuery, file: write, caught: "TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown",
-		old: `if !s.matches(object) {`, new: `if !s.matches(object) && false {`,
+		old: `if !selected {`, new: `if !selected && false {`,
 	},
 	{
 		name: "an entry of what is gone never ends", peer: neverSynced, file: view, in: "accumulator", caught: "TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing",
