@@ -8,6 +8,8 @@
 #   staticcheck     3    itself (measured: 0.4), e2e (measured: 1), root
 #   vet             2    the same packages, once more for the compiler
 #   unit            6    the same with -race; tests of 2 minutes at most
+#   model           1    the model tests without -race (measured: 0.3)
+#   mutants         3    91 test binaries of one package each (measured: 4.6 of one core)
 #   apiserver       5    kube-apiserver and etcd (measured: 10.6 of one core)
 #   e2e             8    envtest with -race (measured: 6.3 of one core); tests
 #   examples        1    the quickstart without -race, and 3 seconds of it
@@ -41,13 +43,16 @@ TESTFLAGS ?=
 UNIT_TIMEOUT ?= 10m
 E2E_TIMEOUT ?= 20m
 EXAMPLE_TIME ?= 3s
+MODEL_STEPS ?= 200000
+SOAK_STEPS ?= 10000000
+SOAK_TIMEOUT ?= 1h
 
 .PHONY: help
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit e2e examples readme ## everything, as continuous integration does
+test: lint unit model mutants e2e examples readme ## everything, as continuous integration does
 	@echo "=== all stages passed"
 
 .PHONY: lint
@@ -73,9 +78,25 @@ staticcheck-in-%: build-staticcheck
 .PHONY: unit
 unit: build-testgate ## unit tests, with the race detector
 	@$(STAGE) "unit tests" sh -c 'all=$$($(GO) list ./...) || exit 1; \
-		packages=$$(echo "$$all" | grep -v /internal/readme$$); \
+		packages=$$(echo "$$all" | grep -v -e /internal/readme$$ -e /internal/mutants$$); \
 		exec "$(TESTGATE)" -name "unit tests" -- -race -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
+
+# Without the race detector, which makes them five times as slow: the unit tests take fewer
+# steps with it.
+MODEL_TESTS = -v -count=1 -run ^TestG4G5G6 $(TESTFLAGS) ./coherence ./accumulator
+
+.PHONY: model
+model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
+	@$(STAGE) "model tests" "$(TESTGATE)" -name "model tests" -list -- -timeout $(UNIT_TIMEOUT) $(MODEL_TESTS) -steps $(MODEL_STEPS)
+
+.PHONY: soak
+soak: build-testgate ## the same, $(SOAK_STEPS) steps each (not part of test)
+	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -list -- -timeout $(SOAK_TIMEOUT) $(MODEL_TESTS) -steps $(SOAK_STEPS)
+
+.PHONY: mutants
+mutants: build-testgate ## break the library on purpose, and see the tests of the guarantees fail
+	@$(STAGE) "mutants" "$(TESTGATE)" -name "mutants" -list -- -v -count=1 -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./internal/mutants
 
 .PHONY: apiserver
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached

@@ -60,35 +60,6 @@ func BenchmarkUpdateAfterOneChange(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdateWithPendingWrites reads one change while own writes are pending.
-func BenchmarkUpdateWithPendingWrites(b *testing.B) {
-	for _, pending := range []int{0, 9_000} {
-		b.Run(fmt.Sprint(pending), func(b *testing.B) {
-			st, a := benchReader(b, 50_000)
-			for i := range pending {
-				u := benchObject(i, 2_000_000_000+i)
-				w := st.streams.Begin(simResource("as"), Key{Namespace: "ns", Name: u.GetName()})
-				out := Outcome{}
-				out.Key, out.UID, out.Version, out.Object = w.key, u.GetUID(), u.GetResourceVersion(), u
-				if err := w.Commit(context.Background(), out); err != nil {
-					b.Fatal(err)
-				}
-			}
-			var snap one
-			_, _ = a.Update(context.Background(), &snap, nil)
-			version := 1_000_000
-			b.ReportAllocs()
-			for b.Loop() {
-				version++
-				_ = st.event(benchObject(49_999, version), false)
-				if r, err := a.Update(context.Background(), &snap, nil); err != nil || len(r.Differences) != 1 {
-					b.Fatal(r, err)
-				}
-			}
-		})
-	}
-}
-
 // BenchmarkEventUnderSlowReader: an event costs the same however long nobody has read.
 func BenchmarkEventUnderSlowReader(b *testing.B) {
 	for _, readers := range []int{1, 10} {

@@ -2,7 +2,6 @@ package accumulator
 
 import (
 	"context"
-	"flag"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,17 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestMain runs the model test on a thousand scripts unless -rapid.checks says otherwise: ten times
-// rapid's own number, in a few seconds.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "rapid.checks" })
-	if !chosen {
-		_ = flag.Set("rapid.checks", "1000")
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // two is a snapshot of two resources.
 type two struct {

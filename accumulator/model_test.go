@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/internal/rounds"
 )
 
 // step is one thing that happens in a script. What the parameters mean depends on it.
@@ -91,18 +93,21 @@ func modelQueries() []Query {
 // are late and break, lists from old caches, failing requests and readers that come and go meet in
 // every order that chance makes. After every Update the snapshot is compared with the server's
 // history.
+//
+// It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
+// (package rounds): one with nothing to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
 func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := drawScript(rt)
 		var err error
-		synctest.Test(t, func(*testing.T) { err = runScript(s) })
+		synctest.Test(t, func(*testing.T) { err = runScript(s, step) })
 		if err != nil {
 			rt.Fatal(err)
 		}
 	})
 }
 
-func runScript(s script) error {
+func runScript(s script, taken func()) error {
 	m := &model{sim: newSim(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
 	m.streams = NewStreams(Config{
 		Source: m.source, StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
@@ -113,25 +118,33 @@ func runScript(s script) error {
 		return err
 	}
 	for i, step := range s.Steps {
-		if err := m.do(step); err != nil {
+		done, err := m.do(step)
+		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
+		}
+		if done {
+			taken()
 		}
 	}
 	return m.settle()
 }
 
-// do takes one step. The first numbers are the likelier the wider their range.
-func (m *model) do(s step) error {
+// do takes one step, and reports whether there was something to do. The first numbers are the
+// likelier the wider their range.
+func (m *model) do(s step) (done bool, err error) {
 	resource, key, verb := modelResources[s.A%4/3], modelKeys[s.B%len(modelKeys)], verbs[s.C%len(verbs)]
 	switch {
 	case s.Op < 15:
-		m.sim.do(resource, key, verb, s.A+s.B+s.C)
+		_, done = m.sim.do(resource, key, verb, s.A+s.B+s.C)
+		return done, nil
 	case s.Op < 45:
-		m.own(resource, key, verb, s)
+		return m.own(resource, key, verb, s), nil
 	case s.Op < 65:
-		return m.update(m.readers[s.A%len(m.readers)], s.B%3 == 0)
+		return true, m.update(m.readers[s.A%len(m.readers)], s.B%3 == 0)
 	case s.Op < 75:
-		after(modelPauses[s.A%len(modelPauses)])
+		pause := modelPauses[s.A%len(modelPauses)]
+		after(pause)
+		return pause > 0, nil
 	case s.Op < 80:
 		m.slow(s)
 	case s.Op < 83:
@@ -145,24 +158,29 @@ func (m *model) do(s step) error {
 	case s.Op < 94:
 		m.syncing()
 	case s.Op < 97:
-		if len(m.readers) < 6 {
-			return m.join(s.A, s.B, s.C)
+		if len(m.readers) >= 6 {
+			return false, nil
 		}
-	case len(m.readers) > 1:
+		return true, m.join(s.A, s.B, s.C)
+	default:
+		if len(m.readers) == 1 {
+			return false, nil
+		}
 		i := s.A % len(m.readers)
 		m.readers[i].a.Close()
 		m.readers = append(m.readers[:i], m.readers[i+1:]...)
 	}
-	return nil
+	return true, nil
 }
 
-// own writes as this client, answered at once or later, or never.
-func (m *model) own(resource string, key Key, verb string, s step) {
+// own writes as this client, answered at once or later, or never. It reports whether the server
+// did anything.
+func (m *model) own(resource string, key Key, verb string, s step) bool {
 	w := m.streams.Begin(simResource(resource), key)
 	a, ok := m.sim.do(resource, key, verb, s.A+s.B+s.C)
 	if !ok || s.A == 0 { // refused, or the connection is lost
 		w.Abandon()
-		return
+		return ok
 	}
 	answered := func() {
 		if w.Commit(context.Background(), Outcome{Write: a.write(key)}) != nil {
@@ -176,12 +194,13 @@ func (m *model) own(resource string, key Key, verb string, s step) {
 	pause := modelPauses[s.B/3%4]
 	if pause == 0 {
 		answered()
-		return
+		return true
 	}
 	m.writing.Go(func() {
 		after(pause)
 		answered()
 	})
+	return true
 }
 
 // slow delays watches, each in its own way.

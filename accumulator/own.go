@@ -102,8 +102,11 @@ func (s *stream) record(w coherence.Write) bool {
 // expireLater sets the timer that ends, by a new list, writes which no event
 // confirms. Called with mu held.
 func (s *stream) expireLater() {
+	if s.expiry != nil || s.ended {
+		return
+	}
 	at, ok := s.view.Deadline()
-	if !ok || s.expiry != nil || s.ended {
+	if !ok {
 		return
 	}
 	s.expiry = time.AfterFunc(time.Until(at), func() {

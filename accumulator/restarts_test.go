@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
@@ -88,6 +89,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 		}
 		update(t, a, &snap)
 		require.Len(t, snap.A, 3)
+		o.put("as", thing("0", "written", "again"), 0) // and not read yet
 		o.put("as", thing("past the cap"), 0)
 		err := sub.replace(nil, position, ask{atLeast: position})
 		assert.ErrorContains(t, err, "older than the newest own write")
@@ -145,6 +147,42 @@ func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Initial events come in the order of keys: one that is newer than an own write says nothing of the rest.
+func TestG4HalfAListMovesNoPosition(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		s.late(time.Hour)
+		own{s, streams}.put("as", thing("x"), 0)
+		st := a.fields[0].parts[0].sub.stream
+		half := watch.NewFakeWithChanSize(1, false)
+		half.Add(s.create("as", thing("a")))
+		half.Stop()
+		_, err := st.feed.initial(t.Context(), half, st.fresh())
+		assert.ErrorContains(t, err, "in the middle")
+		var snap one
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, 1, a.Status()[0].Pending)
+	})
+}
+
+// Not even where the one before was in doubt.
+func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		before := a.fields[0].parts[0].sub.stream.view.Position()
+		s.create("as", thing("x"))
+		require.True(t, signalled(a))
+		err := a.fields[0].parts[0].sub.stream.replace(nil, before, ask{atLeast: before, doubted: true})
+		assert.ErrorContains(t, err, "shown meanwhile")
+		var snap one
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+	})
 }
 
 func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {

@@ -45,7 +45,7 @@ func churn(s *sim, every time.Duration, times int) {
 	}
 }
 
-func TestAFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.T) {
+func TestG3AFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, simQuery("A", "as"))
@@ -55,7 +55,7 @@ func TestAFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.T)
 	})
 }
 
-func TestConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
+func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
 	for name, pace := range map[string]Pace{
 		"interval": {Interval: 5 * second},
 		"debounce": {Interval: second, Quiet: 2 * second, QuietMax: 5 * second},
@@ -97,7 +97,7 @@ func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
 	})
 }
 
-func TestAnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
+func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		signals(a, second)

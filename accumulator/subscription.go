@@ -14,7 +14,7 @@ type subscription struct {
 	// objects, not by events.
 	dirty map[Key]bool
 	// left holds, where several streams make up a query, the version at which a dirty key went away.
-	left map[Key]string
+	left going
 	// anew: what the reader knows is of a history that has ended.
 	anew bool
 	// loud: some of it is worth a signal.
@@ -50,20 +50,28 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 		known = before != nil
 	}
 	if after == nil && !known {
+		delete(s.left, key)
 		delete(s.dirty, key)
 		return nil
 	}
 	s.dirty[key] = known
-	if s.union && after == nil {
-		if s.left == nil {
-			s.left = make(map[Key]string)
-		}
-		s.left[key] = s.stream.asOf
-	}
+	s.leaves(key, after == nil)
 	if own && s.quietOwn {
 		return nil
 	}
 	return s.waking(before, after)
+}
+
+// leaves notes at which version a key went away, where several streams make up a query.
+func (s *subscription) leaves(key Key, gone bool) {
+	switch {
+	case !gone:
+		delete(s.left, key)
+	case s.union && s.left == nil:
+		s.left = going{key: s.stream.asOf}
+	case s.union:
+		s.left[key] = s.stream.asOf
+	}
 }
 
 // change is a key with what is true of it now: nil if there is no such object.

@@ -17,6 +17,7 @@ type contents struct {
 	hold   time.Duration
 
 	queues  map[Key][]expected
+	held    int // in all queues
 	flights map[Key]*flight
 }
 
@@ -29,13 +30,6 @@ type expected struct {
 type flight struct {
 	writes int
 	seen   []Object
-}
-
-func (c *contents) len() (n int) {
-	for _, q := range c.queues {
-		n += len(q)
-	}
-	return n
 }
 
 func (c *contents) begin(key Key) {
@@ -72,6 +66,7 @@ func (c *contents) record(w Write, now time.Time) {
 		c.queues = make(map[Key][]expected)
 	}
 	c.queues[w.Key] = append(c.queues[w.Key], expected{object: w.Object, deadline: now.Add(c.hold)})
+	c.held++
 }
 
 func (c *contents) read(key Key) (Object, bool) {
@@ -104,6 +99,7 @@ func (c *contents) observe(key Key, object Object) (Ended, bool) {
 func (c *contents) cut(key Key, n int) (Ended, bool) {
 	q := c.queues[key]
 	last := q[len(q)-1].object
+	c.held -= n
 	if n < len(q) {
 		c.queues[key] = slices.Delete(q, 0, n)
 		return Ended{}, false
@@ -137,7 +133,7 @@ func (c *contents) deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (c *contents) reset() { c.queues = nil }
+func (c *contents) reset() { c.queues, c.held = nil, 0 }
 
 func (c *contents) equal(a, b Object) bool {
 	if a == nil || b == nil {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/rounds"
 )
 
 // thing is an object of the model. Each version of it is a value of its own.
@@ -318,8 +319,11 @@ func (m *model) settle(t *rapid.T) {
 // TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem lets an own and a foreign writer,
 // watches with and without a selector, and answers that come late, meet in every order that
 // chance makes.
+//
+// It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
+// (package rounds): one with nothing to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
 func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{server: newServer()}
 		for _, name := range []string{"a", "b", "c"} {
 			m.keys = append(m.keys, coherence.Key{Name: name})
@@ -327,45 +331,68 @@ func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(t, "watchers") {
 			m.watchers = append(m.watchers, newWatcher(rapid.Bool().Draw(t, "selective")))
 		}
-		key := rapid.SampledFrom(m.keys)
-		some := rapid.IntRange(0, len(m.watchers)-1)
-		t.Repeat(map[string]func(*rapid.T){
-			"foreign write": func(t *rapid.T) { m.write(t, key.Draw(t, "key")) },
-			"own write": func(t *rapid.T) {
-				var a answer
-				var ok bool
-				if a.write, a.rev, ok = m.write(t, key.Draw(t, "key")); ok {
-					m.inFlight = append(m.inFlight, a)
-					if rapid.Bool().Draw(t, "answered at once") {
-						m.commit(len(m.inFlight) - 1)
-					}
+		actions := map[string]func(*rapid.T){"": m.check}
+		for name, act := range m.actions() {
+			actions[name] = func(t *rapid.T) {
+				if act(t) {
+					step()
 				}
-			},
-			"answer": func(t *rapid.T) {
-				if len(m.inFlight) > 0 {
-					m.commit(rapid.IntRange(0, len(m.inFlight)-1).Draw(t, "which"))
-				}
-			},
-			"event": func(t *rapid.T) {
-				w := m.watchers[some.Draw(t, "watcher")]
-				for range rapid.IntRange(1, 4).Draw(t, "events") {
-					if w.next >= 0 && w.next < len(m.history) {
-						w.deliver(m.server)
-					}
-				}
-			},
-			"bookmark": func(t *rapid.T) {
-				w := m.watchers[some.Draw(t, "watcher")]
-				if w.next == len(m.history) {
-					w.Advance(version(m.rev))
-				}
-			},
-			"list": func(t *rapid.T) {
-				w := m.watchers[some.Draw(t, "watcher")]
-				w.list(m.server, rapid.IntRange(max(w.position(), m.floor, 10), m.rev).Draw(t, "served at"))
-			},
-			"": m.check,
-		})
+			}
+		}
+		t.Repeat(actions)
 		m.settle(t)
 	})
+}
+
+// actions are what may happen. Each reports whether there was something to do.
+func (m *model) actions() map[string]func(*rapid.T) bool {
+	key := rapid.SampledFrom(m.keys)
+	some := rapid.IntRange(0, len(m.watchers)-1)
+	return map[string]func(*rapid.T) bool{
+		"foreign write": func(t *rapid.T) bool {
+			_, _, ok := m.write(t, key.Draw(t, "key"))
+			return ok
+		},
+		"own write": func(t *rapid.T) bool {
+			write, rev, ok := m.write(t, key.Draw(t, "key"))
+			if !ok {
+				return false
+			}
+			m.inFlight = append(m.inFlight, answer{write, rev})
+			if rapid.Bool().Draw(t, "answered at once") {
+				m.commit(len(m.inFlight) - 1)
+			}
+			return true
+		},
+		"answer": func(t *rapid.T) bool {
+			if len(m.inFlight) == 0 {
+				return false
+			}
+			m.commit(rapid.IntRange(0, len(m.inFlight)-1).Draw(t, "which"))
+			return true
+		},
+		"event": func(t *rapid.T) (any bool) {
+			w := m.watchers[some.Draw(t, "watcher")]
+			for range rapid.IntRange(1, 4).Draw(t, "events") {
+				if w.next >= 0 && w.next < len(m.history) {
+					w.deliver(m.server)
+					any = true
+				}
+			}
+			return any
+		},
+		"bookmark": func(t *rapid.T) bool {
+			w := m.watchers[some.Draw(t, "watcher")]
+			if w.next != len(m.history) {
+				return false
+			}
+			w.Advance(version(m.rev))
+			return true
+		},
+		"list": func(t *rapid.T) bool {
+			w := m.watchers[some.Draw(t, "watcher")]
+			w.list(m.server, rapid.IntRange(max(w.position(), m.floor, 10), m.rev).Draw(t, "served at"))
+			return true
+		},
+	}
 }

@@ -18,8 +18,8 @@ import (
 //	           └────────── Read(key, stored) ──────┘
 //	                   what is true now
 //
-// Recording costs O(1) amortized, reading one key O(1), and nothing is held for
-// keys without pending writes. A View is not safe for concurrent use.
+// Recording a write costs O(1) amortized, whatever ends it too, and reading one key
+// O(1). Nothing is held for keys without pending writes. A View is not safe for concurrent use.
 type View struct {
 	options  Options
 	position string
@@ -80,7 +80,7 @@ func NewView(o Options) *View {
 func (v *View) Position() string { return v.position }
 
 // Pending counts what is held for writes that the stream has not shown.
-func (v *View) Pending() int { return len(v.entries) + v.content.len() }
+func (v *View) Pending() int { return len(v.entries) + v.content.held }
 
 // Begin is called before a write of key is sent, so that an event which overtakes
 // the answer is recognized where versions cannot tell.
@@ -231,7 +231,10 @@ func (v *View) Advance(version string) (ended []Ended) {
 			delete(v.entries, p.key)
 		}
 	}
-	v.order = slices.Delete(v.order, 0, n)
+	clear(v.order[:n])
+	if v.order = v.order[n:]; len(v.order) == 0 {
+		v.order = nil // with the room before it
+	}
 	return ended
 }
 

@@ -1,68 +1,70 @@
-package kates_test
+package kates
 
 import (
-	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/coherence"
 )
 
-// answering is a client of a server that has one answer for each method.
-func answering(t *testing.T, answers map[string]any) *kates.Client {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if s, ok := answers[r.Method].(*metav1.Status); ok {
-			w.WriteHeader(int(s.Code))
-		}
-		_ = json.NewEncoder(w).Encode(answers[r.Method])
-	}))
-	t.Cleanup(server.Close)
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
-	c, err := kates.NewClientFromRESTConfig(&rest.Config{Host: server.URL}, kates.WithRESTMapper(mapper))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return c
+// answered is an object as a server answers a write with it.
+func answered(apiVersion, kind string, change ...func(*Unstructured)) *Unstructured {
+	u := &Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	u.SetNamespace("ns")
+	u.SetName("x")
+	u.SetUID("uid")
+	u.SetResourceVersion("7")
+	for _, f := range change {
+		f(u)
+	}
+	return u
 }
 
-func refusal(code int32, reason metav1.StatusReason, message string) *metav1.Status {
-	return &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}
+func deleted(u *Unstructured) {
+	now := metav1.Now()
+	u.SetDeletionTimestamp(&now)
 }
 
-func TestTheErrorOfADeletionHasWhatTheServerSaid(t *testing.T) {
-	c := answering(t, map[string]any{http.MethodDelete: refusal(422, metav1.StatusReasonInvalid, "denied by a policy")})
-	assert.ErrorContains(t, c.Delete(context.Background(), configMap("x"), nil), "denied by a policy")
+func finalizer(u *Unstructured) { u.SetFinalizers([]string{"test/kept"}) }
+
+func grace(seconds int64) func(*Unstructured) {
+	return func(u *Unstructured) { u.SetDeletionGracePeriodSeconds(&seconds) }
 }
 
-func TestAJSONPatchWhosePreconditionDoesNotHoldIsAConflict(t *testing.T) {
-	stored := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "default", "uid": "u", "resourceVersion": "7"}}
-	c := answering(t, map[string]any{
-		http.MethodGet:   stored,
-		http.MethodPatch: refusal(422, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request"),
-	})
-	for name, test := range map[string]struct {
-		cond     kates.WriteOption
-		conflict bool
+func specFinalizer(u *Unstructured) {
+	_ = unstructured.SetNestedStringSlice(u.Object, []string{"kubernetes"}, "spec", "finalizers")
+}
+
+func TestG4EveryAnswerIsReadForWhatBecameOfTheObject(t *testing.T) {
+	const gone, there = false, true
+	for name, c := range map[string]struct {
+		verb    string
+		answer  *Unstructured
+		there   bool
+		version string
 	}{
-		"another UID":         {kates.IfUID("other"), true},
-		"another version":     {kates.IfResourceVersion("6"), true},
-		"the same UID":        {kates.IfUID("u"), false}, // then something else is wrong with the patch
-		"the same version":    {kates.IfResourceVersion("7"), false},
-		"no precondition set": {kates.FieldOwner("me"), false},
+		"created":                                  {"create", answered("v1", "ConfigMap"), there, "7"},
+		"updated while terminating":                {"update", answered("v1", "ConfigMap", deleted, finalizer), there, "7"},
+		"a Service, as it was before":              {"delete", answered("v1", "Service"), gone, ""},
+		"a Pod of no grace, with its deletion":     {"delete", answered("v1", "Pod", deleted, grace(0)), gone, "7"},
+		"a Pod with a grace period":                {"delete", answered("v1", "Pod", deleted, grace(30)), there, "7"},
+		"deleted, and kept by a finalizer":         {"delete", answered("v1", "ConfigMap", deleted, finalizer), there, "7"},
+		"the last finalizer removed, old version":  {"patch", answered("v1", "ConfigMap", deleted), gone, ""},
+		"the last finalizer of a namespace":        {"update", answered("v1", "Namespace", deleted), gone, ""},
+		"a namespace with finalizers of its own":   {"update", answered("v1", "Namespace", deleted, specFinalizer), there, "7"},
+		"a custom Namespace that has such a field": {"update", answered("example.com/v1", "Namespace", deleted, specFinalizer), gone, ""},
 	} {
-		err := c.Patch(context.Background(), configMap("x"), kates.JSONPatchType, []byte(`[]`), nil, test.cond)
-		require.Error(t, err)
-		assert.Equal(t, test.conflict, kates.IsConflict(err), "%s: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			want := coherence.Write{Key: accumulator.Key{Namespace: "ns", Name: "x"}, UID: types.UID("uid"), Version: c.version}
+			if c.there {
+				want.Object = c.answer
+			}
+			assert.Equal(t, want, written(c.verb, c.answer))
+		})
 	}
 }

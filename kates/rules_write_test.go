@@ -159,3 +159,20 @@ func TestQuietOwnWritesAndTheOtherSettingsAreOfOneClientAlone(t *testing.T) {
 		assert.ErrorIs(t, err, kates.ErrClosed)
 	})
 }
+
+// The fake would persist it; here it answers as a server does, and stores nothing.
+func TestG4ADryRunIsNoOwnWrite(t *testing.T) {
+	fake := katestest.New(t)
+	fake.Dynamic.PrependReactor("create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), nil
+	})
+	watch, err := fake.Client.Watch(t.Context(), kates.Query{Name: "ConfigMaps", Kind: "configmaps"})
+	require.NoError(t, err)
+	<-watch.Changed()
+	var snap struct{ ConfigMaps []*kates.ConfigMap }
+	require.NoError(t, fake.Client.Create(t.Context(), configMap("x"), nil, kates.DryRun()))
+	_, err = watch.Update(t.Context(), &snap)
+	require.NoError(t, err)
+	assert.NotNil(t, snap.ConfigMaps)
+	assert.Empty(t, snap.ConfigMaps)
+}

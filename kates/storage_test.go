@@ -30,7 +30,7 @@ func v1Resource(group, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 }
 
-func TestResourcesOfOneStorageHaveOneIdentity(t *testing.T) {
+func TestG4ResourcesOfOneStorageHaveOneIdentity(t *testing.T) {
 	for _, coreFirst := range []bool{true, false} {
 		onEachBackend(t, func(t *testing.T, _ *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
 			core, grouped := v1Resource("", "events"), v1Resource("events.k8s.io", "events")
@@ -60,16 +60,22 @@ func TestStorageAsksOnlyAboutNamesThatSeveralGroupsHaveAndOnce(t *testing.T) {
 	assert.Equal(t, 1, s.requests()["/api/v1"])
 }
 
-func TestAStorageIdentityOutlivesAnUpgradeOfTheServer(t *testing.T) {
+func TestG4AStorageIdentityOutlivesAnUpgradeOfTheServer(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
 		core, grouped := v1Resource("", "events"), v1Resource("events.k8s.io", "events")
 		assert.Equal(t, "events", r.storage(grouped))
+		s.serve("m.example.com/v1", hashed(apiResource("Widget", "widgets"), "widget-hash"))
+		s.serve("z.example.com/v1", hashed(apiResource("Widget", "widgets"), "widget-hash"))
+		assert.NoError(t, r.invalidate())
+		assert.Equal(t, "widgets.m.example.com", r.storage(v1Resource("z.example.com", "widgets")))
+		assert.Equal(t, "widgets.m.example.com", r.storage(v1Resource("m.example.com", "widgets")))
 		s.serve("events.k8s.io/v1", hashed(apiResource("Event", "events"), "new-hash"))
 		s.serve("v1", hashed(apiResource("Event", "events"), "new-hash"))
 		// A group that sorts before all others does not rename the known ones.
-		s.serve("a.example.com/v1", hashed(apiResource("Event", "events"), "new-hash"))
+		s.serve("a.example.com/v1", hashed(apiResource("Event", "events"), "new-hash"), hashed(apiResource("Widget", "widgets"), "widget-hash"))
 		assert.NoError(t, r.invalidate())
 		assert.Equal(t, "events", r.storage(v1Resource("a.example.com", "events")))
+		assert.Equal(t, "widgets.m.example.com", r.storage(v1Resource("a.example.com", "widgets")))
 		assert.Equal(t, "events", r.storage(grouped))
 		assert.Equal(t, "events", r.storage(core))
 	})

@@ -1,0 +1,194 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// What other libraries of this kind are known to get wrong, where no other test is about it.
+
+func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		late := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(late))
+		var snap one
+		assert.Len(t, update(t, late, &snap).Differences, 1)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, 1, s.streamed["as"])
+	})
+}
+
+func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		for i := range 100 {
+			s.create("as", thing(fmt.Sprint(i)))
+		}
+		converted := 0
+		a := watching(t, streams, Options{Shown: func(string, Object, any) { converted++ }}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, 100, converted)
+		for i := range 10 {
+			s.touch("as", "7", i)
+			synctest.Wait()
+			update(t, a, &snap)
+			assert.Equal(t, 101+i, converted)
+		}
+	})
+}
+
+func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a, narrow := watching(t, streams, Options{}, simQuery("A", "as")), watching(t, streams, Options{}, selective())
+		var snap, few one
+		synctest.Wait()
+		update(t, a, &snap)
+		update(t, narrow, &few)
+		s.late(time.Hour)
+		start := time.Now()
+		own{s, streams}.put("as", thing("x", "in", "no"), 0)
+		update(t, a, &snap)
+		update(t, narrow, &few)
+		assert.Len(t, snap.A, 1)
+		assert.Empty(t, few.A, "no event of it will ever come")
+		assert.Zero(t, time.Since(start))
+	})
+}
+
+// A delete whose answer nobody has read: object, Status or what else it was.
+func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		key := Key{Namespace: "ns", Name: "x"}
+		kept := thing("x")
+		kept.SetFinalizers([]string{"test/kept"})
+		s.create("as", kept)
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.late(time.Minute)
+		w := streams.Begin(simResource("as"), key)
+		answer, ok := s.do("as", key, "delete", byStatus)
+		require.True(t, ok)
+		require.NoError(t, w.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key, UID: answer.uid}, Unknown: true}))
+		update(t, a, &snap)
+		require.Len(t, snap.A, 1)
+		assert.NotNil(t, snap.A[0].GetDeletionTimestamp())
+	})
+}
+
+func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		refuse := 0
+		s.failing(func(_, resource string) error {
+			if resource == "as" {
+				if refuse--; refuse < 0 {
+					return nil
+				}
+			}
+			return apierrors.NewInternalError(errors.New("outage"))
+		})
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		watching(t, streams, Options{}, simQuery("B", "bs"))
+		var snap one
+		after(2 * time.Minute)
+		update(t, a, &snap)
+		refuse = 1
+		s.cut()
+		s.create("as", thing("x"))
+		after(second)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A), "its first failure: tried again at once")
+	})
+}
+
+func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
+	q := simQuery("A", "as")
+	q.Fields = fields.OneTermEqualSelector("spec.node", "")
+	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		// held makes requests hang, and reports whether the locks are free meanwhile.
+		held := func(request func()) bool {
+			release := make(chan struct{})
+			s.failing(func(string, string) error {
+				<-release
+				return nil
+			})
+			request()
+			synctest.Wait()
+			defer close(release) // whatever the outcome: a test that hangs says less
+			free := streams.mu.TryLock()
+			if free {
+				streams.mu.Unlock()
+			}
+			for _, st := range streams.of("as") {
+				if !st.mu.TryLock() {
+					return true
+				}
+				st.mu.Unlock()
+			}
+			return !free
+		}
+		var a *Accumulator
+		assert.False(t, held(func() { a = watching(t, streams, Options{}, q) }), "a list")
+		synctest.Wait()
+		var snap one
+		update(t, a, &snap)
+		s.late(time.Hour) // or the watch would wait for the lock, and the bubble for the watch
+		assert.False(t, held(func() { go own{s, streams}.put("as", thing("x"), 0) }), "a list that settles a write")
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		assert.False(t, held(func() { go func() { _ = streams.Sync(ctx) }() }), "a list of Sync")
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 1)
+	})
+}
+
+// A stream whose last user leaves at the moment that the next one comes.
+func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
+	for _, grace := range []time.Duration{0, time.Minute} {
+		t.Run(grace.String(), func(t *testing.T) {
+			bubble(t, Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				for i := range 5 {
+					a := watching(t, streams, Options{}, simQuery("A", "as"))
+					synctest.Wait()
+					a.Close()
+					after(grace / 2)
+					b := watching(t, streams, Options{}, simQuery("A", "as"))
+					after(2 * time.Minute) // past the grace of the first
+					s.touch("as", "x", i)
+					synctest.Wait()
+					var snap one
+					update(t, b, &snap)
+					require.Len(t, snap.A, 1)
+					n, _, _ := unstructured.NestedInt64(snap.A[0].Object, "spec", "n")
+					assert.EqualValues(t, i, n, "it lives")
+					b.Close()
+				}
+				after(2 * time.Minute)
+				synctest.Wait()
+				assert.Empty(t, streams.streams)
+				assert.Empty(t, s.cuts)
+			})
+		})
+	}
+}

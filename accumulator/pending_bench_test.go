@@ -1,0 +1,120 @@
+package accumulator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// benchWrites makes so many own writes of a resource, which no watch shows: its events are late.
+func benchWrites(b *testing.B, streams *Streams, resource string, count int) {
+	b.Helper()
+	for i := range count {
+		benchWrite(b, streams, resource, benchObject(i, 2_000_000_000+i))
+	}
+}
+
+func benchWrite(b *testing.B, streams *Streams, resource string, u *unstructured.Unstructured) {
+	w := streams.Begin(simResource(resource), Key{Namespace: u.GetNamespace(), Name: u.GetName()})
+	out := Outcome{}
+	out.Key, out.UID, out.Version, out.Object = w.key, u.GetUID(), u.GetResourceVersion(), u
+	if err := w.Commit(context.Background(), out); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkSnapshotWithPendingWrites: a first reading of 50,000 objects.
+func BenchmarkSnapshotWithPendingWrites(b *testing.B) {
+	for _, pending := range []int{0, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			st, a := benchReader(b, 50_000)
+			benchWrites(b, a.streams, "as", pending)
+			if n := st.view.Pending(); n != pending {
+				b.Fatal(n)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				fresh, err := a.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				var snap one
+				if _, err := fresh.Update(context.Background(), &snap, nil); err != nil || len(snap.A) != 50_000 {
+					b.Fatal(len(snap.A), err)
+				}
+				b.StopTimer()
+				fresh.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkOwnWrite: what a write costs besides its request is the same however many are
+// pending: a Begin and a Commit.
+func BenchmarkOwnWrite(b *testing.B) {
+	for _, pending := range []int{0, 1_000, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			_, a := benchReader(b, 50_000)
+			benchWrites(b, a.streams, "as", pending)
+			version := 2_100_000_000
+			last := benchObject(max(pending-1, 0), 0).GetName() // over and over, so that no more are pending
+			b.ReportAllocs()
+			for b.Loop() {
+				version++
+				u := thing(last)
+				u.SetUID("uid-x")
+				u.SetResourceVersion(strconv.Itoa(version))
+				benchWrite(b, a.streams, "as", u)
+			}
+		})
+	}
+}
+
+// BenchmarkRefreshWithPendingWrites: an Update after one change costs what changed, and no
+// more for writes that are pending, of the queried kind or of another.
+func BenchmarkRefreshWithPendingWrites(b *testing.B) {
+	for _, resource := range []string{"as", "bs"} {
+		for _, pending := range []int{0, 10_000} {
+			b.Run(fmt.Sprint(pending, " of ", map[string]string{"as": "the kind", "bs": "another kind"}[resource]), func(b *testing.B) {
+				st, a := benchReader(b, 50_000)
+				if _, err := a.streams.New(context.Background(), []Query{simQuery("B", "bs")}, Options{}); err != nil {
+					b.Fatal(err)
+				}
+				benchWrites(b, a.streams, resource, pending)
+				var snap one
+				_, _ = a.Update(context.Background(), &snap, nil)
+				version := 1_000_000
+				b.ReportAllocs()
+				for b.Loop() {
+					version++
+					_ = st.event(benchObject(49_999, version), false)
+					if r, err := a.Update(context.Background(), &snap, nil); err != nil || len(r.Differences) != 1 {
+						b.Fatal(r, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRelistWithPendingWrites: a list of 50,000 objects while writes are pending.
+func BenchmarkRelistWithPendingWrites(b *testing.B) {
+	for _, pending := range []int{0, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			st, a := benchReader(b, 50_000)
+			benchWrites(b, a.streams, "as", pending)
+			position := st.view.Position()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := st.replace(maps.Clone(st.store), position, ask{atLeast: position}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

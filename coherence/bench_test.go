@@ -1,0 +1,111 @@
+package coherence_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// pendingView is a view with so many writes that its watch has not shown.
+func pendingView(pending int) (*coherence.View, []*thing) {
+	v := coherence.NewView(coherence.Options{Whole: true})
+	v.Advance("1")
+	things := make([]*thing, 50_000)
+	for i := range things {
+		things[i] = &thing{key: coherence.Key{Namespace: "ns", Name: strconv.Itoa(i)}, uid: types.UID(strconv.Itoa(i)), rev: 1_000 + i}
+		if i < pending {
+			record(v, things[i])
+		}
+	}
+	return v, things
+}
+
+func record(v *coherence.View, x *thing) {
+	v.Begin(x.key)
+	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: x.GetResourceVersion(), Object: x}, nil, time.Time{})
+	v.End(x.key)
+}
+
+// BenchmarkRead reads 50,000 objects through a view.
+func BenchmarkRead(b *testing.B) {
+	for _, pending := range []int{0, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			v, things := pendingView(pending)
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, x := range things {
+					if v.Read(x.key, x) != x {
+						b.Fatal(x.key)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRecord is a write, and the event that ends it: O(1), however many are pending.
+func BenchmarkRecord(b *testing.B) {
+	for _, pending := range []int{0, 1_000, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			v, things := pendingView(pending)
+			rev := 1_000_000
+			b.ReportAllocs()
+			for b.Loop() {
+				x := *things[rev%max(pending, 1)]
+				rev++
+				x.rev = rev
+				record(v, &x)
+			}
+			if n := v.Pending(); n != max(pending, 1) {
+				b.Fatal(n)
+			}
+		})
+	}
+}
+
+// BenchmarkObserve is an event that ends one of the pending writes; another one takes its place.
+func BenchmarkObserve(b *testing.B) {
+	for _, pending := range []int{1, 1_000, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			v, things := pendingView(pending)
+			first, next := 0, pending
+			b.ReportAllocs()
+			for b.Loop() {
+				x := *things[next%len(things)]
+				x.rev = 1_000 + next
+				record(v, &x)
+				next++
+				done := things[first%len(things)]
+				if ended := v.Observe(coherence.Event{Key: done.key, UID: done.uid, Object: done, Version: version(1_000 + first)}); len(ended) != 1 {
+					b.Fatal(ended)
+				}
+				first++
+			}
+		})
+	}
+}
+
+// BenchmarkRecordByContent is a write and its event where contents decide: on a fake.
+func BenchmarkRecordByContent(b *testing.B) {
+	for _, pending := range []int{0, 1_000, 10_000} {
+		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
+			v := coherence.NewView(coherence.Options{ByContent: true, Same: func(a, b coherence.Object) bool { return a == b }})
+			x := &thing{key: coherence.Key{Name: "x"}, rev: 1}
+			for i := range pending {
+				record(v, &thing{key: coherence.Key{Name: strconv.Itoa(i)}, rev: 1})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				record(v, x)
+				if v.Pending() != pending+1 || len(v.Observe(coherence.Event{Key: x.key, Object: x})) != 1 {
+					b.Fatal(v.Pending())
+				}
+			}
+		})
+	}
+}

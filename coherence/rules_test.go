@@ -1,0 +1,100 @@
+package coherence_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// A quiet resource's bookmark may repeat an old version.
+func TestG5APositionNeverGoesBack(t *testing.T) {
+	v := coherence.NewView(coherence.Options{Whole: true})
+	v.Advance("20")
+	v.Advance("10")
+	v.List("15", func(coherence.Key) types.UID { return "" })
+	v.Advance("")
+	assert.Equal(t, "20", v.Position())
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 15}
+	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "15", Object: x}, nil, time.Time{})
+	assert.Nil(t, v.Read(x.key, nil), "the watch has been past it, and does not show it")
+	assert.Zero(t, v.Pending())
+}
+
+// Answers do not come back in the order in which the server made them.
+func TestG4AFloorNeverSinks(t *testing.T) {
+	var j coherence.Journal
+	for _, version := range []string{"9", "100", "20", "", "0"} {
+		j.Commit("things", coherence.Write{Version: version})
+	}
+	assert.Equal(t, "100", j.Floor("things"))
+	assert.Empty(t, j.Floor("others"))
+	j.Lower("things")
+	assert.Empty(t, j.Floor("things"))
+}
+
+// The stream is at 10; somebody moves the object out of the selector (11) and back (12); we delete it
+// (13, which the answer does not say).
+func TestG5LeavingASelectorDoesNotEndADeletion(t *testing.T) {
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10, in: true}
+	ours := coherence.Write{Key: x.key, UID: x.uid}
+	assert.False(t, at10(coherence.Options{}, x).Record(ours, x, time.Time{}), "only the server can tell when")
+	v := at10(coherence.Options{Whole: true}, x)
+	assert.True(t, v.Record(ours, x, time.Time{}), "a DELETED event is the deletion: it cannot move out")
+	assert.Nil(t, v.Read(x.key, x))
+	assert.Len(t, v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "13"}), 1)
+	assert.Zero(t, v.Pending())
+}
+
+func at10(o coherence.Options, objects ...*thing) *coherence.View {
+	v := coherence.NewView(o)
+	v.List("10", func(key coherence.Key) types.UID {
+		for _, t := range objects {
+			if t.key == key {
+				return t.uid
+			}
+		}
+		return ""
+	})
+	return v
+}
+
+// The list was under way (11) when we created the object (12) and deleted it (13, which the answer does
+// not say): the watch on that list is still to bring both.
+func TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion(t *testing.T) {
+	nothing := func(coherence.Key) types.UID { return "" }
+	v := at10(coherence.Options{Whole: true})
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 12}
+	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{})
+	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid}, nil, time.Time{}))
+	assert.Empty(t, v.List("11", nothing))
+	v.Observe(coherence.Event{Key: x.key, UID: x.uid, Object: x, Version: "12"})
+	assert.Nil(t, v.Read(x.key, x), "deleted by us")
+	assert.Len(t, v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "13"}), 1)
+	assert.Zero(t, v.Pending())
+}
+
+func TestG3OneKeyWrittenOverAndOverIsOneEntry(t *testing.T) {
+	v := coherence.NewView(coherence.Options{Whole: true})
+	before := heap()
+	for rev := 1; rev <= 100_000; rev++ {
+		x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: rev}
+		v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: version(rev), Object: x}, nil, time.Time{})
+	}
+	assert.Equal(t, 1, v.Pending())
+	assert.Less(t, heap(), before+1<<20)
+	assert.Len(t, v.Advance("100000"), 1)
+	assert.Zero(t, v.Pending())
+}
+
+// heap is how much memory is in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

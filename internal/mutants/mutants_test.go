@@ -1,0 +1,167 @@
+package mutants
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// mutant is the library, broken in one place.
+type mutant struct {
+	name string // what is wrong with it
+	rule int    // which rule it breaks (rules), 0 if
+	peer peer   // it does what a peer does
+
+	file     string // from the module's root
+	old, new string // source text
+	in       string // the package of the test, if it is not that of the file
+	caught   string // the test that fails: it names the guarantee
+}
+
+const root = "../.."
+
+// rules are how the guarantees on own writes and monotony are kept.
+var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo"}
+
+func all() []mutant {
+	return slices.Concat(position, entry, floor, tombstone, classifier, settling, coverage, probe, echo, collecting, isolation, overlay, several)
+}
+
+func (m mutant) breaks() string {
+	if m.rule > 0 {
+		return fmt.Sprintf("%d %s", m.rule, rules[m.rule])
+	}
+	return string(m.peer)
+}
+
+func (m mutant) pkg() string { return cmp.Or(m.in, path.Dir(m.file)) }
+
+// source is the mutant's file, broken.
+func (m mutant) source() (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(text), m.old); n != 1 || m.old == m.new {
+		return "", fmt.Errorf("%s has the text %d times, not once: the mutant is stale", m.file, n)
+	}
+	return strings.Replace(string(text), m.old, m.new, 1), nil
+}
+
+var (
+	outcomes sync.Map // name: outcome
+	named    = regexp.MustCompile(`^Test(\w+/)?(G\d+)+`)
+)
+
+// TestMain prints the table when all is done: the output of tests that pass is not shown.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		n := 0
+		for _, m := range all() {
+			if o, ok := outcomes.Load(m.name); ok {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.name, m.breaks(), o.(outcome).how, m.caught)
+				n++
+			}
+		}
+		_ = table.Flush()
+		fmt.Printf("%d of %d mutants were tried\n", n, len(all()))
+		os.Exit(code)
+	}))
+}
+
+func TestMutantsAreCaught(t *testing.T) {
+	binary := t.TempDir()
+	for i, m := range all() {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			source, err := m.source()
+			require.NoError(t, err)
+			o := m.try(t, filepath.Join(binary, fmt.Sprint(i)), source)
+			outcomes.Store(m.name, o)
+			if !o.caught {
+				t.Errorf("%s: %s\n%s", m.caught, o.how, o.output)
+			}
+		})
+	}
+}
+
+func TestTheTableIsWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range all() {
+		assert.False(t, seen[m.name], "two mutants %q", m.name)
+		seen[m.name], seen[m.breaks()] = true, true
+		assert.True(t, (m.rule > 0) != (m.peer != ""), "%s breaks a rule, or does as a peer does", m.name)
+		assert.Regexp(t, named, m.caught, "%s: a test that names a guarantee", m.name)
+		_, err := m.source()
+		assert.NoError(t, err, m.name)
+	}
+	for rule, name := range rules {
+		assert.True(t, rule == 0 || seen[fmt.Sprintf("%d %s", rule, name)], "rule %d, %s, is not broken", rule, name)
+	}
+	for _, p := range peers {
+		assert.True(t, seen[string(p)], "no mutant does as a peer does: %s", p)
+	}
+}
+
+// overlay tells go to read the mutant's source in place of the file, and none of the package's tests
+// that are not compiled into the same package as the one that is to catch it.
+func (m mutant) overlay(dir, source string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	broken, list := filepath.Join(dir, "source.go"), filepath.Join(dir, "overlay.json")
+	replace := map[string]string{filepath.Join(root, m.file): broken}
+	tests, err := filepath.Glob(filepath.Join(root, m.pkg(), "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	catcher := regexp.MustCompile(`(?m)^func ` + strings.Split(m.caught, "/")[0] + `\(`)
+	clauses, clause := map[string]string{}, ""
+	for _, file := range tests {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		clauses[file] = packageClause.FindString(string(text))
+		if catcher.Match(text) {
+			clause = clauses[file]
+		}
+	}
+	for file, c := range clauses {
+		if c != clause {
+			replace[file] = ""
+		}
+	}
+	absolute := map[string]string{}
+	for file, by := range replace {
+		name, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		absolute[name] = by
+	}
+	data, err := json.Marshal(map[string]any{"Replace": absolute})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(broken, []byte(source), 0o600); err != nil {
+		return "", err
+	}
+	return list, os.WriteFile(list, data, 0o600)
+}
+
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)

@@ -1,0 +1,311 @@
+package mutants
+
+// peer is something that another library of this kind does, or has done.
+type peer string
+
+const (
+	blockingSend   peer = "a blocking send stops collection"
+	evicted        peer = "the overlay of own writes is evicted early"
+	byUIDOnly      peer = "objects are told apart by UID or name only"
+	ignoresQuery   peer = "the overlay ignores namespace or selector"
+	firstPage      peer = "a first page counts as the list"
+	emptied        peer = "a 403 empties the kind"
+	silent404      peer = "a kind blocks everything in silence"
+	undecodable    peer = "one bad object fails its kind"
+	lockHeld       peer = "a lock is held across requests"
+	reencoded      peer = "the whole kind is converted for one change"
+	blockingReads  peer = "reads wait for the cache"
+	slowStalls     peer = "the slowest subscriber stalls all"
+	lateNothing    peer = "late subscribers get nothing"
+	noDeletes      peer = "deletes are not dispatched"
+	trailingOnly   peer = "constant churn hides updates for ever"
+	oneBackoff     peer = "one backoff for all watches"
+	neverSynced    peer = "create+delete is never synced"
+	failedStart    peer = "a failed start is remembered as success"
+	checkThenAct   peer = "check, then remove: a dead stream is handed out"
+	neverCoalesces peer = "bursts are never coalesced"
+	keepsEvents    peer = "every update of an unread subscriber is kept"
+	torn           peer = "several watches of one query tear it"
+)
+
+// peers are all of them. One more is not here: rotated credentials that are ignored. The
+// library does not rotate credentials; client-go does, below it.
+var peers = []peer{
+	blockingSend, evicted, byUIDOnly, ignoresQuery, firstPage, emptied, silent404, undecodable, lockHeld, reencoded, blockingReads,
+	slowStalls, lateNothing, noDeletes, trailingOnly, oneBackoff, neverSynced, failedStart, checkThenAct, neverCoalesces, keepsEvents, torn,
+}
+
+const (
+	pacer        = "accumulator/pacer.go"
+	streams      = "accumulator/streams.go"
+	subscription = "accumulator/subscription.go"
+	accumulator  = "accumulator/accumulator.go"
+)
+
+// collecting is what goes wrong between a watch and its readers.
+var collecting = []mutant{
+	{
+		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
+		old: `	default: // one is waiting already
+`,
+		new: `	default:
+		p.mu.Unlock()
+		p.out <- struct{}{}
+		p.mu.Lock()
+`,
+	},
+	{
+		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
+		old: `	var wake []func()
+	s.mu.Lock()
+	s.health.heard`,
+		new: `	var wake []func()
+	s.mu.Lock()
+	for sub := range s.subs {
+		for len(sub.dirty) > 0 && s.streams.ctx.Err() == nil {
+			s.mu.Unlock()
+			time.Sleep(time.Second)
+			s.mu.Lock()
+		}
+	}
+	s.health.heard`,
+	},
+	{
+		name: "a late subscriber starts with nothing", peer: lateNothing, file: stream, caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
+		old: `all: true, dirty`, new: `all: !s.synced, dirty`,
+	},
+	{
+		name: "a DELETED event is not passed on", peer: noDeletes, file: stream, caught: "TestG7DeltasAreExact",
+		old: `		if !in {
+			delete`,
+		new: `		if deleted {
+			s.mu.Unlock()
+			return nil
+		}
+		if !in {
+			delete`,
+	},
+	{
+		name: "a debounce only trails", peer: trailingOnly, file: pacer, caught: "TestG2ConstantChurnIsNeverStarvedOfSignals/debounce",
+		old: `limit.Before(due) {`, new: `false && limit.Before(due) {`,
+	},
+	{
+		name: "one backoff for all", peer: oneBackoff, file: feed, caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
+		old: `// rest lets time pass after a failure: the server's own advice, if it gave one.
+func (f *feed) rest(ctx context.Context, err error) {
+	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+		f.stream.streams.config.Suspect()
+	}
+	d := f.pace.Step()`,
+		new: `var shared = (&feed{}).backoff()
+
+func (f *feed) rest(ctx context.Context, err error) {
+	d := shared.Step()`,
+	},
+	{
+		name: "a signal for each change", peer: neverCoalesces, file: pacer, caught: "TestG3AFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval",
+		old: `!p.last.IsZero() && next.After(due) {`, new: `false && next.After(due) {`,
+	},
+	{
+		name: "Changed queues", peer: neverCoalesces, file: pacer, caught: "TestG3ChangedHoldsOneSignal",
+		old: `out: make(chan struct{}, 1)`, new: `out: make(chan struct{}, 1000)`,
+	},
+	{
+		name: "what came and went unread is kept", peer: keepsEvents, file: subscription, caught: "TestG3AHundredThousandUnreadEventsAreOneKeyOrNone",
+		old: `		delete(s.dirty, key)
+		return nil`,
+		new: `		s.dirty[key] = known
+		return nil`,
+	},
+	{
+		name: "a first snapshot without a kind", peer: silent404, file: accumulator, caught: "TestG1NoSignalBeforeEveryQueryHasItsWholeList",
+		old: `		if !a.fieldComplete(f) {
+			return false`,
+		new: `		if !a.fieldComplete(f) {
+			return true`,
+	},
+	{
+		name: "the status does not say what fails", peer: silent404, file: "accumulator/health.go", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
+		old: `changed := s.health.set(state, err)`, new: `changed := s.health.set(state, nil)`,
+	},
+	{
+		name: "one page is a list", peer: firstPage, file: listing, caught: "TestG1AllPagesCount",
+		old: `o.Continue = m.GetContinue(); o.Continue == ""`, new: `o.Continue = ""; o.Continue == ""`,
+	},
+	{
+		name: "a stream that was stopped stays in the table", peer: checkThenAct, file: streams, caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
+		old: `		delete(s.streams, st.key)
+`, new: ``,
+	},
+	{
+		name: "the grace ends a stream that is used again", peer: checkThenAct, file: streams, caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
+		old: `		if st.users == 0 {
+`, new: `		if true {
+`,
+	},
+	{
+		name: "a kind that is unknown is a kind that is empty", peer: failedStart, file: accumulator, caught: "TestG11AFailingNewLeavesNothingBehind",
+		old: `			return nil, queryError(q, err)
+		}
+		a.fields`,
+		new: `			f.missed(err)
+		}
+		a.fields`,
+	},
+	{
+		name: "a list that failed counts", peer: failedStart, file: listing, caught: "TestG1NoSignalBeforeEveryQueryHasItsWholeList",
+		old: `		if err != nil {
+			return err
+		}
+		m, err := meta.ListAccessor`,
+		new: `		if err != nil {
+			return f.listed(fresh, "1", asked)
+		}
+		m, err := meta.ListAccessor`,
+	},
+}
+
+// isolation is one fault that becomes everybody's.
+var isolation = []mutant{
+	{
+		name: "a refused list is an empty one", peer: emptied, file: "accumulator/health.go", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
+		old: `	if state == Forbidden && verb == "list" {`,
+		new: `	if state == Forbidden {
+		s.store = make(map[Key]Object)
+		for sub := range s.subs {
+			sub.restart()
+		}
+	}
+	if state == Forbidden && verb == "list" {`,
+	},
+	{
+		name: "a bad object takes its kind along", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
+		old: `			row := a.rowOf(i, c.object)
+`,
+		new: `			row := a.rowOf(i, c.object)
+			if row.Err != nil {
+				return nil
+			}
+`,
+	},
+	{
+		name: "a panic of the user's is everybody's", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
+		old: `		if p := recover(); p != nil {
+			pass,`,
+		new: `		if p := any(nil); p != nil {
+			pass,`,
+	},
+	{
+		name: "a bad object is lost from the table", peer: undecodable, file: "snapshot/apply.go", caught: "TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed",
+		old: `	if len(p.leftOut) > 0 {`, new: `	if len(p.leftOut) < 0 {`,
+	},
+	{
+		name: "a settling list under the stream's lock", peer: lockHeld, file: write, caught: "TestG11NoLockIsHeldDuringARequest",
+		old: `	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
+`,
+		new: `	st.mu.Lock()
+	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
+	st.mu.Unlock()
+`,
+	},
+	{
+		name: "a list under the client's lock", peer: lockHeld, file: listing, caught: "TestG11NoLockIsHeldDuringARequest",
+		old: `	return f.source.ListWithContext(ctx, o)
+`,
+		new: `	f.stream.streams.mu.Lock()
+	defer f.stream.streams.mu.Unlock()
+	return f.source.ListWithContext(ctx, o)
+`,
+	},
+	{
+		name: "every Update converts everything", peer: reencoded, file: update, caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
+		old: `if old != nil && same && f.spans == spans {`, new: `if old != nil && same && f.spans != spans {`,
+	},
+	{
+		name: "Update waits until the watch has caught up", peer: blockingReads, file: update, caught: "TestG4UpdateDoesNotWaitForTheWatch",
+		old: `	taken, ok := a.takeAll(fields)
+`,
+		new: `	for _, st := range a.streams.streams {
+		for st.waiting() {
+			sleep(a.streams.ctx, 1e9)
+		}
+	}
+	taken, ok := a.takeAll(fields)
+`,
+	},
+}
+
+// overlay is what goes wrong with a client's own writes.
+var overlay = []mutant{
+	{
+		name: "a write evicts the one before, and itself", peer: evicted, file: view, caught: viewModel,
+		old: `			return // a newer write of ours was answered first
+		}
+`,
+		new: `			return // a newer write of ours was answered first
+		}
+		delete(v.entries, w.Key)
+		return
+`,
+	},
+	{
+		name: "reading an entry ends it", peer: evicted, file: view, caught: viewModel,
+		old: `		return e.object
+`, new: `		delete(v.entries, key)
+		return e.object
+`,
+	},
+	{
+		name: "an event of the object ends its entry, however old", peer: evicted, file: view, caught: viewModel,
+		old: `func (v *View) Observe(ev Event) (ended []Ended) {
+`,
+		new: `func (v *View) Observe(ev Event) (ended []Ended) {
+	delete(v.entries, ev.Key)
+`,
+	},
+	{
+		name: "what one stream has seen ends the entries of all", peer: evicted, file: stream, caught: "TestG4EveryAccumulatorShowsAnOwnWriteHoweverSlowItsWatch",
+		old: `	run(wake)
+	return nil
+}
+
+// stale reports`,
+		new: `	run(wake)
+	s.streams.mu.Lock()
+	defer s.streams.mu.Unlock()
+	for _, other := range s.streams.streams {
+		other.view.GiveUp()
+	}
+	return nil
+}
+
+// stale reports`,
+	},
+	{
+		name: "an object made again is the one that was", peer: byUIDOnly, file: update, caught: "TestG7DeltasAreExact",
+		old: `uidOf(d.Old) != uidOf(d.New) {`, new: `false {`,
+	},
+	{
+		name: "objects without UIDs are one", peer: byUIDOnly, file: stream, caught: "TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst",
+		old: `!coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o) {`, new: `false) {`,
+	},
+	{
+		name: "what went in a gap of the watch stays", peer: byUIDOnly, file: stream, caught: streamModel,
+		old: `		if _, ok := fresh[key]; !ok {
+			wake`,
+		new: `		if _, ok := fresh[key]; ok {
+			wake`,
+	},
+	{
+		name: "a write of another namespace is shown", peer: ignoresQuery, file: stream, caught: streamModel,
+		old: `return s.key.namespace == "" || s.key.namespace == key.Namespace`, new: `return true`,
+	},
+	{
+		name: "a write that the selector does not match is shown", peer: ignoresQuery, file: write, caught: "TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown",
+		old: `if !selected {`, new: `if !selected && false {`,
+	},
+	{
+		name: "an entry of what is gone never ends", peer: neverSynced, file: view, in: "accumulator", caught: "TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing",
+		old: `if p := v.order[n]; v.current(p) {`, new: `if p := v.order[n]; v.current(p) && v.entries[p.key].object != nil {`,
+	},
+}

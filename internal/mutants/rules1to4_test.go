@@ -1,0 +1,146 @@
+package mutants
+
+const (
+	view    = "coherence/view.go"
+	journal = "coherence/journal.go"
+	stream  = "accumulator/stream.go"
+	listing = "accumulator/listing.go"
+	feed    = "accumulator/feed.go"
+
+	viewModel   = "TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem"
+	streamModel = "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming"
+)
+
+var position = []mutant{
+	{
+		name: "a position goes back", rule: 1, file: view, caught: "TestG5APositionNeverGoesBack",
+		old: `if !Newer(version, v.position) {`, new: `if version == v.position {`,
+	},
+	{
+		name: "initial events move the position", rule: 1, file: listing, caught: "TestG4HalfAListMovesNoPosition",
+		old: `				if err := fresh.put(e.Object); err != nil {`,
+		new: `				m, _ := meta.Accessor(e.Object)
+				f.stream.advance(m.GetResourceVersion())
+				if err := fresh.put(e.Object); err != nil {`,
+	},
+	{
+		name: "a bookmark moves nothing", rule: 1, file: "accumulator/watching.go", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
+		old: `f.stream.advance(m.GetResourceVersion())`, new: `return`,
+	},
+	{
+		name: "a list moves nothing", rule: 1, file: view, caught: viewModel,
+		old: `return append(ended, v.Advance(version)...)
+}
+
+// Expire`,
+		new: `return ended
+}
+
+// Expire`,
+	},
+	{
+		name: "an event older than the position is taken in", rule: 1, file: stream, caught: "TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore",
+		old: `coherence.Comparable(position) && !coherence.Newer(version, position)`, new: `false && position != version`,
+	},
+}
+
+var entry = []mutant{
+	{
+		name: "a write makes no entry", rule: 2, file: view, in: "accumulator", caught: "TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate",
+		old: `v.entries[w.Key] = entry{version: w.Version, uid: w.UID, object: w.Object}`, new: ``,
+	},
+	{
+		name: "an entry is made though the watch has been there", rule: 2, file: view, caught: viewModel,
+		old: `if !Newer(w.Version, v.position) {`, new: `if false {`,
+	},
+	{
+		name: "an answer that comes late counts as newest", rule: 2, file: view, caught: viewModel,
+		old: `if !Newer(w.Version, old.version) {`, new: `if false {`,
+	},
+	{
+		name: "an entry outlives its own version", rule: 2, file: view, caught: viewModel,
+		old: `!Newer(v.order[n].version, v.position)`, new: `Newer(v.position, v.order[n].version)`,
+	},
+	{
+		name: "an entry ends by any event", rule: 2, file: view, caught: viewModel,
+		old: `!Newer(v.order[n].version, v.position); n++`, new: `true; n++`,
+	},
+	{
+		name: "ends are taken for ordered", rule: 2, file: view, caught: viewModel,
+		old: `for i > 0 && Newer(v.order[i-1].version, p.version) {`, new: `for false {`,
+	},
+	{
+		name: "the end of an older entry ends a newer one", rule: 2, file: view, caught: viewModel,
+		old: `return ok && !e.open && e.version == p.version`, new: `return ok && !e.open`,
+	},
+	{
+		name: "superseded ends are kept for ever", rule: 2, file: view, in: "coherence", caught: "TestG3OneKeyWrittenOverAndOverIsOneEntry",
+		old: `if len(v.order) > 2*len(v.entries)+orderSlack {`, new: `if false {`,
+	},
+	{
+		name: "a failed write leaves its mark", rule: 2, file: "accumulator/own.go", caught: "TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace",
+		old: `if f.writes--; f.writes == 0 {`, new: `if f.writes--; w != nil && f.writes == 0 {`,
+	},
+}
+
+var floor = []mutant{
+	{
+		name: "lists come from the server's cache", rule: 3, file: feed, caught: "TestG4ARelistIsNoOlderThanTheNewestOwnWrite",
+		old: `return metav1.ListOptions{LabelSelector`, new: `return metav1.ListOptions{ResourceVersion: "0", LabelSelector`,
+	},
+	{
+		name: "the floor is not kept", rule: 3, file: journal, in: "accumulator", caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
+		old: `j.floors[resource] = w.Version`, new: ``,
+	},
+	{
+		name: "the floor is that of the latest answer", rule: 3, file: journal, caught: "TestG4AFloorNeverSinks",
+		old: `if Newer(w.Version, j.floors[resource]) {`, new: `if Comparable(w.Version) {`,
+	},
+	{
+		name: "a starting stream ignores the floor", rule: 3, file: feed, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
+		old: `return ask{coherence.Newest(f.stream.view.Position(), floor), f.doubt}`,
+		new: `return ask{coherence.Newest(f.stream.view.Position(), floor[:0]), f.doubt}`,
+	},
+	{
+		name: "a list that was under way is no older than a give-up", rule: 3, file: stream, caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
+		old: `case s.givenUp && !older && coherence.Newer(s.atLeast, version):`, new: `case false:`,
+	},
+	{
+		name: "what was given up is shown at once", rule: 3, file: "accumulator/subscription.go", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
+		old: `case s.stream.givenUp:`, new: `case false:`,
+	},
+}
+
+var tombstone = []mutant{
+	{
+		name: "an overlaid deletion is not read", rule: 4, file: view, caught: viewModel,
+		old: `if e, ok := v.entries[key]; ok {
+		return`,
+		new: `if e, ok := v.entries[key]; ok && e.object != nil {
+		return`,
+	},
+	{
+		name: "any newer event ends a deletion", rule: 4, file: view, caught: viewModel,
+		old: `(ev.Object == nil) == (ev.UID == e.uid) {`, new: `true {`,
+	},
+	{
+		name: "leaving a selector is a deletion", rule: 4, file: view, caught: "TestG5LeavingASelectorDoesNotEndADeletion",
+		old: `if !v.options.Whole || shown == nil`, new: `if shown == nil`,
+	},
+	{
+		name: "a deletion hides whoever has the name", rule: 4, file: view, caught: viewModel,
+		old: `shown.GetUID() != w.UID {`, new: `false {`,
+	},
+	{
+		name: "a list does not end a deletion", rule: 4, file: view, caught: viewModel,
+		old: `!Newer(e.version, version) && holds(key) != e.uid {`, new: `holds == nil {`,
+	},
+	{
+		name: "a list without the object ends a deletion, however old", rule: 4, file: view, caught: "TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion",
+		old: `if e.open && !Newer(e.version, version) && holds(key)`, new: `if e.open && holds(key)`,
+	},
+	{
+		name: "an older answer brings a deleted object back", rule: 4, file: view, caught: viewModel,
+		old: `if old.open && old.uid == w.UID && w.Object != nil {`, new: `if false {`,
+	},
+}

@@ -1,0 +1,157 @@
+package mutants
+
+const (
+	own      = "kates/own.go"
+	storage  = "kates/storage.go"
+	write    = "accumulator/write.go"
+	watching = "accumulator/watching.go"
+	update   = "accumulator/update.go"
+	rows     = "accumulator/rows.go"
+
+	everyAnswer = "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/"
+)
+
+var classifier = []mutant{
+	{
+		name: "a deleted Service is there, as answered", rule: 5, file: own, caught: everyAnswer + "a_Service,_as_it_was_before",
+		old: `case verb == "delete" && !deleted:`, new: `case false:`,
+	},
+	{
+		name: "whatever has a deletionTimestamp is there", rule: 5, file: own, caught: everyAnswer + "a_Pod_of_no_grace,_with_its_deletion",
+		old: `case deleted && !kept(answer, removed...):`, new: `case false:`,
+	},
+	{
+		name: "the last finalizer's answer has the deletion's version", rule: 5, file: own, caught: everyAnswer + "the_last_finalizer_removed,_old_version",
+		old: `		if verb == "delete" {`, new: `		if verb != "" {`,
+	},
+	{
+		name: "finalizers keep nothing", rule: 5, file: own, caught: everyAnswer + "deleted,_and_kept_by_a_finalizer",
+		old: `if !slices.Contains(removed, f) {`, new: `if !slices.Contains(removed, f) && f == "" {`,
+	},
+	{
+		name: "a grace of zero keeps an object", rule: 5, file: own, caught: everyAnswer + "a_Pod_of_no_grace,_with_its_deletion",
+		old: `grace != nil && *grace > 0`, new: `grace != nil`,
+	},
+	{
+		name: "a namespace's own finalizers keep nothing", rule: 5, file: own, caught: everyAnswer + "a_namespace_with_finalizers_of_its_own",
+		old: `if u.GetKind() == "Namespace" &&`, new: `if false &&`,
+	},
+	{
+		name: "a dry run is a write", rule: 5, file: "kates/send.go", in: "kates", caught: "TestG4ADryRunIsNoOwnWrite",
+		old: `case w.dryRun != nil || a.unrelated:`, new: `case a.unrelated:`,
+	},
+}
+
+var settling = []mutant{
+	{
+		name: "an opaque field selector passes everything", rule: 6, file: write, caught: "TestG4WhereAWriteCannotBeJudgedTheServerIsAsked",
+		old: `return w, certain`, new: `return w, certain || true`,
+	},
+	{
+		name: "another version's answer is taken as it is", rule: 6, file: write, caught: "TestG4AWriteThroughAnotherVersionOfTheResourceIsShown",
+		old: `if !ok || written.GroupVersionResource != s.resource.GroupVersionResource {`, new: `if !ok {`,
+	},
+	{
+		name: "an unknown outcome is a deletion", rule: 6, file: write, caught: "TestG4AWriteOfUnknownOutcomeIsAskedFor",
+		old: `if o.Unknown {`, new: `if false {`,
+	},
+	{
+		name: "the server is asked without the stream's selector", rule: 6, file: write, caught: "TestG4WhereAWriteCannotBeJudgedTheServerIsAsked",
+		old: `name = fields.AndSelectors(own, name)`, new: `_ = own`,
+	},
+	{
+		name: "the server's cache is asked", rule: 6, file: write, caught: streamModel,
+		old: `o.ResourceVersion, o.ResourceVersionMatch = version, metav1.ResourceVersionMatchNotOlderThan`, new: `o.ResourceVersion = "0"`,
+	},
+	{
+		name: "an unsettled write is kept from the status", rule: 6, file: write, caught: "TestG4AnUnsettledDeletionIsInTheStatus",
+		old: `st.unsettle(o.Key, o.Version)`, new: ``,
+	},
+}
+
+var coverage = []mutant{
+	{
+		name: "resources of two groups are two", rule: 7, file: storage, caught: "TestG4ResourcesOfOneStorageHaveOneIdentity",
+		old: `if other == hash {`, new: `if other == hash && false {`,
+	},
+	{
+		name: "an upgrade of the server renames what is stored", rule: 7, file: storage, caught: "TestG4AStorageIdentityOutlivesAnUpgradeOfTheServer",
+		old: `if earlier, ok := r.canonical[resource]; ok {`, new: `if earlier, ok := r.canonical[resource]; ok && false {`,
+	},
+	{
+		name: "streams of other versions are not told", rule: 7, file: "accumulator/streams.go", caught: "TestG4AWriteThroughAnotherVersionOfTheResourceIsShown",
+		old: `if st.resource.Storage == storage {`, new: `if st.resource.Storage == storage && st.resource.Version == "v1" {`,
+	},
+}
+
+var probe = []mutant{
+	{
+		name: "no probe after a watch that ended badly", rule: 8, file: watching, caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
+		old: `if last.bad || last.silent {`, new: `if last.silent {`,
+	},
+	{
+		name: "a server that has gone back passes", rule: 8, file: watching, caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
+		old: `case coherence.Newer(position, versionOf(list)):`, new: `case list == nil:`,
+	},
+	{
+		name: "a probe lists everything", rule: 8, file: watching, caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
+		old: `o.Limit = 1`, new: `o.Limit = 0`,
+	},
+	{
+		name: "silence is nothing", rule: 8, file: watching, caught: "TestG2AHalfOpenWatchIsOpenedAnewWithoutAList",
+		old: `return ending{silent: true}`, new: `quiet.Reset(silence)`,
+	},
+	{
+		name: "residue waits for ever", rule: 8, file: watching, caught: "TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout",
+		old: `case last.silent && f.stream.waiting():`, new: `case false:`,
+	},
+	{
+		name: "the old history never ends", rule: 8, file: stream, caught: "TestG5ARestoredClusterStartsANewHistory",
+		old: `case older && !asked.doubted:`, new: `case older:`,
+	},
+	{
+		name: "one older list is a restored cluster", rule: 8, file: stream, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
+		old: `case older && !asked.doubted:`, new: `case false:`,
+	},
+	{
+		name: "a list that was overtaken is a restored cluster", rule: 8, file: stream, caught: "TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer",
+		old: `case older && !coherence.Newer(asked.atLeast, version):`, new: `case false:`,
+	},
+	{
+		name: "a broken watch is a new list", rule: 8, file: watching, caught: "TestG2AWatchThatBreaksIsResumedWithoutAList",
+		old: `		last.bad = true
+		f.stream.failed`,
+		new: `		return nil, err
+		f.stream.failed`,
+	},
+}
+
+var echo = []mutant{
+	{
+		name: "the version that is shown is shown again", rule: 9, file: stream, caught: "TestG5ARestartFromAnyListKeepsWhatIsShown",
+		old: `	return shown
+}
+
+// settle marks`,
+		new: `	return o
+}
+
+// settle marks`,
+	},
+	{
+		name: "a list replaces every object", rule: 9, file: stream, caught: "TestG5ARestartFromAnyListKeepsWhatIsShown",
+		old: `fresh[key] = s.echo(shown(key), o)`, new: `fresh[key] = o`,
+	},
+	{
+		name: "a settling list replaces what is shown", rule: 9, file: "accumulator/own.go", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
+		old: `w.Object = s.echo(before, o) //`, new: `w.Object = o //`,
+	},
+	{
+		name: "an own write's event is news", rule: 9, file: stream, caught: "TestG4AnOwnWriteSignalsOnceAndItsEchoNever",
+		old: `s.store[key] = s.echo(before, o)`, new: `s.store[key] = o`,
+	},
+	{
+		name: "a list after a give-up replaces what is shown", rule: 9, file: rows, caught: "TestG7ARelistThatBringsWhatIsShownChangesNothing",
+		old: `!t.anew && a.same(old.Source, c.object)): //`, new: `false): //`,
+	},
+}

@@ -1,0 +1,93 @@
+package mutants
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// limit is how long a test may run that a mutant makes hang.
+const limit = 30 * time.Second
+
+// outcome is what became of a mutant.
+type outcome struct {
+	caught bool
+	how    string
+	output string
+}
+
+// try runs the mutant's test, and no other: a mutant is to be caught by what the test says. Compiling
+// is most of the work, so it is done without optimization, and neither the race detector nor vet.
+func (m mutant) try(t *testing.T, dir, source string) outcome {
+	list, err := m.overlay(dir, source)
+	require.NoError(t, err)
+	binary := filepath.Join(dir, "tests")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", list, "-gcflags=-N -l", "-ldflags=-s -w", "-p=1", "-o", binary, "./"+m.pkg())
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		return outcome{how: "it does not compile", output: string(output)}
+	}
+	args := []string{"-test.v", "-test.timeout", limit.String(), "-test.run", pattern(m.caught)}
+	if strings.HasPrefix(m.caught, model) { // random: do not make the counterexample small, nor keep it
+		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
+	}
+	run := exec.CommandContext(t.Context(), binary, args...)
+	run.Dir = filepath.Join(root, m.pkg())
+	output, err := run.CombinedOutput()
+	if err == nil {
+		return outcome{how: "survived", output: string(output)}
+	}
+	return judge(m.caught, string(output))
+}
+
+// model is how the names of the model tests begin.
+const model = "TestG4G5G6"
+
+// pattern matches a test, or one of its subtests, and nothing else.
+func pattern(test string) string {
+	parts := strings.Split(test, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+var (
+	running = regexp.MustCompile(`(?s)panic: test timed out.*?running tests:\n(.*?)\n\n`)
+	panics  = regexp.MustCompile(`(?m)^(?:panic|fatal error): (.*)$`)
+)
+
+// judge reads the output of a run that failed: only the test that is to catch the mutant counts.
+func judge(test, output string) outcome {
+	if m := running.FindStringSubmatch(output); m != nil {
+		return outcome{strings.Contains(m[1], "\t"+test), "hung", output}
+	}
+	started := regexp.MustCompile(`(?m)^=== RUN +` + regexp.QuoteMeta(test) + `$`).MatchString(output)
+	if m := panics.FindStringSubmatch(output); m != nil {
+		return outcome{started, "panic: " + m[1], output}
+	}
+	failed := regexp.MustCompile(`(?m)^ *--- FAIL: ` + regexp.QuoteMeta(test) + ` `).MatchString(output)
+	return outcome{failed, "failed", output}
+}
+
+func TestOnlyTheNamedTestCatchesAMutant(t *testing.T) {
+	started := "=== RUN   TestG4X\n"
+	for output, want := range map[string]outcome{
+		started + "--- FAIL: TestG4X (0.00s)\nFAIL\n":      {caught: true, how: "failed"},
+		"=== RUN   TestG4XY\n--- FAIL: TestG4XY (0.00s)\n": {how: "failed"},
+		"no such flag\n": {how: "failed"},
+		started + "panic: deadlock\n\ngoroutine 1\n": {caught: true, how: "panic: deadlock"},
+		"panic: in TestMain\n":                       {how: "panic: in TestMain"},
+		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG4X (30s)\n\n": {caught: true, how: "hung"},
+		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG5 (30s)\n\n":  {how: "hung"},
+	} {
+		want.output = output
+		assert.Equal(t, want, judge("TestG4X", output))
+	}
+}

@@ -1,0 +1,64 @@
+// Package rounds runs model tests, which are measured in steps, not in cases: [Check] is
+// rapid.Check, again and again, until the model has taken so many steps. A step is one thing
+// that happened to the model (a write, an event, a reading); what had nothing to do is none.
+//
+// A package whose tests import it has the flag
+//
+//	-steps N    how many steps each model test takes at least (200,000; 20,000 under the race
+//	            detector, which makes them five times as slow)
+//
+// A failure is reproduced as rapid says, with -rapid.seed or -rapid.failfile. Where one of
+// these or -rapid.checks is given there is one round, of as many steps as it happens to take.
+package rounds
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var wanted = flag.Int("steps", usual, "how many steps each model test takes at least")
+
+// Check runs the property on random input, in rounds of -rapid.checks cases, until it has called
+// step as often as -steps says. It logs the number, and fails the test if the time that go test
+// allows does not suffice. The property runs on one goroutine at a time.
+func Check(t *testing.T, property func(t *rapid.T, step func())) {
+	t.Helper()
+	taken := 0
+	round := func(rt *rapid.T) { property(rt, func() { taken++ }) }
+	start := time.Now()
+	if chosen() {
+		rapid.Check(t, round)
+		t.Logf("%d steps in one round, as chosen by a flag of rapid (%v)", taken, time.Since(start).Round(time.Millisecond))
+		return
+	}
+	rounds := 0
+	for taken < *wanted {
+		before, began := taken, time.Now()
+		rapid.Check(t, round) // another seed each time
+		rounds++
+		if taken == before {
+			t.Fatalf("round %d took no step", rounds)
+		}
+		if end, ok := t.Deadline(); ok && taken < *wanted && time.Until(end) < margin+2*time.Since(began) {
+			t.Fatalf("%d steps in %v, and no time for the rest of %d: raise -timeout or lower -steps",
+				taken, time.Since(start).Round(time.Second), *wanted)
+		}
+	}
+	t.Logf("%d steps in %d rounds (%v)", taken, rounds, time.Since(start).Round(time.Millisecond))
+}
+
+// margin is what is left of the time when a test gives up: rapid would cut its rounds short
+// from then on.
+const margin = 5 * time.Second
+
+// chosen reports whether somebody asks for certain cases.
+func chosen() (yes bool) {
+	if flag.Lookup("rapid.seed").Value.String() != "0" || flag.Lookup("rapid.failfile").Value.String() != "" {
+		return true // also by rapid's environment variables
+	}
+	flag.Visit(func(f *flag.Flag) { yes = yes || f.Name == "rapid.checks" })
+	return yes
+}
