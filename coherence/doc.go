@@ -20,76 +20,75 @@
 // are kept here; rules 3 and 5 to 8 by those who feed a view (packages accumulator and kates) and
 // stated here because the argument needs them.
 //
-//  1. Position. A view's position is the newest version that a live event, a
-//     bookmark or a whole list has shown. A watch delivers in the order of versions,
-//     so everything up to the position has been delivered: nothing older can come. The
-//     initial events of a streamed list come in the order of keys; they are a list, and move the position
-//     only when they are whole.
-//  2. Entry. A write that was answered with version V makes an entry. It is shown in
-//     place of what the watch shows while position < V, and ends when position ≥ V.
-//     From there on the watch's own object is V or newer. A foreign write that raced
-//     ours is decided by the same comparison, and so is a write that changed nothing
-//     (its V is old). Of two entries for one key the newer version counts, in
-//     whichever order the answers came back.
-//  3. Floor. The journal keeps the newest version of each resource that an own write
-//     was answered with. Every list of a stream, its first one too, is a consistent one: the newest state
-//     when it was asked for. One that is older than the floor or the position, as they were when it was asked
-//     for, is refused. The floor outlives the views: it is all that is kept for an object that no
-//     stream covers.
-//  4. Tombstone. A deletion that was answered with its version is an entry without an object. Some are
-//     answered without it. Where the stream has
-//     no selector, and shows the very object (by UID) that was deleted, the entry
-//     hides the name until the DELETED event of that UID, which cannot be a move out
-//     of a selector, or until a list, or an event, that is newer than the object and
-//     does not have it. Everything delivered before that is older than the deletion,
-//     whatever its UID. Elsewhere rule 6 applies: the stream has a selector, or does not show the object,
-//     which may have been deleted and made again before the answer came.
-//  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an object
-//     without deletionTimestamp; any answer with a deletionTimestamp that neither finalizers nor a grace
-//     period hold back. Else terminating, if there is a deletionTimestamp; else present. Dry runs, failed
-//     writes and writes whose outcome is unknown make no entry.
-//  6. Settling. Where an answer cannot be judged for a stream (a selector on fields that only the server
-//     knows, another version of the same stored resource, a subresource that is another kind, rule 4), the
-//     server is asked, before the write returns, for the object as the
-//     stream would show it, no older than the write. The answer is the
-//     truth as of the list's version, and makes an entry of that version. If it cannot be asked, the write is
-//     unsettled: reported, and shown when the watch brings it.
-//  7. Coverage. A write counts for every stream of the same stored resource, whatever group and version
-//     either speaks.
-//  8. Probe. A stream whose watch ended badly, or was silent for longer than bookmarks take, asks for the
-//     server's newest version before it goes on. If that is older than the position, and the list
-//     that follows is too, the cluster came back from a backup: a new history starts at the list, and
-//     entries, tombstones and position of the old one are dropped. If the watch was only silent
-//     but something waits for it, a list ends the wait.
-//  9. Echo. When the watch brings the version that is already shown, nothing has
-//     changed, and the object shown stays the very same one.
+//  1. Position. A view's position is the newest version that a live event, a bookmark or a whole
+//     list has shown. A watch delivers in the order of versions, so everything up to the position
+//     has been delivered: nothing older can come. The initial events of a streamed list come in
+//     the order of keys; they are a list, and move the position only when they are whole.
+//  2. Entry. A write that was answered with version V makes an entry. It is shown in place of what
+//     the watch shows while position < V, and ends when position ≥ V. From there on the watch's
+//     own object is V or newer. A foreign write that raced ours is decided by the same comparison,
+//     and so is a write that changed nothing (its V is old). Of two entries for one key the newer
+//     version counts, in whichever order the answers came back.
+//  3. Floor. The journal keeps the newest version of each resource that an own write was answered
+//     with. Every list of a stream, its first one too, is a consistent one: the newest state when
+//     it was asked for. One that is older than the floor or the position, as they were when it was
+//     asked for, is refused. The floor outlives the views: it is all that is kept for an object
+//     that no stream covers.
+//  4. Tombstone. A deletion that was answered with its version is an entry without an object. Some
+//     are answered without it. Where the stream has no selector, and shows the very object (by
+//     UID) that was deleted, the entry hides the name until the DELETED event of that UID, which
+//     cannot be a move out of a selector, or until a list, or an event, that is newer than the
+//     object and does not have it. Everything delivered before that is older than the deletion,
+//     whatever its UID. Elsewhere rule 6 applies: the stream has a selector, or does not show the
+//     object, which may have been deleted and made again before the answer came.
+//  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an
+//     object without deletionTimestamp; any answer with a deletionTimestamp that neither
+//     finalizers nor a grace period hold back. Else terminating, if there is a deletionTimestamp;
+//     else present. Dry runs, failed writes and writes whose outcome is unknown make no entry.
+//  6. Settling. Where an answer cannot be judged for a stream (a selector on fields that only the
+//     server knows, another version of the same stored resource, a subresource that is another
+//     kind, rule 4), the server is asked, before the write returns, for the object as the stream
+//     would show it, no older than the write. The answer is the truth as of the list's version,
+//     and makes an entry of that version. If it cannot be asked, the write is unsettled: reported,
+//     and shown when the watch brings it.
+//  7. Coverage. A write counts for every stream of the same stored resource, whatever group and
+//     version either speaks.
+//  8. Probe. A stream whose watch ended badly, or was silent for longer than bookmarks take, asks
+//     for the server's newest version before it goes on. If that is older than the position, and
+//     the list that follows is too, the cluster came back from a backup: a new history starts at
+//     the list, and entries, tombstones and position of the old one are dropped. If the watch was
+//     only silent but something waits for it, a list ends the wait.
+//  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
+//     object shown stays the very same one.
 //
 // # Why the guarantees follow
 //
-// Let a write of key k be answered with version V, and let some stream of k's resource be at position P.
+// Let a write of key k be answered with version V, and let some stream of k's resource be at
+// position P.
 //
-// Own writes (G4). If P < V there is an entry (2; 4 to 7 give it its content), and it is read. If P ≥ V, the
-// watch has delivered k's state at V or later (1), and that is read. A stream that starts or lists afterwards
-// takes in a list that is V or newer (3), so the second case holds. In no case is anything read
-// that is older than V, and the write returns only after its entries are made.
+// Own writes (G4). If P < V there is an entry (2; 4 to 7 give it its content), and it is read. If P
+// ≥ V, the watch has delivered k's state at V or later (1), and that is read. A stream that starts
+// or lists afterwards takes in a list that is V or newer (3), so the second case holds. In no case
+// is anything read that is older than V, and the write returns only after its entries are made.
 //
-// Monotonic (G5). What is read for k is the entry or the stored object. The store moves forward: events come
-// in order (1), and a list is at the position or later (3). An entry comes in only if it is newer than the
-// position and than the entry that was there (2), so it is newer than both things that could have been read
-// before; and it ends only when the store has reached its version. A tombstone without version ends only by
-// what is newer than the deletion (4). Hence no reading is older than one before it, and
-// no deleted UID is read again. The one exception is a history that starts anew (8).
+// Monotonic (G5). What is read for k is the entry or the stored object. The store moves forward:
+// events come in order (1), and a list is at the position or later (3). An entry comes in only if
+// it is newer than the position and than the entry that was there (2), so it is newer than both
+// things that could have been read before; and it ends only when the store has reached its version.
+// A tombstone without version ends only by what is newer than the deletion (4). Hence no reading is
+// older than one before it, and no deleted UID is read again. The one exception is a history that
+// starts anew (8).
 //
-// No residue (G6). An entry at V ends when the position reaches V: by an event, by a bookmark, or, where
-// neither comes, by the list after a silence (8), which is V or newer (3). A tombstone without version
-// ends by its own DELETED event, which the watch owes, since the object was in its query; or
-// by a list. Create and delete before the watch has seen either are two entries for one key, of which the newer
-// counts (2); both end the same way. So once the server is quiet nothing is held, and what is read is
-// the store, which the watch keeps equal to the server's list.
+// No residue (G6). An entry at V ends when the position reaches V: by an event, by a bookmark, or,
+// where neither comes, by the list after a silence (8), which is V or newer (3). A tombstone
+// without version ends by its own DELETED event, which the watch owes, since the object was in its
+// query; or by a list. Create and delete before the watch has seen either are two entries for one
+// key, of which the newer counts (2); both end the same way. So once the server is quiet nothing is
+// held, and what is read is the store, which the watch keeps equal to the server's list.
 //
-// Exact deltas (G7). An entry changes a reading when it comes in; when it ends, the reading
-// is the stored object: the same version, and then the same pointer (9), or a newer one, which is a change.
-// So a write and its echo are one change, and a delta that compares readings says it once.
+// Exact deltas (G7). An entry changes a reading when it comes in; when it ends, the reading is the
+// stored object: the same version, and then the same pointer (9), or a newer one, which is a
+// change. So a write and its echo are one change, and a delta that compares readings says it once.
 //
 // # Why a UID and a bound are not enough for a deletion
 //
