@@ -40,7 +40,9 @@
 //     cannot be a move out of a selector, or until a list, or an event, that is newer than the
 //     object and does not have it. Everything delivered before that is older than the deletion,
 //     whatever its UID. Elsewhere rule 6 applies: the stream has a selector, or does not show the
-//     object, which may have been deleted and made again before the answer came.
+//     object, which may have been deleted and made again before the answer came. So it is for an
+//     answer whose version the watch shows to be one of the object's own: the deletion's it is
+//     not.
 //  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an
 //     object without deletionTimestamp; any answer with a deletionTimestamp that neither
 //     finalizers nor a grace period hold back. Else terminating, if there is a deletionTimestamp;

@@ -78,6 +78,33 @@ func TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion(t *testing.T) {
 	assert.Zero(t, v.Pending())
 }
 
+// A server that finds the object gone when it is about to delete it answers with the last state that it had
+// read: here 11, of an object that somebody deleted at 13.
+func TestG5AVersionThatIsTheObjectsOwnIsNotThatOfItsDeletion(t *testing.T) {
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 11}
+	gone := coherence.Write{Key: x.key, UID: x.uid, Version: "11"}
+	for _, whole := range []bool{true, false} {
+		v := at10(coherence.Options{Whole: whole})
+		assert.True(t, v.Record(gone, nil, time.Time{}))
+		v.Observe(coherence.Event{Key: x.key, UID: x.uid, Object: x, Version: "11"})
+		assert.Nil(t, v.Read(x.key, x), "the event has the version, and is no deletion")
+		v.Advance("12")
+		assert.Nil(t, v.Read(x.key, x))
+		assert.Len(t, v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "13"}), 1)
+		assert.Zero(t, v.Pending())
+	}
+	v := at10(coherence.Options{Whole: true})
+	v.Advance("12")
+	later := &thing{key: x.key, uid: x.uid, rev: 12}
+	assert.True(t, v.Record(gone, later, time.Time{}))
+	assert.Nil(t, v.Read(x.key, later), "the watch has passed the version, and shows the object")
+	v = at10(coherence.Options{})
+	v.Advance("12")
+	assert.False(t, v.Record(gone, x, time.Time{}), "it may have moved in and out: the server is asked")
+	assert.True(t, v.Record(gone, later, time.Time{}), "we moved it out, and somebody back in")
+	assert.Equal(t, later, v.Read(x.key, later))
+}
+
 func TestG3OneKeyWrittenOverAndOverIsOneEntry(t *testing.T) {
 	v := coherence.NewView(coherence.Options{Whole: true})
 	before := heap()

@@ -100,11 +100,21 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 		v.content.record(w, now)
 		return true
 	}
-	if Comparable(w.Version) {
+	if Comparable(w.Version) && !v.belied(w, stored) {
 		v.enter(w)
 		return true
 	}
 	return v.enterOpen(w, stored)
+}
+
+// belied reports a deletion whose version cannot be the deletion's: the object is stored at that
+// version, or the watch has passed it and shows the object. A server that finds the object gone when
+// it is about to delete it may answer with the last state that it had read.
+func (v *View) belied(w Write, stored Object) bool {
+	if w.Object != nil || stored == nil || stored.GetUID() != w.UID {
+		return false
+	}
+	return stored.GetResourceVersion() == w.Version || v.options.Whole && !Newer(w.Version, v.position)
 }
 
 // enter makes an entry: rule 2.
@@ -207,6 +217,10 @@ type Event struct {
 func (v *View) Observe(ev Event) (ended []Ended) {
 	if end, ok := v.content.observe(ev.Key, ev.Object); ok {
 		ended = append(ended, end)
+	}
+	if e, ok := v.entries[ev.Key]; ok && !e.open && e.object == nil && ev.Object != nil && ev.UID == e.uid && ev.Version == e.version {
+		e.open = true // the version was not that of the deletion, see belied
+		v.entries[ev.Key] = e
 	}
 	if e, ok := v.entries[ev.Key]; ok && e.open && Newer(ev.Version, e.version) &&
 		(ev.Object == nil) == (ev.UID == e.uid) {
