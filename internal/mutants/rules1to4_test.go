@@ -113,6 +113,16 @@ var floor = []mutant{
 
 var tombstone = []mutant{
 	{
+		name: "a version of the object's own is the deletion's", rule: 4, file: view, caught: "TestG5AVersionThatIsTheObjectsOwnIsNotThatOfItsDeletion",
+		old: `if Comparable(w.Version) && !v.belied(w, stored) {`,
+		new: `if Comparable(w.Version) {`,
+	},
+	{
+		name: "an event at a deletion's version is a deletion", rule: 4, file: view, caught: "TestG5AVersionThatIsTheObjectsOwnIsNotThatOfItsDeletion",
+		old: `e.open = true // the version`,
+		new: `e.open = false // the version`,
+	},
+	{
 		name: "an overlaid deletion is not read", rule: 4, file: view, caught: viewModel,
 		old: `if e, ok := v.entries[key]; ok {
 		return`,
