@@ -3,8 +3,10 @@ package accumulator
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -31,6 +33,11 @@ type field struct {
 	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
 	caughtUp bool
+
+	// aligned: every stream of a union has come to where the newest of them began, which is target. Before
+	// that one may lack an object because it left, and the other because it has not come yet.
+	aligned atomic.Bool
+	target  string
 
 	// Of the reader's turn. Others look at the table with reader.mu held.
 	table   *snapshot.Table
@@ -98,6 +105,42 @@ func (a *Accumulator) fieldComplete(f *field) bool {
 			return false
 		}
 	}
+	return !f.query.union() || f.aligned.Load()
+}
+
+// align starts, once all streams of a union have their first lists, to note what leaves them, and
+// reports whether they have come to one version since. Until they have, the late ones are waited for.
+func (a *Accumulator) align(f *field) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !f.query.union() || f.aligned.Load() || !f.known {
+		return true
+	}
+	var ready []*part
+	for _, p := range f.parts {
+		if !p.settled(f.query.Optional) {
+			return true // not yet
+		}
+		if p.ready() {
+			ready = append(ready, p)
+		}
+	}
+	if f.target == "" {
+		for _, p := range ready {
+			f.target = coherence.Newest(f.target, p.sub.track())
+		}
+	}
+	f.waiting = nil
+	for _, p := range ready {
+		if coherence.Newer(f.target, p.sub.position()) {
+			f.waiting = append(f.waiting, p.sub)
+		}
+	}
+	if f.waiting != nil {
+		return false
+	}
+	f.regroup = true
+	f.aligned.Store(true)
 	return true
 }
 
@@ -147,7 +190,7 @@ func (f *field) unserved() bool {
 // attach makes a field consist of what its query wants of a resource. What it has already stays.
 func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 	wanted := q.Watches(r)
-	parts, err := a.joinAll(q, r, wanted)
+	parts, err := a.joinAll(f, q, r, wanted)
 	if err != nil {
 		return err
 	}
@@ -167,10 +210,17 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 }
 
 // joinAll subscribes to every list+watch of a query.
-func (a *Accumulator) joinAll(q Query, r Resource, wanted []Watched) (parts []*part, err error) {
+func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []Watched) (parts []*part, err error) {
 	for _, w := range wanted {
 		l := a.hears()
-		l.union, l.signal = len(q.AnyOf) > 1, q.Signal
+		if l.union, l.signal = q.union(), q.Signal; l.union {
+			l.wake = func() {
+				a.pacer.poke()
+				if !f.aligned.Load() {
+					a.kick()
+				}
+			}
+		}
 		sub, err := a.streams.subscribe(r, w, l)
 		if err != nil {
 			closeAll(parts)

@@ -209,8 +209,13 @@ func (a *Accumulator) kick() {
 // accumulator ends.
 func (a *Accumulator) manage(ctx context.Context) {
 	for {
+		aligned := a.alignAll()
 		a.catchUp(ctx)
-		if len(a.homeless()) == 0 && len(a.waiting(nil)) == 0 {
+		stuck := len(a.waiting(nil)) > 0
+		if !aligned && !stuck {
+			continue
+		}
+		if len(a.homeless()) == 0 && !stuck {
 			select {
 			case <-ctx.Done():
 				return
@@ -228,6 +233,22 @@ func (a *Accumulator) manage(ctx context.Context) {
 			return nil
 		})
 	}
+}
+
+// alignAll reports whether no union waits for a stream before it can be shown.
+func (a *Accumulator) alignAll() bool {
+	all := true
+	for _, f := range a.fieldsNow() {
+		if f.aligned.Load() || !f.query.union() {
+			continue
+		}
+		if a.align(f) {
+			a.pacer.poke()
+		} else {
+			all = false
+		}
+	}
+	return all
 }
 
 // catchUpAfter is how long a stream that is late may take by itself: most are late for a moment.

@@ -54,7 +54,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0}
-	dirty := make(going) // by key, the version at which it went away, if it did
+	dirty := make(going) // zero for a key that did not go away
 	for key, left := range f.held {
 		dirty[key] = left
 	}
@@ -73,13 +73,13 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		whole = whole || t.whole && p.merged // what it had besides is gone
 		p.merged = true
 		for _, c := range t.changes {
-			dirty[c.key] = coherence.Newest(dirty[c.key], t.left[c.key])
+			dirty.add(c.key, t.left[c.key])
 		}
 	}
 	if whole {
 		out.whole = true
 		for _, p := range ready {
-			p.sub.each(func(key Key) { dirty[key] = coherence.Newest(dirty[key], "") })
+			p.sub.each(func(key Key) { dirty.add(key, departure{}) })
 		}
 	}
 	f.held, f.late = nil, nil
@@ -122,13 +122,20 @@ func (f *field) takeSpaces(spaces *subscription) (changed, ok bool) {
 	return changed, true
 }
 
-// newest returns what is true of a key, given what each stream shows and the version at which some stream
-// let go of it: the newest of them. It reports false where that cannot be told yet.
+// add notes a key, and the latest of its departures.
+func (g going) add(key Key, d departure) {
+	if old, ok := g[key]; !ok || coherence.Newer(d.at, old.at) {
+		g[key] = d
+	}
+}
+
+// newest returns what is true of a key, given what each stream shows and how some stream let go of
+// it: the newest of them. It reports false where what is shown is to stay.
 //
 // Streams are late each in its own way. One shows an object in an older version than has been shown: it may
 // have left there since. One let go of it, because it left its selector, and another, which does not have it,
-// has not come to that version: it may have gone there. What is shown stays until they have.
-func (f *field) newest(parts []*part, key Key, left string, anew bool) (Object, bool) {
+// has not come to that version: it may have gone there. Until that has, the last state before stays true.
+func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Object, bool) {
 	if f.within != nil && !f.within[key.Namespace] {
 		return nil, true
 	}
@@ -138,32 +145,28 @@ func (f *field) newest(parts []*part, key Key, left string, anew bool) (Object, 
 		if !p.sub.stream.covers(key) {
 			continue
 		}
-		o, behind, ok := p.sub.look(key, left)
+		o, behind, ok := p.sub.look(key, left.at)
 		if !ok {
 			return nil, false
 		}
 		if behind {
 			late = append(late, p.sub)
 		}
-		if best == nil || o != nil && coherence.Newer(o.GetResourceVersion(), best.GetResourceVersion()) {
-			best = o
-		}
+		best = newer(best, o)
+	}
+	if late != nil && !anew {
+		f.hold(key, left, late)
+		best = newer(best, left.last)
 	}
 	shown, had := f.row(key)
-	switch {
-	case !had || anew:
-		return best, true
-	case best == nil && late != nil:
-		f.hold(key, left, late)
-		return nil, false
-	case best == nil:
-		return nil, true
+	if !had || anew || best == nil {
+		return best, !had || late == nil
 	}
 	return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())
 }
 
 // hold keeps what is shown of a key until streams that are late have come to a version.
-func (f *field) hold(key Key, left string, late []*subscription) {
+func (f *field) hold(key Key, left departure, late []*subscription) {
 	if f.held == nil {
 		f.held = make(going)
 	}

@@ -70,17 +70,22 @@ var (
 )
 
 // modelQueries are what readers ask for: with and without selectors, ones that only the
-// server can judge, and another version of the same stored resource.
+// server can judge, another version of the same stored resource, unions, and sets of namespaces.
 func modelQueries() []Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
 	node := fields.OneTermEqualSelector("spec.node", "n1")
 	all := []Query{{}, {Labels: in}, {Fields: node}, {Namespace: "ns1"}, {Labels: in, Fields: node}, {}, {}, {Labels: in}}
+	all = append(all,
+		Query{AnyOf: []Selection{{Labels: in}, {Fields: node}}},
+		Query{Namespaces: []string{"ns1", "ns2"}},
+		Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []Selection{{Fields: node}, {Labels: in}}},
+	)
 	for i := range all {
 		resource := simResource(modelResources[0])
 		switch {
 		case i == 5:
 			resource.Version = "v2"
-		case i > 5:
+		case i == 6, i == 7:
 			resource = simResource(modelResources[1])
 		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
@@ -272,15 +277,8 @@ func (m *model) join(which ...int) error {
 		q := m.queries[n%len(m.queries)]
 		q.Name = modelFields[i]
 		resource, _ := q.Resolve(context.Background())
-		f := simFilter{namespace: q.Namespace, labels: labels.Everything(), fields: fields.Everything()}
-		if q.Labels != nil {
-			f.labels = q.Labels
-		}
-		if q.Fields != nil {
-			f.fields = q.Fields
-		}
 		r.queries = append(r.queries, q)
-		r.slots = append(r.slots, newSlot(resource.GroupVersionResource.Resource, f))
+		r.slots = append(r.slots, newSlot(resource, q))
 	}
 	var err error
 	r.a, err = m.streams.New(context.Background(), r.queries, Options{})

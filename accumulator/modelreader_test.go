@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/snapshot"
 )
@@ -36,17 +38,52 @@ type modelReader struct {
 // slot is one query of a reader.
 type slot struct {
 	resource string
-	filter   simFilter
+	filters  []simFilter // of its watches; one of them shows an object
 	// since is, for each object, the earliest version of the server at which all that has
 	// been shown of it so far may have been true: it never goes back (G5).
 	since  map[Key]int
 	replay map[Key]Object // the deltas, applied
-	least  int            // the position at the latest Update
-	free   bool           // the stream shows nothing new for now: G3
+	least  map[Key]int    // the position at the latest Update, that of the watch that is latest
+	free   bool           // a stream shows nothing new for now: G3
 }
 
-func newSlot(resource string, f simFilter) *slot {
-	return &slot{resource: resource, filter: f, since: map[Key]int{}, replay: map[Key]Object{}}
+func newSlot(r Resource, q Query) *slot {
+	s := &slot{resource: r.Resource, since: map[Key]int{}, replay: map[Key]Object{}}
+	for _, w := range q.Watches(r) {
+		f := simFilter{namespace: w.Namespace, labels: labels.Everything(), fields: fields.Everything()}
+		if w.Labels != nil {
+			f.labels = w.Labels
+		}
+		if w.Fields != nil {
+			f.fields = w.Fields
+		}
+		s.filters = append(s.filters, f)
+	}
+	return s
+}
+
+// shows reports whether an object is in the query.
+func (s *slot) shows(u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(s.filters, func(f simFilter) bool { return f.shows(u) })
+}
+
+// delivered notes how far the watches of a query have come. Where several may show an object, what has
+// left one of them stays until the others have come so far: it is not held against what was delivered then,
+// but against own writes and what was shown before all the same.
+func (s *slot) delivered(f *field) {
+	s.least, s.free = map[Key]int{}, false
+	for _, p := range f.parts {
+		st := p.sub.stream
+		st.mu.Lock()
+		rev := revision(st.view.Position())
+		s.free = s.free || st.givenUp
+		st.mu.Unlock()
+		for _, key := range modelKeys {
+			if at, known := s.least[key]; len(f.query.AnyOf) < 2 && st.covers(key) && (!known || rev < at) {
+				s.least[key] = rev
+			}
+		}
+	}
 }
 
 // update reads once, and compares what it gets with the server's history. Racing means
@@ -58,6 +95,8 @@ func (m *model) update(r *modelReader, racing bool) error {
 	}
 	written, signal := r.before()
 	old := r.snap
+	// What is held until a late watch has come along is let go without a word where that is quiet; the signal follows.
+	held := slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held) > 0 })
 	result, err := r.a.Update(context.Background(), &r.snap, nil)
 	switch {
 	case err != nil:
@@ -68,7 +107,7 @@ func (m *model) update(r *modelReader, racing bool) error {
 		return nil
 	case !result.Changed && !r.shown:
 		return errors.New("G1: the first snapshot is not news")
-	case result.Changed && !racing && !signal:
+	case result.Changed && !racing && !signal && !held:
 		return errors.New("a change without a signal")
 	case result.Changed && r.shown && len(result.Differences) == 0:
 		return errors.New("G7: changed without a delta")
@@ -97,10 +136,7 @@ func (r *modelReader) before() (written map[storedKey]int, signal bool) {
 	default:
 	}
 	for i, s := range r.slots {
-		st := r.a.fields[i].parts[0].sub.stream
-		st.mu.Lock()
-		s.least, s.free = revision(st.view.Position()), st.givenUp
-		st.mu.Unlock()
+		s.delivered(r.a.fields[i])
 	}
 	m.truth.Lock()
 	defer m.truth.Unlock()
@@ -180,12 +216,12 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 	for _, key := range modelKeys {
 		least := s.since[key]
 		if !s.free {
-			least = max(least, s.least, written[storedKey{s.resource, key}])
+			least = max(least, s.least[key], written[storedKey{s.resource, key}])
 		}
 		moment, ok := s.moment(m.sim, key, got[key], least)
 		if !ok {
 			return fmt.Errorf("G2, G4, G5: %s shown, which is not true of %s since version %d (shown before %d, position %d, written %d):\n%s",
-				describe(got[key]), key, least, s.since[key], s.least, written[storedKey{s.resource, key}], m.story(s.resource, key))
+				describe(got[key]), key, least, s.since[key], s.least[key], written[storedKey{s.resource, key}], m.story(s.resource, key))
 		}
 		s.since[key] = moment
 	}
@@ -196,7 +232,7 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 // server's lock held.
 func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least int) (int, bool) {
 	is := func(o *unstructured.Unstructured) bool {
-		if !s.filter.shows(o) {
+		if !s.shows(o) {
 			return shown == nil
 		}
 		return shown != nil && o.GetUID() == shown.GetUID() && o.GetResourceVersion() == shown.GetResourceVersion()
@@ -229,7 +265,7 @@ func (r *modelReader) atRest() error {
 		m.mu.Lock()
 		want := 0
 		for _, u := range m.now[s.resource] {
-			if s.filter.shows(u) {
+			if s.shows(u) {
 				want++
 			}
 		}
@@ -238,12 +274,21 @@ func (r *modelReader) atRest() error {
 		if len(s.replay) != want {
 			return fmt.Errorf("query %s shows %d objects, the server has %d", st.Name, len(s.replay), want)
 		}
-		s.least, s.free = rev, false
+		s.least, s.free = map[Key]int{}, false
+		for _, key := range modelKeys {
+			s.least[key] = rev
+		}
 		if err := s.true(m, r.snap.field(i), nil); err != nil {
 			return err
 		}
-		if err := r.a.fields[i].parts[0].sub.idle(); err != nil {
-			return fmt.Errorf("query %s: %w", st.Name, err)
+		f := r.a.fields[i]
+		for _, p := range f.parts {
+			if err := p.sub.idle(); err != nil {
+				return fmt.Errorf("query %s: %w", st.Name, err)
+			}
+		}
+		if len(f.held) != 0 || len(f.late) != 0 || len(f.waiting) != 0 {
+			return fmt.Errorf("query %s: %d keys held, %d watches late", st.Name, len(f.held), len(f.late))
 		}
 	}
 	return nil

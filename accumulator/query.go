@@ -142,6 +142,9 @@ func (q Selection) and(more Selection) Selection {
 	return q
 }
 
+// union reports whether several streams may show one object.
+func (q Query) union() bool { return len(q.AnyOf) > 1 }
+
 // Watched is one list+watch of a query.
 type Watched struct {
 	Namespace string

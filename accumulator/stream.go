@@ -209,6 +209,9 @@ func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() 
 	if before == after {
 		return wake
 	}
+	for sub := range s.subs {
+		sub.leaves(key, before, after, own)
+	}
 	if f := s.flights[key]; f != nil && !own {
 		f.hold(before) // an own write's event may overtake its answer
 		own = true

@@ -13,7 +13,7 @@ type subscription struct {
 	// key that came and went unread is dropped again: what is held is bounded by
 	// objects, not by events.
 	dirty map[Key]bool
-	// left holds, where several streams make up a query, the version at which a dirty key went away.
+	// left holds, where several streams make up a query, how dirty keys went away.
 	left going
 	// anew: what the reader knows is of a history that has ended.
 	anew bool
@@ -49,30 +49,35 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 	if !dirty {
 		known = before != nil
 	}
-	if after == nil && !known {
-		delete(s.left, key)
+	if after == nil && !known && !s.union {
 		delete(s.dirty, key)
 		return nil
 	}
 	s.dirty[key] = known
-	s.leaves(key, after == nil)
 	if own && s.quietOwn {
 		return nil
 	}
 	return s.waking(before, after)
 }
 
-// leaves notes at which version a key went away, where several streams make up a query.
-func (s *subscription) leaves(key Key, gone bool) {
+// leaves notes how a key went away, where several streams make up a query. Of an own write all of them know.
+func (s *subscription) leaves(key Key, before, after Object, own bool) {
 	switch {
-	case !gone:
+	case !s.union:
+	case after != nil || own:
 		delete(s.left, key)
-	case s.union && s.left == nil:
-		s.left = going{key: s.stream.asOf}
-	case s.union:
-		s.left[key] = s.stream.asOf
+	case len(s.left) >= leftMost: // they came and went unread: what is held is bounded
+		s.restart()
+	default:
+		if s.left == nil {
+			s.left = make(going)
+		}
+		s.left[key] = departure{at: s.stream.asOf, last: before}
 	}
 }
+
+// leftMost bounds the departures that a subscription holds.
+const leftMost = 10_000
 
 // change is a key with what is true of it now: nil if there is no such object.
 type change struct {
@@ -80,8 +85,15 @@ type change struct {
 	object Object
 }
 
-// going is a version at which objects went away, by key.
-type going map[Key]string
+// departure is how an object left one of the streams of a query: the version at which it did, and
+// what the stream showed before.
+type departure struct {
+	at   string
+	last Object
+}
+
+// going are departures by key.
+type going map[Key]departure
 
 // taken is what a take hands over.
 type taken struct {
@@ -182,6 +194,21 @@ func (s *subscription) look(key Key, until string) (o Object, late, ok bool) {
 	defer s.stream.mu.Unlock()
 	known, bounded := s.stream.view.Known(key)
 	return s.stream.read(key), bounded && coherence.Newer(until, known), !s.stream.givenUp
+}
+
+// track starts to note what changes, for a reader that will take everything in later. It returns the
+// position from which on it does.
+func (s *subscription) track() string {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	s.all = false
+	return s.stream.view.Position()
+}
+
+func (s *subscription) position() string {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.view.Position()
 }
 
 // each calls f with the key of everything that may be shown. f must not block.

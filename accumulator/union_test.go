@@ -102,3 +102,37 @@ func TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon(t *testin
 		assert.Empty(t, snap.A)
 	})
 }
+
+func TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.AnyOf = []Selection{
+			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
+		}
+		s.create("as", thing("x", "l", "yes", "r", "yes"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		s.mu.Lock()
+		s.delayOf = func(w *simWatch) time.Duration {
+			if w.filter.labels.Matches(labels.Set{"r": "yes"}) {
+				return time.Minute
+			}
+			return 0
+		}
+		s.mu.Unlock()
+		s.relabel("x", "l", "yes", "r", "yes", "n", "2")
+		synctest.Wait()
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+		s.remove("as", "x")
+		synctest.Wait()
+		sub := a.fields[0].parts[0].sub
+		sub.stream.mu.Lock()
+		sub.restart() // as after a give-up
+		sub.stream.mu.Unlock()
+		assert.Empty(t, told(update(t, a, &snap)), "the late watch has an older version")
+		after(10 * time.Minute)
+		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+	})
+}

@@ -9,13 +9,28 @@ const (
 var several = []mutant{
 	{
 		name: "what leaves one watch of a union leaves the union", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `case best == nil && late != nil:`,
-		new: `case best == nil && late != nil && false:`,
+		old: `if late != nil && !anew {`,
+		new: `if late = nil; late != nil {`,
 	},
 	{
-		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
+		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
 		old: `return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())`,
 		new: `return best, shown.Source != nil`,
+	},
+	{
+		name: "what is held is as it was shown, however old", peer: torn, file: merge, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		old: `best = newer(best, left.last)`,
+		new: `best = newer(best, nil)`,
+	},
+	{
+		name: "a union is shown before its watches have come to one version", peer: torn, file: fields, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		old: `if coherence.Newer(f.target, p.sub.position()) {`,
+		new: `if false {`,
+	},
+	{
+		name: "an own write waits for the other watches of a union", peer: torn, file: subscription, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		old: `case after != nil || own:`,
+		new: `case after != nil:`,
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
