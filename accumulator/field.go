@@ -90,7 +90,7 @@ func (a *Accumulator) fieldComplete(f *field) bool {
 	if !known {
 		return a.isAbsent(f)
 	}
-	if spaces != nil && !spaces.ready() {
+	if spaces != nil && !spaces.ready() && !(f.query.Optional && spaces.refused()) {
 		return false
 	}
 	for _, p := range parts {
@@ -170,7 +170,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 func (a *Accumulator) joinAll(q Query, r Resource, wanted []Watched) (parts []*part, err error) {
 	for _, w := range wanted {
 		l := a.hears()
-		l.union, l.signal = len(q.AnyOf) > 1, q.Signal
+		l.union, l.optional, l.signal = len(q.AnyOf) > 1, q.Optional, q.Signal
 		sub, err := a.streams.subscribe(r, w, l)
 		if err != nil {
 			closeAll(parts)
