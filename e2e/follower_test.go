@@ -30,9 +30,11 @@ type follower struct {
 	acc     *kates.Accumulator
 	list    func() []kates.Unstructured // what the server has of the query
 	shown   map[string]identity         // as the deltas have it
+	left    map[types.UID]identity      // what was shown, and no longer is
 	absent  bool                        // the field is nil
 	updates int                         // that changed something
 	always  func()                      // holds after every Update; nil: nothing more
+	returns bool                        // what has left may come back as it was
 }
 
 // identity is which object, which version of it, and in which form of the API.
@@ -49,7 +51,7 @@ func identityOf(o *kates.Unstructured) identity {
 func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Option) *follower {
 	t.Helper()
 	f := &follower{
-		t: t, ns: namespace(t), shown: map[string]identity{},
+		t: t, ns: namespace(t), shown: map[string]identity{}, left: map[types.UID]identity{},
 		faults: katestest.NewFaults(t, 0), network: katestest.NewNetwork(t),
 	}
 	c := rest.CopyConfig(testCluster.Config)
@@ -115,19 +117,31 @@ func (f *follower) update() {
 		case d.DeltaType == kates.ObjectDelete:
 			require.True(f.t, had, "G7: deleted twice: %s", key)
 			delete(f.shown, key)
+			f.left[before.uid] = before
 			continue
 		case d.DeltaType == kates.ObjectAdd:
 			require.False(f.t, had, "G7: added twice: %s", key)
+			if left, was := f.left[now.uid]; was {
+				newer := f.newer(left, now)
+				require.True(f.t, newer > 0 || newer == 0 && f.returns, "G5: %s is resurrected: it left as %v and came back as %v", key, left, now)
+			}
 		default:
 			require.True(f.t, had, "G7: never added: %s", key)
 			require.Equal(f.t, before.uid, now.uid, "G7: another object is a delete and an add: %s", key)
-			c, err := resourceversion.CompareResourceVersion(now.version, before.version)
-			require.NoError(f.t, err)
-			require.False(f.t, c < 0 || c == 0 && now.api == before.api, "G5, G7: %s went from %v to %v", key, before, now)
+			newer := f.newer(before, now)
+			require.True(f.t, newer > 0 || newer == 0 && now.api != before.api, "G5, G7: %s went from %v to %v", key, before, now)
 		}
 		f.shown[key] = now
 	}
 	require.Equal(f.t, identities(snap.Objects), f.shown, "G7: the deltas give the snapshot")
+}
+
+// newer is positive if now is a newer version than before.
+func (f *follower) newer(before, now identity) int {
+	f.t.Helper()
+	c, err := resourceversion.CompareResourceVersion(now.version, before.version)
+	require.NoError(f.t, err)
+	return c
 }
 
 func identities(objects []*kates.Unstructured) map[string]identity {

@@ -142,8 +142,8 @@ func TestG8AnExpiredTokenIsToldAndARotatedOneHealsWithoutAGap(t *testing.T) {
 			f.unchanged()
 			assert.ErrorContains(t, f.acc.Status().Err(), "Unauthorized")
 			assert.NoError(t, f.acc.Ready())
-			_, err := f.client.Watch(t.Context(), kates.Query{Name: "Objects", Kind: "hosts"})
-			require.ErrorContains(t, err, "credentials", "nor is a kind unknown")
+			_, err := f.client.Watch(t.Context(), kates.Query{Name: "Objects", Kind: "nonsense.example.com"})
+			require.ErrorIs(t, err, kates.ErrIncompleteDiscovery, "nobody knows")
 			a.renew()
 			f.says(kates.StateRetrying, "Unauthorized") // not by itself
 			rotate(a.token)
