@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -28,6 +29,10 @@ type field struct {
 	since    time.Time
 	// regroup: the parts have changed, so that everything is to be put together again.
 	regroup bool
+	// upTo is how far parts had come that are gone: until the others have, what these bring may be
+	// older than what is shown. anew: the parts that are gone were of another resource.
+	upTo string
+	anew bool
 	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
 	caughtUp bool
@@ -77,6 +82,11 @@ func (f *field) retire() {
 	}
 	f.parts = slices.DeleteFunc(f.parts, func(p *part) bool {
 		if p.outgoing {
+			if p.sub.stream.resource.Storage != f.resource.Storage {
+				f.anew = true
+			} else {
+				f.upTo = coherence.Newest(f.upTo, p.sub.position())
+			}
 			p.sub.close()
 		}
 		return p.outgoing

@@ -179,6 +179,13 @@ func (s *subscription) gone() bool {
 	return s.stream.health.gone
 }
 
+// position is how far the stream has come.
+func (s *subscription) position() string {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.view.Position()
+}
+
 // absent reports whether there is certainly nothing: the resource is gone, or was never to be read.
 func (s *subscription) absent() bool { return s.gone() || s.refused() }
 
