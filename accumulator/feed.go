@@ -121,7 +121,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 		f.stream.streams.config.Suspect()
 	}
 	d := f.pace.Step()
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		// It heals by somebody's deed, and who does it waits for the effect.
 		d = min(d, wait.Jitter(f.stream.streams.config.KindPoll, 0.5))
 	}

@@ -30,6 +30,10 @@ type field struct {
 	since    time.Time
 	// regroup: the parts have changed, so that everything is to be put together again.
 	regroup bool
+	// upTo is how far parts had come that are gone: until the others have, what these bring may be
+	// older than what is shown. anew: the parts that are gone were of another resource.
+	upTo string
+	anew bool
 	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
 	caughtUp bool
@@ -84,6 +88,11 @@ func (f *field) retire() {
 	}
 	f.parts = slices.DeleteFunc(f.parts, func(p *part) bool {
 		if p.outgoing {
+			if p.sub.stream.resource.Storage != f.resource.Storage {
+				f.anew = true
+			} else {
+				f.upTo = coherence.Newest(f.upTo, p.sub.position())
+			}
 			p.sub.close()
 		}
 		return p.outgoing
@@ -97,7 +106,7 @@ func (a *Accumulator) fieldComplete(f *field) bool {
 	if !known {
 		return a.isAbsent(f)
 	}
-	if spaces != nil && !spaces.ready() {
+	if spaces != nil && !spaces.ready() && !(f.query.Optional && spaces.refused()) {
 		return false
 	}
 	for _, p := range parts {
@@ -213,7 +222,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []Watched) (parts []*part, err error) {
 	for _, w := range wanted {
 		l := a.hears()
-		if l.union, l.signal = q.union(), q.Signal; l.union {
+		if l.union, l.optional, l.signal = q.union(), q.Optional, q.Signal; l.union {
 			l.wake = func() {
 				a.pacer.poke()
 				if !f.aligned.Load() {

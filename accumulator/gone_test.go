@@ -122,6 +122,9 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 		s.mu.Lock()
 		s.listDelay = func(string) time.Duration { return time.Second }
 		s.fail = nil
+		for i := range s.history { // the same objects, in another version of the API
+			s.history[i].new.SetAPIVersion("v2")
+		}
 		s.mu.Unlock()
 		for range 10 {
 			after(time.Second)
@@ -129,9 +132,130 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 			update(t, a, &snap)
 			assert.Equal(t, []string{"x"}, names(snap.A))
 		}
+		assert.Equal(t, "v2", snap.A[0].GetAPIVersion(), "what has not changed is shown as the others are")
 		assert.Equal(t, Synced, a.Status()[0].State)
 		s.touch("as", "x", 7)
 		synctest.Wait()
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+	})
+}
+
+// theWatchBrings lets the objects of as be deleted, then the kind.
+func theWatchBrings(s *sim, t *testing.T, a *Accumulator, snap *one) {
+	t.Helper()
+	s.remove("as", "x")
+	require.True(t, signalled(a))
+	require.Equal(t, []string{"-x"}, told(update(t, a, snap)))
+	require.NotNil(t, snap.A, "the kind is there yet")
+	s.failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
+	s.cut()
+	after(10 * time.Second)
+}
+
+func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
+	var gone atomic.Bool
+	config := Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.Optional = true
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		theWatchBrings(s, t, a, &snap)
+		require.False(t, signalled(a), "that is not certain")
+		assert.False(t, a.Status()[0].Absent)
+		gone.Store(true)
+		after(10 * time.Second)
+		require.True(t, signalled(a), "nil is not empty")
+		require.True(t, update(t, a, &snap).Changed)
+		assert.Nil(t, snap.A)
+		assert.True(t, a.Status()[0].Absent)
+		after(10 * time.Second)
+		assert.False(t, signalled(a), "it is not news again")
+		gone.Store(false)
+		s.failing(nil)
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		require.True(t, update(t, a, &snap).Changed)
+		assert.NotNil(t, snap.A)
+		assert.False(t, a.Status()[0].Absent)
+	})
+}
+
+func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T) {
+	config := Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.Optional = true
+		s.create("as", thing("x"))
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		theWatchBrings(s, t, a, &snap)
+		require.True(t, signalled(a))
+		update(t, a, &snap)
+		require.Nil(t, snap.A)
+		own{s, streams}.put("as", thing("own"), 0)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+own"}, told(update(t, a, &snap)))
+		assert.Equal(t, []string{"own"}, names(snap.A))
+		s.failing(nil)
+		after(10 * time.Second)
+		assert.False(t, update(t, a, &snap).Changed)
+	})
+}
+
+func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		forbidden := func(string, string) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
+		}
+		q := simQuery("A", "as")
+		q.Optional = true
+		s.create("as", thing("x"))
+		s.failing(forbidden)
+		a := watching(t, streams, Options{}, q)
+		after(10 * time.Second)
+		assert.True(t, a.Status()[0].Absent)
+		s.failing(nil)
+		after(10 * time.Second)
+		assert.False(t, a.Status()[0].Absent)
+		s.failing(forbidden)
+		s.cut()
+		after(10 * time.Second)
+		assert.Equal(t, Forbidden, a.Status()[0].State)
+		assert.False(t, a.Status()[0].Absent, "what is shown is old")
+	})
+}
+
+func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		q := simQuery("A", "as")
+		q.Optional, q.Spaces = true, &Spaces{Resolve: simQuery("", "spaces").Resolve}
+		s.create("as", thing("x"))
+		s.failing(func(_, resource string) error {
+			if resource == "spaces" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no role"))
+			}
+			return nil
+		})
+		a := watching(t, streams, Options{}, q)
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		var snap one
+		require.True(t, update(t, a, &snap).Complete)
+		assert.Nil(t, snap.A)
+		assert.True(t, a.Status()[0].Absent)
+		ns := thing("ns")
+		ns.SetNamespace("")
+		s.create("spaces", ns)
+		s.failing(nil)
+		after(10 * time.Second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		assert.Equal(t, []string{"x"}, names(snap.A))
 	})
 }

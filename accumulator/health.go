@@ -79,9 +79,21 @@ func (s *stream) well() bool {
 	if !s.synced {
 		state = Listing
 	}
-	s.health.forbidden, s.health.gone = 0, false
+	s.health.forbidden = 0
+	s.turn(false)
 	s.health.heard = time.Now()
 	return s.health.set(state, nil) && state == Synced
+}
+
+// turn notes whether the resource is gone. Called with mu held.
+func (s *stream) turn(gone bool) {
+	if s.health.gone == gone {
+		return
+	}
+	s.health.gone = gone
+	for sub := range s.subs {
+		sub.turned = true
+	}
 }
 
 func (s *stream) logRecovered(recovered bool) {
@@ -124,7 +136,7 @@ func (s *stream) vanish(why error) {
 			wake = s.mark(wake, e.Key, e.Object.(Object), false)
 		}
 	}
-	s.health.gone = true
+	s.turn(true)
 	changed := s.health.set(Missing, why)
 	for sub := range s.subs {
 		wake = append(wake, sub.wake, sub.trouble)

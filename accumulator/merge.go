@@ -11,27 +11,37 @@ import (
 func (a *Accumulator) takeField(f *field) taken {
 	parts, spaces, known := a.of(f)
 	a.mu.Lock()
-	regroup := f.regroup
-	f.regroup, f.caughtUp = false, false
+	regroup, anew := f.regroup, f.anew
+	f.regroup, f.anew, f.caughtUp = false, false, false
+	alone := len(parts) == 1 && spaces == nil && !regroup && f.held == nil && !f.behind(parts[0])
 	a.mu.Unlock()
 	var t taken
 	switch {
 	case !known:
 		return taken{}
-	case len(parts) == 1 && spaces == nil && !regroup:
+	case alone:
 		parts[0].merged = true
 		t = parts[0].sub.take()
 	default:
-		t = f.merge(parts, spaces, regroup)
+		t = f.merge(parts, spaces, regroup, anew)
 	}
 	a.mu.Lock()
-	f.regroup = f.regroup || regroup && !t.ok
+	f.regroup, f.anew = f.regroup || regroup && !t.ok, f.anew || anew && !t.ok
 	f.waiting = f.late
 	a.mu.Unlock()
 	if f.late != nil {
 		a.kick()
 	}
 	return t
+}
+
+// behind reports whether a stream has not come to where streams that are gone had been: what it brings may be
+// older than what they have shown. Called with the accumulator's lock held.
+func (f *field) behind(p *part) bool {
+	if f.upTo != "" && !coherence.Newer(f.upTo, p.sub.position()) {
+		f.upTo = ""
+	}
+	return f.upTo != ""
 }
 
 // untake makes a first take undone.
@@ -41,11 +51,14 @@ func (a *Accumulator) untake(f *field) {
 	for _, sub := range f.subscriptions() {
 		sub.untake()
 	}
-	f.within = nil
+	f.within, f.target = nil, ""
+	f.aligned.Store(false)
+	a.kick()
 }
 
-// merge takes what is new of several streams as one. With whole it takes all there is.
-func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
+// merge takes what is new of several streams as one. With whole it takes all there is; with anew it does not compare
+// with what is shown.
+func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) taken {
 	if spaces != nil {
 		changed, ok := f.takeSpaces(spaces)
 		if !ok {
@@ -53,7 +66,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		}
 		whole = whole || changed
 	}
-	out := taken{ok: len(parts) == 0}
+	out := taken{ok: len(parts) == 0, anew: anew}
 	dirty := make(going) // zero for a key that did not go away
 	for key, left := range f.held {
 		dirty[key] = left
@@ -133,11 +146,16 @@ func (g going) add(key Key, d departure) {
 // it: the newest of them. It reports false where what is shown is to stay.
 //
 // Streams are late each in its own way. One shows an object in an older version than has been shown: it may
-// have left there since. One let go of it, because it left its selector, and another, which does not have it,
-// has not come to that version: it may have gone there. Until that has, the last state before stays true.
+// have left there since. One let go of it, because it left its selector, and another has not come to that
+// version: it may have gone there, whatever it has done there before. Until all have come to that version, and
+// to the one that is shown, the last state before stays true.
 func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Object, bool) {
 	if f.within != nil && !f.within[key.Namespace] {
 		return nil, true
+	}
+	shown, had := f.row(key)
+	if had = had && !anew; had {
+		left.at = coherence.Newest(left.at, shown.Source.GetResourceVersion())
 	}
 	var best Object
 	var late []*subscription
@@ -154,12 +172,11 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 		}
 		best = newer(best, o)
 	}
-	if late != nil && !anew {
+	if late != nil && !anew && (best == nil || coherence.Newer(left.at, best.GetResourceVersion())) {
 		f.hold(key, left, late)
 		best = newer(best, left.last)
 	}
-	shown, had := f.row(key)
-	if !had || anew || best == nil {
+	if !had || best == nil {
 		return best, !had || late == nil
 	}
 	return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())

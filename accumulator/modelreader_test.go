@@ -98,7 +98,7 @@ func (m *model) update(r *modelReader, racing bool) error {
 	if !racing {
 		synctest.Wait()
 	}
-	written, signal := r.before()
+	own, written, signal := r.before()
 	old := r.snap
 	// What is held until a late watch has come along is let go without a word where that is quiet; the signal follows.
 	held := slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held) > 0 })
@@ -125,7 +125,11 @@ func (m *model) update(r *modelReader, racing bool) error {
 		if err := s.same(old.field(i), r.snap.field(i), result.Changed); err != nil {
 			return fmt.Errorf("query %s: %w", r.queries[i].Name, err)
 		}
-		if err := s.true(m, r.snap.field(i), written); err != nil {
+		bound := written
+		if r.queries[i].union() { // see delivered; the same holds for a Sync
+			bound = own
+		}
+		if err := s.true(m, r.snap.field(i), bound); err != nil {
 			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
 		}
 	}
@@ -133,7 +137,7 @@ func (m *model) update(r *modelReader, racing bool) error {
 }
 
 // before notes what an Update from now on has to show.
-func (r *modelReader) before() (written map[storedKey]int, signal bool) {
+func (r *modelReader) before() (own, written map[storedKey]int, signal bool) {
 	m := r.model
 	select {
 	case <-r.a.Changed():
@@ -145,14 +149,15 @@ func (r *modelReader) before() (written map[storedKey]int, signal bool) {
 	}
 	m.truth.Lock()
 	defer m.truth.Unlock()
-	written = make(map[storedKey]int)
+	own, written = make(map[storedKey]int), make(map[storedKey]int)
 	for _, resource := range modelResources {
 		for _, key := range modelKeys {
 			k := storedKey{resource, key}
+			own[k] = m.written[k]
 			written[k] = max(m.written[k], m.synced)
 		}
 	}
-	return written, signal
+	return own, written, signal
 }
 
 // replayed applies the deltas to what was shown before, each as a delta may be.

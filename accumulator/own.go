@@ -83,6 +83,9 @@ func (s *stream) record(w coherence.Write) bool {
 		s.mu.Unlock()
 		return false
 	}
+	if w.Object != nil {
+		s.turn(false) // the watch has yet to notice
+	}
 	s.asOf = w.Version
 	wake := s.settle(nil, w.Key, before, true)
 	relist := s.view.Pending() > s.streams.config.PendingMax

@@ -79,14 +79,16 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 	return out
 }
 
-// same reports whether two objects are one version of one object.
+// same reports whether two objects are one version of one object, in one version of the API: a query may
+// have moved to another, and then all that is shown is of that.
 func (a *Accumulator) same(shown, o Object) bool {
 	if shown == o {
 		return true
 	}
 	version := o.GetResourceVersion()
 	return !a.streams.config.ByContent && coherence.Comparable(version) &&
-		shown.GetResourceVersion() == version && uidOf(shown) == uidOf(o)
+		shown.GetResourceVersion() == version && uidOf(shown) == uidOf(o) &&
+		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
 
 // again judges an unchanged object by a new predicate, and reports whether that

@@ -13,10 +13,13 @@ type QueryStatus struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	// Namespaces, where the query names several.
-	Namespaces []string  `json:"namespaces,omitempty"`
-	Optional   bool      `json:"optional,omitempty"`
-	State      State     `json:"state"`
-	Since      time.Time `json:"since"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Optional   bool     `json:"optional,omitempty"`
+	State      State    `json:"state"`
+	// Absent: the query is optional, and what of it is not watched is certainly not there, or may not be read:
+	// it counts as empty. What was shown and may no longer be read does not.
+	Absent bool      `json:"absent,omitempty"`
+	Since  time.Time `json:"since"`
 	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
 	// whole objects" where those come over the wire and are shortened here.
 	Form string `json:"form,omitempty"`
@@ -59,7 +62,7 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	}
 	switch {
 	case f.absent:
-		st.State = Missing
+		st.State, st.Absent = Missing, true
 	case known && len(parts) == 0: // of no namespaces
 		st.State = Synced
 	}
@@ -72,20 +75,25 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 		st.Invalid = len(f.table.Invalid())
 	}
 	a.reader.mu.Unlock()
-	first := true
+	first, absent := true, true
 	for _, p := range parts {
-		if !p.outgoing {
-			st.add(p.sub.stream.status(), first)
-			first = false
+		if p.outgoing {
+			continue
 		}
+		s := p.sub.stream.status()
+		st.add(s, first)
+		first = false
+		absent = absent && (s.State == Synced || p.sub.absent())
 	}
 	if spaces != nil {
 		if s := spaces.stream.status(); s.State != Synced {
 			s.Error = strings.TrimSpace("namespaces: " + s.Error)
 			s.Objects, s.Restarts, s.Pending, s.Unsettled = 0, 0, 0, 0
 			st.add(s, first)
+			absent = absent && spaces.absent()
 		}
 	}
+	st.Absent = st.Absent || st.Optional && known && absent && st.State != Synced
 	return st
 }
 

@@ -17,6 +17,8 @@ type subscription struct {
 	left going
 	// anew: what the reader knows is of a history that has ended.
 	anew bool
+	// turned: whether there is such a resource at all has changed.
+	turned bool
 	// loud: some of it is worth a signal.
 	loud bool
 	listener
@@ -26,6 +28,8 @@ type subscription struct {
 type listener struct {
 	// union: other streams may show the same objects.
 	union bool
+	// optional: a resource that is gone leaves no field behind.
+	optional bool
 	// quietOwn: own writes do not signal.
 	quietOwn bool
 	// signal decides which changes are worth a signal; nil: all.
@@ -85,8 +89,8 @@ type change struct {
 	object Object
 }
 
-// departure is how an object left one of the streams of a query: the version at which it did, and
-// what the stream showed before.
+// departure is how an object left one of the streams of a query: the version at which it had done so, and
+// the last state before that is known.
 type departure struct {
 	at   string
 	last Object
@@ -118,10 +122,10 @@ func (s *subscription) take() taken {
 		return taken{ok: !s.all}
 	case s.all:
 		anew := s.anew
-		s.all, s.anew, s.loud = false, false, false
+		s.all, s.anew, s.loud, s.turned = false, false, false, false
 		return taken{changes: s.stream.everything(), whole: true, anew: anew, ok: true}
 	}
-	s.loud = false
+	s.loud, s.turned = false, false
 	left := s.left
 	s.left = nil
 	changes := make([]change, 0, len(s.dirty))
@@ -155,7 +159,7 @@ func (s *subscription) restart() {
 func (s *subscription) news() bool {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return s.stream.synced && !s.stream.givenUp && (s.all || (s.loud && len(s.dirty) > 0))
+	return s.stream.synced && !s.stream.givenUp && (s.all || s.optional && s.turned || s.loud && len(s.dirty) > 0)
 }
 
 // ready reports whether the stream has its whole first list.
@@ -187,6 +191,16 @@ func (s *subscription) gone() bool {
 	return s.stream.health.gone
 }
 
+// position is how far the stream has come.
+func (s *subscription) position() string {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.view.Position()
+}
+
+// absent reports whether there is certainly nothing: the resource is gone, or was never to be read.
+func (s *subscription) absent() bool { return s.gone() || s.refused() }
+
 // look returns what is true of a key, and false where the stream cannot account for it. Until is the
 // version that it must have come to, if it shows nothing; late reports that it has not.
 func (s *subscription) look(key Key, until string) (o Object, late, ok bool) {
@@ -202,12 +216,6 @@ func (s *subscription) track() string {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
 	s.all = false
-	return s.stream.view.Position()
-}
-
-func (s *subscription) position() string {
-	s.stream.mu.Lock()
-	defer s.stream.mu.Unlock()
 	return s.stream.view.Position()
 }
 

@@ -175,9 +175,12 @@ func (a *Accumulator) takeAll(b layout) ([]taken, bool) {
 // without reports whether an optional field is complete without anything: there is no such kind, or no
 // right to it.
 func (a *Accumulator) without(f *field) bool {
-	parts, _, known := a.of(f)
-	if !known {
+	parts, spaces, known := a.of(f)
+	switch {
+	case !known:
 		return a.isAbsent(f)
+	case spaces != nil && f.query.Optional && spaces.refused():
+		return true // nobody can say which namespaces count
 	}
 	for _, p := range parts {
 		if !f.query.Optional || !p.sub.refused() {

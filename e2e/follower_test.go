@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
@@ -18,7 +20,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// follower watches the config maps of a namespace through faults, and replays every Update.
+// follower watches the config maps of a namespace, or what else a test wants, through faults, and replays every Update.
 type follower struct {
 	t       *testing.T
 	ns      string
@@ -26,20 +28,30 @@ type follower struct {
 	faults  *katestest.Faults
 	network *katestest.Network
 	acc     *kates.Accumulator
-	shown   map[string]identity // as the deltas have it
-	updates int                 // that changed something
+	list    func() []kates.Unstructured // what the server has of the query
+	shown   map[string]identity         // as the deltas have it
+	left    map[types.UID]identity      // what was shown, and no longer is
+	absent  bool                        // the field is nil
+	updates int                         // that changed something
+	always  func()                      // holds after every Update; nil: nothing more
+	returns bool                        // what has left may come back as it was
 }
 
-// identity is which object, and which version of it.
+// identity is which object, which version of it, and in which form of the API.
 type identity struct {
 	uid     types.UID
 	version string
+	api     string
+}
+
+func identityOf(o *kates.Unstructured) identity {
+	return identity{o.GetUID(), o.GetResourceVersion(), o.GetAPIVersion()}
 }
 
 func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Option) *follower {
 	t.Helper()
 	f := &follower{
-		t: t, ns: namespace(t), shown: map[string]identity{},
+		t: t, ns: namespace(t), shown: map[string]identity{}, left: map[types.UID]identity{},
 		faults: katestest.NewFaults(t, 0), network: katestest.NewNetwork(t),
 	}
 	c := rest.CopyConfig(testCluster.Config)
@@ -48,6 +60,7 @@ func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Optio
 	if config != nil {
 		config(c)
 	}
+	f.list = func() []kates.Unstructured { return f.listed(configMaps, f.ns, "") }
 	var err error
 	f.client, err = kates.NewClientFromRESTConfig(c, append([]kates.Option{kates.WithInterval(0)}, options...)...)
 	require.NoError(t, err)
@@ -58,9 +71,24 @@ func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Optio
 // start begins to watch. It does not wait.
 func (f *follower) start() {
 	f.t.Helper()
+	f.watch(kates.Query{Kind: "cm", Namespace: f.ns})
+}
+
+// watch begins to watch something else; list has to say what.
+func (f *follower) watch(q kates.Query) {
+	f.t.Helper()
+	q.Name = "Objects"
 	var err error
-	f.acc, err = f.client.Watch(f.t.Context(), kates.Query{Name: "Objects", Kind: "cm", Namespace: f.ns})
+	f.acc, err = f.client.Watch(f.t.Context(), q)
 	require.NoError(f.t, err)
+}
+
+// listed is a list by the server, without faults.
+func (f *follower) listed(gvr schema.GroupVersionResource, ns, labels string) []kates.Unstructured {
+	f.t.Helper()
+	list, err := foreign(f.t).Resource(gvr).Namespace(ns).List(f.t.Context(), metav1.ListOptions{LabelSelector: labels})
+	require.NoError(f.t, err)
+	return list.Items
 }
 
 // update reads a snapshot, and looks that it follows from the one before by its deltas, each of which is news (G7), and
@@ -74,33 +102,52 @@ func (f *follower) update() {
 	if !changed {
 		return
 	}
+	if f.always != nil {
+		defer f.always()
+	}
 	f.updates++
-	require.True(f.t, f.updates == 1 || len(deltas) > 0, "a change has deltas")
+	was := f.absent
+	f.absent = snap.Objects == nil
+	require.True(f.t, f.updates == 1 || len(deltas) > 0 || was != f.absent, "a change has deltas")
 	for _, d := range deltas {
-		before, had := f.shown[d.Name]
-		now := identity{d.UID, d.ResourceVersion}
+		key := d.Namespace + "/" + d.Name
+		before, had := f.shown[key]
+		now := identity{d.UID, d.ResourceVersion, d.APIVersion}
 		switch {
 		case d.DeltaType == kates.ObjectDelete:
-			require.True(f.t, had, "G7: deleted twice: %s", d.Name)
-			delete(f.shown, d.Name)
+			require.True(f.t, had, "G7: deleted twice: %s", key)
+			delete(f.shown, key)
+			f.left[before.uid] = before
 			continue
 		case d.DeltaType == kates.ObjectAdd:
-			require.False(f.t, had, "G7: added twice: %s", d.Name)
+			require.False(f.t, had, "G7: added twice: %s", key)
+			if left, was := f.left[now.uid]; was {
+				newer := f.newer(left, now)
+				require.True(f.t, newer > 0 || newer == 0 && f.returns, "G5: %s is resurrected: it left as %v and came back as %v", key, left, now)
+			}
 		default:
-			require.True(f.t, had, "G7: never added: %s", d.Name)
-			c, err := resourceversion.CompareResourceVersion(now.version, before.version)
-			require.NoError(f.t, err)
-			require.Positive(f.t, c, "G5, G7: %s went from %s to %s", d.Name, before.version, now.version)
+			require.True(f.t, had, "G7: never added: %s", key)
+			require.Equal(f.t, before.uid, now.uid, "G7: another object is a delete and an add: %s", key)
+			newer := f.newer(before, now)
+			require.True(f.t, newer > 0 || newer == 0 && now.api != before.api, "G5, G7: %s went from %v to %v", key, before, now)
 		}
-		f.shown[d.Name] = now
+		f.shown[key] = now
 	}
 	require.Equal(f.t, identities(snap.Objects), f.shown, "G7: the deltas give the snapshot")
+}
+
+// newer is positive if now is a newer version than before.
+func (f *follower) newer(before, now identity) int {
+	f.t.Helper()
+	c, err := resourceversion.CompareResourceVersion(now.version, before.version)
+	require.NoError(f.t, err)
+	return c
 }
 
 func identities(objects []*kates.Unstructured) map[string]identity {
 	all := map[string]identity{}
 	for _, o := range objects {
-		all[o.GetName()] = identity{o.GetUID(), o.GetResourceVersion()}
+		all[o.GetNamespace()+"/"+o.GetName()] = identityOf(o)
 	}
 	return all
 }
@@ -108,11 +155,9 @@ func identities(objects []*kates.Unstructured) map[string]identity {
 // server is what the server has, asked without faults.
 func (f *follower) server() map[string]identity {
 	f.t.Helper()
-	list, err := foreign(f.t).Resource(configMaps).Namespace(f.ns).List(f.t.Context(), metav1.ListOptions{})
-	require.NoError(f.t, err)
 	all := map[string]identity{}
-	for _, o := range list.Items {
-		all[o.GetName()] = identity{o.GetUID(), o.GetResourceVersion()}
+	for _, o := range f.list() {
+		all[o.GetNamespace()+"/"+o.GetName()] = identityOf(&o)
 	}
 	return all
 }
@@ -121,27 +166,50 @@ func (f *follower) server() map[string]identity {
 func (f *follower) arrive() {
 	f.t.Helper()
 	server := f.server()
+	f.until(func() bool { return f.updates > 0 && maps.Equal(server, f.shown) }, "the snapshot is the server's list: %v", server)
+}
+
+// until reads snapshots, when there are signals, until what is shown is as it should be.
+func (f *follower) until(cond func() bool, what string, args ...any) {
+	f.t.Helper()
 	deadline := time.After(60 * time.Second)
 	for {
 		f.update()
-		if f.updates > 0 && maps.Equal(server, f.shown) {
+		if cond() {
 			return
 		}
 		select {
 		case <-f.acc.Changed():
 		case <-deadline:
-			require.Fail(f.t, "the snapshot does not become the server's list", "%s\nhas   %v\nwants %v", f.acc.Status(), f.shown, server)
+			require.Fail(f.t, "it does not come to be that "+fmt.Sprintf(what, args...), "has %v\n%s", f.shown, f.acc.Status())
 		}
 	}
+}
+
+// says waits until the query is in a state, with a message, and returns how it stands. Nothing is read meanwhile.
+func (f *follower) says(state kates.State, message string) kates.QueryStatus {
+	f.t.Helper()
+	var st kates.QueryStatus
+	require.Eventually(f.t, func() bool {
+		st = f.acc.Status().Queries[0]
+		return st.State == state && strings.Contains(st.Error, message)
+	}, 30*time.Second, 10*time.Millisecond, "%s: %s", state, message)
+	return st
+}
+
+// unchanged looks that there is nothing new to be shown.
+func (f *follower) unchanged() {
+	f.t.Helper()
+	updates := f.updates
+	f.update()
+	require.Equal(f.t, updates, f.updates, "what is shown has changed, to %v", f.shown)
 }
 
 // quiet looks that nothing more is said to have changed, once everything on its way has come.
 func (f *follower) quiet() {
 	f.t.Helper()
 	require.NoError(f.t, f.client.Sync(f.t.Context()))
-	updates := f.updates
-	f.update()
-	assert.Equal(f.t, updates, f.updates, "G7: what has been told is told again")
+	f.unchanged()
 	assert.NoError(f.t, f.acc.Status().Err())
 }
 

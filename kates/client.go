@@ -94,6 +94,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
+	rereadToken(cfg)
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
 )
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl
@@ -148,6 +149,20 @@ func contexts(raw *clientcmdapi.Config) string {
 		return "it has none"
 	}
 	return "it has " + strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+}
+
+// rereadToken has a token that the server refuses read again from its file at once. Left to itself, client-go does
+// so once a minute.
+func rereadToken(c *rest.Config) {
+	if c.BearerTokenFile == "" {
+		return
+	}
+	source := transport.NewCachedFileTokenSource(c.BearerTokenFile)
+	if _, err := source.Token(); err != nil {
+		return // client-go says so, or takes the token of the configuration
+	}
+	c.Wrap(transport.ResettableTokenSourceWrapTransport(source))
+	c.BearerToken, c.BearerTokenFile = "", ""
 }
 
 // InCluster tells whether this process runs in a pod that has credentials for

@@ -2,9 +2,11 @@ package kates
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +46,9 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 	all := &served{}
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
+	case apierrors.IsForbidden(err): // client-go says no more than "unknown"
+		all.err = fmt.Errorf("reading it is forbidden, which everybody may by the cluster role system:discovery: %w", err)
+		return all
 	case err != nil && !partial:
 		all.err = err
 		return all

@@ -1,10 +1,13 @@
 package kates
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func discovered(preferred string, groupVersions ...string) *metav1.APIGroup {
@@ -42,4 +45,11 @@ func TestServedResourcesAreInTheServersOrderOfPreference(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestDiscoveryThatIsForbiddenSaysWhichRightIsMissing(t *testing.T) {
+	all := newServed(nil, nil, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("unknown")))
+	assert.False(t, all.complete())
+	assert.ErrorContains(t, all.doubt(nil), "system:discovery")
+	assert.True(t, apierrors.IsForbidden(all.doubt(nil)))
 }

@@ -29,10 +29,13 @@ type QueryStatus struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	// Namespaces, where the query names several.
-	Namespaces []string  `json:"namespaces,omitempty"`
-	Optional   bool      `json:"optional,omitempty"`
-	State      State     `json:"state"`
-	Since      time.Time `json:"since"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Optional   bool     `json:"optional,omitempty"`
+	State      State    `json:"state"`
+	// Absent: the query is optional, and what of it is not watched is certainly not there, or may not be read:
+	// it counts as empty. What was shown and may no longer be read does not.
+	Absent bool      `json:"absent,omitempty"`
+	Since  time.Time `json:"since"`
 	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
 	// whole objects" where those come over the wire and are shortened here.
 	Form string `json:"form,omitempty"`
@@ -63,7 +66,7 @@ func statusOf(all []accumulator.QueryStatus) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
-			State: State(q.State), Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
+			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
 			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
 		})
 	}
@@ -83,12 +86,12 @@ type Status struct {
 }
 
 // Err says what is wrong now: nil while every query's watch is open. What is wrong may heal by
-// itself, and what was shown stays meanwhile; an optional query whose kind is not there is not
-// wrong.
+// itself, and what was shown stays meanwhile; an optional query whose kind is not there ([QueryStatus.Absent]) is
+// not wrong.
 func (s Status) Err() error {
 	var errs []error
 	for _, q := range s.Queries {
-		if q.State == StateSynced || (q.Optional && (q.State == StateMissing || q.State == StateForbidden)) {
+		if q.State == StateSynced || q.Absent {
 			continue
 		}
 		text := q.Error

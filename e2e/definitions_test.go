@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+var gadgets = katestest.Match{Resource: "gadgets"}
+
+// discoveries are the requests for what the server serves.
+var discoveries = katestest.Match{Verb: "get", Where: func(r katestest.Request) bool { return r.Path == "/api" || r.Path == "/apis" }}
+
+// follow begins to watch the kind, in the namespace of f.
+func (g *gadget) follow(f *follower, version string, q kates.Query) {
+	f.list = func() []kates.Unstructured { return f.listed(g.resource(version), f.ns, q.LabelSelector) }
+	q.Namespace = f.ns
+	if q.Kind == "" {
+		q.Kind = g.kind
+	}
+	f.watch(q)
+}
+
+func TestG8AKindThatIsDeletedEmptiesItsFieldAndComesBack(t *testing.T) {
+	t.Parallel()
+	for name, disconnected := range map[string]bool{"its watch brings the deletions": false, "its watch is cut before": true} {
+		for what, optional := range map[string]bool{"optional": true, "required": false} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				f := newFollower(t, nil)
+				g := newGadget(t, f.ns)
+				g.install("v1")
+				g.make("v1", f.ns, "a", "b")
+				g.follow(f, "v1", kates.Query{Optional: optional})
+				f.arrive()
+				others, err := f.client.Watch(t.Context(), kates.Query{Name: "Objects", Kind: "cm", Namespace: f.ns})
+				require.NoError(t, err)
+				if disconnected {
+					f.faults.On(gadgets).Hold()
+					f.faults.Now(gadgets).Cut(0)
+				}
+				g.remove()
+				f.change(0)
+				var snap struct{ Objects []*kates.Unstructured }
+				require.Eventually(t, func() bool {
+					_, err := others.Update(t.Context(), &snap)
+					return err == nil && len(snap.Objects) == 2
+				}, 30*time.Second, 10*time.Millisecond, "other kinds go on")
+				if disconnected {
+					f.unchanged()
+					f.faults.Heal()
+				}
+				f.until(func() bool { return len(f.shown) == 0 && f.absent == optional }, "it is empty, and nil if it is optional")
+				f.says(kates.StateMissing, "could not find the requested resource")
+				require.NoError(t, f.acc.Ready())
+				assert.Equal(t, optional, f.acc.Status().Err() == nil, "an optional kind that is not there is not wrong")
+				g.hammers(f)
+
+				g.install("v1")
+				require.NoError(t, f.client.WaitFor(t.Context(), g.kind))
+				require.NoError(t, f.client.Create(t.Context(), g.object("v1", f.ns, "own", "red"), nil))
+				f.update()
+				assert.Contains(t, f.shown, f.ns+"/own", "G4: though the watch is not back")
+				assert.False(t, f.absent)
+				g.make("v1", f.ns, "a", "c")
+				f.arrive()
+				f.quiet()
+				f.client.Close()
+				g.remove()
+			})
+		}
+	}
+}
+
+// hammers looks how often the server is asked what it serves while the kind is absent.
+func (g *gadget) hammers(f *follower) {
+	g.t.Helper()
+	before, began := len(f.faults.Requests(discoveries)), time.Now()
+	pause(g.t.Context(), 2*time.Second)
+	asked := len(f.faults.Requests(discoveries)) - before
+	// Two requests each, once a second at most, whoever wants to know.
+	assert.LessOrEqual(g.t, asked, 2*(1+int(time.Since(began)/time.Second)))
+}
+
+// serve serves v2 as well, and stores it; and v1, or not.
+func (g *gadget) serve(v1 bool) {
+	v := gadgetVersion("v1", false)
+	v["served"] = v1
+	g.edit("/spec/versions", []any{v, gadgetVersion("v2", true)})
+	g.serving("v2", true)
+	g.serving("v1", v1)
+}
+
+func TestG8AVersionThatIsNoLongerServedIsFollowedWhereTheQueryNamesNone(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]kates.Query{"whole": {}, "metadata": {MetadataOnly: true}, "by label": {LabelSelector: "color=red"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFollower(t, nil)
+			g := newGadget(t, f.ns)
+			g.install("v1")
+			g.make("v1", f.ns, "a", "b")
+			g.follow(f, "v1", q)
+			f.arrive()
+			f.always = func() { require.Len(t, f.shown, 2, "G8: a gap") }
+			updates := f.updates
+			g.serve(true)
+			f.unchanged()
+			g.serve(false)
+			f.list = func() []kates.Unstructured { return f.listed(g.resource("v2"), f.ns, "") }
+			f.until(func() bool { return f.acc.Status().Queries[0].State == kates.StateSynced && f.api() == g.group+"/v2" }, "the objects are of v2")
+			assert.LessOrEqual(t, f.updates, updates+1, "at one stroke")
+			f.always = nil
+			g.make("v2", f.ns, "c")
+			f.arrive()
+			f.quiet()
+			f.client.Close()
+			g.remove()
+		})
+	}
+}
+
+// api is the API version that all objects are shown in, "" if there are several.
+func (f *follower) api() (version string) {
+	for _, o := range f.shown {
+		if version != "" && version != o.api {
+			return ""
+		}
+		version = o.api
+	}
+	return version
+}
+
+func TestG8AVersionThatIsNoLongerServedKeepsItsObjectsWhereTheQueryNamesIt(t *testing.T) {
+	t.Parallel()
+	for what, optional := range map[string]bool{"optional": true, "required": false} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := newFollower(t, nil)
+			g := newGadget(t, f.ns)
+			g.install("v1")
+			g.make("v1", f.ns, "a", "b")
+			g.follow(f, "v1", kates.Query{Kind: strings.Replace(g.kind, ".", ".v1.", 1), Optional: optional})
+			f.arrive()
+			g.serve(false)
+			f.says(kates.StateMissing, "could not find the requested resource")
+			g.make("v2", f.ns, "c")
+			pause(t.Context(), 3*time.Second) // it is looked for in vain
+			f.unchanged()
+			assert.ErrorContains(t, f.acc.Status().Err(), "could not find the requested resource", "what is shown is old")
+			assert.NoError(t, f.acc.Ready())
+			g.serve(true)
+			f.arrive()
+			f.quiet()
+			f.client.Close()
+			g.remove()
+		})
+	}
+}
+
+func TestG5AChangeOfAKindsDefinitionIsNeitherAGapNorASignalNorADelta(t *testing.T) {
+	t.Parallel()
+	version := gadgetVersion("v2", false)
+	for name, edit := range map[string][]any{
+		"names":  {"/spec/names/shortNames", []any{"gdg"}},
+		"schema": {"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size", map[string]any{"type": "integer"}},
+		"printer column": {"/spec/versions/0/additionalPrinterColumns", []any{
+			map[string]any{"name": "Color", "type": "string", "jsonPath": ".spec.color"},
+		}},
+		"version":          {"/spec/versions/-", version},
+		"version, stored":  {"/spec/versions/0/storage", false, "/spec/versions/-", gadgetVersion("v2", true)},
+		"selectable field": {"/spec/versions/0/selectableFields", []any{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFollower(t, nil)
+			g := newGadget(t, f.ns)
+			g.install("v1")
+			g.make("v1", f.ns, "a", "b")
+			g.follow(f, "v1", kates.Query{})
+			f.arrive()
+			short, err := f.client.Watch(t.Context(), kates.Query{Name: "Objects", Kind: g.kind, Namespace: f.ns, MetadataOnly: true})
+			require.NoError(t, err)
+			var snap struct {
+				Objects []*kates.PartialObjectMetadata
+			}
+			<-short.Changed()
+			_, err = short.Update(t.Context(), &snap)
+			require.NoError(t, err)
+			opened := len(f.faults.Requests(gadgets))
+			g.edit(edit...)
+			ended := func() bool {
+				return len(f.faults.Requests(gadgets)) >= opened+2 && len(f.faults.Open(gadgets)) == 2
+			}
+			ctx := t.Context()
+			for !ended() {
+				f.unchanged()
+				pause(ctx, 10*time.Millisecond)
+			}
+			f.quiet()
+			changed, err := short.Update(ctx, &snap)
+			require.NoError(t, err)
+			assert.False(t, changed)
+			require.NoError(t, short.Status().Err())
+			for i := range 3 {
+				g.make("v1", f.ns, fmt.Sprint("late-", i))
+			}
+			f.arrive()
+			f.client.Close()
+			g.remove()
+		})
+	}
+}
+
+// TestG5WhatIsWrittenWhileADefinitionChangesIsNotLost: the server ends all watches about a second after each change.
+func TestG5WhatIsWrittenWhileADefinitionChangesIsNotLost(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, nil)
+	g := newGadget(t, f.ns)
+	g.install("v1")
+	g.make("v1", f.ns, "a")
+	g.follow(f, "v1", kates.Query{})
+	f.arrive()
+	in := foreign(t).Resource(g.resource("v1")).Namespace(f.ns)
+	for round := range 3 {
+		g.edit("/spec/names/shortNames", []any{fmt.Sprint("gdg", round)})
+		for i := range 40 { // two seconds, in which some are refused
+			name := fmt.Sprintf("o-%d-%d", round, i)
+			_, _ = in.Create(t.Context(), g.object("v1", f.ns, name, "red"), metav1.CreateOptions{})
+			_, _ = in.Patch(t.Context(), "a", types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, 100*round+i)), metav1.PatchOptions{})
+			if i%3 == 0 {
+				_ = in.Delete(t.Context(), name, metav1.DeleteOptions{})
+			}
+			f.update()
+			require.Contains(t, f.shown, f.ns+"/a", "G5: a gap")
+			pause(t.Context(), 40*time.Millisecond)
+		}
+	}
+	f.arrive()
+	f.quiet()
+	f.client.Close()
+	g.remove()
+}
