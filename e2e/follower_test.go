@@ -10,18 +10,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// follower watches the config maps of a namespace through faults, and replays every Update.
+// follower watches the objects of a kind in a namespace through faults, and replays every Update.
 type follower struct {
 	t       *testing.T
 	ns      string
+	kind    schema.GroupVersionResource
+	others  dynamic.Interface // without faults
 	client  *kates.Client
 	faults  *katestest.Faults
 	network *katestest.Network
@@ -36,19 +40,30 @@ type identity struct {
 	version string
 }
 
+// newFollower is one of config maps of the cluster that all tests share.
 func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Option) *follower {
 	t.Helper()
+	return newFollowerOf(t, testCluster.Config, namespace(t), configMaps, config, options...)
+}
+
+// newFollowerOf is one of a cluster. It goes through faults, and what config sets.
+func newFollowerOf(t *testing.T, cluster *rest.Config, ns string, kind schema.GroupVersionResource, config func(*rest.Config),
+	options ...kates.Option,
+) *follower {
+	t.Helper()
 	f := &follower{
-		t: t, ns: namespace(t), shown: map[string]identity{},
+		t: t, ns: ns, kind: kind, shown: map[string]identity{},
 		faults: katestest.NewFaults(t, 0), network: katestest.NewNetwork(t),
 	}
-	c := rest.CopyConfig(testCluster.Config)
+	c := rest.CopyConfig(cluster)
 	c.Dial = f.network.DialContext
 	c.Wrap(f.faults.Wrap)
 	if config != nil {
 		config(c)
 	}
 	var err error
+	f.others, err = dynamic.NewForConfig(cluster)
+	require.NoError(t, err)
 	f.client, err = kates.NewClientFromRESTConfig(c, append([]kates.Option{kates.WithInterval(0)}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(f.client.Close)
@@ -59,7 +74,7 @@ func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Optio
 func (f *follower) start() {
 	f.t.Helper()
 	var err error
-	f.acc, err = f.client.Watch(f.t.Context(), kates.Query{Name: "Objects", Kind: "cm", Namespace: f.ns})
+	f.acc, err = f.client.Watch(f.t.Context(), kates.Query{Name: "Objects", Kind: f.kind.GroupResource().String(), Namespace: f.ns})
 	require.NoError(f.t, err)
 }
 
@@ -108,7 +123,7 @@ func identities(objects []*kates.Unstructured) map[string]identity {
 // server is what the server has, asked without faults.
 func (f *follower) server() map[string]identity {
 	f.t.Helper()
-	list, err := foreign(f.t).Resource(configMaps).Namespace(f.ns).List(f.t.Context(), metav1.ListOptions{})
+	list, err := f.others.Resource(f.kind).Namespace(f.ns).List(f.t.Context(), metav1.ListOptions{})
 	require.NoError(f.t, err)
 	all := map[string]identity{}
 	for _, o := range list.Items {
@@ -148,13 +163,13 @@ func (f *follower) quiet() {
 // change lets somebody else create, change and delete, as round says.
 func (f *follower) change(round int) {
 	f.t.Helper()
-	in := foreign(f.t).Resource(configMaps).Namespace(f.ns)
+	in := f.others.Resource(f.kind).Namespace(f.ns)
 	name := func(i int) string { return fmt.Sprintf("o-%d-%d", round, i) }
 	for i := range 3 {
-		_, err := in.Create(f.t.Context(), object(configMaps, f.ns, name(i), nil), metav1.CreateOptions{})
+		_, err := in.Create(f.t.Context(), object(f.kind, f.ns, name(i), nil), metav1.CreateOptions{})
 		require.NoError(f.t, err)
 	}
-	_, err := in.Patch(f.t.Context(), name(0), types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{})
+	_, err := in.Patch(f.t.Context(), name(0), types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	require.NoError(f.t, err)
 	require.NoError(f.t, in.Delete(f.t.Context(), name(1), metav1.DeleteOptions{}))
 }
