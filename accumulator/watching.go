@@ -64,8 +64,10 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 }
 
 // open opens the next watch. What may pass is retried here, so that no list is made for
-// a connection that broke.
+// a connection that broke. A server that was away and says, as soon as it is back, that a list is needed, does
+// not have to wait for it as long as it was away.
 func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
+	pace := f.pace
 	if last.silent {
 		f.stream.streams.config.Suspect()
 	}
@@ -87,6 +89,7 @@ func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !passing(err):
+			f.pace = pace
 			return nil, err
 		}
 		last.bad = true
