@@ -70,6 +70,14 @@ func newFollowerOf(t *testing.T, cluster *rest.Config, ns string, kind schema.Gr
 	return f
 }
 
+// writeTo has the others write to another server.
+func (f *follower) writeTo(config *rest.Config) {
+	f.t.Helper()
+	var err error
+	f.others, err = dynamic.NewForConfig(config)
+	require.NoError(f.t, err)
+}
+
 // start begins to watch. It does not wait.
 func (f *follower) start() {
 	f.t.Helper()
