@@ -196,13 +196,13 @@ func (f *feed) take(e watch.Event) {
 // errResidue asks for a list: something waits for a version that the watch does not show.
 var errResidue = errors.New("the watch is silent, and own writes wait for it")
 
-// probe asks the server how far it is: rule 8. If it has gone back, or has said nothing
-// while something waits for it, a new list is needed.
+// probe asks the server how far it is: rule 8. If it has gone back, behind what it has shown or has answered a
+// write with, or has said nothing while something waits for it, a new list is needed.
 func (f *feed) probe(ctx context.Context, last ending) error {
-	position := f.resume()
-	if f.stream.streams.config.ByContent || !coherence.Comparable(position) {
+	if f.stream.streams.config.ByContent || !coherence.Comparable(f.resume()) {
 		return nil
 	}
+	asked := f.asks()
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	o := f.options()
@@ -211,7 +211,7 @@ func (f *feed) probe(ctx context.Context, last ending) error {
 	switch {
 	case err != nil:
 		return err
-	case coherence.Newer(position, versionOf(list)):
+	case coherence.Newer(asked.atLeast, versionOf(list)):
 		f.doubt = true
 		return errOlder
 	case last.silent && f.stream.waiting():
