@@ -80,6 +80,24 @@ func (s *Server) Start() error {
 	return runServer(s.process)
 }
 
+// Pause holds the server still (SIGSTOP), until Resume: it answers nothing, and what it knows of etcd gets old. A server is not
+// stopped while it is paused.
+func (s *Server) Pause() error { return s.signal("pause", syscall.SIGSTOP) }
+
+// Resume ends Pause. What the server does first, it does with what it knew before.
+func (s *Server) Resume() error { return s.signal("resume", syscall.SIGCONT) }
+
+func (s *Server) signal(verb string, what syscall.Signal) error {
+	err := errors.New("it does not run")
+	if s.up {
+		err = signal(s.process.Path, what)
+	}
+	if err != nil {
+		return fmt.Errorf("%s the API server: %w", verb, err)
+	}
+	return nil
+}
+
 // gone calls stop until it knows that the process has ended: it fails where that has just happened.
 func gone(stop func() error) error {
 	deadline := time.Now().Add(stopTimeout)
