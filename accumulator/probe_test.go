@@ -223,6 +223,24 @@ func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
 	})
 }
 
+func TestG8WhileNoWatchIsOpenTheStatusSaysSo(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(a))
+		for range 8 { // each makes the pause longer
+			require.Equal(t, Synced, a.Status()[0].State)
+			s.cut()
+			synctest.Wait()
+			assert.Equal(t, Retrying, a.Status()[0].State)
+			assert.Contains(t, a.Status()[0].Error, "as soon as it was open")
+			for s.watching() == 0 {
+				after(10 * time.Millisecond)
+				synctest.Wait()
+			}
+		}
+	})
+}
+
 func TestG2TheServersRetryAfterIsHonoured(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,9 @@ type ending struct {
 	silent bool
 }
 
+// errShort is how a watch ended that was of no use.
+var errShort = errors.New("the server ended it as soon as it was open")
+
 // follow reads w, if there is one, and then one watch after the other, each from where the one before
 // ended. It returns where only a new list helps.
 func (f *feed) follow(ctx context.Context, w watch.Interface) error {
@@ -54,6 +57,8 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 			return last.err
 		case last.err != nil:
 			f.stream.failed("watch", f.named(last.err))
+		case last.short: // a pause is next, without a watch
+			f.stream.failed("watch", f.named(errShort))
 		}
 		if last.short {
 			f.rest(ctx, last.err)
