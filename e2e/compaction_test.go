@@ -32,8 +32,10 @@ func TestG5EtcdIsCompacted(t *testing.T) {
 			all.change(round)
 			require.NoError(t, c.Compact(t.Context()))
 			all.each((*follower).down)
+			for _, f := range heal {
+				f()
+			}
 			all.each(func(f *follower) {
-				heal[f]()
 				f.arrive()
 				assert.NoError(t, f.acc.Ready())
 				assert.Equal(t, round, f.acc.Status().Queries[0].Restarts, "it could not be resumed")

@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/e2e/cluster"
@@ -38,6 +41,14 @@ func TestG5AClientThatMovesBetweenServersTakesNothingBack(t *testing.T) {
 		s, err := c.AddServer()
 		require.NoError(t, err)
 		servers = append(servers, s)
+	}
+	for _, s := range servers { // one makes a cache when it is first asked for the kind, without a past
+		others, err := dynamic.NewForConfig(at(c, s))
+		require.NoError(t, err)
+		for _, kind := range []schema.GroupVersionResource{configMaps, hosts} {
+			_, err := others.Resource(kind).List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+			require.NoError(t, err)
+		}
 	}
 	var b balancer
 	b.server.Store(servers[0])

@@ -23,7 +23,7 @@ func breakable(t *testing.T, flags ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(t.Context(), flags...)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, c.Stop()) })
+	t.Cleanup(func() { assert.NoError(t, c.Kill()) })
 	require.NoError(t, c.InstallCRDs("../testdata/crds"))
 	k, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
