@@ -54,7 +54,7 @@ func etcdKilled(t *testing.T, c *cluster.Cluster, all together, round int) {
 	all.each(func(f *follower) { before[f] = f.whole() })
 	require.NoError(t, c.KillEtcd())
 	all.each(func(f *follower) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		require.Error(t, f.client.Create(ctx, object(f.kind, f.ns, "failed", nil), nil))
 		updates := f.updates
