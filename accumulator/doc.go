@@ -41,7 +41,8 @@
 // coherence).
 //
 // A cluster that was restored from a backup is recognized by a newest version that is older
-// than one it has shown. If it has caught up before it is asked, versions do not tell: the Kubernetes
+// than one it has shown, or has answered an own write with. It is asked as soon as it is back; an own write made before it has
+// answered is shown when it has. If it has caught up before it is asked, versions do not tell: the Kubernetes
 // documentation asks operators to raise the revision (etcdutl snapshot restore --bump-revision) for this
 // reason.
 package accumulator

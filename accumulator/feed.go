@@ -98,7 +98,11 @@ func (f *feed) lost(ctx context.Context, err error) {
 			return
 		}
 	}
-	f.stream.failed("list", f.named(err))
+	verb := "list"
+	if expired(err) {
+		verb = "resume the watch" // only that; a list is next
+	}
+	f.stream.failed(verb, f.named(err))
 }
 
 // relist ends what is under way and starts over with a list.

@@ -46,7 +46,7 @@ func (f *feed) list(ctx context.Context) (watch.Interface, error) {
 func (f *feed) listPaged(ctx context.Context) error {
 	fresh, o := f.stream.fresh(), f.options()
 	asked := f.asks()
-	if o.Limit = f.stream.streams.config.PageSize; o.Limit == 0 {
+	if o.Limit = f.stream.streams.config.PageSize; o.Limit <= 0 {
 		o.Limit = pageSize
 	}
 	for {

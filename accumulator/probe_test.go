@@ -50,6 +50,35 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 	}
 }
 
+// The watch had not come to the backup, and can be resumed; what it does not have, the server has not either.
+func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("old"))
+				backup := s.rev
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				require.True(t, signalled(a))
+				s.late(time.Hour)
+				o := own{s, streams}
+				o.put("as", thing("lost"), 0)
+				var snap one
+				update(t, a, &snap)
+				require.Equal(t, []string{"lost", "old"}, names(snap.A))
+				s.restore(backup)
+				after(10 * time.Second)
+				synctest.Wait()
+				update(t, a, &snap)
+				assert.Equal(t, []string{"old"}, names(snap.A))
+				assert.Zero(t, a.Status()[0].Pending)
+				o.put("as", thing("new"), 0)
+				update(t, a, &snap)
+				assert.Equal(t, []string{"new", "old"}, names(snap.A), "and coherent again")
+			})
+		})
+	}
+}
+
 func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -191,6 +220,24 @@ func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
 		synctest.Wait()
 		update(t, a, &snap)
 		assert.Equal(t, []string{"x"}, names(snap.A), "it goes on when the server lets it")
+	})
+}
+
+func TestG8WhileNoWatchIsOpenTheStatusSaysSo(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		require.True(t, signalled(a))
+		for range 8 { // each makes the pause longer
+			require.Equal(t, Synced, a.Status()[0].State)
+			s.cut()
+			synctest.Wait()
+			assert.Equal(t, Retrying, a.Status()[0].State)
+			assert.Contains(t, a.Status()[0].Error, "as soon as it was open")
+			for s.watching() == 0 {
+				after(10 * time.Millisecond)
+				synctest.Wait()
+			}
+		}
 	})
 }
 

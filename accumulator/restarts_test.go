@@ -304,3 +304,43 @@ func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 		})
 	}
 }
+
+// The pause before a list grows with lists that did not help, and not with the time that the server was away.
+func TestG2AListAfterALongOutageIsMadeAtOnce(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				var snap one
+				require.True(t, signalled(a))
+				update(t, a, &snap)
+				after(time.Minute)
+				s.failing(func(string, string) error { return errors.New("connection refused") })
+				s.cut()
+				s.create("as", thing("missed"))
+				after(5 * time.Minute)
+				require.Equal(t, Retrying, a.Status()[0].State)
+				s.mu.Lock()
+				s.oldest = s.rev // as a server that has just started
+				s.mu.Unlock()
+				back := make(chan struct{})
+				s.failing(func(verb, _ string) error {
+					if verb == "watch" {
+						select {
+						case <-back:
+						default:
+							close(back)
+						}
+					}
+					return nil
+				})
+				<-back
+				after(second)
+				synctest.Wait()
+				update(t, a, &snap)
+				assert.Equal(t, []string{"missed", "x"}, names(snap.A))
+			})
+		})
+	}
+}

@@ -151,6 +151,13 @@ func (s *sim) cut() {
 	}
 }
 
+// watching counts the open watches.
+func (s *sim) watching() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.cuts)
+}
+
 // restore puts the server back to an earlier state, as from a backup, and ends all watches.
 func (s *sim) restore(rev int) {
 	s.rewind(rev)

@@ -33,6 +33,9 @@ type ending struct {
 	silent bool
 }
 
+// errShort is how a watch ended that was of no use.
+var errShort = errors.New("the server ended it as soon as it was open")
+
 // follow reads w, if there is one, and then one watch after the other, each from where the one before
 // ended. It returns where only a new list helps.
 func (f *feed) follow(ctx context.Context, w watch.Interface) error {
@@ -54,6 +57,8 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 			return last.err
 		case last.err != nil:
 			f.stream.failed("watch", f.named(last.err))
+		case last.short: // a pause is next, without a watch
+			f.stream.failed("watch", f.named(errShort))
 		}
 		if last.short {
 			f.rest(ctx, last.err)
@@ -64,8 +69,10 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 }
 
 // open opens the next watch. What may pass is retried here, so that no list is made for
-// a connection that broke.
+// a connection that broke. A server that was away and says, as soon as it is back, that a list is needed, does
+// not have to wait for it as long as it was away.
 func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
+	pace := f.pace
 	if last.silent {
 		f.stream.streams.config.Suspect()
 	}
@@ -87,6 +94,7 @@ func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !passing(err):
+			f.pace = pace
 			return nil, err
 		}
 		last.bad = true
@@ -193,13 +201,13 @@ func (f *feed) take(e watch.Event) {
 // errResidue asks for a list: something waits for a version that the watch does not show.
 var errResidue = errors.New("the watch is silent, and own writes wait for it")
 
-// probe asks the server how far it is: rule 8. If it has gone back, or has said nothing
-// while something waits for it, a new list is needed.
+// probe asks the server how far it is: rule 8. If it has gone back, behind what it has shown or has answered a
+// write with, or has said nothing while something waits for it, a new list is needed.
 func (f *feed) probe(ctx context.Context, last ending) error {
-	position := f.resume()
-	if f.stream.streams.config.ByContent || !coherence.Comparable(position) {
+	if f.stream.streams.config.ByContent || !coherence.Comparable(f.resume()) {
 		return nil
 	}
+	asked := f.asks()
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	o := f.options()
@@ -208,7 +216,7 @@ func (f *feed) probe(ctx context.Context, last ending) error {
 	switch {
 	case err != nil:
 		return err
-	case coherence.Newer(position, versionOf(list)):
+	case coherence.Newer(asked.atLeast, versionOf(list)):
 		f.doubt = true
 		return errOlder
 	case last.silent && f.stream.waiting():

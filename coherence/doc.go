@@ -56,8 +56,8 @@
 //  7. Coverage. A write counts for every stream of the same stored resource, whatever group and
 //     version either speaks.
 //  8. Probe. A stream whose watch ended badly, or was silent for longer than bookmarks take, asks
-//     for the server's newest version before it goes on. If that is older than the position, and
-//     the list that follows is too, the cluster came back from a backup: a new history starts at
+//     for the server's newest version before it goes on. If that is older than the position or the
+//     floor, and the list that follows is too, the cluster came back from a backup: a new history starts at
 //     the list, and entries, tombstones and position of the old one are dropped. If the watch was
 //     only silent but something waits for it, a list ends the wait.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the

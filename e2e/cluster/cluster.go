@@ -30,9 +30,9 @@ const (
 	startAttempts = 3
 )
 
-// Cluster is a running control plane of its own: one etcd and one API server.
+// Cluster is a running control plane of its own: one etcd and one API server, and those of [Cluster.AddServer].
 // It is made by [Start] and lives until [Cluster.Stop]. Its methods may be
-// called from several goroutines at once.
+// called from several goroutines at once, but for those that start and stop something.
 type Cluster struct {
 	// Config is for a user who may do everything, without a rate limit on the
 	// client's side. Copy it before changing it.
@@ -42,15 +42,22 @@ type Cluster struct {
 
 	plane *envtest.ControlPlane
 	admin *envtest.AuthenticatedUser
-	dir   string // data of both processes; ours to remove
+	dir   string // data of all processes; ours to remove
+	// program is the API server's.
+	program string
 
-	users sync.Mutex // envtest's certificate authority is not for concurrent use
-	stop  func() error
+	users   sync.Mutex // envtest's certificate authority is not for concurrent use
+	servers []*Server  // the first is the plane's
+	// etcdDown: it was killed, and not started again.
+	etcdDown bool
+	stop     func() error
 }
 
 // Start builds the binaries if they are not in the cache, which takes minutes
 // and is told on standard error, and runs them, which takes seconds. It
 // returns when the API server is healthy and has its default namespace.
+//
+// The API server gets flags ("watch-cache=false") in addition to those that it needs.
 //
 // ctx bounds the start only, not the life of the cluster: the caller must call
 // Stop. After an error nothing is left running. The error of a process that
@@ -58,7 +65,7 @@ type Cluster struct {
 //
 // Start takes nothing from the environment but the cache's place (KATES_CACHE,
 // see package binaries), and downloads no binaries.
-func Start(ctx context.Context) (*Cluster, error) {
+func Start(ctx context.Context, flags ...string) (*Cluster, error) {
 	// Without a logger controller-runtime prints a complaint with a stack trace.
 	ctrllog.SetLogger(logr.Discard())
 
@@ -67,7 +74,7 @@ func Start(ctx context.Context) (*Cluster, error) {
 		return nil, fmt.Errorf("start a test cluster: %w", err)
 	}
 	for attempt := 1; ; attempt++ {
-		c, err := start(ctx, set)
+		c, err := start(ctx, set, flags...)
 		if err == nil {
 			return c, nil
 		}
@@ -78,7 +85,7 @@ func Start(ctx context.Context) (*Cluster, error) {
 }
 
 // start makes one attempt on fresh ports and an empty etcd.
-func start(ctx context.Context, set binaries.Set) (_ *Cluster, err error) {
+func start(ctx context.Context, set binaries.Set, flags ...string) (_ *Cluster, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -86,14 +93,14 @@ func start(ctx context.Context, set binaries.Set) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, Version: set.APIServerVersion}
+	c := &Cluster{dir: dir, program: set.APIServer, Version: set.APIServerVersion}
 	c.stop = sync.OnceValue(c.shutDown)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Stop())
 		}
 	}()
-	if c.plane, err = newPlane(dir, set); err != nil {
+	if c.plane, err = newPlane(dir, set, flags); err != nil {
 		return nil, err
 	}
 	if err := run(c.plane); err != nil {
@@ -103,6 +110,7 @@ func start(ctx context.Context, set binaries.Set) (_ *Cluster, err error) {
 		return nil, err
 	}
 	c.Config = c.admin.Config()
+	c.servers = []*Server{{plane: c.plane, process: c.plane.APIServer, up: true}}
 	return c, c.waitReady(ctx)
 }
 
@@ -111,10 +119,22 @@ func start(ctx context.Context, set binaries.Set) (_ *Cluster, err error) {
 // error; clients that retry will do so in vain.
 func (c *Cluster) Stop() error { return c.stop() }
 
+// Kill is Stop by SIGKILL: quicker, and also where a server is paused.
+func (c *Cluster) Kill() error {
+	var err error
+	for _, s := range c.servers {
+		err = errors.Join(err, s.Kill())
+	}
+	return errors.Join(err, c.KillEtcd(), c.Stop())
+}
+
 func (c *Cluster) shutDown() error {
 	var err error
+	for _, s := range c.servers {
+		err = errors.Join(err, s.Stop())
+	}
 	if c.plane != nil {
-		err = c.plane.Stop()
+		err = errors.Join(err, c.plane.Stop())
 	}
 	if err = errors.Join(err, os.RemoveAll(c.dir)); err != nil {
 		return fmt.Errorf("stop the test cluster: %w", err)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -13,7 +14,7 @@ const loopback = "127.0.0.1"
 // newPlane configures the processes; nothing runs yet. Their data goes to
 // folders of ours and not of envtest's, which would forget certificates and
 // content when a process is stopped to be started again.
-func newPlane(dir string, set binaries.Set) (*envtest.ControlPlane, error) {
+func newPlane(dir string, set binaries.Set, flags []string) (*envtest.ControlPlane, error) {
 	etcdDir, err := subdir(dir, "etcd")
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func newPlane(dir string, set binaries.Set) (*envtest.ControlPlane, error) {
 	}
 	etcd.Err = etcd.Out
 
-	server, err := newAPIServer(dir, set)
+	server, err := newAPIServer(dir, set.APIServer, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -40,22 +41,25 @@ func newPlane(dir string, set binaries.Set) (*envtest.ControlPlane, error) {
 	return &envtest.ControlPlane{APIServer: server, Etcd: etcd, KubectlPath: "kubectl"}, nil
 }
 
-func newAPIServer(dir string, set binaries.Set) (*envtest.APIServer, error) {
+func newAPIServer(dir, program string, flags []string) (*envtest.APIServer, error) {
 	certDir, err := subdir(dir, "apiserver")
 	if err != nil {
 		return nil, err
 	}
-	path, err := watched(dir, set.APIServer)
+	path, err := watched(dir, program)
 	if err != nil {
 		return nil, err
 	}
-	server := &envtest.APIServer{
-		Path:         path,
-		CertDir:      certDir,
-		StartTimeout: startTimeout,
-		StopTimeout:  stopTimeout,
-		Out:          &tail{},
-	}
+	server := &envtest.APIServer{CertDir: certDir}
+	configure(server, path, flags)
+	return server, nil
+}
+
+// configure sets what all API servers have in common, and flags of this one.
+func configure(server *envtest.APIServer, path string, flags []string) {
+	server.Path = path
+	server.StartTimeout, server.StopTimeout = startTimeout, stopTimeout
+	server.Out = &tail{}
 	server.Err = server.Out
 	server.SecureServing.Address = loopback
 	server.Configure().
@@ -65,18 +69,32 @@ func newAPIServer(dir string, set binaries.Set) (*envtest.APIServer, error) {
 		// And a loopback address is refused as the kubernetes service's
 		// endpoint, again and again: this cluster has no use for one.
 		Set("endpoint-reconciler-type", "none")
-	return server, nil
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		server.Configure().Set(name, value)
+	}
 }
 
 // run starts the processes and waits until both are healthy. On an error those
 // that came up are still to be stopped.
 func run(plane *envtest.ControlPlane) error {
-	if err := plane.Etcd.Start(); err != nil {
-		return fmt.Errorf("start etcd: %w; its last output:\n%s", err, plane.Etcd.Out)
+	if err := runEtcd(plane.Etcd); err != nil {
+		return err
 	}
 	plane.APIServer.EtcdURL = plane.Etcd.URL
-	if err := plane.APIServer.Start(); err != nil {
-		return fmt.Errorf("start kube-apiserver: %w; its last output:\n%s", err, plane.APIServer.Out)
+	return runServer(plane.APIServer)
+}
+
+func runEtcd(etcd *envtest.Etcd) error {
+	if err := etcd.Start(); err != nil {
+		return fmt.Errorf("start etcd: %w; its last output:\n%s", err, etcd.Out)
+	}
+	return nil
+}
+
+func runServer(server *envtest.APIServer) error {
+	if err := server.Start(); err != nil {
+		return fmt.Errorf("start kube-apiserver: %w; its last output:\n%s", err, server.Out)
 	}
 	return nil
 }

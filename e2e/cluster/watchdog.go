@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -11,10 +12,11 @@ import (
 // Ours may die without a chance to stop its servers: `go test` panics when time
 // is up, and people kill it. The program replaces the shell, so that it has the
 // process number and the signals that envtest expects; what stays behind is a
-// loop that ends with either of the two processes.
+// loop that ends with either of the two processes, and the number in a file beside the script.
 const watchdog = `#!/bin/sh
 # Runs PROGRAM, and ends it when the process that started it is gone.
 parent=$PPID
+echo $$ >"$0.pid"
 (
 	while kill -0 "$parent" && kill -0 $$; do sleep 1; done
 	kill -0 "$parent" || kill -9 $$
@@ -32,4 +34,13 @@ func watched(dir, program string) (string, error) {
 		return "", fmt.Errorf("write the script that runs %s: %w", filepath.Base(program), err)
 	}
 	return path, nil
+}
+
+// running is the number of the process that the script at path runs, or ran last. It leads a group of its own.
+func running(path string) (int, error) {
+	content, err := os.ReadFile(path + ".pid")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(content)))
 }

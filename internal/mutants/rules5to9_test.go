@@ -91,7 +91,11 @@ var probe = []mutant{
 	},
 	{
 		name: "a server that has gone back passes", rule: 8, file: watching, caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
-		old: `case coherence.Newer(position, versionOf(list)):`, new: `case list == nil:`,
+		old: `case coherence.Newer(asked.atLeast, versionOf(list)):`, new: `case list == nil && asked.doubted:`,
+	},
+	{
+		name: "a server that lacks own writes passes", rule: 8, file: watching, caught: "TestG6AnOwnWriteThatABackupLacksIsGoneWithIt",
+		old: `asked := f.asks()`, new: `asked := ask{atLeast: f.resume()}`,
 	},
 	{
 		name: "a probe lists everything", rule: 8, file: watching, caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// forms are the two ways to make a list.
+var forms = map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}}
+
+// TestG2SyncReturnsWhenALateWatchHasCaughtUp: what others wrote before the call is in the next Update, created, changed or deleted.
+func TestG2SyncReturnsWhenALateWatchHasCaughtUp(t *testing.T) {
+	t.Parallel()
+	for form, options := range forms {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			f := newFollower(t, nil, options...)
+			f.start()
+			f.change(0)
+			f.arrive()
+			for round := 1; round <= 3; round++ {
+				f.faults.Now(watches).Delay(500 * time.Millisecond)
+				f.change(round)
+				require.NoError(t, f.others.Resource(f.kind).Namespace(f.ns).Delete(t.Context(), "o-0-0", metav1.DeleteOptions{}))
+				before := f.updates
+				f.update()
+				require.Equal(t, before, f.updates, "the watch is late")
+				require.NoError(t, f.client.Sync(t.Context()))
+				f.update()
+				require.Equal(t, f.server(), f.shown, "and it is in one Update")
+				_, err := f.others.Resource(f.kind).Namespace(f.ns).Create(t.Context(), object(f.kind, f.ns, "o-0-0", nil), metav1.CreateOptions{})
+				require.NoError(t, err)
+				f.arrive()
+			}
+			f.quiet()
+		})
+	}
+}
+
+func TestG2SyncSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, nil)
+	f.start()
+	f.arrive()
+	late := f.faults.Now(watches).Delay(time.Hour)
+	f.change(0)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err := f.client.Sync(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "configmaps", "the watch does not come")
+	late.Stop()
+
+	heal := f.network.Refuse()
+	f.network.Reset()
+	require.ErrorContains(t, f.client.Sync(t.Context()), "configmaps", "the server cannot be asked")
+	heal()
+	f.arrive()
+	f.quiet()
+}
+
+func TestG2AnIdleTimeoutThatIsShorterThanTheSilenceCostsNoList(t *testing.T) {
+	t.Parallel()
+	for form, options := range forms {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			f := newFollower(t, nil, append(options, kates.WithIdleTimeout(300*time.Millisecond))...)
+			f.change(0)
+			f.start()
+			f.arrive()
+			require.NoError(t, f.faults.Wait(t.Context(), func() bool { return len(f.faults.Requests(resumed)) >= 4 }))
+			f.change(1)
+			f.arrive()
+			assert.Equal(t, 1, f.whole())
+			assert.Zero(t, f.acc.Status().Queries[0].Restarts)
+			f.quiet()
+		})
+	}
+}
+
+func TestG1ListsComeInPagesOfTheSizeThatWasSet(t *testing.T) {
+	t.Parallel()
+	paged := katestest.Match{Verb: "list", Resource: "configmaps"}
+	for _, c := range []struct {
+		size  int64
+		limit string
+		pages int
+	}{{3, "3", 3}, {0, "500", 1}, {-1, "500", 1}} {
+		f := newFollower(t, nil, kates.WithPagedLists(c.size))
+		for round := range 4 { // leaves eight
+			f.change(round)
+		}
+		f.start()
+		f.arrive()
+		pages := f.faults.Requests(paged)
+		require.Len(t, pages, c.pages, "%v", pages)
+		for i, r := range pages {
+			assert.Equal(t, http.StatusOK, r.Status)
+			assert.Equal(t, c.limit, r.Query.Get("limit"))
+			assert.Equal(t, i > 0, r.Query.Has("continue"))
+		}
+		assert.Empty(t, f.faults.Requests(katestest.Match{Where: katestest.Request.StreamedList}))
+		assert.Equal(t, 1, f.updates, "and are shown as one")
+	}
+	f := newFollower(t, nil)
+	f.start()
+	f.arrive()
+	assert.Empty(t, f.faults.Requests(paged), "by default they are streamed")
+	assert.Len(t, f.faults.Requests(katestest.Match{Where: katestest.Request.StreamedList}), 1)
+}
