@@ -122,7 +122,7 @@ func (r *restoring) begun() {
 			assert.NotContains(r.t, name, "lost")
 		}
 		if f != r.late {
-			assert.Contains(r.t, f.shown, "o-0-2", "this was never deleted")
+			assert.Contains(r.t, f.shown, f.ns+"/o-0-2", "this was never deleted")
 		}
 		assert.Zero(r.t, f.acc.Status().Queries[0].Pending, "G6")
 		assert.NoError(r.t, f.acc.Ready())
@@ -143,7 +143,7 @@ func (f *follower) coherent(name string) {
 	f.own(name)
 	require.NoError(f.t, f.client.Delete(f.t.Context(), object(f.kind, f.ns, name, nil), nil))
 	f.update()
-	require.NotContains(f.t, f.shown, name, "G4")
+	require.NotContains(f.t, f.shown, f.ns+"/"+name, "G4")
 }
 
 // TestG5AClusterRestoredFromABackupStartsANewHistory: it is noticed as soon as the server is back, whatever the watch had

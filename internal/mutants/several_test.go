@@ -9,8 +9,8 @@ const (
 var several = []mutant{
 	{
 		name: "what leaves one watch of a union leaves the union", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `if late != nil && !anew {`,
-		new: `if late = nil; late != nil {`,
+		old: `if late != nil && !anew && (`,
+		new: `if late = nil; late != nil && (`,
 	},
 	{
 		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
