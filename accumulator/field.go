@@ -196,8 +196,9 @@ func (f *field) unserved() bool {
 	return false
 }
 
-// attach makes a field consist of what its query wants of a resource. What it has already stays.
-func (a *Accumulator) attach(f *field, q Query, r Resource) error {
+// attach makes a field consist of what its query wants of a resource, in the namespaces that count. What it has already stays.
+// It closes the namespaces that counted before, if those are others. On an error nothing has changed, and spaces is the caller's to close.
+func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *subscription) error {
 	wanted := q.Watches(r)
 	parts, err := a.joinAll(f, q, r, wanted)
 	if err != nil {
@@ -210,12 +211,22 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 		closeAll(parts)
 		return err
 	}
-	leaving := f.swap(parts, wanted, r)
+	leaving, old := f.swap(parts, wanted, r), f.spaces
 	f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
+	f.spaces = spaces // at once: without it the parts would be too much
 	a.mu.Unlock()
 	closeAll(leaving)
+	if old != spaces {
+		closeSpaces(old)
+	}
 	a.pacer.poke() // a first list may have been in before the field was
 	return nil
+}
+
+func closeSpaces(spaces *subscription) {
+	if spaces != nil {
+		spaces.close()
+	}
 }
 
 // joinAll subscribes to every list+watch of a query.

@@ -92,20 +92,14 @@ func (a *Accumulator) Replace(ctx context.Context, q Query) error {
 		if err != nil {
 			return err
 		}
-		if err := a.attach(f, q, r); err != nil {
-			if spaces != nil {
-				spaces.close()
-			}
+		if err := a.attach(f, q, r, spaces); err != nil {
+			closeSpaces(spaces)
 			return err
 		}
 		a.mu.Lock()
-		old := f.spaces
-		f.spaces, f.regroup = spaces, true
+		f.regroup = true
 		a.generation++ // the form of its keys may be another one
 		a.mu.Unlock()
-		if old != nil {
-			old.close()
-		}
 		return nil
 	})
 }
@@ -151,15 +145,10 @@ func (a *Accumulator) connect(ctx context.Context, f *field, r Resource) error {
 	if err != nil {
 		return err
 	}
-	if err := a.attach(f, f.query, r); err != nil {
-		if spaces != nil {
-			spaces.close()
-		}
+	if err := a.attach(f, f.query, r, spaces); err != nil {
+		closeSpaces(spaces)
 		return err
 	}
-	a.mu.Lock()
-	f.spaces = spaces
-	a.mu.Unlock()
 	return nil
 }
 
@@ -303,14 +292,14 @@ func (a *Accumulator) homeless() (found []*field) {
 // rehome finds out how the kind of a field is served now.
 func (a *Accumulator) rehome(ctx context.Context, f *field) {
 	a.mu.Lock()
-	q, r, known := f.query, f.resource, f.err == nil
+	q, r, spaces, known := f.query, f.resource, f.spaces, f.err == nil
 	a.mu.Unlock()
 	now, err := q.Resolve(ctx)
 	switch {
 	case known && (err != nil || now.serves(r)):
 		return // its streams say what is wrong
 	case known:
-		_ = a.attach(f, q, now) // it fails when all has ended
+		_ = a.attach(f, q, now, spaces) // it fails when all has ended
 		return
 	case err == nil:
 		err = a.connect(ctx, f, now)

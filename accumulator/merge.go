@@ -59,7 +59,9 @@ func (a *Accumulator) untake(f *field) {
 // merge takes what is new of several streams as one. With whole it takes all there is; with anew it does not compare
 // with what is shown.
 func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) taken {
-	if spaces != nil {
+	if spaces == nil {
+		f.within = nil // all count, whichever did
+	} else {
 		changed, ok := f.takeSpaces(spaces)
 		if !ok {
 			return taken{}

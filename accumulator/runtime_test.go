@@ -284,3 +284,43 @@ func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 		})
 	}
 }
+
+func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testing.T) {
+	for range 50 { // the first list may be in while the query is being put together
+		bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+			s.create("namespaces", in("", "ns", "team", "a"))
+			s.create("as", thing("x"))
+			s.create("as", in("other", "y"))
+			before := watching(t, streams, Options{}, simQuery("A", "as")) // so that the objects are known
+			require.True(t, signalled(before))
+			a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
+			var snap one
+			for !update(t, a, &snap).Complete {
+				<-a.Changed()
+			}
+			require.Equal(t, []string{"x"}, names(snap.A))
+		})
+	}
+}
+
+func TestAQueryByNamespacesIsReplacedByOneForAllAndBack(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("namespaces", in("", "ns", "team", "a"))
+		s.create("as", thing("x"))
+		s.create("as", in("other", "y"))
+		a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
+		require.True(t, signalled(a))
+		var snap one
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		require.NoError(t, a.Replace(t.Context(), simQuery("A", "as")))
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+y"}, told(update(t, a, &snap)))
+		require.NoError(t, a.Replace(t.Context(), spaceQuery("A", "as", "team=a")))
+		for len(snap.A) == 2 {
+			require.True(t, signalled(a))
+			update(t, a, &snap)
+		}
+		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Len(t, streams.streams, 2)
+	})
+}

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -221,3 +224,41 @@ func TestInClusterNeedsTheAddressAndAToken(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	assert.False(t, InCluster())
 }
+
+func TestATokenThatIsRefusedIsReadAgainFromItsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	rotate := func(token string) { require.NoError(t, os.WriteFile(file, []byte(token), 0o600)) }
+	rotate("old")
+	var seen []string
+	c := &rest.Config{Host: "https://example.com", BearerToken: "older", BearerTokenFile: file}
+	c.Wrap(func(http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			seen = append(seen, r.Header.Get("Authorization"))
+			status := http.StatusUnauthorized
+			if r.Header.Get("Authorization") == "Bearer new" {
+				status = http.StatusOK
+			}
+			return &http.Response{StatusCode: status, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+		})
+	})
+	client, err := NewClientFromRESTConfig(c)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	_, err = client.ServerVersion()
+	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
+	rotate("new")
+	_, _ = client.ServerVersion()
+	assert.Equal(t, []string{"Bearer old", "Bearer new"}, seen)
+	assert.Equal(t, file, c.BearerTokenFile, "the configuration is copied")
+
+	c.BearerTokenFile += "-missing"
+	client, err = NewClientFromRESTConfig(c)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	_, _ = client.ServerVersion()
+	assert.Equal(t, "Bearer older", seen[2], "without the file it is the configuration's")
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
