@@ -42,6 +42,7 @@ type written struct {
 type world struct {
 	namespaces []string
 	label      string // on all objects, for queries of all namespaces
+	strips     bool   // the history is to know what strip leaves of an object
 	client     *kates.Client
 	others     dynamic.Interface
 
