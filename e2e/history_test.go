@@ -215,14 +215,14 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 			checked++
 			v, err := h.place(k, q, shown[k], at[k])
 			if !assert.NoError(t, err, "G5: %s, look %d: %v, last seen at %d", j.name, n, k, at[k]) {
-				h.tell(t, j.w, k, at[k])
+				h.tell(t, j, k, at[k], n)
 				return checked
 			}
 			if v < bounds[k] {
 				v, err = h.place(k, q, shown[k], bounds[k])
 			}
 			if !assert.NoError(t, err, "G4: %s, look %d: %v, written at %d", j.name, n, k, bounds[k]) {
-				h.tell(t, j.w, k, at[k])
+				h.tell(t, j, k, at[k], n)
 				return checked
 			}
 			at[k] = v
@@ -231,16 +231,22 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 	return checked
 }
 
-// tell logs what became of an object since a version, and what own writers know of it.
-func (h *history) tell(t *testing.T, w *world, k id, since uint64) {
+// tell logs what became of an object since a version, what own writers know of it, and what the witness has seen up to a look and
+// after it.
+func (h *history) tell(t *testing.T, j *witness, k id, since uint64, look int) {
 	for _, s := range h.states[k] {
 		if s.version >= since {
 			t.Logf("%d %s %v %v: %s", s.version, s.uid, s.labels, s.fields, s.note)
 		}
 	}
-	for _, e := range w.record {
+	for i, e := range j.w.record {
 		if e.id == k {
-			t.Logf("%+v", e)
+			t.Logf("own write %d: %+v", i, e)
+		}
+	}
+	for n, l := range j.looks {
+		if s, ok := l.now[k]; ok || n == look {
+			t.Logf("look %d, after %d own writes, %v: %+v %t", n, l.known, l.at.Format(time.StampMicro), s, ok)
 		}
 	}
 }
