@@ -28,6 +28,8 @@ type field struct {
 	since    time.Time
 	// regroup: the parts have changed, so that everything is to be put together again.
 	regroup bool
+	// reshaped: the query that replaced another has a form or a transform of its own.
+	reshaped bool
 	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
 	caughtUp bool
@@ -159,6 +161,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 		return err
 	}
 	leaving := f.swap(parts, wanted, r)
+	f.reshaped = f.reshaped || f.table != nil && reshapes(f.query, q)
 	f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
 	a.mu.Unlock()
 	closeAll(leaving)

@@ -26,6 +26,10 @@ func (a *Accumulator) takeField(f *field) taken {
 	}
 	a.mu.Lock()
 	f.regroup = f.regroup || regroup && !t.ok
+	t.reshaped = f.reshaped
+	if t.ok && !slices.ContainsFunc(f.parts, func(p *part) bool { return p.outgoing }) {
+		f.reshaped = false
+	}
 	f.waiting = f.late
 	a.mu.Unlock()
 	if f.late != nil {

@@ -48,7 +48,7 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 		case c.object == nil && had:
 			out = append(out, snapshot.Change{Key: c.key})
 		case c.object == nil:
-		case had && (old.Source == c.object || !t.anew && a.same(old.Source, c.object)): // a list may bring again what is shown
+		case had && (old.Source == c.object || !t.anew && !t.reshaped && a.same(old.Source, c.object)): // a list may bring again what is shown
 			if !rejudge {
 				continue
 			}

@@ -195,7 +195,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all 
 	if j != nil {
 		r.predicate = j.Predicate
 	}
-	faults := a.depart(&result, b)
+	faults := a.depart(&result, b, all)
 	a.rebind(b)
 	var invalid []Invalid // to be reported
 	for i, f := range b.fields {
@@ -247,13 +247,13 @@ func (b layout) fill(target reflect.Value, retired map[string]bool) {
 
 // depart lets the objects of queries go that have been removed. It reports whether invalid ones
 // were among them.
-func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
+func (a *Accumulator) depart(result *Result, b layout, all []taken) (faults bool) {
 	r := &a.reader
 	if slices.Equal(r.fields, b.fields) {
 		return false
 	}
 	for _, f := range r.fields {
-		if slices.Contains(b.fields, f) {
+		if slices.Contains(b.fields, f) || a.succeeded(f, b, all) {
 			continue
 		}
 		if r.retired == nil {
@@ -276,6 +276,27 @@ func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 	}
 	r.fields = b.fields
 	return faults
+}
+
+// succeeded lets a query of the same name that was added since, and is whole, go on with what was shown: what both have
+// is neither deleted nor added.
+func (a *Accumulator) succeeded(f *field, b layout, all []taken) bool {
+	i := slices.IndexFunc(b.fields, func(next *field) bool { return next.query.Name == f.query.Name })
+	if i < 0 || !all[i].ok || f.table == nil {
+		return false
+	}
+	next := b.fields[i]
+	a.reader.mu.Lock()
+	next.table, next.spans, next.present = f.table, f.spans, f.present
+	a.reader.mu.Unlock()
+	all[i].whole = true
+	all[i].reshaped = all[i].reshaped || reshapes(f.query, next.query)
+	return true
+}
+
+// reshapes reports whether one version of an object may look different in two queries.
+func reshapes(old, q Query) bool {
+	return old.Form != q.Form || pointerOf(old.Transform) != pointerOf(q.Transform)
 }
 
 // rebind gives every field a table that suits the target.
