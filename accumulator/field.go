@@ -17,6 +17,8 @@ import (
 // counts until those that come in its place do, so that there is neither gap nor double; but what
 // is in a namespace that is no longer wanted leaves at once.
 type field struct {
+	name string
+
 	// Guarded by the accumulator's lock:
 	query    Query
 	resource Resource
@@ -28,6 +30,8 @@ type field struct {
 	since    time.Time
 	// regroup: the parts have changed, so that everything is to be put together again.
 	regroup bool
+	// taken: some of it is in a snapshot.
+	taken bool
 	// reshaped: the query that replaced another has a form or a transform of its own.
 	reshaped bool
 	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
@@ -46,7 +50,7 @@ type field struct {
 // part is one stream of a field.
 type part struct {
 	sub *subscription
-	// outgoing: it is no longer wanted, and leaves when nothing is incoming.
+	// outgoing: it is no longer wanted, and leaves when nothing is incoming. Guarded by the accumulator's lock.
 	outgoing bool
 	// merged: its first list is in the field. Of the reader's turn.
 	merged bool
@@ -58,12 +62,21 @@ func (p *part) ready() bool { return p.sub.ready() }
 // settled reports whether the part does not hold up an optional field.
 func (p *part) settled(optional bool) bool { return p.ready() || optional && p.sub.refused() }
 
-// of returns what a field consists of now, without the parts that are no longer wanted.
+// of returns what a field consists of now. Parts that are no longer wanted are among it until others come in their place.
 func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
 	return slices.Clone(f.parts), f.spaces, f.known
+}
+
+// wanted is of without the parts that are no longer wanted.
+func (a *Accumulator) wanted(f *field) (parts []*part, spaces *subscription, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f.retire()
+	parts = slices.DeleteFunc(slices.Clone(f.parts), func(p *part) bool { return p.outgoing })
+	return parts, f.spaces, f.known
 }
 
 // retire lets parts go that are no longer wanted, if nothing is to come in their place. Called with the
@@ -88,19 +101,27 @@ func (f *field) retire() {
 
 // complete reports whether the field has its whole first list, or, if it is optional, certainly none.
 func (a *Accumulator) fieldComplete(f *field) bool {
-	parts, spaces, known := a.of(f)
+	parts, spaces, known := a.wanted(f)
 	if !known {
 		return a.isAbsent(f)
 	}
 	if spaces != nil && !spaces.ready() {
 		return false
 	}
+	optional := a.queryOf(f).Optional
 	for _, p := range parts {
-		if !p.outgoing && !p.settled(f.query.Optional) {
+		if !p.settled(optional) {
 			return false
 		}
 	}
 	return true
+}
+
+// queryOf returns the field's query; Replace changes it.
+func (a *Accumulator) queryOf(f *field) Query {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return f.query
 }
 
 func (a *Accumulator) isAbsent(f *field) bool {
@@ -161,7 +182,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource) error {
 		return err
 	}
 	leaving := f.swap(parts, wanted, r)
-	f.reshaped = f.reshaped || f.table != nil && reshapes(f.query, q)
+	f.reshaped = f.reshaped || f.taken && reshapes(f.query, q)
 	f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
 	a.mu.Unlock()
 	closeAll(leaving)
@@ -218,7 +239,7 @@ func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*pa
 		kept = append(kept, p)
 	}
 	f.parts = kept
-	f.regroup = f.regroup || f.table != nil
+	f.regroup = f.regroup || f.taken
 	return leaving
 }
 

@@ -27,6 +27,7 @@ func (a *Accumulator) takeField(f *field) taken {
 	a.mu.Lock()
 	f.regroup = f.regroup || regroup && !t.ok
 	t.reshaped = f.reshaped
+	f.taken = f.taken || t.ok
 	if t.ok && !slices.ContainsFunc(f.parts, func(p *part) bool { return p.outgoing }) {
 		f.reshaped = false
 	}

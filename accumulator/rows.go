@@ -123,7 +123,7 @@ func (a *Accumulator) convert(i row, o Object) snapshot.Row {
 		return snapshot.Row{Source: o, Err: err}
 	}
 	if a.options.Shown != nil {
-		a.options.Shown(i.field().query.Name, o, value)
+		a.options.Shown(i.field().name, o, value)
 	}
 	return snapshot.Row{Source: o, Value: value}
 }
@@ -149,7 +149,7 @@ func (a *Accumulator) judge(o Object) (pass bool, err error) {
 func invalidOf(fields []*field) (all []Invalid) {
 	for _, f := range fields {
 		for _, row := range f.table.Invalid() {
-			all = append(all, Invalid{f.query.Name, row.Source, row.Err})
+			all = append(all, Invalid{f.name, row.Source, row.Err})
 		}
 	}
 	return all

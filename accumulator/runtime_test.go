@@ -350,3 +350,34 @@ func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *test
 		})
 	}
 }
+
+// TestQueriesMayBeReplacedWhileAnUpdateRuns is for the race detector.
+func TestQueriesMayBeReplacedWhileAnUpdateRuns(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", in("n1", "x"))
+		q := simQuery("A", "as")
+		q.Namespaces = []string{"n1"}
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 50 {
+				q.Namespaces = []string{"n1", "n2"}[:1+i%2]
+				assert.NoError(t, a.Replace(context.Background(), q))
+			}
+		}()
+		for running := true; running; {
+			var snap one
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x"}, names(snap.A))
+			assert.NoError(t, a.Ready())
+			a.Status()
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+		}
+	})
+}

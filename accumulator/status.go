@@ -51,7 +51,7 @@ func (a *Accumulator) Status() []QueryStatus {
 }
 
 func (a *Accumulator) statusOf(f *field) QueryStatus {
-	parts, spaces, known := a.of(f)
+	parts, spaces, known := a.wanted(f)
 	a.mu.Lock()
 	st := QueryStatus{
 		Name: f.query.Name, Kind: f.query.Kind, Namespace: f.query.Namespace, Namespaces: f.query.Namespaces,
@@ -74,10 +74,8 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	a.reader.mu.Unlock()
 	first := true
 	for _, p := range parts {
-		if !p.outgoing {
-			st.add(p.sub.stream.status(), first)
-			first = false
-		}
+		st.add(p.sub.stream.status(), first)
+		first = false
 	}
 	if spaces != nil {
 		if s := spaces.stream.status(); s.State != Synced {
