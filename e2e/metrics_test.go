@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
@@ -63,4 +64,11 @@ func watchesOf(t testing.TB, config *rest.Config) map[string]int {
 		}
 	}
 	return all
+}
+
+// poll asks again and again until the condition is true, or for so long. It asks in the test's own goroutine.
+func poll(t testing.TB, long time.Duration, condition func() bool) {
+	for deadline := time.Now().Add(long); !condition() && time.Now().Before(deadline); {
+		pause(t.Context(), 50*time.Millisecond)
+	}
 }

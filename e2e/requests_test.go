@@ -44,11 +44,18 @@ func newServer(t *testing.T, options ...kates.Option) *server {
 	s := &server{t: t, faults: katestest.NewFaults(t, 0)}
 	config := rest.CopyConfig(testCluster.Config)
 	config.Wrap(s.faults.Wrap)
-	var err error
+	warm, err := kates.NewClientFromRESTConfig(testCluster.Config) // a server that has just been started, or has a new kind, says 429
+	require.NoError(t, err)
+	for _, kind := range counted {
+		_, err := kates.Open[*kates.Unstructured](t.Context(), warm, kates.Query{Kind: kind.Resource})
+		require.NoError(t, err)
+	}
+	warm.Close()
+	poll(t, 10*time.Second, func() bool { return s.open() == 0 })
+	require.Zero(t, s.open(), "nobody else")
 	s.client, err = kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(s.client.Close)
-	require.Eventually(t, func() bool { return s.open() == 0 }, 20*time.Second, 20*time.Millisecond)
 	s.before = s.served()
 	return s
 }
@@ -132,6 +139,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 			s := newServer(t, options...)
 			closers := s.eight(ns)
 			assert.Len(t, s.client.Status().Queries, 18)
+			poll(t, 10*time.Second, func() bool { return s.open() == 2 })
 			assert.Equal(t, 2, s.open(), "one watch for each kind")
 			asked := s.asked()
 			late := s.eight(ns)
@@ -171,12 +179,9 @@ func (s *server) ended(within time.Duration) {
 // comesTo waits until the server has no watch open any more, and has served just that.
 func (s *server) comesTo(want map[string]int) {
 	s.t.Helper()
-	var since map[string]int
-	assert.Eventually(s.t, func() bool {
-		since = s.since()
-		return s.open() == 0 && assert.ObjectsAreEqual(want, since)
-	}, 10*time.Second, 20*time.Millisecond)
-	assert.Equal(s.t, want, since)
+	poll(s.t, 10*time.Second, func() bool { return s.open() == 0 && assert.ObjectsAreEqual(want, s.since()) })
+	assert.Zero(s.t, s.open())
+	assert.Equal(s.t, want, s.since())
 }
 
 // TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll runs alone, too.
