@@ -88,7 +88,7 @@ func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumul
 	a.pacer = newPacer(o.Pace, a.news)
 	var resolved []Resource
 	for _, q := range queries {
-		f := &field{query: q, since: time.Now()}
+		f := &field{name: q.Name, query: q, since: time.Now()}
 		r, err := q.Resolve(ctx)
 		switch {
 		case err == nil:

@@ -19,6 +19,8 @@ import (
 // counts until those that come in its place do, so that there is neither gap nor double; but what
 // is in a namespace that is no longer wanted leaves at once.
 type field struct {
+	name string
+
 	// Guarded by the accumulator's lock:
 	query    Query
 	resource Resource
@@ -34,6 +36,10 @@ type field struct {
 	// older than what is shown. anew: the parts that are gone were of another resource.
 	upTo string
 	anew bool
+	// taken: some of it is in a snapshot.
+	taken bool
+	// reshaped: the query that replaced another has a form or a transform of its own.
+	reshaped bool
 	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
 	caughtUp bool
@@ -55,7 +61,7 @@ type field struct {
 // part is one stream of a field.
 type part struct {
 	sub *subscription
-	// outgoing: it is no longer wanted, and leaves when nothing is incoming.
+	// outgoing: it is no longer wanted, and leaves when nothing is incoming. Guarded by the accumulator's lock.
 	outgoing bool
 	// merged: its first list is in the field. Of the reader's turn.
 	merged bool
@@ -67,12 +73,21 @@ func (p *part) ready() bool { return p.sub.ready() }
 // settled reports whether the part does not hold up an optional field.
 func (p *part) settled(optional bool) bool { return p.ready() || optional && p.sub.refused() }
 
-// of returns what a field consists of now, without the parts that are no longer wanted.
+// of returns what a field consists of now. Parts that are no longer wanted are among it until others come in their place.
 func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
 	return slices.Clone(f.parts), f.spaces, f.known
+}
+
+// wanted is of without the parts that are no longer wanted.
+func (a *Accumulator) wanted(f *field) (parts []*part, spaces *subscription, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f.retire()
+	parts = slices.DeleteFunc(slices.Clone(f.parts), func(p *part) bool { return p.outgoing })
+	return parts, f.spaces, f.known
 }
 
 // retire lets parts go that are no longer wanted, if nothing is to come in their place. Called with the
@@ -102,19 +117,20 @@ func (f *field) retire() {
 
 // complete reports whether the field has its whole first list, or, if it is optional, certainly none.
 func (a *Accumulator) fieldComplete(f *field) bool {
-	parts, spaces, known := a.of(f)
+	parts, spaces, known := a.wanted(f)
 	if !known {
 		return a.isAbsent(f)
 	}
-	if spaces != nil && !spaces.ready() && !(f.query.Optional && spaces.refused()) {
+	q := a.queryOf(f)
+	if spaces != nil && !spaces.ready() && !(q.Optional && spaces.refused()) {
 		return false
 	}
 	for _, p := range parts {
-		if !p.outgoing && !p.settled(f.query.Optional) {
+		if !p.settled(q.Optional) {
 			return false
 		}
 	}
-	return !f.query.union() || f.aligned.Load()
+	return !q.union() || f.aligned.Load()
 }
 
 // align starts, once all streams of a union have their first lists, to note what leaves them, and
@@ -151,6 +167,13 @@ func (a *Accumulator) align(f *field) bool {
 	f.regroup = true
 	f.aligned.Store(true)
 	return true
+}
+
+// queryOf returns the field's query; Replace changes it.
+func (a *Accumulator) queryOf(f *field) Query {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return f.query
 }
 
 func (a *Accumulator) isAbsent(f *field) bool {
@@ -212,6 +235,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *subscription
 		return err
 	}
 	leaving, old := f.swap(parts, wanted, r), f.spaces
+	f.reshaped = f.reshaped || f.taken && reshapes(f.query, q)
 	f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
 	f.spaces = spaces // at once: without it the parts would be too much
 	a.mu.Unlock()
@@ -285,7 +309,7 @@ func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*pa
 		kept = append(kept, p)
 	}
 	f.parts = kept
-	f.regroup = f.regroup || f.table != nil
+	f.regroup = f.regroup || f.taken
 	return leaving
 }
 

@@ -22,7 +22,7 @@ func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 		var fresh []*field
 		names := make(map[string]bool)
 		for _, f := range a.fieldsNow() {
-			names[f.query.Name] = true
+			names[f.name] = true
 		}
 		for _, q := range queries {
 			if names[q.Name] {
@@ -59,7 +59,7 @@ func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 		kept := slices.Clone(a.fields)
 		var gone []*field
 		for _, name := range names {
-			i := slices.IndexFunc(kept, func(f *field) bool { return f.query.Name == name })
+			i := slices.IndexFunc(kept, func(f *field) bool { return f.name == name })
 			if i < 0 {
 				a.mu.Unlock()
 				return queryError(Query{Name: name}, ErrUnknownQuery)
@@ -79,7 +79,7 @@ func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 // except for objects in namespaces that are no longer wanted, which leave at once.
 func (a *Accumulator) Replace(ctx context.Context, q Query) error {
 	return a.edit(ctx, func() error {
-		i := slices.IndexFunc(a.fieldsNow(), func(f *field) bool { return f.query.Name == q.Name })
+		i := slices.IndexFunc(a.fieldsNow(), func(f *field) bool { return f.name == q.Name })
 		if i < 0 {
 			return queryError(q, ErrUnknownQuery)
 		}
@@ -123,7 +123,7 @@ func (a *Accumulator) edit(ctx context.Context, change func() error) error {
 
 // open makes a field of a query.
 func (a *Accumulator) open(ctx context.Context, q Query) (*field, error) {
-	f := &field{query: q, since: time.Now()}
+	f := &field{name: q.Name, query: q, since: time.Now()}
 	r, err := q.Resolve(ctx)
 	switch {
 	case err == nil:
@@ -228,7 +228,7 @@ func (a *Accumulator) manage(ctx context.Context) {
 func (a *Accumulator) alignAll() bool {
 	all := true
 	for _, f := range a.fieldsNow() {
-		if f.aligned.Load() || !f.query.union() {
+		if f.aligned.Load() || !a.queryOf(f).union() {
 			continue
 		}
 		if a.align(f) {

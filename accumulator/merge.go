@@ -27,6 +27,11 @@ func (a *Accumulator) takeField(f *field) taken {
 	}
 	a.mu.Lock()
 	f.regroup, f.anew = f.regroup || regroup && !t.ok, f.anew || anew && !t.ok
+	t.reshaped = f.reshaped
+	f.taken = f.taken || t.ok
+	if t.ok && !slices.ContainsFunc(f.parts, func(p *part) bool { return p.outgoing }) {
+		f.reshaped = false
+	}
 	f.waiting = f.late
 	a.mu.Unlock()
 	if f.late != nil {

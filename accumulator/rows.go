@@ -48,7 +48,7 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 		case c.object == nil && had:
 			out = append(out, snapshot.Change{Key: c.key})
 		case c.object == nil:
-		case had && (old.Source == c.object || !t.anew && a.same(old.Source, c.object)): // a list may bring again what is shown
+		case had && (old.Source == c.object || !t.anew && !t.reshaped && a.same(old.Source, c.object)): // a list may bring again what is shown
 			if !rejudge {
 				continue
 			}
@@ -125,7 +125,7 @@ func (a *Accumulator) convert(i row, o Object) snapshot.Row {
 		return snapshot.Row{Source: o, Err: err}
 	}
 	if a.options.Shown != nil {
-		a.options.Shown(i.field().query.Name, o, value)
+		a.options.Shown(i.field().name, o, value)
 	}
 	return snapshot.Row{Source: o, Value: value}
 }
@@ -151,7 +151,7 @@ func (a *Accumulator) judge(o Object) (pass bool, err error) {
 func invalidOf(fields []*field) (all []Invalid) {
 	for _, f := range fields {
 		for _, row := range f.table.Invalid() {
-			all = append(all, Invalid{f.query.Name, row.Source, row.Err})
+			all = append(all, Invalid{f.name, row.Source, row.Err})
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -155,9 +156,48 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 		after(2 * time.Minute)
 		assert.Equal(t, 1, s.lists["as"], "it was still there")
 		b.Close()
-		after(2 * time.Minute)
+		after(50 * second)
+		watching(t, streams, Options{}, simQuery("A", "as")).Close()
+		after(50 * second) // the grace of b is over, that of the last one is not
+		watching(t, streams, Options{}, simQuery("A", "as")).Close()
+		assert.Equal(t, 1, s.lists["as"], "each who leaves gives it a minute")
+		after(59 * second)
+		assert.Len(t, running(streams), 1)
+		after(2 * second)
 		synctest.Wait()
 		assert.Empty(t, streams.streams)
+		watching(t, streams, Options{}, simQuery("A", "as")).Close()
+		streams.Close()
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		assert.Empty(t, s.cuts, "Close waits for nobody's grace")
+	})
+}
+
+// running are the streams that have not ended.
+func running(s *Streams) map[streamKey]*stream {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.streams)
+}
+
+func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		r, err := streams.Open(t.Context(), simQuery("R", "as"))
+		require.NoError(t, err)
+		synctest.Wait()
+		a.Close()
+		synctest.Wait()
+		assert.Len(t, streams.streams, 1, "somebody is left")
+		began := time.Now()
+		r.Close()
+		synctest.Wait()
+		assert.Empty(t, streams.streams)
+		assert.Empty(t, s.cuts)
+		assert.Zero(t, time.Since(began))
 	})
 }
 

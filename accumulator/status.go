@@ -54,7 +54,7 @@ func (a *Accumulator) Status() []QueryStatus {
 }
 
 func (a *Accumulator) statusOf(f *field) QueryStatus {
-	parts, spaces, known := a.of(f)
+	parts, spaces, known := a.wanted(f)
 	a.mu.Lock()
 	st := QueryStatus{
 		Name: f.query.Name, Kind: f.query.Kind, Namespace: f.query.Namespace, Namespaces: f.query.Namespaces,
@@ -77,9 +77,6 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	a.reader.mu.Unlock()
 	first, absent := true, true
 	for _, p := range parts {
-		if p.outgoing {
-			continue
-		}
 		s := p.sub.stream.status()
 		st.add(s, first)
 		first = false

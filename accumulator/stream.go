@@ -34,6 +34,7 @@ type stream struct {
 	feed     *feed
 	stop     func()
 	users    int // guarded by streams.mu
+	left     int // how often the last user has left; likewise
 	// transform changes what is stored; nil for none.
 	transform Transform
 

@@ -151,11 +151,13 @@ func (s *Streams) release(st *stream) {
 		s.drop(st)
 		return
 	}
+	st.left++
+	left := st.left
 	s.tasks.Go(func() {
 		sleep(s.ctx, s.config.Grace)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if st.users == 0 {
+		if st.users == 0 && st.left == left { // nobody has come and gone meanwhile
 			s.drop(st)
 		}
 	})

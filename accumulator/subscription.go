@@ -107,6 +107,8 @@ type taken struct {
 	left  going
 	// anew: versions do not compare with what the reader knows.
 	anew bool
+	// reshaped: one version of an object may look different now.
+	reshaped bool
 	// ok is false where the stream has nothing that may be shown yet.
 	ok bool
 }

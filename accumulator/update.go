@@ -101,7 +101,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 
 // Check reports whether a struct type can take the snapshot.
 func (a *Accumulator) Check(t reflect.Type, queries ...Query) error {
-	_, err := compile(t, append(queriesOf(a.fieldsNow()), queries...))
+	_, err := compile(t, append(a.queriesOf(a.fieldsNow()), queries...))
 	return err
 }
 
@@ -125,7 +125,7 @@ func (a *Accumulator) bind(t reflect.Type) (layout, error) {
 		return b, nil
 	}
 	var err error
-	if b.Binding, err = compile(t, queriesOf(b.fields)); err != nil {
+	if b.Binding, err = compile(t, a.queriesOf(b.fields)); err != nil {
 		return b, err
 	}
 	if r.bindings == nil {
@@ -135,9 +135,9 @@ func (a *Accumulator) bind(t reflect.Type) (layout, error) {
 	return b, nil
 }
 
-func queriesOf(fields []*field) (all []Query) {
+func (a *Accumulator) queriesOf(fields []*field) (all []Query) {
 	for _, f := range fields {
-		all = append(all, f.query)
+		all = append(all, a.queryOf(f))
 	}
 	return all
 }
@@ -182,8 +182,9 @@ func (a *Accumulator) without(f *field) bool {
 	case spaces != nil && f.query.Optional && spaces.refused():
 		return true // nobody can say which namespaces count
 	}
+	optional := a.queryOf(f).Optional
 	for _, p := range parts {
-		if !f.query.Optional || !p.sub.refused() {
+		if !optional || !p.sub.refused() {
 			return false
 		}
 	}
@@ -198,7 +199,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all 
 	if j != nil {
 		r.predicate = j.Predicate
 	}
-	faults := a.depart(&result, b)
+	faults := a.depart(&result, b, all)
 	a.rebind(b)
 	var invalid []Invalid // to be reported
 	for i, f := range b.fields {
@@ -213,10 +214,10 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all 
 		faults = faults || changed
 		for _, c := range rows {
 			if c.Row != nil && c.Row.Err != nil {
-				invalid = append(invalid, Invalid{f.query.Name, c.Row.Source, c.Row.Err})
+				invalid = append(invalid, Invalid{f.name, c.Row.Source, c.Row.Err})
 			}
 		}
-		result.Differences = appendDifferences(result.Differences, f.query.Name, diffs)
+		result.Differences = appendDifferences(result.Differences, f.name, diffs)
 	}
 	if faults {
 		r.invalid = invalidOf(b.fields)
@@ -250,19 +251,19 @@ func (b layout) fill(target reflect.Value, retired map[string]bool) {
 
 // depart lets the objects of queries go that have been removed. It reports whether invalid ones
 // were among them.
-func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
+func (a *Accumulator) depart(result *Result, b layout, all []taken) (faults bool) {
 	r := &a.reader
 	if slices.Equal(r.fields, b.fields) {
 		return false
 	}
 	for _, f := range r.fields {
-		if slices.Contains(b.fields, f) {
+		if slices.Contains(b.fields, f) || a.succeeded(f, b, all) {
 			continue
 		}
 		if r.retired == nil {
 			r.retired = make(map[string]bool)
 		}
-		r.retired[f.query.Name] = true
+		r.retired[f.name] = true
 		result.Changed = result.Changed || f.present
 		if f.table == nil {
 			continue
@@ -270,15 +271,36 @@ func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 		faults = faults || len(f.table.Invalid()) > 0
 		for old := range f.table.All() {
 			if old.Shown() {
-				result.Differences = append(result.Differences, Difference{Query: f.query.Name, Old: old.Source})
+				result.Differences = append(result.Differences, Difference{Query: f.name, Old: old.Source})
 			}
 		}
 	}
 	for _, f := range b.fields {
-		delete(r.retired, f.query.Name)
+		delete(r.retired, f.name)
 	}
 	r.fields = b.fields
 	return faults
+}
+
+// succeeded lets a query of the same name that was added since, and is whole, go on with what was shown: what both have
+// is neither deleted nor added.
+func (a *Accumulator) succeeded(f *field, b layout, all []taken) bool {
+	i := slices.IndexFunc(b.fields, func(next *field) bool { return next.name == f.name })
+	if i < 0 || !all[i].ok || f.table == nil {
+		return false
+	}
+	next := b.fields[i]
+	a.reader.mu.Lock()
+	next.table, next.spans, next.present = f.table, f.spans, f.present
+	a.reader.mu.Unlock()
+	all[i].whole = true
+	all[i].reshaped = all[i].reshaped || reshapes(a.queryOf(f), a.queryOf(next))
+	return true
+}
+
+// reshapes reports whether one version of an object may look different in two queries.
+func reshapes(old, q Query) bool {
+	return old.Form != q.Form || pointerOf(old.Transform) != pointerOf(q.Transform)
 }
 
 // rebind gives every field a table that suits the target.
@@ -287,7 +309,7 @@ func (a *Accumulator) rebind(b layout) {
 	same := r.binding != nil && r.binding.Type() == b.Type()
 	r.binding = b.Binding
 	for i, f := range b.fields {
-		old, spans := f.table, f.query.Namespace == ""
+		old, spans := f.table, a.queryOf(f).Namespace == ""
 		if old != nil && same && f.spans == spans {
 			continue
 		}
@@ -303,8 +325,9 @@ func (a *Accumulator) rebind(b layout) {
 // vanished reports whether a field is absent again: it is optional, and its kind is gone.
 func (a *Accumulator) vanished(f *field) bool {
 	parts, _, _ := a.of(f)
+	optional := a.queryOf(f).Optional
 	for _, p := range parts {
-		if !f.query.Optional || !p.sub.gone() {
+		if !optional || !p.sub.gone() {
 			return false
 		}
 	}

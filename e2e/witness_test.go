@@ -29,51 +29,49 @@ type seen struct {
 
 // look is one Update: how many own writes had returned before, and what it changed.
 type look struct {
-	known int
-	now   map[id]seen
+	known  int
+	now    map[id]seen
+	absent map[string]bool // kinds that are not in the snapshot
+	at     time.Time
 }
 
-// query is a query, and what it selects.
+// query is a query, and what it selects, in any of its selections.
 type query struct {
 	kates.Query
-	labels labels.Selector
-	fields fields.Selector
+	selects []selection
+	in      []string // namespaces; "" is all
+	// stripped: its objects are transformed by strip.
+	stripped bool
+	// lenient says where the reader may have reasons not to show an object; nil: nowhere.
+	lenient func(ns string) bool
+}
+
+// selection is one list that the server can be asked for.
+type selection struct {
+	options metav1.ListOptions
+	labels  labels.Selector
+	fields  fields.Selector
 }
 
 func (q query) has(s state) bool {
-	return !s.gone && q.labels.Matches(s.labels) && q.fields.Matches(s.fields)
+	return !s.gone && slices.ContainsFunc(q.selects, func(one selection) bool {
+		return one.labels.Matches(s.labels) && one.fields.Matches(s.fields)
+	})
 }
 
-// ways are what readers ask for: a selector for each kind, in one namespace or in all.
-var ways = map[string]struct {
-	labels        string
-	fields        map[string]string
-	allNamespaces bool
-	typed         bool
-}{
-	"everything":                      {},
-	"everything, typed":               {typed: true},
-	"by label":                        {labels: "in=1"},
-	"by label, typed":                 {labels: "in=1", typed: true},
-	"all namespaces":                  {allNamespaces: true},
-	"by field":                        {fields: map[string]string{"pods": "spec.nodeName=n1", "hosts": "spec.hostname=yes"}},
-	"by label and field, typed":       {typed: true, labels: "in!=0", fields: map[string]string{"pods": "status.phase=Running", "hosts": "spec.hostname!=yes"}},
-	"all namespaces, by field, typed": {typed: true, allNamespaces: true, fields: map[string]string{"pods": "spec.nodeName=", "configmaps": "metadata.namespace!=default"}},
-}
+func (q query) covers(ns string) bool { return slices.Contains(q.in, "") || slices.Contains(q.in, ns) }
 
-// untypedWorld and typedWorld are the structs that witnesses read.
-type untypedWorld struct{ Pods, ConfigMaps, Hosts []*kates.Unstructured }
-
-type typedWorld struct {
-	Pods       []*kates.Pod
-	ConfigMaps map[types.NamespacedName]kates.ConfigMap
-	Hosts      []hostType
-}
-
-// hostType is a custom kind as a struct of the program's own.
-type hostType struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
+// selecting adds what is selected by these selectors.
+func (q *query) selecting(t *testing.T, labelSelectors []string, fieldSelector string) {
+	var s selection
+	var err error
+	s.options.LabelSelector = strings.Join(slices.DeleteFunc(labelSelectors, func(l string) bool { return l == "" }), ",")
+	s.options.FieldSelector = fieldSelector
+	s.labels, err = labels.Parse(s.options.LabelSelector)
+	require.NoError(t, err)
+	s.fields, err = fields.ParseSelector(fieldSelector)
+	require.NoError(t, err)
+	q.selects = append(q.selects, s)
 }
 
 // witness reads one accumulator and keeps what it has seen, for the history to judge.
@@ -81,95 +79,151 @@ type witness struct {
 	t       *testing.T
 	w       *world
 	name    string
+	way     way
 	queries []query
 	acc     *kates.Accumulator
-	typed   bool
-	untyped untypedWorld
-	types   typedWorld
+	readers map[string]*kates.Reader[*kates.Unstructured] // in place of acc
+	target  any
 	shown   map[id]seen
 	looks   []look
 }
 
 // witness opens a watch in one of the ways.
-func (w *world) witness(ctx context.Context, t *testing.T, way string, ns string) (*witness, error) {
-	j := &witness{t: t, w: w, name: way, typed: ways[way].typed, shown: map[id]seen{}}
+func (w *world) witness(ctx context.Context, t *testing.T, name string, ns string) (*witness, error) {
+	how := ways[name]
+	j := &witness{t: t, w: w, name: name, way: how, target: &untypedWorld{}, shown: map[id]seen{}}
+	if how.target != nil {
+		j.target = how.target()
+	}
 	var queries []kates.Query
-	for name, resource := range map[string]string{"Pods": "pods", "ConfigMaps": "configmaps", "Hosts": "hosts"} {
-		q := query{Query: kates.Query{Name: name, Kind: resource, Namespace: ns, LabelSelector: ways[way].labels, FieldSelector: ways[way].fields[resource]}}
-		if ways[way].allNamespaces {
-			q.Namespace = ""
-			q.LabelSelector = strings.Trim(q.LabelSelector+",run="+w.label, ",")
-		}
-		var err error
-		q.labels, err = labels.Parse(q.LabelSelector)
-		require.NoError(t, err)
-		q.fields, err = fields.ParseSelector(q.FieldSelector)
-		require.NoError(t, err)
+	for _, resource := range []string{"pods", "configmaps", "hosts"} {
+		q := w.query(t, how, resource, ns)
 		j.queries, queries = append(j.queries, q), append(queries, q.Query)
+	}
+	if how.lookUp {
+		return j, j.open(ctx, queries)
 	}
 	var err error
 	j.acc, err = w.client.Watch(ctx, queries...)
 	return j, err
 }
 
+// fieldNames of the worlds' structs.
+var fieldNames = map[string]string{"pods": "Pods", "configmaps": "ConfigMaps", "hosts": "Hosts"}
+
+func (w *world) query(t *testing.T, how way, resource, ns string) query {
+	q := query{in: []string{ns}, stripped: how.transform != nil, Query: kates.Query{
+		Name: fieldNames[resource], Kind: resource, Namespace: ns, LabelSelector: how.labels, Transform: how.transform,
+	}}
+	switch {
+	case how.allNamespaces:
+		q.Namespace, q.in = "", []string{""}
+		q.LabelSelector = strings.Trim(q.LabelSelector+",run="+w.label, ",")
+	case how.bothNamespaces:
+		q.Namespace, q.Namespaces, q.in = "", w.namespaces, w.namespaces
+	case how.team != "":
+		q.Namespace, q.NamespaceSelector = "", how.team+"="+w.label
+		q.in = []string{w.namespaces[0]}
+		if how.flips {
+			q.in = w.namespaces
+			q.lenient = func(ns string) bool { return ns != w.namespaces[0] }
+		}
+	}
+	if how.anyOf == nil {
+		q.FieldSelector = how.fields[resource]
+		q.selecting(t, []string{q.LabelSelector, how.passing}, q.FieldSelector)
+		return q
+	}
+	q.AnyOf = slices.Clone(how.anyOf)
+	if f := how.fields[resource]; f != "" {
+		q.AnyOf = append(q.AnyOf, kates.Selection{FieldSelector: f})
+	}
+	for _, s := range q.AnyOf {
+		q.selecting(t, []string{q.LabelSelector, s.LabelSelector, how.passing}, s.FieldSelector)
+	}
+	return q
+}
+
 func (j *witness) queryOf(k id) (query, bool) {
 	for _, q := range j.queries {
-		if q.Kind == k.resource && (q.Namespace == "" || q.Namespace == k.ns) {
+		if q.Kind == k.resource && q.covers(k.ns) {
 			return q, true
 		}
 	}
 	return query{}, false
 }
 
+// objects calls f with each object that the target has, and returns the kinds that are absent.
+func (j *witness) objects(f func(resource string, o metav1.Object)) (absent map[string]bool) {
+	absent = map[string]bool{}
+	v := reflect.ValueOf(j.target).Elem()
+	for resource, name := range fieldNames {
+		field := v.FieldByName(name)
+		absent[resource] = field.IsNil()
+		for _, e := range field.Seq2() {
+			if e.Kind() != reflect.Pointer {
+				copied := reflect.New(e.Type())
+				copied.Elem().Set(e)
+				e = copied
+			}
+			f(resource, e.Interface().(metav1.Object))
+		}
+	}
+	return absent
+}
+
 // now is what the snapshot shows, with the contents of what the deltas name.
-func (j *witness) now(changed map[id]bool) map[id]seen {
-	all := map[id]seen{}
-	add := func(resource string, o metav1.Object) {
+func (j *witness) now(changed map[id]bool) (all map[id]seen, absent map[string]bool) {
+	all = map[id]seen{}
+	absent = j.objects(func(resource string, o metav1.Object) {
 		k := id{resource, o.GetNamespace(), o.GetName()}
 		s := seen{uid: o.GetUID(), version: number(o.GetResourceVersion())}
 		if u, ok := o.(*kates.Unstructured); ok && changed[k] {
 			s.content = content(u)
 		}
 		all[k] = s
-	}
-	for resource, objects := range map[string][]*kates.Unstructured{"pods": j.untyped.Pods, "configmaps": j.untyped.ConfigMaps, "hosts": j.untyped.Hosts} {
-		for _, o := range objects {
-			add(resource, o)
-		}
-	}
-	for _, o := range j.types.Pods {
-		add("pods", o)
-	}
-	for _, o := range j.types.ConfigMaps {
-		add("configmaps", &o)
-	}
-	for i := range j.types.Hosts {
-		add("hosts", &j.types.Hosts[i])
-	}
-	return all
+	})
+	return all, absent
 }
 
 // update reads a snapshot. It reports false once something was wrong.
 func (j *witness) update() bool {
 	known, _ := j.w.known()
-	var target any = &j.untyped
-	if j.typed {
-		target = &j.types
+	if j.readers != nil {
+		return j.lookUp(known)
 	}
 	var deltas []*kates.Delta
-	changed, err := j.acc.UpdateWithDeltas(context.Background(), target, &deltas)
+	var changed bool
+	var err error
+	if j.way.predicate != nil {
+		changed, err = j.acc.FilteredUpdate(context.Background(), j.target, &deltas, j.way.predicate)
+	} else {
+		changed, err = j.acc.UpdateWithDeltas(context.Background(), j.target, &deltas)
+	}
 	if !assert.NoError(j.t, err) {
 		return false
+	}
+	if !changed && len(deltas) == 0 && len(j.looks)%8 != 0 { // most Updates; some are looked at all the same
+		j.looks = append(j.looks, look{known: known, absent: j.looks[len(j.looks)-1].absent, at: time.Now()})
+		return true
 	}
 	named := map[id]bool{}
 	for _, d := range deltas {
 		named[j.idOf(d)] = true
 	}
-	now := j.now(named)
-	if !assert.Equal(j.t, changed, len(deltas) > 0 || len(j.looks) == 0, "G7: %s: a change has deltas", j.name) || !j.replay(deltas, now) {
+	now, absent := j.now(named)
+	if !assert.True(j.t, changed || len(deltas) == 0 && len(j.looks) > 0, "G7: %s: deltas are a change", j.name) ||
+		!assert.True(j.t, !changed || len(deltas) > 0 || len(j.looks) == 0 || !maps.Equal(absent, j.looks[len(j.looks)-1].absent),
+			"G7: %s: a change has deltas", j.name) || !j.replay(deltas, now) {
 		return false
 	}
-	l := look{known: known, now: map[id]seen{}}
+	j.looked(known, named, now, absent)
+	return true
+}
+
+// looked keeps what an Update has shown.
+func (j *witness) looked(known int, named map[id]bool, now map[id]seen, absent map[string]bool) {
+	l := look{known: known, now: map[id]seen{}, absent: absent, at: time.Now()}
 	for k := range named {
 		l.now[k] = now[k]
 	}
@@ -179,7 +233,6 @@ func (j *witness) update() bool {
 		now[k] = s
 	}
 	j.shown = now
-	return true
 }
 
 func (j *witness) idOf(d *kates.Delta) id { return id{strings.ToLower(d.Query), d.Namespace, d.Name} }
@@ -224,7 +277,7 @@ func (j *witness) read(ctx context.Context, leisure time.Duration, r *rand.Rand)
 		} else {
 			pause(ctx, time.Millisecond)
 		}
-		if j.acc.Ready() == nil && !j.update() {
+		if j.ready() && !j.update() {
 			return
 		}
 	}
@@ -234,8 +287,10 @@ func (j *witness) read(ctx context.Context, leisure time.Duration, r *rand.Rand)
 // their way to the server at first.
 func (j *witness) settled() {
 	var server map[id]seen
+	ctx, cancel := context.WithTimeout(j.t.Context(), time.Minute)
+	defer cancel()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if !assert.NoError(j.t, j.w.client.Sync(j.t.Context())) || !j.update() {
+		if !assert.NoError(j.t, j.w.client.Sync(ctx), "%s", j.w.client.Status()) || !j.update() {
 			return
 		}
 		if server = j.server(); maps.Equal(server, j.shown) {
@@ -243,30 +298,57 @@ func (j *witness) settled() {
 		}
 	}
 	assert.Equal(j.t, server, j.shown, "G6: %s: the snapshot is what the server has", j.name)
-	for _, q := range j.acc.Status().Queries {
-		assert.Zero(j.t, q.Pending+q.Unsettled, "G6: %s: %s", j.name, j.acc.Status())
+	for _, q := range j.status().Queries {
+		assert.Zero(j.t, q.Pending+q.Unsettled, "G6: %s: %s", j.name, j.status())
 	}
-	inOrder := func(a, b *kates.Unstructured) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	var last string
+	j.objects(func(resource string, o metav1.Object) {
+		if _, isMap := o.(*kates.ConfigMap); isMap {
+			return
+		}
+		now := resource + "/" + o.GetNamespace() + "/" + o.GetName()
+		assert.True(j.t, !strings.HasPrefix(last, resource+"/") || last < now, "G9: %s: %s, then %s", j.name, last, now)
+		last = now
+	})
+}
+
+func (j *witness) status() (s kates.Status) {
+	if j.readers == nil {
+		return j.acc.Status()
 	}
-	v := reflect.ValueOf(j.untyped)
-	for i := range v.NumField() {
-		assert.True(j.t, slices.IsSortedFunc(v.Field(i).Interface().([]*kates.Unstructured), inOrder), "G9: %s", j.name)
+	for _, r := range j.readers {
+		s.Queries = append(s.Queries, r.Status().Queries...)
 	}
+	return s
 }
 
 // server is the server's own list of what the witness asks for.
 func (j *witness) server() map[id]seen {
 	all := map[id]seen{}
 	for _, q := range j.queries {
-		list, err := j.w.others.Resource(resourceOf(id{resource: q.Kind})).Namespace(q.Namespace).List(j.t.Context(),
-			metav1.ListOptions{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector})
-		assert.NoError(j.t, err)
-		if err == nil {
-			for _, o := range list.Items {
-				all[id{q.Kind, o.GetNamespace(), o.GetName()}] = seen{uid: o.GetUID(), version: number(o.GetResourceVersion())}
+		for _, ns := range q.in {
+			for _, s := range q.selects {
+				list, err := j.w.others.Resource(resourceOf(id{resource: q.Kind})).Namespace(ns).List(j.t.Context(), s.options)
+				if !assert.NoError(j.t, err) {
+					return nil
+				}
+				for _, o := range list.Items {
+					all[id{q.Kind, o.GetNamespace(), o.GetName()}] = seen{uid: o.GetUID(), version: number(o.GetResourceVersion())}
+				}
 			}
 		}
 	}
 	return all
+}
+
+// ready reports whether there is a first snapshot.
+func (j *witness) ready() bool { return j.readers != nil || j.acc.Ready() == nil }
+
+func (j *witness) close() {
+	if j.readers == nil {
+		j.acc.Close()
+	}
+	for _, r := range j.readers {
+		r.Close()
+	}
 }

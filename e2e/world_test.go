@@ -42,13 +42,19 @@ type written struct {
 type world struct {
 	namespaces []string
 	label      string // on all objects, for queries of all namespaces
-	client     *kates.Client
-	others     dynamic.Interface
+	strips     bool   // the history is to know what strip leaves of an object
+
+	// Of a run with faults: which errors are theirs, and how many writes have been left for the watch to settle so far.
+	faulty    func(error) bool
+	unsettled func() int
+	client    *kates.Client
+	others    dynamic.Interface
 
 	mu     sync.Mutex
 	record []written
 	newest uint64         // version of an own write
 	done   map[string]int // writes that succeeded, by verb
+	lost   int            // writes of which nobody knows what became of them
 }
 
 func newWorld(t *testing.T, c *kates.Client) *world {
@@ -120,12 +126,16 @@ func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
 			call, cancel = context.WithTimeout(call, time.Duration(r.IntN(6000))*time.Microsecond)
 		}
 		_, after := w.known()
+		unsettled := w.unsettledNow()
 		var got *kates.Unstructured
 		o := ownWrite{w: w, ctx: call, id: k, r: r, generated: &generated, got: &got}
 		err := verb.do(&o)
 		cancel()
 		switch {
 		case hurried:
+		case err != nil && w.faulty != nil && w.faulty(err), err == nil && w.unsettledNow() != unsettled:
+			w.lose()
+			pause(ctx, 20*time.Millisecond) // or it would be all that happens
 		case err == nil:
 			w.learn(verb.name, o, got, after)
 		case !excused(err):
@@ -134,6 +144,20 @@ func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
 			missing = &k
 		}
 	}
+}
+
+// lose counts a write of unknown outcome.
+func (w *world) lose() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost++
+}
+
+func (w *world) unsettledNow() int {
+	if w.unsettled == nil {
+		return 0
+	}
+	return w.unsettled()
 }
 
 // excused says that another writer may have been the reason.

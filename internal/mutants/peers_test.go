@@ -139,9 +139,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "the grace ends a stream that is used again", peer: checkThenAct, file: streams, caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
-		old: `		if st.users == 0 {
-`, new: `		if true {
-`,
+		old: `		if st.users == 0 && st.left == left {`, new: `		if st.left == left {`,
 	},
 	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart, file: accumulator, caught: "TestG11AFailingNewLeavesNothingBehind",

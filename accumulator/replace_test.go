@@ -1,0 +1,106 @@
+package accumulator
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t *testing.T) {
+	for name, namespaces := range map[string][]string{"one stream": nil, "two": {"ns", "other"}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+				for _, o := range []string{"stays", "goes", "changes"} {
+					s.create("as", thing(o))
+				}
+				q := simQuery("A", "as")
+				q.Namespaces = namespaces
+				a := watching(t, streams, Options{}, q)
+				require.True(t, signalled(a))
+				var snap one
+				update(t, a, &snap)
+				stays := snap.A[2]
+				require.NoError(t, a.Remove(t.Context(), "A"))
+				s.remove("as", "goes")
+				s.touch("as", "changes", 1)
+				s.create("as", thing("comes"))
+				require.NoError(t, a.Add(t.Context(), q))
+				require.True(t, signalled(a))
+				r := update(t, a, &snap)
+				assert.ElementsMatch(t, []string{"~changes", "+comes", "-goes"}, told(r))
+				assert.Equal(t, []string{"changes", "comes", "stays"}, names(snap.A))
+				assert.Same(t, stays, snap.A[2])
+
+				require.NoError(t, a.Remove(t.Context(), "A"))
+				require.NoError(t, a.Add(t.Context(), q))
+				require.True(t, signalled(a))
+				assert.False(t, update(t, a, &snap).Changed, "nothing differs")
+
+				q.Transform = func(o Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
+				require.NoError(t, a.Remove(t.Context(), "A"))
+				require.NoError(t, a.Add(t.Context(), q))
+				require.True(t, signalled(a))
+				assert.Equal(t, []string{"~changes", "~comes", "~stays"}, told(update(t, a, &snap)))
+				assert.Equal(t, "1", snap.A[0].GetLabels()["t"])
+			})
+		})
+	}
+}
+
+func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *testing.T) {
+	for name, namespaces := range map[string][]string{"one stream": nil, "two": {"ns", "other"}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x"))
+				s.create("as", in("other", "y"))
+				q := simQuery("A", "as")
+				q.Namespaces = namespaces
+				a := watching(t, streams, Options{}, q)
+				require.True(t, signalled(a))
+				var snap one
+				update(t, a, &snap)
+				q.Transform = func(o Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
+				require.NoError(t, a.Replace(t.Context(), q))
+				require.True(t, signalled(a))
+				assert.Equal(t, []string{"~x", "~y"}, told(update(t, a, &snap)))
+				for _, o := range snap.A {
+					assert.Equal(t, "1", o.GetLabels()["t"])
+				}
+				assert.False(t, update(t, a, &snap).Changed)
+			})
+		})
+	}
+}
+
+// TestQueriesMayBeReplacedWhileAnUpdateRuns is for the race detector.
+func TestQueriesMayBeReplacedWhileAnUpdateRuns(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", in("n1", "x"))
+		q := simQuery("A", "as")
+		q.Namespaces = []string{"n1"}
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 50 {
+				q.Namespaces = []string{"n1", "n2"}[:1+i%2]
+				assert.NoError(t, a.Replace(context.Background(), q))
+			}
+		}()
+		for running := true; running; {
+			var snap one
+			update(t, a, &snap)
+			assert.Equal(t, []string{"x"}, names(snap.A))
+			assert.NoError(t, a.Ready())
+			a.Status()
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+		}
+	})
+}

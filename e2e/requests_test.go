@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// counted are kinds that the server itself has no use for.
+var counted = []schema.GroupVersionResource{{Version: "v1", Resource: "podtemplates"}, hosts}
+
+// typedCounted and untypedCounted ask for the same, in other types.
+type typedCounted struct {
+	Templates []*corev1.PodTemplate
+	Hosts     []hostType `kates:"hosts"`
+}
+
+type untypedCounted struct {
+	Templates []*kates.Unstructured `kates:"podtemplates"`
+	Hosts     []map[string]any      `kates:"hosts.getambassador.io"`
+}
+
+// server counts what a server has served of the counted kinds, and a client asked for.
+type server struct {
+	t      *testing.T
+	faults *katestest.Faults
+	client *kates.Client
+	before map[string]int
+}
+
+// newServer makes a client that alone asks for the kinds: the tests of it run alone.
+func newServer(t *testing.T, options ...kates.Option) *server {
+	s := &server{t: t, faults: katestest.NewFaults(t, 0)}
+	config := rest.CopyConfig(testCluster.Config)
+	config.Wrap(s.faults.Wrap)
+	warm, err := kates.NewClientFromRESTConfig(testCluster.Config) // a server that has just been started, or has a new kind, says 429
+	require.NoError(t, err)
+	for _, kind := range counted {
+		_, err := kates.Open[*kates.Unstructured](t.Context(), warm, kates.Query{Kind: kind.Resource})
+		require.NoError(t, err)
+	}
+	warm.Close()
+	poll(t, 10*time.Second, func() bool { return s.open() == 0 })
+	require.Zero(t, s.open(), "nobody else")
+	s.client, err = kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...)
+	require.NoError(t, err)
+	t.Cleanup(s.client.Close)
+	s.before = s.served()
+	return s
+}
+
+// served is how many requests have been served to their ends, by verb and resource.
+func (s *server) served() map[string]int {
+	all := map[string]int{}
+	for _, m := range metric(s.t, testCluster.Config, "apiserver_request_total") {
+		for _, kind := range counted {
+			if m.labels["resource"] == kind.Resource && m.labels["group"] == kind.Group {
+				all[m.labels["verb"]+" "+kind.Resource] += m.value
+			}
+		}
+	}
+	return all
+}
+
+// since is what has been served since the start.
+func (s *server) since() map[string]int {
+	all := s.served()
+	for what, n := range s.before {
+		if all[what] -= n; all[what] == 0 {
+			delete(all, what)
+		}
+	}
+	return all
+}
+
+// open is how many watches are open.
+func (s *server) open() (n int) {
+	watches := watchesOf(s.t, testCluster.Config)
+	for _, kind := range counted {
+		n += watches[kind.Resource+"."+kind.Group]
+	}
+	return n
+}
+
+// asked is how many requests the client has made, for whatever.
+func (s *server) asked() int { return len(s.faults.Requests(katestest.Match{})) }
+
+// eight opens eight accumulators, half of them typed, of clients with settings of their own, and readers, and waits
+// until all are complete.
+func (s *server) eight(ns string) (closers []func()) {
+	s.t.Helper()
+	queries := []kates.Query{{Name: "Templates", Namespace: ns}, {Name: "Hosts", Namespace: ns}}
+	for i := range 4 {
+		c := s.client.With(kates.WithInterval(time.Duration(i) * time.Second))
+		a, err := kates.Watch[typedCounted](s.t.Context(), c, queries...)
+		require.NoError(s.t, err)
+		<-a.Changed()
+		b, err := kates.Watch[untypedCounted](s.t.Context(), c, queries...)
+		require.NoError(s.t, err)
+		<-b.Changed()
+		closers = append(closers, a.Close, b.Close)
+	}
+	templates, err := kates.Open[*corev1.PodTemplate](s.t.Context(), s.client, kates.Query{Namespace: ns})
+	require.NoError(s.t, err)
+	custom, err := kates.Open[*kates.Unstructured](s.t.Context(), s.client, kates.Query{Kind: "Host", Namespace: ns})
+	require.NoError(s.t, err)
+	_, err = templates.Get(ns, "x")
+	require.NoError(s.t, err)
+	return append(closers, templates.Close, custom.Close)
+}
+
+// filled is a namespace with something in it.
+func filled(t *testing.T) string {
+	ns := namespace(t)
+	_, err := foreign(t).Resource(counted[0]).Namespace(ns).Create(t.Context(), &kates.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"name": "x"},
+		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return ns
+}
+
+// TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk runs alone, as the server counts everybody's.
+func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
+	for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(0)}} {
+		t.Run(form, func(t *testing.T) {
+			ns := filled(t)
+			s := newServer(t, options...)
+			closers := s.eight(ns)
+			assert.Len(t, s.client.Status().Queries, 18)
+			poll(t, 10*time.Second, func() bool { return s.open() == 2 })
+			assert.Equal(t, 2, s.open(), "one watch for each kind")
+			asked := s.asked()
+			late := s.eight(ns)
+			assert.Equal(t, asked, s.asked(), "who comes later asks nobody")
+			assert.Equal(t, 2, s.open())
+			assert.Len(t, s.faults.Open(katestest.Match{Verb: "watch"}), 2)
+			for _, end := range append(closers, late...)[1:] {
+				end()
+			}
+			assert.Equal(t, 2, s.open(), "one is left")
+			closers[0]()
+			s.ended(time.Second) // without grace at once
+			want := map[string]int{"WATCH podtemplates": 1, "WATCH hosts": 1}
+			if form == "paged" {
+				want["LIST podtemplates"], want["LIST hosts"] = 1, 1
+			}
+			s.comesTo(want)
+			for _, kind := range counted {
+				requests := 1
+				if form == "paged" {
+					requests = 2
+				}
+				assert.Len(t, s.faults.Requests(katestest.Match{Resource: kind.Resource}), requests, fmt.Sprint(kind))
+			}
+		})
+	}
+}
+
+// ended waits until the client has no watch open any more.
+func (s *server) ended(within time.Duration) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	defer cancel()
+	assert.NoError(s.t, s.faults.Wait(ctx, func() bool { return len(s.faults.Open(katestest.Match{Verb: "watch"})) == 0 }))
+}
+
+// comesTo waits until the server has no watch open any more, and has served just that.
+func (s *server) comesTo(want map[string]int) {
+	s.t.Helper()
+	poll(s.t, 10*time.Second, func() bool { return s.open() == 0 && assert.ObjectsAreEqual(want, s.since()) })
+	assert.Zero(s.t, s.open())
+	assert.Equal(s.t, want, s.since())
+}
+
+// TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll runs alone, too.
+func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T) {
+	const grace = 2 * time.Second
+	ns := filled(t)
+	s := newServer(t, kates.WithGrace(grace))
+	leave := func(closers []func()) time.Time {
+		for _, end := range closers {
+			end()
+		}
+		return time.Now()
+	}
+	left := leave(s.eight(ns))
+	s.ended(time.Minute)
+	assert.GreaterOrEqual(t, time.Since(left), grace-time.Second/2)
+	want := map[string]int{"WATCH podtemplates": 1, "WATCH hosts": 1}
+	s.comesTo(want)
+
+	closers := s.eight(ns)
+	asked := s.asked()
+	leave(closers)
+	s.eight(ns)
+	assert.Equal(t, asked, s.asked(), "within the grace it goes on")
+	s.client.Close()
+	assert.Empty(t, s.faults.Open(katestest.Match{Verb: "watch"}), "whoever uses them")
+	for what := range want {
+		want[what]++
+	}
+	s.comesTo(want)
+	_, err := s.client.Watch(t.Context(), kates.Query{Name: "Hosts", Kind: "hosts"})
+	assert.ErrorIs(t, err, kates.ErrClosed)
+}
