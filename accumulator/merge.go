@@ -165,19 +165,26 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 		left.at = coherence.Newest(left.at, shown.Source.GetResourceVersion())
 	}
 	var best Object
-	var late []*subscription
+	seen := make(map[*subscription]sight)
 	for _, p := range parts {
 		if !p.sub.stream.covers(key) {
 			continue
 		}
-		o, behind, ok := p.sub.look(key, left.at)
-		if !ok {
+		now := p.sub.look(key)
+		if now.lost {
 			return nil, false
 		}
-		if behind {
-			late = append(late, p.sub)
+		seen[p.sub] = now
+		best = newer(best, now.object)
+		if coherence.Newer(now.left.at, left.at) { // it left since the changes were taken
+			left = now.left
 		}
-		best = newer(best, o)
+	}
+	var late []*subscription
+	for sub, now := range seen {
+		if now.late(left.at) {
+			late = append(late, sub)
+		}
 	}
 	if late != nil && !anew && (best == nil || coherence.Newer(left.at, best.GetResourceVersion())) {
 		f.hold(key, left, late)

@@ -57,8 +57,7 @@ func (r *Reader) Get(key Key) Object {
 	var best Object
 	for _, p := range parts {
 		if p.sub.stream.covers(key) {
-			o, _, _ := p.sub.look(key, "")
-			best = newer(best, o)
+			best = newer(best, p.sub.look(key).object)
 		}
 	}
 	return best
@@ -107,8 +106,7 @@ func within(spaces *subscription, namespace string) bool {
 	if spaces == nil {
 		return true
 	}
-	o, _, _ := spaces.look(Key{Name: namespace}, "")
-	return o != nil
+	return spaces.look(Key{Name: namespace}).object != nil
 }
 
 // newer returns the newer of two objects, either of which may be nil.

