@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
@@ -78,11 +77,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		kates.WithLogger(slog.New(slog.NewTextHandler(c.log, nil))))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	c.world = newWorld(t, client)
+	c.world = newWorld(t, client, c.quiet)
 	c.strips, c.faulty = true, byFault
 	c.unsettled = func() int { return c.log.count("own write not settled") }
-	c.others, err = dynamic.NewForConfig(c.quiet)
-	require.NoError(t, err)
 	for i, ns := range c.namespaces {
 		c.team(t.Context(), ns, "flips", true)
 		c.team(t.Context(), ns, "stays", i == 0)
@@ -165,9 +162,11 @@ func TestG4G5G6G7G11UnderChaos(t *testing.T) {
 		baseline := watchesOf(t, c.quiet)
 		visitors := c.run()
 		c.heal()
+		healed := time.Now()
 		for _, j := range c.stay {
 			j.settled()
 		}
+		t.Logf("all is as the server has it %s after the last fault", time.Since(healed).Round(time.Second))
 		c.judge(visitors)
 		c.unfollow()
 		for _, j := range c.stay {

@@ -66,7 +66,7 @@ func TestG4G5G6G7UnderManyWritersWithALateWatchThatIsCut(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", *seed)
 	wire := newWire()
-	w := newWorld(t, wire.client(t, kates.WithInterval(0)))
+	w := newWorld(t, wire.client(t, kates.WithInterval(0)), testCluster.Config)
 	var following sync.WaitGroup
 	live, end := context.WithCancel(t.Context())
 	defer following.Wait()

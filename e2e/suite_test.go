@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/suite"
 	"github.com/kates-go/kates/kates"
@@ -21,7 +22,12 @@ var namespaces atomic.Int64
 // namespace makes one that nobody else uses. It stays until the cluster goes.
 func namespace(t testing.TB) string {
 	t.Helper()
-	c, err := kubernetes.NewForConfig(testCluster.Config)
+	return namespaceBy(t, testCluster.Config)
+}
+
+func namespaceBy(t testing.TB, config *rest.Config) string {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	name := fmt.Sprintf("test-%d", namespaces.Add(1))
 	_, err = c.CoreV1().Namespaces().Create(context.Background(),

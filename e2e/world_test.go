@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -57,11 +58,14 @@ type world struct {
 	lost   int            // writes of which nobody knows what became of them
 }
 
-func newWorld(t *testing.T, c *kates.Client) *world {
+// newWorld makes an empty world, which others write by a configuration of their own.
+func newWorld(t *testing.T, c *kates.Client, config *rest.Config) *world {
 	t.Helper()
-	w := &world{client: c, others: foreign(t), done: map[string]int{}}
+	others, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	w := &world{client: c, others: others, done: map[string]int{}}
 	for range 2 {
-		ns := namespace(t)
+		ns := namespaceBy(t, config)
 		w.namespaces = append(w.namespaces, ns)
 		// Pods want a service account.
 		require.NoError(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named(ns, "default")}, nil))
