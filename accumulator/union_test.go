@@ -138,8 +138,6 @@ func TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate(t
 		steps := map[int]func(){
 			10: func() { s.relabel("x", "r", "yes") },
 			20: func() { s.relabel("x", "l", "yes") },
-			30: func() { s.relabel("x", "r", "yes", "l", "yes") },
-			40: func() { s.relabel("x", "l", "yes") },
 		}
 		for second := range 600 {
 			if step := steps[second]; step != nil {
