@@ -9,13 +9,23 @@ const (
 var several = []mutant{
 	{
 		name: "what leaves one watch of a union leaves the union", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `case best == nil && late != nil:`,
-		new: `case best == nil && late != nil && false:`,
+		old: `if had && late != nil && (best == nil ||`,
+		new: `if had && late != nil && best != nil && (false ||`,
+	},
+	{
+		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: merge, caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",
+		old: `(best == nil || coherence.Newer(left, best.GetResourceVersion()))`,
+		new: `best == nil`,
+	},
+	{
+		name: "a stream that takes another's place is not late", peer: torn, file: merge, caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
+		old: `f.held == nil && !f.behind(parts[0])`,
+		new: `true`,
 	},
 	{
 		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())`,
-		new: `return best, shown.Source != nil`,
+		old: `return best, best != nil && !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())`,
+		new: `return best, best != nil`,
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
