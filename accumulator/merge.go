@@ -98,6 +98,9 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 	}
 	if whole {
 		out.whole = true
+		for key := range f.keys {
+			dirty.add(key, departure{}) // what no stream shows may have to stay yet
+		}
 		for _, p := range ready {
 			p.sub.each(func(key Key) { dirty.add(key, departure{}) })
 		}
@@ -111,6 +114,18 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		}
 	}
 	return out
+}
+
+// keys calls yield with every key that is held in the table.
+func (f *field) keys(yield func(Key) bool) {
+	if f.table == nil {
+		return
+	}
+	for row := range f.table.All() {
+		if !yield(snapshot.KeyOf(row.Source)) {
+			return
+		}
+	}
 }
 
 // row is what is shown of a key.

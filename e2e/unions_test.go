@@ -20,7 +20,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// crowd is writers that are at work until they are told to stop.
+// crowd is writers that are at work until they are told to stop. What they have begun then they finish: the server would do so in any
+// case, and later.
 type crowd struct {
 	stop func()
 	wg   sync.WaitGroup
@@ -34,7 +35,7 @@ func newCrowd(t *testing.T, writers int, work func(ctx context.Context, r *rand.
 		c.wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 7))
 			for ctx.Err() == nil {
-				work(ctx, r)
+				work(context.Background(), r)
 				pause(ctx, time.Duration(r.IntN(10))*time.Millisecond)
 			}
 		})

@@ -19,7 +19,8 @@ func (c *core) gone(ctx context.Context, r accumulator.Resource, namespace strin
 		served, err := c.resolver.serves(ctx, r.GroupResource())
 		return err == nil && !served
 	}
-	// Rights within a namespace go with it, so a list of what was in it is forbidden.
+	// Rights within a namespace go with it, so a list of what was in it is forbidden. So is this get, unless a
+	// cluster role grants it: then nobody can tell, and what is shown stays.
 	if namespace == "" || !apierrors.IsForbidden(err) {
 		return false
 	}

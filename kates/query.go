@@ -31,7 +31,9 @@ type Query struct {
 	// namespace is.
 	Namespace string
 	// Namespaces, if not nil, are looked in, each with requests of its own, in place of Namespace:
-	// rights in each of them suffice. An empty list is no namespace.
+	// rights in each of them suffice. An empty list is no namespace. What was in a namespace that is deleted while the watch is
+	// not connected is known to be gone only with the right to get the namespace, by a cluster role: a role in it
+	// goes with it, and what is left is a refusal, for which nothing is taken away.
 	Namespaces []string
 	// NamespaceSelector narrows a query over all namespaces to those whose labels it selects:
 	// team=a. It needs the rights to watch the kind in all namespaces, and namespaces; objects come and go

@@ -18,6 +18,16 @@ var several = []mutant{
 		new: `return best, shown.Source != nil`,
 	},
 	{
+		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: merge, caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",
+		old: `(best == nil || coherence.Newer(left.at, best.GetResourceVersion()))`,
+		new: `best == nil`,
+	},
+	{
+		name: "a stream that takes another's place is not late", peer: torn, file: merge, caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
+		old: `f.held == nil && !f.behind(parts[0])`,
+		new: `true`,
+	},
+	{
 		name: "what is held is as it was shown, however old", peer: torn, file: merge, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
 		old: `best = newer(best, left.last)`,
 		new: `best = newer(best, nil)`,
