@@ -40,7 +40,10 @@ func (s *Streams) Sync(ctx context.Context) error {
 // relook is how often a fake, which has no versions to wait for, is asked again.
 const relook = 20 * time.Millisecond
 
-func (s *stream) sync(ctx context.Context) error {
+func (s *stream) sync(ctx context.Context) error { return s.syncTo(ctx, "") }
+
+// syncTo returns when the stream is as new as a version, or, for want of one, as the server was at the call.
+func (s *stream) syncTo(ctx context.Context, version string) error {
 	news := make(chan struct{}, 1)
 	s.mu.Lock()
 	s.waiters[news] = struct{}{}
@@ -51,7 +54,7 @@ func (s *stream) sync(ctx context.Context) error {
 		s.mu.Unlock()
 	}()
 	for {
-		target, err := s.current(ctx)
+		target, err := s.state(ctx, version)
 		if err != nil {
 			return fmt.Errorf("sync %s: %w", s.key.resource, err)
 		}
@@ -86,14 +89,24 @@ type goal struct {
 	objects map[Key]Object
 }
 
-// current lists the server's state.
-func (s *stream) current(ctx context.Context) (goal, error) {
+// state lists the server's state at a version, as long as it knows that still, or its newest.
+func (s *stream) state(ctx context.Context, version string) (goal, error) {
+	if coherence.Comparable(version) {
+		g, err := s.list(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+		if err == nil || ctx.Err() != nil {
+			return g, err
+		}
+	}
+	return s.list(ctx, metav1.ListOptions{})
+}
+
+func (s *stream) list(ctx context.Context, o metav1.ListOptions) (goal, error) {
 	g := goal{objects: make(map[Key]Object)}
 	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		o.LabelSelector, o.FieldSelector = s.key.labels, s.key.fields
 		return s.feed.listPatiently(ctx, o)
 	})
-	list, _, err := p.List(ctx, metav1.ListOptions{})
+	list, _, err := p.List(ctx, o)
 	if err != nil {
 		return g, err
 	}
@@ -130,7 +143,7 @@ func (s *stream) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
-	s.asOf = g.version
+	s.asOf, s.listed = g.version, g.version
 	wake := s.settleAll(s.view.List(g.version, func(key Key) types.UID { return uidOf(s.store[key]) }))
 	s.mu.Unlock()
 	run(wake)
