@@ -33,8 +33,9 @@ type QueryStatus struct {
 	Optional   bool      `json:"optional,omitempty"`
 	State      State     `json:"state"`
 	Since      time.Time `json:"since"`
-	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
-	// whole objects" where those come over the wire and are shortened here.
+	// Form of the objects that the watch holds: whole untyped ones if empty; "typed (protobuf)" or "typed (json)" where they
+	// are decoded straight into the Go type; "metadata", or "metadata of whole objects" where those come over the wire and are
+	// shortened here.
 	Form string `json:"form,omitempty"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`
