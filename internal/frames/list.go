@@ -72,10 +72,12 @@ func (b *body) listProto(m *metav1.ListMeta, item func(raw []byte) error) error 
 	if err := b.magic(); err != nil {
 		return err
 	}
-	return b.message(-1, func(number, n int) error {
+	whole := false
+	err := b.message(-1, func(number, n int) error {
 		if number != unknownRaw {
 			return b.pass(n)
 		}
+		whole = true
 		return b.message(b.offset()+int64(n), func(number, n int) error {
 			switch number {
 			case listMeta:
@@ -97,6 +99,10 @@ func (b *body) listProto(m *metav1.ListMeta, item func(raw []byte) error) error 
 			return b.pass(n)
 		})
 	})
+	if err == nil && !whole {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 func (b *body) magic() error {

@@ -7,10 +7,10 @@ import (
 
 // The wire types of protobuf.
 const (
-	varint  = 0
-	fixed64 = 1
-	bytes   = 2
-	fixed32 = 5
+	asVarint  = 0
+	asFixed64 = 1
+	asBytes   = 2
+	asFixed32 = 5
 )
 
 // uvarint reads a number.
@@ -46,13 +46,13 @@ func (b *body) message(until int64, field func(number, n int) error) error {
 			return err
 		}
 		switch tag & 7 {
-		case varint:
+		case asVarint:
 			_, err = b.uvarint()
-		case fixed64:
+		case asFixed64:
 			_, err = b.take(8)
-		case fixed32:
+		case asFixed32:
 			_, err = b.take(4)
-		case bytes:
+		case asBytes:
 			err = b.sized(tag>>3, until, field)
 		default:
 			err = broken("a field of wire type %d", tag&7)
@@ -114,7 +114,7 @@ func fields(raw []byte, field func(number int, value []byte)) error {
 // is left. A message that is broken is left as it is.
 func dropField(raw []byte, number int) []byte {
 	b := inMemory(raw)
-	if tag, err := b.uvarint(); err != nil || tag != 1<<3|bytes {
+	if tag, err := b.uvarint(); err != nil || tag != 1<<3|asBytes {
 		return raw
 	}
 	length := b.at
