@@ -37,6 +37,16 @@ type Typer interface {
 	Typed(o *unstructured.Unstructured) (Object, error)
 }
 
+// Compacter is a source of objects that can share memory with each other. Compact is called once for an object that
+// is about to be stored, which nobody else has yet. Unless it is final, a [Transform] may still write to it.
+type Compacter interface{ Compact(o Object, final bool) }
+
+func (s *stream) compact(o Object) {
+	if c, ok := s.feed.source.(Compacter); ok && s.key.form == Typed {
+		c.Compact(o, s.transform == nil)
+	}
+}
+
 // formNow says in which form the stream holds objects, and what comes over the wire if that is something else.
 func (s *stream) formNow() string {
 	from, ok := s.feed.source.(Former)

@@ -24,7 +24,11 @@ type Transform func(Object) error
 // prepare makes of an object from the server what the stream holds: in the stream's form, and
 // transformed. The object is fresh: nobody else has it. Called without locks.
 func (s *stream) prepare(o Object) Object {
-	if rejection(o) != nil || s.transform == nil && s.is(o) {
+	if rejection(o) != nil {
+		return o
+	}
+	if s.transform == nil && s.is(o) {
+		s.compact(o)
 		return o
 	}
 	if held := s.has(o); held != nil {
@@ -32,10 +36,11 @@ func (s *stream) prepare(o Object) Object {
 	}
 	id := identityOf(o, s.resource)
 	o, err := s.inForm(o)
-	switch {
-	case err != nil:
+	if err != nil {
 		return reject(id, err)
-	case s.transform == nil:
+	}
+	s.compact(o)
+	if s.transform == nil {
 		return o
 	}
 	if err := transformed(s.transform, o); err != nil {

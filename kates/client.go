@@ -58,9 +58,9 @@ type core struct {
 	untyped       bool // there are none
 	managedFields bool // they keep them
 	streamTyped   bool // their lists are streamed
-	log          logr.Logger
-	streams      *accumulator.Streams
-	idle         func() // closes idle connections
+	log           logr.Logger
+	streams       *accumulator.Streams
+	idle          func() // closes idle connections
 }
 
 // errNoDiscovery is what discovery methods say on a client without discovery.

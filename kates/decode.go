@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/frames"
+	"github.com/kates-go/kates/internal/intern"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -22,6 +23,11 @@ type decoder struct {
 	resource accumulator.Resource
 	typ      reflect.Type // a struct
 	keep     bool         // managedFields
+	strings  *intern.Table
+}
+
+func newDecoder(r accumulator.Resource, typ reflect.Type, keep bool) *decoder {
+	return &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
 }
 
 // protobuf is what generated Go types have that can be decoded from it.
@@ -81,6 +87,13 @@ func (d *decoder) finish(o accumulator.Object) accumulator.Object {
 		o.SetManagedFields(nil)
 	}
 	return o
+}
+
+// Compact lets an object share with others of its kind what they have in common.
+func (d *decoder) Compact(o accumulator.Object, final bool) {
+	if p := reflect.ValueOf(o); p.Type() == reflect.PointerTo(d.typ) {
+		d.strings.Object(p.UnsafePointer(), d.typ, final)
+	}
 }
 
 func (d *decoder) notDecoded(key accumulator.Key, err error) error {

@@ -41,8 +41,9 @@ func (c *core) typedSource(r accumulator.Resource, namespace string) (*typedSour
 	if !ok {
 		return nil, false
 	}
-	d := &decoder{resource: r, typ: typ, keep: c.managedFields}
-	return &typedSource{rest: restSource{c.metadata, r, namespace}, decoder: d, streamed: c.streamTyped}, true
+	return &typedSource{
+		rest: restSource{c.metadata, r, namespace}, decoder: newDecoder(r, typ, c.managedFields), streamed: c.streamTyped,
+	}, true
 }
 
 // typeOf is the Go type of a kind's objects, where objects can be streamed in it.
