@@ -44,8 +44,8 @@ func (f *feed) list(ctx context.Context) (watch.Interface, error) {
 // listPaged takes the pages of one version straight into the new store. Where the
 // version expires half-way, it starts over with one page of everything.
 func (f *feed) listPaged(ctx context.Context) error {
-	fresh, o := f.stream.fresh(), f.options()
-	asked := f.asks()
+	o, asked := f.options(), f.asks()
+	fresh := f.stream.fresh(asked)
 	if o.Limit = f.stream.streams.config.PageSize; o.Limit == 0 {
 		o.Limit = pageSize
 	}
@@ -53,7 +53,8 @@ func (f *feed) listPaged(ctx context.Context) error {
 		m, err := f.page(ctx, o, func(o runtime.Object) error { return fresh.put(o) })
 		if err != nil && o.Continue != "" && expired(err) {
 			o.Continue, o.Limit = "", 0
-			fresh, asked = f.stream.fresh(), f.asks()
+			asked = f.asks()
+			fresh = f.stream.fresh(asked)
 			continue
 		}
 		if err != nil {
@@ -131,7 +132,7 @@ func (f *feed) listStreamed(ctx context.Context) (watch.Interface, error) {
 	case err != nil:
 		return nil, err
 	}
-	fresh := f.stream.fresh()
+	fresh := f.stream.fresh(asked)
 	version, err := f.initial(ctx, w, fresh)
 	if err == nil {
 		err = f.listed(fresh, version, asked)
@@ -194,18 +195,24 @@ func (f *feed) listed(fresh listing, version string, asked ask) error {
 type listing struct {
 	stream  *stream
 	objects map[Key]Object
+	// anew: its versions may be of another history than what the stream holds.
+	anew bool
 }
 
-func (s *stream) fresh() listing { return listing{s, make(map[Key]Object)} }
+func (s *stream) fresh(asked ask) listing { return listing{s, make(map[Key]Object), asked.doubted} }
 
 func (l listing) put(item runtime.Object) error {
 	o, ok := item.(Object)
 	if !ok {
 		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
 	}
-	if l.stream.matches(o) {
-		o = l.stream.prepare(o)
-		l.objects[snapshot.KeyOf(o)] = o
+	if !l.stream.matches(o) {
+		return nil
 	}
+	held := l.stream.has(o)
+	if held == nil || l.anew {
+		held = l.stream.prepare(o)
+	}
+	l.objects[snapshot.KeyOf(held)] = held // what is held already is not held twice
 	return nil
 }

@@ -160,7 +160,7 @@ func TestG4HalfAListMovesNoPosition(t *testing.T) {
 		half := watch.NewFakeWithChanSize(1, false)
 		half.Add(s.create("as", thing("a")))
 		half.Stop()
-		_, err := st.feed.initial(t.Context(), half, st.fresh())
+		_, err := st.feed.initial(t.Context(), half, st.fresh(ask{}))
 		assert.ErrorContains(t, err, "in the middle")
 		var snap one
 		update(t, a, &snap)

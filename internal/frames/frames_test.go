@@ -29,7 +29,7 @@ func pod(name string, size int) *corev1.Pod {
 	grace := int64(30)
 	p.DeletionGracePeriodSeconds = &grace
 	p.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:managedFields":{}}`)}},
+		{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:managedFields":{}}`)},
 		{Manager: strings.Repeat("n", 300)},
 	}
 	p.Spec.Containers = []corev1.Container{{Name: strings.Repeat("x", size)}}

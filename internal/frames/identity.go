@@ -1,6 +1,9 @@
 package frames
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+)
 
 // Identity says which object and version something is, as far as that can be read.
 type Identity struct{ Namespace, Name, UID, Version string }
@@ -19,7 +22,7 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 		})
 		return id
 	}
-	_ = at(raw, `"metadata"`, func(metadata []byte) {
+	at(raw, `"metadata"`, func(metadata []byte) {
 		b := inMemory(metadata)
 		_ = b.object(func(key []byte) error {
 			value, err := b.value()
@@ -61,13 +64,17 @@ func (id *Identity) member(key string) *string {
 	return nil
 }
 
-// at calls the function with the value of a member of an object.
-func at(raw []byte, key string, f func(value []byte)) error {
+// errFound ends a search.
+var errFound = errors.New("found")
+
+// at calls the function with the value of a member of an object, as far as it can be found.
+func at(raw []byte, key string, f func(value []byte)) {
 	b := inMemory(raw)
-	return b.object(func(k []byte) error {
+	_ = b.object(func(k []byte) error {
 		value, err := b.value()
 		if err == nil && string(k) == key {
 			f(value)
+			return errFound
 		}
 		return err
 	})
@@ -81,8 +88,8 @@ func DropManagedFields(raw []byte, e Encoding) []byte {
 	if e == Protobuf {
 		return dropField(raw, managedFields)
 	}
-	_ = at(raw, `"metadata"`, func(metadata []byte) {
-		_ = at(metadata, `"managedFields"`, func(value []byte) {
+	at(raw, `"metadata"`, func(metadata []byte) {
+		at(metadata, `"managedFields"`, func(value []byte) {
 			if len(value) < len("null") {
 				return // []
 			}

@@ -42,7 +42,7 @@ func Pod(i int) *corev1.Pod {
 		}
 		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: "Update", APIVersion: "v1", Time: &now, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}` + owned.String() + `}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}` + owned.String() + `}`),
 		})
 	}
 	p.Spec = spec(app, fmt.Sprint("node-", i%500, ".internal.example.com"))
