@@ -114,9 +114,5 @@ func untyped(o Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a predicate cannot judge a %T: %w", o, err)
 	}
-	u := &unstructured.Unstructured{Object: content}
-	if created := o.GetCreationTimestamp(); created.IsZero() { // what a Go type says where there is nothing
-		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	}
-	return u, nil
+	return &unstructured.Unstructured{Object: content}, nil
 }

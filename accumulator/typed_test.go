@@ -162,17 +162,17 @@ func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *test
 
 func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *testing.T) {
 	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
-		s.create("as", thing("listed", "bad", "yes"))
-		s.create("as", thing("good"))
+		s.create("as", thing("listed", "bad", "yes", "in", "yes"))
+		s.create("as", thing("good", "in", "yes"))
 		q := typedQuery()
-		q.Labels, _ = labels.Parse("!none,bad!=perhaps")
+		q.Labels, _ = labels.Parse("in=yes")
 		q.Transform = func(Object) error { return nil }
 		acc := watching(t, streams, Options{}, q)
 		synctest.Wait()
-		s.create("as", thing("watched", "bad", "yes"))
+		s.create("as", thing("watched", "bad", "yes", "in", "yes"))
 		synctest.Wait()
 		s.late(10 * second)
-		own{s, streams}.put("as", thing("written", "bad", "yes"), 0)
+		own{s, streams}.put("as", thing("written", "bad", "yes", "in", "yes"), 0)
 		var snap things
 		r := update(t, acc, &snap)
 		assert.Equal(t, []string{"Thing good"}, called(snap.A))
@@ -186,9 +186,9 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 		}
 		after(20 * second)
 		assert.False(t, update(t, acc, &snap).Changed, "the event of what did not decode is nothing new")
-		own{s, streams}.put("as", thing("written"), 0)
-		s.put("as", Key{Namespace: "ns", Name: "watched"}, thing("watched"))
-		s.put("as", Key{Namespace: "ns", Name: "listed"}, thing("listed"))
+		own{s, streams}.put("as", thing("written", "in", "yes"), 0)
+		s.put("as", Key{Namespace: "ns", Name: "watched"}, thing("watched", "in", "yes"))
+		s.put("as", Key{Namespace: "ns", Name: "listed"}, thing("listed", "in", "yes"))
 		after(60 * second)
 		assert.Empty(t, update(t, acc, &snap).Invalid)
 		assert.Len(t, snap.A, 4)
@@ -237,8 +237,7 @@ func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
 		synctest.Wait()
 		var snap things
 		_, err := acc.Update(t.Context(), &snap, &Judgement{func(u *unstructured.Unstructured) bool {
-			_, created := u.Object["metadata"].(map[string]any)["creationTimestamp"]
-			return u.GetLabels()["in"] == "yes" && u.GetKind() == "Thing" && !created
+			return u.GetLabels()["in"] == "yes" && u.GetKind() == "Thing"
 		}})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Thing x"}, called(snap.A))
