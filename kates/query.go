@@ -65,7 +65,8 @@ type Query struct {
 	// and [Transforms]; [WithTransform] sets one for all queries that have none. What the query selects is
 	// judged before.
 	//
-	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, which
+	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, or, for a field of [Watch]
+	// or a [Reader] whose Go type the scheme knows, a pointer to that (unless [WithUntypedStreams]), which
 	// nobody else has yet. It must not change kind, namespace, name, UID and resource version, nor keep the
 	// object. It runs without locks, possibly in several goroutines at once, one of which is the one that
 	// watches: it has to be quick. Where it returns an error or panics, that one object is left

@@ -130,7 +130,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "one page is a list", peer: firstPage, file: listing, caught: "TestG1AllPagesCount",
-		old: `o.Continue = m.GetContinue(); o.Continue == ""`, new: `o.Continue = ""; o.Continue == ""`,
+		old: `o.Continue = m.Continue; o.Continue == ""`, new: `o.Continue = ""; o.Continue == ""`,
 	},
 	{
 		name: "a stream that was stopped stays in the table", peer: checkThenAct, file: streams, caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
@@ -155,11 +155,11 @@ func (f *feed) rest(ctx context.Context, err error) {
 		old: `		if err != nil {
 			return err
 		}
-		m, err := meta.ListAccessor`,
+		if o.Continue = m.Continue`,
 		new: `		if err != nil {
 			return f.listed(fresh, "1", asked)
 		}
-		m, err := meta.ListAccessor`,
+		if o.Continue = m.Continue`,
 	},
 }
 
@@ -208,12 +208,12 @@ var isolation = []mutant{
 	},
 	{
 		name: "a list under the client's lock", peer: lockHeld, file: listing, caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `	return f.source.ListWithContext(ctx, o)
-`,
+		old: `	list, err := f.source.ListWithContext(ctx, o)
+	if err`,
 		new: `	f.stream.streams.mu.Lock()
 	defer f.stream.streams.mu.Unlock()
-	return f.source.ListWithContext(ctx, o)
-`,
+	list, err := f.source.ListWithContext(ctx, o)
+	if err`,
 	},
 	{
 		name: "every Update converts everything", peer: reencoded, file: update, caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
