@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -189,4 +190,62 @@ func TestATypedQueryOfABuiltInKindSpeaksProtobufAndNothingElse(t *testing.T) {
 			assert.NotEmpty(t, kept.ManagedFields, "an update without them keeps them on the server")
 		})
 	}
+}
+
+// typedHost is a Go type that knows a part of its kind.
+type typedHost struct{ oldHost }
+
+// DeepCopyObject returns a copy.
+func (h *typedHost) DeepCopyObject() runtime.Object {
+	c := *h
+	c.ObjectMeta = *h.ObjectMeta.DeepCopy()
+	c.Spec.Extra.Parts = slices.Clone(h.Spec.Extra.Parts)
+	return &c
+}
+
+func TestModifyStartsFromATypedWatchAndReadsOnlyWhatAListWouldLose(t *testing.T) {
+	t.Parallel()
+	w, ns, ctx := newWire(), namespace(t), t.Context()
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(hosts.GroupVersion().WithKind("Host"), &typedHost{})
+	c := w.client(t, kates.WithNamespace(ns), kates.WithScheme(scheme))
+	u := kates.NewUnstructured("Host", "getambassador.io/v3alpha1")
+	u.SetName("x")
+	parts := []any{map[string]any{"name": "a", "size": int64(1), "new": "of a"}, map[string]any{"name": "b", "new": "of b"}}
+	u.Object["spec"] = map[string]any{"hostname": "red", "tlsSecret": map[string]any{"name": "s"}, "extra": map[string]any{"new": "extra", "parts": parts}}
+	require.NoError(t, c.Create(ctx, u, nil))
+	s, err := kates.Watch[struct{ Hosts []*typedHost }](ctx, c, kates.Query{Name: "Hosts", Namespace: ns})
+	require.NoError(t, err)
+	var snap struct{ Hosts []*typedHost }
+	awaitSnap(t, s, &snap, func(*struct{ Hosts []*typedHost }) bool { return len(snap.Hosts) == 1 })
+	w.set("hosts", late)
+	requests := countRequests(w, "hosts")
+	modify := func(change func(h *typedHost), want map[string]int) {
+		t.Helper()
+		got, err := kates.Modify(ctx, c, u, func(h *typedHost) error { change(h); return nil })
+		require.NoError(t, err)
+		_, err = s.Update(ctx, &snap)
+		require.NoError(t, err)
+		assert.Equal(t, got.Spec, snap.Hosts[0].Spec)
+		assert.Equal(t, want, requests())
+	}
+	modify(func(h *typedHost) { h.Labels = map[string]string{"l": "m"} }, map[string]int{"PATCH": 1})
+	modify(func(h *typedHost) { h.Spec.Hostname += "er"; h.ManagedFields = nil }, map[string]int{"PATCH": 1})
+	modify(func(*typedHost) {}, map[string]int{})
+	modify(func(h *typedHost) { h.Spec.Extra.Parts[0].Size++ }, map[string]int{"GET": 1, "PATCH": 1})
+	_, err = kates.Modify(ctx, c, u, func(u *kates.Unstructured) error {
+		assert.Contains(t, u.Object["spec"], "tlsSecret", "who sees all, starts from all")
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"GET": 1}, requests())
+
+	_, err = foreign(t).Resource(hosts).Namespace(ns).Patch(ctx, "x", kates.MergePatchType, []byte(`{"spec":{"hostname":"blue"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	modify(func(h *typedHost) { h.Spec.Hostname += "ish" }, map[string]int{"GET": 1, "PATCH": 2})
+	got, err := foreign(t).Resource(hosts).Namespace(ns).Get(ctx, "x", metav1.GetOptions{})
+	require.NoError(t, err)
+	parts[0].(map[string]any)["size"] = int64(2)
+	assert.Equal(t, map[string]any{"hostname": "blueish", "tlsSecret": map[string]any{"name": "s"}, "extra": map[string]any{"new": "extra", "parts": parts}}, got.Object["spec"])
+	w.set("hosts", 0)
 }
