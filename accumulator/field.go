@@ -2,7 +2,6 @@ package accumulator
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/kates-go/kates/snapshot"
@@ -20,7 +19,7 @@ type field struct {
 	// Guarded by the accumulator's lock:
 	query    Query
 	resource Resource
-	parts    []*part
+	parts    []*part       // replaced, never changed
 	spaces   *subscription // to the namespaces that count; nil if all do
 	err      error         // why the kind is not known
 	known    bool          // the kind is
@@ -36,6 +35,7 @@ type field struct {
 	table   *snapshot.Table
 	spans   bool // the table's keys have the namespace
 	present bool // it is in the snapshot
+	taken   taken
 	within  map[string]bool
 	held    going           // keys that stay as they are until streams that are late have come so far
 	late    []*subscription // those streams
@@ -61,7 +61,7 @@ func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known b
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
-	return slices.Clone(f.parts), f.spaces, f.known
+	return f.parts, f.spaces, f.known
 }
 
 // retire lets parts go that are no longer wanted, if nothing is to come in their place. Called with the
@@ -75,13 +75,15 @@ func (f *field) retire() {
 	if !outgoing || incoming {
 		return
 	}
-	f.parts = slices.DeleteFunc(f.parts, func(p *part) bool {
+	kept := f.parts[:0:0]
+	for _, p := range f.parts {
 		if p.outgoing {
 			p.sub.close()
+		} else {
+			kept = append(kept, p)
 		}
-		return p.outgoing
-	})
-	f.regroup = true
+	}
+	f.parts, f.regroup = kept, true
 }
 
 // complete reports whether the field has its whole first list, or, if it is optional, certainly none.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // takeField takes what is new of a field.
@@ -54,11 +53,8 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0}
-	dirty := make(going) // by key, the version at which it went away, if it did
-	for key, left := range f.held {
-		dirty[key] = left
-	}
-	var ready []*part
+	dirty := f.held // by key, the version at which it went away, if it did
+	ready := make([]*part, 0, len(parts))
 	for _, p := range parts {
 		if !p.ready() {
 			continue
@@ -72,12 +68,18 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 		out.anew = out.anew || t.anew
 		whole = whole || t.whole && p.merged // what it had besides is gone
 		p.merged = true
+		if dirty == nil && len(t.changes) > 0 {
+			dirty = make(going, len(t.changes))
+		}
 		for _, c := range t.changes {
 			dirty[c.key] = coherence.Newest(dirty[c.key], t.left[c.key])
 		}
 	}
 	if whole {
 		out.whole = true
+		if dirty == nil {
+			dirty = make(going)
+		}
 		for _, p := range ready {
 			p.sub.each(func(key Key) { dirty[key] = coherence.Newest(dirty[key], "") })
 		}
@@ -86,19 +88,20 @@ func (f *field) merge(parts []*part, spaces *subscription, whole bool) taken {
 	for key, left := range dirty {
 		if o, known := f.newest(ready, key, left, out.anew); known {
 			out.changes = append(out.changes, change{key, o})
-		} else if row, had := f.row(key); had && out.whole { // it stays as it is shown
-			out.changes = append(out.changes, change{key, row.Source})
+		} else if shown, had := f.shown(key); had && out.whole { // it stays as it is
+			out.changes = append(out.changes, change{key, shown})
 		}
 	}
 	return out
 }
 
-// row is what is shown of a key.
-func (f *field) row(key Key) (snapshot.Row, bool) {
+// shown is what the snapshot was made of for a key.
+func (f *field) shown(key Key) (Object, bool) {
 	if f.table == nil {
-		return snapshot.Row{}, false
+		return nil, false
 	}
-	return f.table.Get(key)
+	cursor := f.table.Cursor()
+	return cursor.Source(key)
 }
 
 // takeSpaces takes in which namespaces count. It reports whether that has changed, and
@@ -149,7 +152,7 @@ func (f *field) newest(parts []*part, key Key, left string, anew bool) (Object, 
 			best = o
 		}
 	}
-	shown, had := f.row(key)
+	shown, had := f.shown(key)
 	switch {
 	case !had || anew:
 		return best, true
@@ -159,7 +162,7 @@ func (f *field) newest(parts []*part, key Key, left string, anew bool) (Object, 
 	case best == nil:
 		return nil, true
 	}
-	return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())
+	return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())
 }
 
 // hold keeps what is shown of a key until streams that are late have come to a version.

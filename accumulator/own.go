@@ -84,7 +84,7 @@ func (s *stream) record(w coherence.Write) bool {
 		return false
 	}
 	s.asOf = w.Version
-	wake := s.settle(nil, w.Key, before, true)
+	wake := s.settle(nil, nil, w.Key, before, true)
 	relist := s.view.Pending() > s.streams.config.PendingMax
 	if relist {
 		s.view.GiveUp()

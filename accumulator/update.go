@@ -92,11 +92,10 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	if !a.complete() {
 		return Result{}, nil
 	}
-	taken, ok := a.takeAll(fields)
-	if !ok {
+	if !a.takeAll(fields) {
 		return Result{}, nil
 	}
-	return a.refresh(v.Elem(), fields, j, taken), nil
+	return a.refresh(v.Elem(), fields, j), nil
 }
 
 // Check reports whether a struct type can take the snapshot.
@@ -152,24 +151,24 @@ func compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
 
 // takeAll takes what is new of every field. It reports false where there can be no first
 // snapshot yet: some stream has its list, but has given it up again.
-func (a *Accumulator) takeAll(b layout) ([]taken, bool) {
-	all := make([]taken, len(b.fields))
+func (a *Accumulator) takeAll(b layout) bool {
 	for i, f := range b.fields {
 		whole := f.present || a.fieldComplete(f)
 		if whole {
-			all[i] = a.takeField(f)
+			f.taken = a.takeField(f)
 		}
-		if all[i].ok || a.reader.delivered || whole && a.without(f) {
+		if f.taken.ok || a.reader.delivered || whole && a.without(f) {
 			continue // one that is not whole was added, or its kind appeared, since
 		}
-		for j, t := range all {
-			if t.ok {
-				a.untake(b.fields[j])
+		for _, f := range b.fields[:i] {
+			if f.taken.ok {
+				a.untake(f)
+				f.taken = taken{}
 			}
 		}
-		return nil, false
+		return false
 	}
-	return all, true
+	return true
 }
 
 // without reports whether an optional field is complete without anything: there is no such kind, or no
@@ -188,7 +187,7 @@ func (a *Accumulator) without(f *field) bool {
 }
 
 // refresh brings the tables up to date and fills the target.
-func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all []taken) Result {
+func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Result {
 	r := &a.reader
 	result := Result{Complete: true, Changed: !r.delivered}
 	rejudge := j != nil && !sameFunc(j.Predicate, r.predicate)
@@ -199,13 +198,14 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all 
 	a.rebind(b)
 	var invalid []Invalid // to be reported
 	for i, f := range b.fields {
-		if !all[i].ok {
+		t := f.taken
+		if f.taken = (taken{}); !t.ok {
 			continue
 		}
 		if present := !a.vanished(f); present != f.present {
 			f.present, result.Changed = present, true
 		}
-		rows := a.rows(row{b, i}, all[i], rejudge)
+		rows := a.rows(row{b, i}, t, rejudge)
 		diffs, changed := a.apply(f, rows)
 		faults = faults || changed
 		for _, c := range rows {

@@ -22,7 +22,7 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	if len(p.shown) > 0 {
 		t.elems = t.spliceElems(p.shown)
 		t.sources = splice(t.sources, p.shown, func(r *Row) Object { return r.Source })
-		t.value = reflect.Value{}
+		t.outdate(&p)
 	}
 	if len(p.leftOut) > 0 {
 		t.leftOut = splice(t.leftOut, p.leftOut, func(r *Row) Row {
@@ -132,6 +132,10 @@ func (t *Table) spliceElems(edits []edit) reflect.Value {
 	inserted, deleted := count(edits)
 	n := old.Len() + inserted - deleted
 	fresh := reflect.MakeSlice(old.Type(), n, n)
+	if t.form.inWords() {
+		spliceInto(words(fresh), words(old), edits, t.form.word)
+		return fresh
+	}
 	if inserted == 0 && deleted == 0 {
 		reflect.Copy(fresh, old)
 		for _, e := range edits {
@@ -153,6 +157,23 @@ func (t *Table) spliceElems(edits []edit) reflect.Value {
 	}
 	copyRun(fresh, to, old, from, old.Len())
 	return fresh
+}
+
+// spliceInto makes the edits of old in fresh, which has the right length.
+func spliceInto[S any](fresh, old []S, edits []edit, of func(*Row) S) {
+	from, to := 0, 0
+	for _, e := range edits {
+		to += copy(fresh[to:], old[from:e.at])
+		from = e.at
+		if e.occupied {
+			from++
+		}
+		if e.row != nil {
+			fresh[to] = of(e.row)
+			to++
+		}
+	}
+	copy(fresh[to:], old[from:])
 }
 
 // copyRun copies src[from:until] to dst[at:] and returns how many that were.

@@ -3,8 +3,6 @@ package snapshot
 import (
 	"iter"
 	"reflect"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Table holds the rows of one query, in key order:
@@ -13,7 +11,8 @@ import (
 //	elems    [ A | B | D | E ]   shown: their values; replaced, never edited
 //	leftOut  [ c | f ]           in error, or excluded by the predicate; private, edited in place
 //
-// For a slice field elems is what is delivered. A map field's map is made from sources and elems when it is asked for.
+// For a slice field elems is what is delivered. A map field's map is made when it is asked for: from sources and elems, or
+// as a copy of the last one with what changed.
 //
 // Apply finds each changed key by a search, edits sources and leftOut, and makes new elems in which runs of unchanged
 // elements are copied as blocks: per change a few comparisons, per unchanged object the copying of a pointer.
@@ -26,7 +25,8 @@ type Table struct {
 	sources []Object
 	elems   reflect.Value
 	leftOut []Row
-	value   reflect.Value // the delivered map, until something changes; unused for slices
+	value   reflect.Value // the map that was delivered last; unused for slices
+	patches []patch       // what makes the next map of it
 }
 
 func newTable(f *form) *Table {
@@ -42,6 +42,29 @@ func (t *Table) Get(k Key) (Row, bool) {
 		return t.leftOut[i], true
 	}
 	return Row{}, false
+}
+
+// Cursor finds sources by keys that are asked for in key order: for few keys by a search each, for many by a walk. The table
+// must not change meanwhile.
+type Cursor struct {
+	table           *Table
+	shownAt, leftAt int // how far the searches are
+}
+
+// Cursor returns one at the first key.
+func (t *Table) Cursor() Cursor { return Cursor{table: t} }
+
+// Source returns the source of a key's row, shown or left out, and whether there is one. No key may be less than the one
+// before.
+func (c *Cursor) Source(k Key) (Object, bool) {
+	var found bool
+	if c.shownAt, found = seek(c.table.sources, c.shownAt, k, compareObject); found {
+		return c.table.sources[c.shownAt], true
+	}
+	if c.leftAt, found = seek(c.table.leftOut, c.leftAt, k, compareRow); found {
+		return c.table.leftOut[c.leftAt].Source, true
+	}
+	return nil, false
 }
 
 // row returns the i-th shown row.
@@ -99,34 +122,12 @@ func (t *Table) Value() reflect.Value {
 	if t.form.keying == inOrder {
 		return t.elems
 	}
-	if !t.value.IsValid() {
+	switch {
+	case !t.value.IsValid():
 		t.value = t.buildMap()
+	case len(t.patches) > 0:
+		t.value = t.patchMap()
+		t.patches = nil
 	}
 	return t.value
-}
-
-// buildMap makes the map of a map field. One key is reused for all rows, so that reflection does not box each.
-func (t *Table) buildMap() reflect.Value {
-	m := reflect.MakeMapWithSize(t.form.typ, len(t.sources))
-	key := reflect.New(t.form.typ.Key())
-	for i := len(t.sources) - 1; i >= 0; i-- { // backwards: the first of equal keys is written last
-		t.form.setKey(key.Interface(), t.sources[i])
-		m.SetMapIndex(key.Elem(), t.elems.Index(i))
-	}
-	return m
-}
-
-// setKey stores the object's key in the map to where p points.
-func (f *form) setKey(p any, o Object) {
-	switch p := p.(type) {
-	case *Key:
-		*p = KeyOf(o)
-	case *types.UID:
-		*p = o.GetUID()
-	case *string:
-		*p = o.GetName()
-		if ns := o.GetNamespace(); f.spansNamespaces && ns != "" {
-			*p = ns + "/" + *p
-		}
-	}
 }

@@ -14,8 +14,8 @@ var several = []mutant{
 	},
 	{
 		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())`,
-		new: `return best, shown.Source != nil`,
+		old: `return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())`,
+		new: `return best, shown != nil`,
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
