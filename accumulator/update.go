@@ -336,6 +336,7 @@ func (a *Accumulator) report(invalid []Invalid) {
 // appendDifferences turns the diffs of a table into differences: a replaced object
 // is a delete and an add (G7).
 func appendDifferences(to []Difference, query string, diffs []snapshot.Diff) []Difference {
+	to = slices.Grow(to, len(diffs))
 	for _, d := range diffs {
 		if d.Old != nil && d.New != nil && uidOf(d.Old) != uidOf(d.New) {
 			to = append(to, Difference{Query: query, Old: d.Old}, Difference{Query: query, New: d.New})
