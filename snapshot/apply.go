@@ -20,8 +20,14 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	}
 	// elems are made anew first: if a value is of a wrong type this panics with the table as it was.
 	if len(p.shown) > 0 {
+		apart := t.apart || !allOwn(p.shown)
+		if apart && !t.apart {
+			t.part()
+		}
 		t.elems = t.spliceElems(p.shown)
-		t.sources = splice(t.sources, p.shown, func(r *Row) Object { return r.Source })
+		if apart {
+			t.sources = splice(t.sources, p.shown, func(r *Row) Object { return r.Source })
+		}
 		t.outdate(&p)
 	}
 	if len(p.leftOut) > 0 {
@@ -66,7 +72,7 @@ type plan struct {
 // add plans one change.
 func (p *plan) add(c Change) {
 	var isShown, isLeftOut bool
-	p.shownAt, isShown = seek(p.table.sources, p.shownAt, c.Key, compareObject)
+	p.shownAt, isShown = p.table.find(p.shownAt, c.Key)
 	p.leftAt, isLeftOut = seek(p.table.leftOut, p.leftAt, c.Key, compareRow)
 
 	shown := edit{at: p.shownAt, occupied: isShown}
@@ -86,7 +92,7 @@ func (p *plan) addShown(k Key, e edit) {
 	}
 	diff := Diff{Key: k}
 	if e.occupied {
-		diff.Old = p.table.sources[e.at]
+		diff.Old = p.table.source(e.at)
 	}
 	if e.row != nil {
 		diff.New = e.row.Source

@@ -49,7 +49,7 @@ func (t *Table) patchMap() reflect.Value {
 	default:
 		v = patched(t, t.form.stringKey)
 	}
-	if v.Len() != len(t.sources) {
+	if v.Len() != t.Len() {
 		return t.buildMap() // some rows have one key, or had: what it is then hangs on all of them
 	}
 	return v
@@ -72,10 +72,10 @@ func patched[K comparable](t *Table, keyOf func(Object) K) reflect.Value {
 
 // buildMap makes the map of a map field. One key is reused for all rows, so that reflection does not box each.
 func (t *Table) buildMap() reflect.Value {
-	m := reflect.MakeMapWithSize(t.form.typ, len(t.sources))
+	m := reflect.MakeMapWithSize(t.form.typ, t.Len())
 	key := reflect.New(t.form.typ.Key())
-	for i := len(t.sources) - 1; i >= 0; i-- { // backwards: the first of equal keys is written last
-		t.form.setKey(key.Interface(), t.sources[i])
+	for i := t.Len() - 1; i >= 0; i-- { // backwards: the first of equal keys is written last
+		t.form.setKey(key.Interface(), t.source(i))
 		m.SetMapIndex(key.Elem(), t.elems.Index(i))
 	}
 	return m

@@ -7,8 +7,8 @@ import (
 
 // Table holds the rows of one query, in key order:
 //
-//	sources  [ a | b | d | e ]   shown: the objects; private, edited in place
 //	elems    [ A | B | D | E ]   shown: their values; replaced, never edited
+//	sources  [ a | b | d | e ]   shown: the objects, where not each is its own value; private, edited in place
 //	leftOut  [ c | f ]           in error, or excluded by the predicate; private, edited in place
 //
 // For a slice field elems is what is delivered. A map field's map is made when it is asked for: from sources and elems, or
@@ -22,20 +22,21 @@ import (
 // as before. It is not safe for concurrent use; the values it returned are.
 type Table struct {
 	form    *form
-	sources []Object
 	elems   reflect.Value
+	apart   bool // sources are held apart from elems
+	sources []Object
 	leftOut []Row
 	value   reflect.Value // the map that was delivered last; unused for slices
 	patches []patch       // what makes the next map of it
 }
 
 func newTable(f *form) *Table {
-	return &Table{form: f, elems: reflect.MakeSlice(f.sliceType(), 0, 0)}
+	return &Table{form: f, elems: reflect.MakeSlice(f.sliceType(), 0, 0), apart: f.none == nil}
 }
 
 // Get returns the row of a key, shown or left out, and whether there is one.
 func (t *Table) Get(k Key) (Row, bool) {
-	if i, ok := seek(t.sources, 0, k, compareObject); ok {
+	if i, ok := t.find(0, k); ok {
 		return t.row(i), true
 	}
 	if i, ok := seek(t.leftOut, 0, k, compareRow); ok {
@@ -58,8 +59,8 @@ func (t *Table) Cursor() Cursor { return Cursor{table: t} }
 // before.
 func (c *Cursor) Source(k Key) (Object, bool) {
 	var found bool
-	if c.shownAt, found = seek(c.table.sources, c.shownAt, k, compareObject); found {
-		return c.table.sources[c.shownAt], true
+	if c.shownAt, found = c.table.find(c.shownAt, k); found {
+		return c.table.source(c.shownAt), true
 	}
 	if c.leftAt, found = seek(c.table.leftOut, c.leftAt, k, compareRow); found {
 		return c.table.leftOut[c.leftAt].Source, true
@@ -69,21 +70,21 @@ func (c *Cursor) Source(k Key) (Object, bool) {
 
 // row returns the i-th shown row.
 func (t *Table) row(i int) Row {
-	return Row{Source: t.sources[i], Value: t.elems.Index(i).Interface()}
+	return Row{Source: t.source(i), Value: t.elems.Index(i).Interface()}
 }
 
 // Len returns the number of shown rows.
-func (t *Table) Len() int { return len(t.sources) }
+func (t *Table) Len() int { return t.elems.Len() }
 
 // Held returns the number of all rows, shown and left out.
-func (t *Table) Held() int { return len(t.sources) + len(t.leftOut) }
+func (t *Table) Held() int { return t.Len() + len(t.leftOut) }
 
 // All iterates over all rows, shown and left out, in key order. The table must not change meanwhile.
 func (t *Table) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		left := t.leftOut
-		for i, source := range t.sources {
-			for len(left) > 0 && compareRow(left[0], KeyOf(source)) < 0 {
+		for i := range t.Len() {
+			for key := KeyOf(t.source(i)); len(left) > 0 && compareRow(left[0], key) < 0; {
 				if !yield(left[0]) {
 					return
 				}

@@ -29,6 +29,14 @@ func words(slice reflect.Value) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(slice.UnsafePointer()), slice.Len())
 }
 
+// object returns the object that a word points to, as reflect and a type assertion would, in a tenth of the time: an
+// interface value is what says the type, here that of none, and the pointer.
+func (f *form) object(word unsafe.Pointer) Object {
+	o := f.none
+	(*[2]unsafe.Pointer)(unsafe.Pointer(&o))[1] = word
+	return o
+}
+
 // wordMap returns a map[K]*T, or map[K]map[string]any, as a map of words: the same map. How a map lies in memory depends on
 // its keys, which are of the very type, and on the size and alignment of its elements.
 func wordMap[K comparable](m reflect.Value) map[K]unsafe.Pointer {
