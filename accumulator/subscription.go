@@ -56,8 +56,10 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 		delete(s.dirty, key)
 		return nil
 	}
-	s.dirty[key] = known
-	s.most = max(s.most, len(s.dirty))
+	if !dirty {
+		s.dirty[key] = known
+		s.most = max(s.most, len(s.dirty))
+	}
 	s.leaves(key, after == nil)
 	if own && s.quietOwn {
 		return nil
