@@ -106,7 +106,7 @@ func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 		return testing.AllocsPerRun(100, func() { w.change(1) })
 	}
 	assert.Equal(t, events(1), events(8))
-	assert.LessOrEqual(t, events(100), events(1)+1, "a list of those to be woken")
+	assert.LessOrEqual(t, events(100), events(1)+2, "one list of those to be woken; with the race detector, growing it takes two")
 }
 
 func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {

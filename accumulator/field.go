@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kates-go/kates/snapshot"
@@ -123,17 +124,12 @@ func (f *field) subscriptions() (all []*subscription) {
 // news reports whether there is something of the field worth a signal.
 func (a *Accumulator) fieldNews(f *field) bool {
 	a.mu.Lock()
-	subs, regroup := f.subscriptions(), f.regroup || f.caughtUp
+	parts, spaces, regroup := f.parts, f.spaces, f.regroup || f.caughtUp
 	a.mu.Unlock()
-	if regroup {
+	if regroup || spaces != nil && spaces.news() {
 		return true
 	}
-	for _, sub := range subs {
-		if sub.news() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(p *part) bool { return p.sub.news() })
 }
 
 // unserved reports whether a stream of the field is told that there is no such resource.
