@@ -87,7 +87,7 @@ func (s *stream) record(w coherence.Write) bool {
 		s.turn(false) // the watch has yet to notice
 	}
 	s.asOf = w.Version
-	wake := s.settle(nil, w.Key, before, true)
+	wake := s.settle(nil, nil, w.Key, before, true)
 	relist := s.view.Pending() > s.streams.config.PendingMax
 	if relist {
 		s.view.GiveUp()

@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -105,8 +106,12 @@ func (s *stream) read(key Key) Object {
 // everything returns all that is true now. Called with mu held.
 func (s *stream) everything() []change {
 	changes := make([]change, 0, len(s.store))
-	for key := range s.store {
-		if o := s.read(key); o != nil {
+	pending := s.view.Pending() > 0
+	for key, o := range s.store {
+		if pending {
+			o = s.read(key)
+		}
+		if o != nil {
 			changes = append(changes, change{key, o})
 		}
 	}
@@ -136,7 +141,8 @@ func (s *stream) event(obj any, deleted bool) error {
 	if in {
 		o = s.prepare(o)
 	}
-	var wake []func()
+	var few [8]func()
+	wake := few[:0]
 	s.mu.Lock()
 	s.health.heard, s.asOf = time.Now(), o.GetResourceVersion()
 	before := s.read(key)
@@ -149,7 +155,7 @@ func (s *stream) event(obj any, deleted bool) error {
 			seen = o
 		}
 		ended := s.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
-		wake = s.settle(ended, key, before, false)
+		wake = s.settle(wake, ended, key, before, false)
 		s.tell() // an echo changes nothing, and yet is what a Sync waits for
 	}
 	s.mu.Unlock()
@@ -184,8 +190,8 @@ func (s *stream) echo(shown, o Object) Object {
 }
 
 // settle marks key, and every key whose pending write ended, where what is shown
-// changed. It returns the accumulators to wake. Called with mu held.
-func (s *stream) settle(ended []coherence.Ended, key Key, before Object, own bool) (wake []func()) {
+// changed. It returns wake with the accumulators to wake. Called with mu held.
+func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before Object, own bool) []func() {
 	wake = s.mark(wake, key, before, own)
 	for _, e := range ended {
 		if e.Key == key {
@@ -219,6 +225,9 @@ func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() 
 	}
 	for sub := range s.subs {
 		if f := sub.mark(key, before, after, own); f != nil {
+			if len(wake) == cap(wake) {
+				wake = slices.Grow(wake, len(s.subs))
+			}
 			wake = append(wake, f)
 		}
 	}
@@ -349,7 +358,7 @@ func (s *stream) settleAll(ended []coherence.Ended) []func() {
 	if len(ended) == 0 {
 		return nil
 	}
-	return s.settle(ended, Key{}, s.read(Key{}), false)
+	return s.settle(nil, ended, Key{}, s.read(Key{}), false)
 }
 
 // join adds a subscriber. What the stream holds already is its bootstrap.

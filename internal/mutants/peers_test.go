@@ -56,10 +56,10 @@ var collecting = []mutant{
 	},
 	{
 		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
-		old: `	var wake []func()
+		old: `	wake := few[:0]
 	s.mu.Lock()
 	s.health.heard`,
-		new: `	var wake []func()
+		new: `	wake := few[:0]
 	s.mu.Lock()
 	for sub := range s.subs {
 		for len(sub.dirty) > 0 && s.streams.ctx.Err() == nil {
@@ -178,12 +178,14 @@ var isolation = []mutant{
 	},
 	{
 		name: "a bad object takes its kind along", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
-		old: `			row := a.rowOf(i, c.object)
+		old: `		out.put(c.key, a.rowOf(i, c.object))
 `,
-		new: `			row := a.rowOf(i, c.object)
-			if row.Err != nil {
-				return nil
-			}
+		new: `		row := a.rowOf(i, c.object)
+		if row.Err != nil {
+			*out = batch{}
+			return
+		}
+		out.put(c.key, row)
 `,
 	},
 	{
@@ -221,14 +223,14 @@ var isolation = []mutant{
 	},
 	{
 		name: "Update waits until the watch has caught up", peer: blockingReads, file: update, caught: "TestG4UpdateDoesNotWaitForTheWatch",
-		old: `	taken, ok := a.takeAll(fields)
+		old: `	if !a.takeAll(fields) {
 `,
 		new: `	for _, st := range a.streams.streams {
 		for st.waiting() {
 			sleep(a.streams.ctx, 1e9)
 		}
 	}
-	taken, ok := a.takeAll(fields)
+	if !a.takeAll(fields) {
 `,
 	},
 }
