@@ -52,5 +52,5 @@ func (c *bareWatch) Snapshot(context.Context) (View, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pods := slices.Collect(maps.Values(c.pods))
-	return View{Objects: len(pods), Pods: objects(pods)}, nil
+	return View{Objects: len(pods), All: objects(pods)}, nil
 }

@@ -33,7 +33,7 @@ func (s *server) startChurn(ctx context.Context, c Command) (Answer, error) {
 	if s.churn != nil {
 		return Answer{}, errors.New("there is one already")
 	}
-	if err := s.drain(ctx); err != nil {
+	if _, err := s.drain(ctx); err != nil {
 		return Answer{}, err
 	}
 	cpu, err := cpuSeconds()
@@ -85,7 +85,7 @@ func (c *churn) run(ctx context.Context) churned {
 		case w := <-c.settle:
 			want = &w
 			deadline = time.After(time.Until(w.deadline))
-			if view.Pods == nil { // nothing has come yet
+			if view.All == nil { // nothing has come yet
 				if view, end.err = c.consumer.Snapshot(ctx); end.err != nil {
 					return end
 				}

@@ -37,8 +37,8 @@ type OwnWriter interface {
 type View struct {
 	// Objects is how many there are of all kinds.
 	Objects int
-	// Pods are all pods, or for a bare watch those that have changed.
-	Pods iter.Seq[metav1.Object]
+	// All are the objects, pods first; of a bare watch only those that have changed.
+	All iter.Seq[metav1.Object]
 	// Clone copies the slices of pointers of the snapshot, where it has such.
 	Clone func()
 }
@@ -53,7 +53,7 @@ type Typed struct {
 func (t *Typed) view() View {
 	return View{
 		Objects: len(t.Pods) + len(t.Services) + len(t.ConfigMaps),
-		Pods:    objects(t.Pods),
+		All:     chain(objects(t.Pods), objects(t.Services), objects(t.ConfigMaps)),
 		Clone: func() {
 			clones = Typed{Pods: clone(t.Pods), Services: clone(t.Services), ConfigMaps: clone(t.ConfigMaps)}
 		},
@@ -67,6 +67,18 @@ func clone[T any](s []T) []T {
 	c := make([]T, len(s))
 	copy(c, s)
 	return c
+}
+
+func chain(seqs ...iter.Seq[metav1.Object]) iter.Seq[metav1.Object] {
+	return func(yield func(metav1.Object) bool) {
+		for _, seq := range seqs {
+			for o := range seq {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func objects[T metav1.Object](s []T) iter.Seq[metav1.Object] {

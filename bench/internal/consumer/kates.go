@@ -40,7 +40,7 @@ func newKatesUntyped() func() Consumer {
 		return &snapshotter[untyped]{view: func(u *untyped) View {
 			return View{
 				Objects: len(u.Pods) + len(u.Services) + len(u.ConfigMaps),
-				Pods:    objects(u.Pods),
+				All:     chain(objects(u.Pods), objects(u.Services), objects(u.ConfigMaps)),
 			}
 		}}
 	}

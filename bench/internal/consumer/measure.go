@@ -38,15 +38,16 @@ func (s *server) bootstrap(ctx context.Context) (Answer, error) {
 }
 
 // drain takes in what is already there, so that the next signal is of something new.
-func (s *server) drain(ctx context.Context) error {
+func (s *server) drain(ctx context.Context) (View, error) {
 	for {
-		if _, err := s.consumer.Snapshot(ctx); err != nil {
-			return err
+		view, err := s.consumer.Snapshot(ctx)
+		if err != nil {
+			return View{}, err
 		}
 		select {
 		case <-s.consumer.Changed():
 		default:
-			return nil
+			return view, nil
 		}
 	}
 }
@@ -71,11 +72,8 @@ func (s *server) refresh(ctx context.Context, c Command) (Answer, error) {
 
 // await stamps a snapshot when the consumer has returned it, before looking into it.
 func (s *server) await(ctx context.Context, c Command) (Answer, error) {
-	if err := s.drain(ctx); err != nil {
-		return Answer{}, err
-	}
 	pod := parseKey(c.Pod)
-	view, err := s.consumer.Snapshot(ctx)
+	view, err := s.drain(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -109,7 +107,7 @@ func (s *server) own(ctx context.Context, c Command) (Answer, error) {
 	pod := parseKey(c.Pod)
 	var a Answer
 	for range c.Times {
-		if err := s.drain(ctx); err != nil {
+		if _, err := s.drain(ctx); err != nil {
 			return Answer{}, err
 		}
 		mark := workload.Stamp(time.Now())
@@ -131,7 +129,7 @@ func (s *server) own(ctx context.Context, c Command) (Answer, error) {
 	return a, nil
 }
 
-// markSet is what pods must show.
+// markSet is what objects must show. No two kinds of the load have an object of one name.
 type markSet map[types.NamespacedName]string
 
 func parseKey(key string) types.NamespacedName {
@@ -147,10 +145,10 @@ func parseMarks(marks map[string]string) markSet {
 	return set
 }
 
-// missing is how many pods of the set do not show their mark.
+// missing is how many objects of the set do not show their mark.
 func (m markSet) missing(v View) int {
 	n := len(m)
-	for o := range v.Pods {
+	for o := range v.All {
 		if mark, ok := m[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]; ok && o.GetAnnotations()[workload.Mark] == mark {
 			n--
 		}
@@ -160,7 +158,7 @@ func (m markSet) missing(v View) int {
 
 // markOf is the mark of one pod, "" if there is none.
 func markOf(v View, key types.NamespacedName) string {
-	for o := range v.Pods {
+	for o := range v.All {
 		if o.GetName() == key.Name && o.GetNamespace() == key.Namespace {
 			return o.GetAnnotations()[workload.Mark]
 		}

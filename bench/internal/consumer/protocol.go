@@ -4,7 +4,7 @@ package consumer
 // every command has one answer, and Await has two.
 type Command struct {
 	Do What `json:"do"`
-	// Marks are what pods must show, by namespace/name.
+	// Marks are what objects must show, by namespace/name.
 	Marks map[string]string `json:"marks,omitempty"`
 	// Pod is the namespace/name to wait for.
 	Pod string `json:"pod,omitempty"`

@@ -71,14 +71,17 @@ func (c *runtimeCache) Snapshot(ctx context.Context) (View, error) {
 	c.last = l
 	return View{
 		Objects: len(l.Pods.Items) + len(l.Services.Items) + len(l.ConfigMaps.Items),
-		Pods:    items(l.Pods.Items),
+		All:     chain(items(l.Pods.Items), items(l.Services.Items), items(l.ConfigMaps.Items)),
 	}, nil
 }
 
-func items(pods []corev1.Pod) iter.Seq[metav1.Object] {
+func items[T any, P interface {
+	*T
+	metav1.Object
+}](all []T) iter.Seq[metav1.Object] {
 	return func(yield func(metav1.Object) bool) {
-		for i := range pods {
-			if !yield(&pods[i]) {
+		for i := range all {
+			if !yield(P(&all[i])) {
 				return
 			}
 		}

@@ -56,7 +56,8 @@ func (s *server) do(ctx context.Context, c Command) (Answer, error) {
 	case Heap:
 		return Answer{Bytes: liveBytes() - s.idle, Objects: s.objects}, nil
 	case Drain:
-		return Answer{}, s.drain(ctx)
+		_, err := s.drain(ctx)
+		return Answer{}, err
 	case Refresh:
 		return s.refresh(ctx, c)
 	case Await:

@@ -19,11 +19,10 @@ import (
 // workers is how many requests of a Load are under way at once.
 const workers = 16
 
-// Load fills an API server and changes what it holds. Its methods are for one goroutine.
+// Load fills an API server and changes what it holds. Its methods may be called from several goroutines.
 type Load struct {
 	client kubernetes.Interface
 	pods   int
-	marks  map[int]string // what the last change of a pod wrote
 }
 
 // New is a load of so many pods on the server of the configuration, which should have no
@@ -35,11 +34,10 @@ func New(config *rest.Config, pods int) (*Load, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the load: %w", err)
 	}
-	return &Load{client: client, pods: pods, marks: map[int]string{}}, nil
+	return &Load{client: client, pods: pods}, nil
 }
 
-// Pods is how many pods there are, and Objects how many objects a consumer holds. The latter counts
-// what the server itself makes: the kubernetes service, and config maps of its own.
+// Pods is how many pods there are.
 func (l *Load) Pods() int { return l.pods }
 
 // Fill creates everything, by two writers, as a ReplicaSet controller and a kubelet do: the
@@ -63,7 +61,7 @@ func (l *Load) Fill(ctx context.Context) error {
 
 func (l *Load) fillPod(ctx context.Context, i int) error {
 	pods := l.client.CoreV1().Pods(Namespace(i))
-	p, err := pods.Create(ctx, pod(i), metav1.CreateOptions{FieldManager: "kube-controller-manager"})
+	p, err := pods.Create(ctx, Pod(i), metav1.CreateOptions{FieldManager: "kube-controller-manager"})
 	if err != nil {
 		return err
 	}
@@ -74,10 +72,10 @@ func (l *Load) fillPod(ctx context.Context, i int) error {
 
 func (l *Load) fillApp(ctx context.Context, i int) error {
 	options := metav1.CreateOptions{FieldManager: "helm"}
-	if _, err := l.client.CoreV1().Services(Namespace(i)).Create(ctx, service(i), options); err != nil {
+	if _, err := l.client.CoreV1().Services(Namespace(i)).Create(ctx, Service(i), options); err != nil {
 		return err
 	}
-	_, err := l.client.CoreV1().ConfigMaps(Namespace(i)).Create(ctx, configMap(i), options)
+	_, err := l.client.CoreV1().ConfigMaps(Namespace(i)).Create(ctx, ConfigMap(i), options)
 	return err
 }
 
@@ -89,7 +87,6 @@ func (l *Load) Change(ctx context.Context, changes []Change) error {
 	for _, c := range changes {
 		w := c.Pod % workers
 		byWorker[w] = append(byWorker[w], c)
-		l.marks[c.Pod] = c.Mark
 	}
 	return parallel(ctx, workers, func(ctx context.Context, w int) error {
 		for _, c := range byWorker[w] {
@@ -104,7 +101,6 @@ func (l *Load) Change(ctx context.Context, changes []Change) error {
 // Timed writes the time into one pod, as the mark that [Stamp] makes, and returns the mark.
 func (l *Load) Timed(ctx context.Context, pod int) (string, error) {
 	c := Change{Pod: pod, Mark: Stamp(time.Now())}
-	l.marks[pod] = c.Mark
 	return c.Mark, l.mark(ctx, c)
 }
 
@@ -123,11 +119,11 @@ func (l *Load) Spread(base string, first, n int) []Change {
 	return changes
 }
 
-// Marks is what every pod that was changed must show, by namespace/name.
-func (l *Load) Marks() map[string]string {
-	marks := make(map[string]string, len(l.marks))
-	for i, mark := range l.marks {
-		marks[Namespace(i)+"/"+PodName(i)] = mark
+// MarksOf is what the pods show after the changes, by namespace/name.
+func MarksOf(changes []Change) map[string]string {
+	marks := make(map[string]string, len(changes))
+	for _, c := range changes {
+		marks[Key(c.Pod)] = c.Mark
 	}
 	return marks
 }

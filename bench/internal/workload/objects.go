@@ -30,7 +30,11 @@ func Namespace(i int) string { return fmt.Sprintf("team-%02d", i%namespaces) }
 // PodName is the name of the i-th pod.
 func PodName(i int) string { return fmt.Sprintf("app-%04d-7c9d8b6f54-%06d", i/perApp, i) }
 
-func service(i int) *corev1.Service {
+// Key is the namespace/name of the i-th pod.
+func Key(i int) string { return Namespace(i) + "/" + PodName(i) }
+
+// Service is the i-th service.
+func Service(i int) *corev1.Service {
 	name := fmt.Sprintf("app-%04d", i)
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,7 +54,8 @@ func service(i int) *corev1.Service {
 	}
 }
 
-func configMap(i int) *corev1.ConfigMap {
+// ConfigMap is the i-th config map.
+func ConfigMap(i int) *corev1.ConfigMap {
 	name := fmt.Sprintf("app-%04d-config", i)
 	var b strings.Builder
 	for k := range 24 {

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// pod is the i-th pod, as a Deployment's ReplicaSet makes it for an application with a sidecar.
-func pod(i int) *corev1.Pod {
+// Pod is the i-th pod, as a Deployment's ReplicaSet makes it for an application with a sidecar. It has no
+// status.
+func Pod(i int) *corev1.Pod {
 	app := i / perApp
 	name := fmt.Sprintf("app-%04d", app)
 	hash := fmt.Sprintf("%010x", app*2654435761%(1<<40))
@@ -30,7 +31,7 @@ func pod(i int) *corev1.Pod {
 				"sidecar.istio.io/status": `{"initContainers":null,"containers":["proxy"],"volumes":["workload-socket","credential-socket","istio-envoy","istio-data"],"revision":"default"}`,
 			},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-" + hash, UID: uid(app),
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-" + hash, UID: UID(app),
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}},
 		},
@@ -45,8 +46,9 @@ func pod(i int) *corev1.Pod {
 	}
 }
 
-func uid(n int) types.UID {
-	return types.UID(fmt.Sprintf("%08x-9d2c-4f7a-8a51-%012x", n*40503, n*2654435761))
+// UID is as a server makes them, from a number.
+func UID(n int) types.UID {
+	return types.UID(fmt.Sprintf("%08x-9d2c-4f7a-8a51-%012x", n*40503%(1<<32), n*2654435761%(1<<48)))
 }
 
 func toleration(what string) corev1.Toleration {

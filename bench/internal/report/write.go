@@ -1,0 +1,40 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Title is what people call a consumer. A minor one has a table of its own.
+type Title struct {
+	Consumer, Text string
+	Minor          bool
+}
+
+// rawName is the file of the raw results, in the folder that also has RESULTS.md.
+const rawName = "results.json"
+
+// ReadFrom reads the raw results in a folder.
+func ReadFrom(dir string) (*Results, error) { return Read(filepath.Join(dir, rawName)) }
+
+// WriteAll writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder.
+func WriteAll(r *Results, titles []Title, dir string) error {
+	if err := r.Write(filepath.Join(dir, rawName)); err != nil {
+		return err
+	}
+	folder := filepath.Join(dir, "plots")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("write the plots: %w", err)
+	}
+	plots := Plots(r, titles)
+	for _, p := range plots {
+		if err := os.WriteFile(filepath.Join(folder, p.File), []byte(p.SVG()), 0o644); err != nil {
+			return fmt.Errorf("write the plots: %w", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, plots)), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
