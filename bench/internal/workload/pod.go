@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Pod is the i-th pod, as a Deployment's ReplicaSet makes it for an application with a sidecar. It has no
-// status.
+// Pod is the i-th pod, as a Deployment's ReplicaSet makes it for an application. It has no status.
 func Pod(i int) *corev1.Pod {
 	app := i / perApp
 	name := fmt.Sprintf("app-%04d", app)
@@ -20,15 +19,13 @@ func Pod(i int) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: PodName(i), Namespace: Namespace(i),
 			Labels: map[string]string{
-				"app": name, "app.kubernetes.io/name": name, "app.kubernetes.io/instance": name + "-prod",
-				"app.kubernetes.io/component": "backend", "app.kubernetes.io/managed-by": "Helm",
-				"helm.sh/chart": name + "-1.14.2", "pod-template-hash": hash, "security.istio.io/tlsMode": "istio",
+				"app": name, "app.kubernetes.io/name": name,
+				"app.kubernetes.io/managed-by": "Helm",
+				"pod-template-hash":            hash,
 			},
 			Annotations: map[string]string{
 				"prometheus.io/scrape": "true", "prometheus.io/port": "9090", "prometheus.io/path": "/metrics",
-				"kubectl.kubernetes.io/default-container": "app", "kubectl.kubernetes.io/restartedAt": "2026-01-15T09:30:00Z",
-				"checksum/config":         fmt.Sprintf("%064x", i*7919+1),
-				"sidecar.istio.io/status": `{"initContainers":null,"containers":["proxy"],"volumes":["workload-socket","credential-socket","istio-envoy","istio-data"],"revision":"default"}`,
+				"checksum/config": fmt.Sprintf("%064x", i*7919+1),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-" + hash, UID: UID(app),
@@ -36,10 +33,10 @@ func Pod(i int) *corev1.Pod {
 			}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:           fmt.Sprintf("ip-10-%d-%d-%d.compute.internal", i%7, i%200, i%250),
-			ServiceAccountName: name,
+			NodeName:                      fmt.Sprintf("ip-10-%d-%d-%d.compute.internal", i%7, i%200, i%250),
+			ServiceAccountName:            name,
 			TerminationGracePeriodSeconds: new(int64(30)),
-			Containers:                    []corev1.Container{appContainer(i, name), proxyContainer(i, name)},
+			Containers:                    []corev1.Container{appContainer(i, name)},
 			Volumes:                       volumes(name),
 			Tolerations:                   []corev1.Toleration{toleration("not-ready"), toleration("unreachable")},
 		},
@@ -62,8 +59,6 @@ func image(name string) string {
 	return "registry.example.com/platform/" + name + ":v1.14.2"
 }
 
-const proxyImage = "registry.example.com/mesh/proxy:1.24.0"
-
 func appContainer(i int, name string) corev1.Container {
 	return corev1.Container{
 		Name: "app", Image: image(name),
@@ -71,32 +66,12 @@ func appContainer(i int, name string) corev1.Container {
 		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}, {Name: "metrics", ContainerPort: 9090}},
 		Env: []corev1.EnvVar{
 			{Name: "POD_IP", ValueFrom: fieldRef("status.podIP")},
-			{Name: "DATABASE_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: name + "-database"}, Key: "url"}}},
-			{Name: "LOG_LEVEL", Value: "info"},
 			{Name: "SHARD", Value: fmt.Sprint(i % perApp)},
 		},
 		Resources:      resources("250m", "512Mi", "1Gi"),
-		ReadinessProbe: probe("/ready", 5), LivenessProbe: probe("/live", 20),
+		ReadinessProbe: probe("/ready", 5),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "config", MountPath: "/etc/app", ReadOnly: true},
-			{Name: "kube-api-access", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
-		},
-	}
-}
-
-func proxyContainer(i int, name string) corev1.Container {
-	return corev1.Container{
-		Name: "proxy", Image: proxyImage,
-		Args:  []string{"proxy", "sidecar", "--domain", Namespace(i) + ".svc.cluster.local", "--concurrency", "2"},
-		Ports: []corev1.ContainerPort{{Name: "http-envoy-prom", ContainerPort: 15090}},
-		Env: []corev1.EnvVar{
-			{Name: "POD_NAME", ValueFrom: fieldRef("metadata.name")},
-			{Name: "ISTIO_META_WORKLOAD_NAME", Value: name},
-		},
-		Resources:      resources("100m", "128Mi", "256Mi"),
-		ReadinessProbe: probe("/healthz/ready", 15),
-		VolumeMounts: []corev1.VolumeMount{
 			{Name: "kube-api-access", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
 	}
@@ -147,13 +122,12 @@ func podStatus(i int) corev1.PodStatus {
 	for _, c := range []corev1.PodConditionType{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
 		s.Conditions = append(s.Conditions, corev1.PodCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: at})
 	}
-	for n, image := range map[string]string{"app": image(fmt.Sprintf("app-%04d", i/perApp)), "proxy": proxyImage} {
-		s.ContainerStatuses = append(s.ContainerStatuses, corev1.ContainerStatus{
-			Name: n, Image: image, Ready: true, Started: new(true),
-			ImageID:     fmt.Sprintf("%s@sha256:%064x", image, len(image)*104729),
-			ContainerID: fmt.Sprintf("containerd://%064x", i*15485863+len(n)),
-			State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
-		})
-	}
+	name := image(fmt.Sprintf("app-%04d", i/perApp))
+	s.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", Image: name, Ready: true, Started: new(true),
+		ImageID:     fmt.Sprintf("%s@sha256:%064x", name, 1+i/perApp),
+		ContainerID: fmt.Sprintf("containerd://%064x", i+1),
+		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
+	}}
 	return s
 }
