@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,7 +92,7 @@ func optionsOf(name string, args []string, stderr io.Writer) (o campaign.Options
 		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	o.Sizes, o.Changes, o.Cores, o.Log = sizes, changes, cores, stderr
-	if *smoke {
+	if o.Strict = *smoke; o.Strict {
 		o.Sizes, o.Changes, o.ChangesAt, o.Cores, o.Runs = []int{40}, []int{1, 10}, 40, []int{2}, 1
 		o.Updates, o.Refreshes, o.Latencies, o.Events, o.Settle = 60, 2, 3, 600, 50*time.Millisecond
 	}
@@ -113,9 +114,13 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	r, err := campaign.Run(ctx, o)
 	if err != nil {
+		// It may have taken hours: what there is can be looked at.
+		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
+	}
+	if err := report.WriteAll(r, titles(), out); err != nil || !o.Strict {
 		return err
 	}
-	return report.WriteAll(r, titles(), out)
+	return report.Check(r)
 }
 
 // again writes the report from raw results.

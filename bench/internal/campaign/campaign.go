@@ -41,7 +41,9 @@ type Options struct {
 	Events int
 
 	Note string
-	Log  io.Writer
+	// Strict has the results checked for what should be so on any machine.
+	Strict bool
+	Log    io.Writer
 }
 
 const (
@@ -50,19 +52,19 @@ const (
 	awaitPeriod = 120 * time.Second      // for one change to become visible
 )
 
-// Run measures everything. An error of any consumer ends it.
+// Run measures everything. An error of any consumer ends it; the results are those up to then.
 func Run(ctx context.Context, o Options) (*report.Results, error) {
 	r := &report.Results{
 		Machine: machine(ctx), Note: o.Note, Runs: o.Runs, Updates: o.Updates, ChangesAt: o.ChangesAt,
 	}
 	for _, pods := range o.Sizes {
 		if err := o.size(ctx, r, pods); err != nil {
-			return nil, fmt.Errorf("at %d pods: %w", pods, err)
+			return r, fmt.Errorf("at %d pods: %w", pods, err)
 		}
 	}
 	if len(o.Cores) > 0 {
 		if err := o.cores(ctx, r); err != nil {
-			return nil, fmt.Errorf("replay events: %w", err)
+			return r, fmt.Errorf("replay events: %w", err)
 		}
 	}
 	r.Machine.LoadAfter = loadAverage()

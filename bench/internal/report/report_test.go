@@ -160,3 +160,16 @@ func TestAxesEndAtRoundNumbers(t *testing.T) {
 	assert.Equal(t, []float64{1, 10}, one.ticks())
 	assert.Equal(t, "0.3", tickText(0.1+0.2))
 }
+
+func TestResultsOfNothingAreWrong(t *testing.T) {
+	r := sample()
+	require.NoError(t, Check(r))
+	r.Add(1000, 1, "informers", ChurnStale, 3)
+	r.Add(1000, 1, "informers", RefreshTime, 0)
+	r.Add(1000, 1, "informers", ChurnLag, 0)
+	err := Check(r)
+	require.ErrorContains(t, err, "stale after churn of informers at 1000 pods is 3")
+	require.ErrorContains(t, err, "refresh after 1 change, ms of informers")
+	require.NotContains(t, err.Error(), "churn to fresh", "may be at once")
+	require.Error(t, Check(&Results{}))
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,21 @@ const rawName = "results.json"
 
 // ReadFrom reads the raw results in a folder.
 func ReadFrom(dir string) (*Results, error) { return Read(filepath.Join(dir, rawName)) }
+
+// Check says what is wrong with results on any machine, however slow: measurements of nothing, and
+// stale objects.
+func Check(r *Results) error {
+	var wrong []error
+	for _, s := range r.Samples {
+		if (s.Value == 0) != (s.Metric == ChurnStale) && s.Metric != ChurnLag || s.Value < 0 {
+			wrong = append(wrong, fmt.Errorf("%s of %s at %d pods is %v", s.Metric, s.Consumer, s.Pods, s.Value))
+		}
+	}
+	if len(r.Samples) == 0 {
+		wrong = append(wrong, errors.New("nothing was measured"))
+	}
+	return errors.Join(wrong...)
+}
 
 // WriteAll writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder.
 func WriteAll(r *Results, titles []Title, dir string) error {
