@@ -118,23 +118,24 @@ BENCH_NOTE ?=
 BENCH_FLAGS ?=
 BENCH := $(BIN)/bench
 
+# It runs in its folder, from which the go command finds the module with the API server.
 .PHONY: bench
 bench: apiserver build-bench ## measure kates beside other clients, into bench/RESULTS.md (BENCH_SIZES, BENCH_RUNS)
-	@$(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \
-		-note "$(BENCH_NOTE)" -out bench $(BENCH_FLAGS)
+	@cd bench && $(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \
+		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
 .PHONY: bench-report
 bench-report: build-bench ## write bench/RESULTS.md again, from bench/results.json
-	@"$(BENCH)" report -out bench
+	@cd bench && "$(BENCH)" report
 
 .PHONY: bench-profile
 bench-profile: apiserver build-bench ## CPU and heap profiles of kates at bootstrap and in churn, into a new folder (BENCH_SIZES: the last)
-	@"$(BENCH)" profile -sizes "$(BENCH_SIZES)" $(BENCH_FLAGS)
+	@cd bench && "$(BENCH)" profile -sizes "$(BENCH_SIZES)" $(BENCH_FLAGS)
 
 .PHONY: bench-smoke
 bench-smoke: apiserver build-bench build-testgate ## see that the benchmarks work, with tiny numbers
 	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
-	@$(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out .cache/bench-smoke
+	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples
 examples: ## run each example for a few seconds
