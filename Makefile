@@ -109,8 +109,8 @@ e2e: apiserver build-testgate ## tests on a real API server, with the race detec
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 
-# bench writes RESULTS.md and what belongs to it. An idle machine, please: half an hour for each
-# 10,000 pods, most of it for those who convert everything.
+# bench writes RESULTS.md and what belongs to it. An idle machine, please, for an hour or
+# two, most of which goes to those who convert everything.
 BENCH_SIZES ?= 1000 10000 50000
 BENCH_RUNS ?= 5
 BENCH_CONSUMERS ?=

@@ -13,8 +13,12 @@ type Title struct {
 	Minor          bool
 }
 
-// rawName is the file of the raw results, in the folder that also has RESULTS.md.
-const rawName = "results.json"
+// rawName is the file of the raw results, and notesName that of what somebody wrote about them, in the
+// folder that also has RESULTS.md.
+const (
+	rawName   = "results.json"
+	notesName = "notes.md"
+)
 
 // ReadFrom reads the raw results in a folder.
 func ReadFrom(dir string) (*Results, error) { return Read(filepath.Join(dir, rawName)) }
@@ -34,7 +38,8 @@ func Check(r *Results) error {
 	return errors.Join(wrong...)
 }
 
-// WriteAll writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder.
+// WriteAll writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder. If that
+// has a file notes.md, RESULTS.md includes it.
 func WriteAll(r *Results, titles []Title, dir string) error {
 	if err := r.Write(filepath.Join(dir, rawName)); err != nil {
 		return err
@@ -49,7 +54,11 @@ func WriteAll(r *Results, titles []Title, dir string) error {
 			return fmt.Errorf("write the plots: %w", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, plots)), 0o644); err != nil {
+	notes, err := os.ReadFile(filepath.Join(dir, notesName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, plots, string(notes))), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
