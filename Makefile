@@ -12,9 +12,10 @@
 #   mutants         3    91 test binaries of one package each (measured: 4.6 of one core)
 #   apiserver       5    kube-apiserver and etcd (measured: 10.6 of one core)
 #   e2e             8    envtest with -race (measured: 6.3 of one core); tests
+#   bench           3    the same without -race; tests; one small run (measured: 0.7)
 #   examples        1    the quickstart without -race, and 3 seconds of it
 #   readme          1    a module of the README's blocks, built and vetted
-#   total          26    estimates, but for what is marked as measured
+#   total          29    estimates, but for what is marked as measured
 #
 # With warm caches the builds vanish, and what remains is the tests.
 
@@ -52,7 +53,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit model mutants e2e examples readme ## everything, as continuous integration does
+test: lint unit model mutants e2e bench-smoke examples readme ## everything, as continuous integration does
 	@echo "=== all stages passed"
 
 .PHONY: lint
@@ -108,6 +109,34 @@ e2e: apiserver build-testgate ## tests on a real API server, with the race detec
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 
+# bench writes RESULTS.md and what belongs to it. An idle machine, please, for an hour or
+# two, most of which goes to those who convert everything.
+BENCH_SIZES ?= 1000 10000 50000
+BENCH_RUNS ?= 5
+BENCH_CONSUMERS ?=
+BENCH_NOTE ?=
+BENCH_FLAGS ?=
+BENCH := $(BIN)/bench
+
+# It runs in its folder, from which the go command finds the module with the API server.
+.PHONY: bench
+bench: apiserver build-bench ## measure kates beside other clients, into bench/RESULTS.md (BENCH_SIZES, BENCH_RUNS)
+	@cd bench && $(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \
+		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
+
+.PHONY: bench-report
+bench-report: build-bench ## write bench/RESULTS.md again, from bench/results.json
+	@cd bench && "$(BENCH)" report
+
+.PHONY: bench-profile
+bench-profile: apiserver build-bench ## CPU and heap profiles of kates at bootstrap and in churn, into a new folder (BENCH_SIZES: the last)
+	@cd bench && "$(BENCH)" profile -sizes "$(BENCH_SIZES)" $(BENCH_FLAGS)
+
+.PHONY: bench-smoke
+bench-smoke: apiserver build-bench build-testgate ## see that the benchmarks work, with tiny numbers
+	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
+	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
+
 .PHONY: examples
 examples: ## run each example for a few seconds
 	@$(STAGE) "quickstart" $(GO) run ./examples/quickstart -for $(EXAMPLE_TIME)
@@ -116,9 +145,12 @@ examples: ## run each example for a few seconds
 readme: build-testgate ## compile the Go blocks of README.md
 	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -race -count=1 ./internal/readme
 
-.PHONY: build-testgate build-staticcheck
+.PHONY: build-testgate build-staticcheck build-bench
 build-testgate:
 	@$(GO) -C tools build -o "$(TESTGATE)" ./testgate
+
+build-bench:
+	@$(STAGE) "building bench" $(GO) -C bench build -o "$(BENCH)" .
 
 build-staticcheck:
 	@$(STAGE) "building staticcheck" $(GO) -C tools build -o "$(STATICCHECK)" honnef.co/go/tools/cmd/staticcheck

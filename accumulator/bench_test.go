@@ -3,10 +3,13 @@ package accumulator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -18,65 +21,228 @@ func benchObject(i, version int) *unstructured.Unstructured {
 	return u
 }
 
-// benchReader is a reader of a stream that holds so many objects. No watch runs: the benchmark
-// plays its part.
-func benchReader(b *testing.B, objects int) (*stream, *Accumulator) {
-	b.Helper()
-	streams := NewStreams(Config{Source: newSim().source})
-	b.Cleanup(streams.Close)
-	a, err := streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	<-a.Changed()
-	st := a.fields[0].parts[0].sub.stream
-	for i := range objects {
-		_ = st.event(benchObject(i, 1000+i), false)
-	}
-	var snap one
-	if _, err := a.Update(context.Background(), &snap, nil); err != nil || len(snap.A) != objects {
-		b.Fatal(len(snap.A), err)
-	}
-	return st, a
+// untypedObject is benchObject as an event brings it.
+func untypedObject(i, version int) Object { return benchObject(i, version) }
+
+// typedObject is the same, decoded into its Go type: one allocation, and its strings.
+func typedObject(i, version int) Object {
+	s := &corev1.Service{}
+	s.Namespace, s.Name = "ns", strconv.Itoa(i)
+	s.UID, s.ResourceVersion = types.UID("uid-"+s.Name), strconv.Itoa(version)
+	return s
 }
 
-// BenchmarkUpdateAfterOneChange: an Update costs what changed, but for the copy of one
-// slice of pointers.
-func BenchmarkUpdateAfterOneChange(b *testing.B) {
-	for _, objects := range []int{1_000, 10_000, 50_000} {
-		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			st, a := benchReader(b, objects)
-			var snap one
-			version := 1_000_000
+type (
+	typedSlice  struct{ A []*corev1.Service }
+	valuesSlice struct{ A []corev1.Service }
+	mapByName   struct {
+		A map[types.NamespacedName]*corev1.Service
+	}
+	mapByUID    struct{ A map[types.UID]*corev1.Service }
+	mapByString struct{ A map[string]*corev1.Service }
+)
+
+// workload is a reader of queries over streams whose watches do not run: whoever uses it plays
+// their part.
+type workload struct {
+	streams *Streams
+	acc     *Accumulator
+	make    func(i, version int) Object
+	objects int
+	version int
+}
+
+// worked sets up a reader of one query with so many objects, and has it read once.
+func worked(tb testing.TB, objects int, make func(i, version int) Object, o Options, target any, queries ...Query) *workload {
+	tb.Helper()
+	if len(queries) == 0 {
+		queries = []Query{simQuery("A", "as")}
+	}
+	streams := NewStreams(Config{Source: newSim().source})
+	tb.Cleanup(streams.Close)
+	a, err := streams.New(context.Background(), queries, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	<-a.Changed()
+	w := &workload{streams: streams, acc: a, make: make, objects: objects, version: 1000}
+	w.change(objects)
+	if r := w.update(tb, target, nil); len(r.Differences) != objects {
+		tb.Fatal(len(r.Differences), r.Invalid)
+	}
+	return w
+}
+
+// benchReader is a reader of a stream that holds so many untyped objects.
+func benchReader(b *testing.B, objects int) (*stream, *Accumulator) {
+	b.Helper()
+	w := worked(b, objects, untypedObject, Options{}, &one{})
+	return w.stream(), w.acc
+}
+
+// stream is the first of the first query.
+func (w *workload) stream() *stream { return w.acc.fields[0].parts[0].sub.stream }
+
+// change lets the watch bring new versions of so many objects, evenly spread.
+func (w *workload) change(count int) {
+	st := w.stream()
+	step := max(w.objects/count, 1)
+	for i := range count {
+		w.version++
+		_ = st.event(w.make(i*step+w.version%step, w.version), false)
+	}
+}
+
+func (w *workload) update(tb testing.TB, target any, j *Judgement) Result {
+	tb.Helper()
+	r, err := w.acc.Update(context.Background(), target, j)
+	if err != nil || !r.Complete {
+		tb.Fatal(r, err)
+	}
+	return r
+}
+
+// refreshed measures an Update after so many changes, from the events to the struct.
+func (w *workload) refreshed(b *testing.B, changes int, target any) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		w.change(changes)
+		if r := w.update(b, target, nil); len(r.Differences) != changes {
+			b.Fatal(len(r.Differences))
+		}
+	}
+}
+
+// BenchmarkRefresh: an Update costs what changed, and a copy of one slice of pointers. "clone" is
+// that copy alone, beside the same objects: an allocation is paid for by collecting the heap, too.
+func BenchmarkRefresh(b *testing.B) {
+	for _, objects := range []int{1_000, 10_000, 50_000, 100_000} {
+		for _, kind := range []string{"typed", "untyped"} {
+			for _, changes := range []int{1, 100, objects} {
+				b.Run(fmt.Sprintf("%s/objects=%d/changed=%d", kind, objects, changes), func(b *testing.B) {
+					if kind == "typed" {
+						worked(b, objects, typedObject, Options{}, &typedSlice{}).refreshed(b, changes, &typedSlice{})
+						return
+					}
+					worked(b, objects, untypedObject, Options{}, &one{}).refreshed(b, changes, &one{})
+				})
+			}
+		}
+		b.Run(fmt.Sprintf("clone/objects=%d", objects), func(b *testing.B) {
+			var snap typedSlice
+			worked(b, objects, typedObject, Options{}, &snap)
 			b.ReportAllocs()
 			for b.Loop() {
-				version++
-				_ = st.event(benchObject(version%objects, version), false)
-				if r, err := a.Update(context.Background(), &snap, nil); err != nil || len(r.Differences) != 1 {
-					b.Fatal(r, err)
-				}
+				snap.A = slices.Clone(snap.A)
+			}
+		})
+		b.Run(fmt.Sprintf("nothing/objects=%d", objects), func(b *testing.B) {
+			var snap typedSlice
+			w := worked(b, objects, typedObject, Options{}, &snap)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.update(b, &snap, nil)
 			}
 		})
 	}
 }
 
-// BenchmarkEventUnderSlowReader: an event costs the same however long nobody has read.
+// BenchmarkRefreshForms: one change of 50,000 objects, in each form that a field can have.
+func BenchmarkRefreshForms(b *testing.B) {
+	const objects = 50_000
+	for name, target := range map[string]any{
+		"pointers": &typedSlice{}, "values": &valuesSlice{},
+		"by name": &mapByName{}, "by UID": &mapByUID{}, "by string": &mapByString{},
+	} {
+		b.Run(name, func(b *testing.B) {
+			worked(b, objects, typedObject, Options{}, target).refreshed(b, 1, target)
+		})
+	}
+}
+
+// BenchmarkRefreshWith: one change of 50,000 objects with what else may be asked for.
+func BenchmarkRefreshWith(b *testing.B) {
+	const objects = 50_000
+	b.Run("predicate", func(b *testing.B) {
+		judgement := &Judgement{Predicate: func(u *unstructured.Unstructured) bool { return u.GetName() != "7" }}
+		var snap one
+		w := worked(b, objects, untypedObject, Options{}, &snap)
+		w.update(b, &snap, judgement)
+		w.refreshed(b, 1, &snap)
+	})
+	b.Run("signal", func(b *testing.B) {
+		q := simQuery("A", "as")
+		q.Signal = func(old, current Object) bool { return current.GetName() != "7" }
+		worked(b, objects, typedObject, Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
+	})
+	b.Run("insert and delete", func(b *testing.B) {
+		var snap typedSlice
+		w := worked(b, objects, typedObject, Options{}, &snap)
+		b.ReportAllocs()
+		for b.Loop() {
+			w.version++
+			o := w.make(objects/2*10, w.version)
+			_ = w.stream().event(o, w.version%2 == 0)
+			w.update(b, &snap, nil)
+		}
+	})
+	b.Run("union", func(b *testing.B) {
+		q := simQuery("A", "as")
+		for _, app := range []string{"bench", "other"} {
+			q.AnyOf = append(q.AnyOf, Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+		}
+		var snap one
+		w := worked(b, objects, untypedObject, Options{}, &snap, q)
+		w.refreshed(b, 1, &snap)
+	})
+	b.Run("namespaces", func(b *testing.B) {
+		q := simQuery("A", "as")
+		q.Namespaces = []string{"ns", "other"}
+		worked(b, objects, typedObject, Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
+	})
+}
+
+// BenchmarkEventUnderSlowReader: an event costs the same however long nobody has read, and next to
+// nothing for each who does not.
 func BenchmarkEventUnderSlowReader(b *testing.B) {
-	for _, readers := range []int{1, 10} {
+	const objects = 10_000
+	for _, readers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(readers, " readers"), func(b *testing.B) {
-			st, a := benchReader(b, 10_000)
+			w := worked(b, objects, typedObject, Options{}, &typedSlice{})
 			for range readers - 1 {
-				other, err := a.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+				other, err := w.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				_, _ = other.Update(context.Background(), &one{}, nil)
+				_, _ = other.Update(context.Background(), &typedSlice{}, nil)
 			}
-			version := 1_000_000
 			b.ReportAllocs()
 			for b.Loop() {
-				version++
-				_ = st.event(benchObject(version%10_000, version), false)
+				w.change(1)
+			}
+		})
+	}
+}
+
+// BenchmarkFirstTake: what the first reading of a stream that has its list costs.
+func BenchmarkFirstTake(b *testing.B) {
+	for _, objects := range []int{1_000, 10_000, 50_000} {
+		b.Run(fmt.Sprint(objects), func(b *testing.B) {
+			w := worked(b, objects, typedObject, Options{}, &typedSlice{})
+			b.ReportAllocs()
+			for b.Loop() {
+				fresh, err := w.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				var snap typedSlice
+				if _, err := fresh.Update(context.Background(), &snap, nil); err != nil || len(snap.A) != objects {
+					b.Fatal(len(snap.A), err)
+				}
+				b.StopTimer()
+				fresh.Close()
+				b.StartTimer()
 			}
 		})
 	}

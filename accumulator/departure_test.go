@@ -39,9 +39,16 @@ func forked(t *testing.T, test func(t *testing.T, f *fork)) {
 // relists makes a watch jump to the server's state now, as a list does.
 func (f *fork) relists(t *testing.T, st *stream) {
 	t.Helper()
-	g, err := st.state(t.Context(), "")
-	require.NoError(t, err)
-	require.NoError(t, st.replace(g.objects, g.version, ask{}))
+	now := make(map[Key]Object)
+	f.mu.Lock()
+	for key, o := range f.now["as"] {
+		if st.matches(o) {
+			now[key] = o.DeepCopy()
+		}
+	}
+	version := strconv.Itoa(f.rev)
+	f.mu.Unlock()
+	require.NoError(t, st.replace(now, version, ask{}))
 }
 
 func (f *fork) shows(t *testing.T, want ...string) {

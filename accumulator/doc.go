@@ -21,9 +21,13 @@
 //
 // # Forms
 //
-// A stream has a [Form], whole objects or metadata alone, and may have a [Transform]; both are part of
-// what makes it shared. Every object from the server (of a list, an event, the answer to an own write, a
-// lookup) is judged by the selectors first, then shortened, then transformed, and then stored: once per
+// A stream has a [Form], whole untyped objects, typed ones, or metadata alone, and may have a [Transform]; both are part of
+// what makes it shared. Typed objects are decoded by the source, one by one as they come ([ItemLister]); the
+// untyped answers to own writes are judged first, and made typed by the source as well ([Typer]). One that does not
+// decode ([Undecoded]) costs only itself.
+//
+// Every object from the server (of a list, an event, the answer to an own write, a
+// lookup) is judged by the selectors first, then put into the stream's form, then transformed, and then stored: once per
 // version, without locks. One that cannot be is stored as what names it, with the error, so that it is left
 // out by itself and versions, deletions and own writes of it count as ever. What a change is worth
 // ([Signal]) is the subscriber's own, and is asked after the lock is released, of each change in turn: a

@@ -51,9 +51,15 @@ const (
 
 func newFeed(s *stream, source cache.ListerWatcherWithContext) *feed {
 	f := &feed{stream: s, source: source, streamed: s.streams.config.StreamLists}
+	if l, ok := source.(ListStreamer); ok {
+		f.streamed = l.StreamsLists()
+	}
 	f.pace = f.backoff()
 	return f
 }
+
+// ListStreamer is a source that says, in place of [Config.StreamLists], whether its lists are to be streamed.
+type ListStreamer interface{ StreamsLists() bool }
 
 // run lists and watches until ctx ends.
 func (f *feed) run(ctx context.Context) {

@@ -24,7 +24,7 @@ type field struct {
 	// Guarded by the accumulator's lock:
 	query    Query
 	resource Resource
-	parts    []*part
+	parts    []*part       // replaced, never changed
 	spaces   *subscription // to the namespaces that count; nil if all do
 	err      error         // why the kind is not known
 	known    bool          // the kind is
@@ -52,8 +52,9 @@ type field struct {
 
 	// Of the reader's turn. Others look at the table with reader.mu held.
 	table    *snapshot.Table
-	spans    bool // the table's keys have the namespace
-	present  bool // it is in the snapshot
+	spans    bool  // the table's keys have the namespace
+	present  bool  // it is in the snapshot
+	got      taken // by the Update that runs
 	within   map[string]bool
 	held     going           // keys that stay as they are until streams that are late have come so far
 	late     []*subscription // those streams
@@ -80,7 +81,7 @@ func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known b
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
-	return slices.Clone(f.parts), f.spaces, f.known
+	return f.parts, f.spaces, f.known
 }
 
 // wanted is of without the parts that are no longer wanted.
@@ -103,7 +104,8 @@ func (f *field) retire() {
 	if !outgoing || incoming {
 		return
 	}
-	f.parts = slices.DeleteFunc(f.parts, func(p *part) bool {
+	kept := f.parts[:0:0]
+	for _, p := range f.parts {
 		if p.outgoing {
 			if p.sub.stream.resource.Storage != f.resource.Storage {
 				f.anew = true
@@ -111,10 +113,11 @@ func (f *field) retire() {
 				f.upTo = coherence.Newest(f.upTo, p.sub.position())
 			}
 			p.sub.close()
+		} else {
+			kept = append(kept, p)
 		}
-		return p.outgoing
-	})
-	f.regroup = true
+	}
+	f.parts, f.regroup = kept, true
 }
 
 // complete reports whether the field has its whole first list, or, if it is optional, certainly none.
@@ -198,17 +201,12 @@ func (f *field) subscriptions() (all []*subscription) {
 // news reports whether there is something of the field worth a signal.
 func (a *Accumulator) fieldNews(f *field) bool {
 	a.mu.Lock()
-	subs, regroup := f.subscriptions(), f.regroup || f.caughtUp
+	parts, spaces, regroup := f.parts, f.spaces, f.regroup || f.caughtUp
 	a.mu.Unlock()
-	if regroup {
+	if regroup || spaces != nil && spaces.news() {
 		return true
 	}
-	for _, sub := range subs {
-		if sub.news() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(p *part) bool { return p.sub.news() })
 }
 
 // unserved reports whether a stream of the field is told that there is no such resource.

@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,21 +21,68 @@ const (
 	// nothing else. See
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
 	Metadata Form = "metadata"
+	// Typed objects: pointers to the Go type of the kind, decoded by the source, which is a [Typer]. One
+	// that does not decode is what [Undecoded] makes of it.
+	Typed Form = "typed"
 )
 
 // Former is a source that says in which form it delivers now, where that may be another than it was
 // asked for: not every client and server can shorten objects. The stream then does, and its status
-// says so.
+// says so. Of typed objects it says more exactly how they are encoded on the wire.
 type Former interface{ Form() Form }
 
-// formNow says in which form the stream holds objects, and whether more than that
-// comes over the wire.
+// Typer is a source of typed objects. Typed makes one of an untyped one, the answer to an own write, in memory of its own,
+// just as it would have decoded it; an error means that it does not decode.
+type Typer interface {
+	Typed(o *unstructured.Unstructured) (Object, error)
+}
+
+// Compacter is a source of objects that can share memory with each other. Compact is called once for an object that
+// is about to be stored, which nobody else has yet. Unless it is final, a [Transform] may still write to it.
+type Compacter interface{ Compact(o Object, final bool) }
+
+func (s *stream) compact(o Object) {
+	if c, ok := s.feed.source.(Compacter); ok && s.key.form == Typed {
+		c.Compact(o, s.transform == nil)
+	}
+}
+
+// formNow says in which form the stream holds objects, and what comes over the wire if that is something else.
 func (s *stream) formNow() string {
 	from, ok := s.feed.source.(Former)
-	if ok && s.key.form != Whole && from.Form() != s.key.form {
+	switch {
+	case !ok || s.key.form == Whole:
+		return string(s.key.form)
+	case s.key.form == Typed:
+		return string(from.Form())
+	case from.Form() != s.key.form:
 		return string(s.key.form) + " of whole objects"
 	}
 	return string(s.key.form)
+}
+
+// inForm puts an object into the stream's form.
+func (s *stream) inForm(o Object) (Object, error) {
+	switch s.key.form {
+	case Metadata:
+		return shorten(o, s.resource.Kind)
+	case Typed:
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			return o, nil
+		}
+		if typer, ok := s.feed.source.(Typer); ok {
+			return typer.Typed(u)
+		}
+		return nil, errors.New("its source knows no Go type for it")
+	}
+	return o, nil
+}
+
+// is reports whether an object is in the stream's form already.
+func (s *stream) is(o Object) bool {
+	_, untyped := o.(*unstructured.Unstructured)
+	return s.key.form == Whole || s.key.form == Typed && !untyped
 }
 
 // shorten returns the metadata of an object in memory of its own, under the object's kind: what
@@ -59,12 +107,12 @@ func shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetad
 
 // untyped is an object as predicates see it.
 func untyped(o Object) (*unstructured.Unstructured, error) {
-	switch o := o.(type) {
-	case *unstructured.Unstructured:
-		return o, nil
-	case *metav1.PartialObjectMetadata:
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		return &unstructured.Unstructured{Object: content}, err
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u, nil
 	}
-	return nil, fmt.Errorf("a predicate cannot judge a %T", o)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("a predicate cannot judge a %T: %w", o, err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
 }

@@ -47,16 +47,21 @@ func (s shortSource) WatchWithContext(ctx context.Context, o metav1.ListOptions)
 	if err != nil {
 		return nil, err
 	}
-	short := &shortWatch{Interface: w, out: make(chan watch.Event), stop: make(chan struct{})}
-	go short.run()
-	return short, nil
+	return newShortWatch(w, func(e watch.Event) runtime.Object { return shortOf(e.Object, "PartialObjectMetadata") }), nil
 }
 
 // shortWatch is watch.Filter that ends when it is stopped.
 type shortWatch struct {
 	watch.Interface
-	out  chan watch.Event
-	stop chan struct{}
+	change func(watch.Event) runtime.Object
+	out    chan watch.Event
+	stop   chan struct{}
+}
+
+func newShortWatch(w watch.Interface, change func(watch.Event) runtime.Object) *shortWatch {
+	short := &shortWatch{Interface: w, change: change, out: make(chan watch.Event), stop: make(chan struct{})}
+	go short.run()
+	return short
 }
 
 func (w *shortWatch) ResultChan() <-chan watch.Event { return w.out }
@@ -69,7 +74,7 @@ func (w *shortWatch) Stop() {
 func (w *shortWatch) run() {
 	defer close(w.out)
 	for e := range w.Interface.ResultChan() {
-		e.Object = shortOf(e.Object, "PartialObjectMetadata")
+		e.Object = w.change(e)
 		select {
 		case w.out <- e:
 		case <-w.stop:

@@ -44,43 +44,60 @@ func (f *feed) list(ctx context.Context) (watch.Interface, error) {
 // listPaged takes the pages of one version straight into the new store. Where the
 // version expires half-way, it starts over with one page of everything.
 func (f *feed) listPaged(ctx context.Context) error {
-	fresh, o := f.stream.fresh(), f.options()
-	asked := f.asks()
+	o, asked := f.options(), f.asks()
+	fresh := f.stream.fresh(asked)
 	if o.Limit = f.stream.streams.config.PageSize; o.Limit <= 0 {
 		o.Limit = pageSize
 	}
 	for {
-		list, err := f.page(ctx, o)
+		m, err := f.page(ctx, o, func(o runtime.Object) error { return fresh.put(o) })
 		if err != nil && o.Continue != "" && expired(err) {
 			o.Continue, o.Limit = "", 0
-			fresh, asked = f.stream.fresh(), f.asks()
+			asked = f.asks()
+			fresh = f.stream.fresh(asked)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		m, err := meta.ListAccessor(list)
-		if err != nil {
-			return fmt.Errorf("a list of %T: %w", list, err)
-		}
-		if err := meta.EachListItem(list, func(o runtime.Object) error { return fresh.put(o) }); err != nil {
-			return err
-		}
-		if o.Continue = m.GetContinue(); o.Continue == "" {
-			return f.listed(fresh, m.GetResourceVersion(), asked)
+		if o.Continue = m.Continue; o.Continue == "" {
+			return f.listed(fresh, m.ResourceVersion, asked)
 		}
 	}
 }
 
 // page asks for a page, or, without a limit, for all of it. A server that does not answer is
 // given up; its own time limit for a request is a minute.
-func (f *feed) page(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (f *feed) page(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 	if o.Limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, pageTimeout)
 		defer cancel()
 	}
-	return f.source.ListWithContext(ctx, o)
+	return f.each(ctx, o, put)
+}
+
+// ItemLister is a source that hands out the items of a list one by one, as they come, so that the list is never held
+// as a whole. An error of put ends the list. What was put before an error counts for nothing.
+type ItemLister interface {
+	ListItems(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error)
+}
+
+// each makes one list request and hands its items to put.
+func (f *feed) each(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (m metav1.ListMeta, err error) {
+	if l, ok := f.source.(ItemLister); ok {
+		return l.ListItems(ctx, o, put)
+	}
+	list, err := f.source.ListWithContext(ctx, o)
+	if err != nil {
+		return m, err
+	}
+	of, err := meta.ListAccessor(list)
+	if err != nil {
+		return m, fmt.Errorf("a list of %T: %w", list, err)
+	}
+	m.ResourceVersion, m.Continue = of.GetResourceVersion(), of.GetContinue()
+	return m, meta.EachListItem(list, put)
 }
 
 // patience is how often somebody who waits for a list takes the server's advice to try later.
@@ -89,9 +106,9 @@ const patience = 5
 // listPatiently lists for somebody who waits: where the server says when to try again (it throttles, or is
 // starting), that is done, a few times, as long as ctx allows. A feed does not: it shows what the server
 // says, and goes on for ever.
-func (f *feed) listPatiently(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (f *feed) listPatiently(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 	for tried := 1; ; tried++ {
-		list, err := f.source.ListWithContext(ctx, o)
+		list, err := f.each(ctx, o, put)
 		seconds, later := apierrors.SuggestsClientDelay(err)
 		if err == nil || !later || tried == patience || ctx.Err() != nil {
 			return list, err
@@ -115,7 +132,7 @@ func (f *feed) listStreamed(ctx context.Context) (watch.Interface, error) {
 	case err != nil:
 		return nil, err
 	}
-	fresh := f.stream.fresh()
+	fresh := f.stream.fresh(asked)
 	version, err := f.initial(ctx, w, fresh)
 	if err == nil {
 		err = f.listed(fresh, version, asked)
@@ -178,26 +195,24 @@ func (f *feed) listed(fresh listing, version string, asked ask) error {
 type listing struct {
 	stream  *stream
 	objects map[Key]Object
+	// anew: its versions may be of another history than what the stream holds.
+	anew bool
 }
 
-func (s *stream) fresh() listing { return listing{s, make(map[Key]Object)} }
+func (s *stream) fresh(asked ask) listing { return listing{s, make(map[Key]Object), asked.doubted} }
 
 func (l listing) put(item runtime.Object) error {
 	o, ok := item.(Object)
 	if !ok {
 		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
 	}
-	if l.stream.matches(o) {
-		o = l.stream.prepare(o)
-		l.objects[snapshot.KeyOf(o)] = o
+	if !l.stream.matches(o) {
+		return nil
 	}
+	held := l.stream.has(o)
+	if held == nil || l.anew {
+		held = l.stream.made(o)
+	}
+	l.objects[snapshot.KeyOf(held)] = held // what is held already is not held twice
 	return nil
-}
-
-// versionOf is the version of a whole list.
-func versionOf(list runtime.Object) string {
-	if m, err := meta.ListAccessor(list); err == nil {
-		return m.GetResourceVersion()
-	}
-	return ""
 }

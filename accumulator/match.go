@@ -75,8 +75,12 @@ func (s selector) byPath(o Object) bool {
 }
 
 // matches reports whether an object that the server has sent is in the stream's query. A
-// real server has judged the fields already; a fake has not.
+// real server has judged the fields already; a fake has not. Of one that does not decode the labels are not known: there
+// the server's judgement is all there is.
 func (s *stream) matches(o Object) bool {
+	if rejection(o) != nil {
+		return true
+	}
 	if s.streams.config.ByContent {
 		return s.selector.byPath(o)
 	}

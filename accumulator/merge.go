@@ -74,11 +74,8 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0, anew: anew}
-	dirty := make(going)
-	for key, left := range f.held {
-		dirty[key] = left
-	}
-	var ready []*part
+	dirty := f.held // zero for a key that did not go away
+	ready := make([]*part, 0, len(parts))
 	for _, p := range parts {
 		if !p.ready() {
 			continue
@@ -92,12 +89,18 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		out.anew = out.anew || t.anew
 		whole = whole || t.whole && p.merged // what it had besides is gone
 		p.merged = true
+		if dirty == nil && len(t.changes) > 0 {
+			dirty = make(going, len(t.changes))
+		}
 		for _, c := range t.changes {
 			dirty.add(c.key, t.left[c.key])
 		}
 	}
 	if whole {
 		out.whole = true
+		if dirty == nil {
+			dirty = make(going)
+		}
 		for key := range f.keys {
 			dirty.add(key, departure{}) // what no stream shows may have to stay yet
 		}
@@ -109,8 +112,8 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 	for key, left := range dirty {
 		if o, known := f.newest(ready, key, left, out.anew); known {
 			out.changes = append(out.changes, change{key, o})
-		} else if row, had := f.row(key); had && out.whole { // it stays as it is shown
-			out.changes = append(out.changes, change{key, row.Source})
+		} else if shown, had := f.shown(key); had && out.whole { // it stays as it is
+			out.changes = append(out.changes, change{key, shown})
 		}
 	}
 	return out
@@ -128,12 +131,13 @@ func (f *field) keys(yield func(Key) bool) {
 	}
 }
 
-// row is what is shown of a key.
-func (f *field) row(key Key) (snapshot.Row, bool) {
+// shown is what the snapshot was made of for a key.
+func (f *field) shown(key Key) (Object, bool) {
 	if f.table == nil {
-		return snapshot.Row{}, false
+		return nil, false
 	}
-	return f.table.Get(key)
+	cursor := f.table.Cursor()
+	return cursor.Source(key)
 }
 
 // takeSpaces takes in which namespaces count. It reports whether that has changed, and
@@ -168,9 +172,9 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 	if f.within != nil && !f.within[key.Namespace] {
 		return nil, true
 	}
-	shown, had := f.row(key)
+	shown, had := f.shown(key)
 	if had = had && !anew; had {
-		left.at = coherence.Newest(left.at, shown.Source.GetResourceVersion())
+		left.at = coherence.Newest(left.at, shown.GetResourceVersion())
 	}
 	var best Object
 	seen := make(map[*subscription]sight)
@@ -202,9 +206,9 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 		best = newer(best, left.now(left.last))
 	}
 	if !had || best == nil {
-		return best, !had || late == nil || left.now(shown.Source) == nil
+		return best, !had || late == nil || left.now(shown) == nil
 	}
-	return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())
+	return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())
 }
 
 // hold keeps what is shown of a key until streams that are late have come to a version.

@@ -6,10 +6,10 @@ import "github.com/kates-go/kates/coherence"
 // and version too) know: an own write's answer, or what a watch has brought. It is nil where no
 // stream shows the object, which does not mean that there is none. It is shared: nobody writes to it.
 //
-// It is the whole object, as the server had it at that version. A stream that holds less than the server
+// With [Whole] it is the whole object, as the server had it at that version. A stream that holds less than the server
 // sends (a transform, metadata alone) has no part in it: who starts a write from such an
-// object takes away what he has never seen.
-func (s *Streams) Newest(r Resource, key Key) Object {
+// object takes away what he has never seen. With [Typed] it is what the Go type knows of it.
+func (s *Streams) Newest(r Resource, key Key, form Form) Object {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
@@ -18,7 +18,7 @@ func (s *Streams) Newest(r Resource, key Key) Object {
 	s.mu.Unlock()
 	var newest Object
 	for _, st := range streams {
-		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || !st.whole() {
+		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.key.form != form || st.transform != nil {
 			continue
 		}
 		o := st.latest(key)
@@ -29,15 +29,17 @@ func (s *Streams) Newest(r Resource, key Key) Object {
 	return newest
 }
 
-// whole reports whether the stream holds all that the server sends.
-func (s *stream) whole() bool { return s.key.form == Whole && s.transform == nil }
-
-// latest is what the stream shows of key, nil where that may be older than what it has shown.
+// latest is what the stream shows of key, nil where that may be older than what it has shown, or is
+// not an object that decoded.
 func (s *stream) latest(key Key) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.givenUp {
 		return nil
 	}
-	return s.read(key)
+	o := s.read(key)
+	if rejection(o) != nil {
+		return nil
+	}
+	return o
 }

@@ -14,7 +14,7 @@ func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
 		o, x := own{s, streams}, Key{Namespace: "ns", Name: "x"}
 		s.create("as", thing("x", "in", "yes"))
-		assert.Nil(t, streams.Newest(simResource("as"), x), "nothing watches it")
+		assert.Nil(t, streams.Newest(simResource("as"), x, Whole), "nothing watches it")
 		in := simQuery("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -22,23 +22,23 @@ func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
 		synctest.Wait()
 		var snap one
 		update(t, a, &snap)
-		assert.Equal(t, snap.A[0], streams.Newest(simResource("as"), x))
-		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "y"}))
+		assert.Equal(t, snap.A[0], streams.Newest(simResource("as"), x, Whole))
+		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "y"}, Whole))
 		other := simResource("as")
 		other.Version = "v2"
-		assert.Nil(t, streams.Newest(other, x), "in another form")
+		assert.Nil(t, streams.Newest(other, x, Whole), "in another form")
 
 		o.late(60 * second)
 		o.put("as", thing("x", "in", "no"), 0)
 		update(t, a, &snap)
-		shown := streams.Newest(simResource("as"), x)
+		shown := streams.Newest(simResource("as"), x, Whole)
 		require.NotNil(t, shown)
 		assert.Equal(t, "no", shown.GetLabels()["in"], "the query that it left has nothing to say")
 		assert.Same(t, snap.A[0], shown, "the only one")
 		o.put("as", thing("x", "in", "yes"), 0)
-		assert.Equal(t, "yes", streams.Newest(simResource("as"), x).GetLabels()["in"])
+		assert.Equal(t, "yes", streams.Newest(simResource("as"), x, Whole).GetLabels()["in"])
 		o.delete("as", "x", 0, true)
-		assert.Nil(t, streams.Newest(simResource("as"), x))
+		assert.Nil(t, streams.Newest(simResource("as"), x, Whole))
 	})
 }
 
@@ -49,12 +49,12 @@ func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
 		watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
 		o.late(60 * second)
-		require.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}))
+		require.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}, Whole))
 		for _, name := range []string{"a", "b", "c"} {
 			o.put("as", thing(name), 0)
 		}
-		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}), "what is stored is older than the write")
+		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}, Whole), "what is stored is older than the write")
 		after(2 * time.Minute) // a new list
-		assert.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}))
+		assert.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}, Whole))
 	})
 }

@@ -87,7 +87,7 @@ func (s *stream) record(w coherence.Write, by cause, asked bool) bool {
 		s.turn(false) // the watch has yet to notice
 	}
 	s.asOf = w.Version
-	wake := s.settle(nil, w.Key, before, by)
+	wake := s.settle(nil, nil, w.Key, before, by)
 	if !asked && s.read(w.Key) == nil && coherence.Comparable(w.Version) {
 		for sub := range s.subs {
 			wake = sub.passed(wake, w, by, false)

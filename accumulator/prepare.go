@@ -24,20 +24,29 @@ type Transform func(Object) error
 // prepare makes of an object from the server what the stream holds: in the stream's form, and
 // transformed. The object is fresh: nobody else has it. Called without locks.
 func (s *stream) prepare(o Object) Object {
-	if s.key.form == Whole && s.transform == nil {
+	if s.transform != nil || !s.is(o) {
+		if held := s.has(o); held != nil {
+			return held // once per version
+		}
+	}
+	return s.made(o)
+}
+
+// made is prepare, whatever the stream holds already.
+func (s *stream) made(o Object) Object {
+	switch {
+	case rejection(o) != nil:
+		return o
+	case s.transform == nil && s.is(o):
+		s.compact(o)
 		return o
 	}
-	if held := s.has(o); held != nil {
-		return held // once per version
-	}
 	id := identityOf(o, s.resource)
-	if s.key.form == Metadata {
-		short, err := shorten(o, s.resource.Kind)
-		if err != nil {
-			return reject(id, err)
-		}
-		o = short
+	o, err := s.inForm(o)
+	if err != nil {
+		return reject(id, err)
 	}
+	s.compact(o)
 	if s.transform == nil {
 		return o
 	}
@@ -57,7 +66,7 @@ func (s *stream) prepareWrite(w coherence.Write) coherence.Write {
 	if !ok {
 		return w
 	}
-	if s.transform != nil && s.key.form == Whole {
+	if s.transform != nil && s.key.form != Metadata && rejection(o) == nil {
 		o = o.DeepCopyObject().(Object)
 	}
 	w.Object = s.prepare(o)
@@ -115,7 +124,17 @@ func identityOf(o Object, r Resource) identity {
 	return identity{apiVersion, kind, o.GetNamespace(), o.GetName(), string(o.GetUID()), o.GetResourceVersion()}
 }
 
-// rejected stands in the store for an object that could not be prepared. It has what
+// Undecoded is what a source delivers in place of an object of a resource that does not decode: what says which object
+// and version it is, and why. It is left out as [Invalid] until its next version, and counts as ever for everything else.
+func Undecoded(r Resource, key Key, uid types.UID, version string, err error) Object {
+	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
+	return reject(identity{apiVersion, kind, key.Namespace, key.Name, string(uid), version}, err)
+}
+
+// Fault is why an object is left out: it did not decode, or could not be prepared. It is nil for all others.
+func Fault(o Object) error { return rejection(o) }
+
+// rejected stands in the store for an object that could not be decoded or prepared. It has what
 // says which object it is, and nothing else.
 type rejected struct {
 	metav1.PartialObjectMetadata

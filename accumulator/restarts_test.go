@@ -3,6 +3,7 @@ package accumulator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,7 +161,7 @@ func TestG4HalfAListMovesNoPosition(t *testing.T) {
 		half := watch.NewFakeWithChanSize(1, false)
 		half.Add(s.create("as", thing("a")))
 		half.Stop()
-		_, err := st.feed.initial(t.Context(), half, st.fresh())
+		_, err := st.feed.initial(t.Context(), half, st.fresh(ask{}))
 		assert.ErrorContains(t, err, "in the middle")
 		var snap one
 		update(t, a, &snap)
@@ -213,7 +214,9 @@ func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 }
 
 func TestG5ARestartFromAnyListKeepsWhatIsShown(t *testing.T) {
-	for name, config := range ways {
+	all := maps.Clone(ways)
+	all["of a fake, which has no versions"] = Config{ByContent: true}
+	for name, config := range all {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
 				for i := range 7 {

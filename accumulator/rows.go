@@ -3,6 +3,7 @@ package accumulator
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
@@ -16,67 +17,89 @@ type row struct {
 
 func (i row) field() *field { return i.of.fields[i.at] }
 
+// batch is changes of one table, with their rows in one piece of memory.
+type batch struct {
+	changes []snapshot.Change
+	rows    []snapshot.Row
+}
+
+// newBatch returns one with room for so many.
+func newBatch(n int) batch {
+	return batch{make([]snapshot.Change, 0, n), make([]snapshot.Row, 0, n)}
+}
+
+func (b *batch) gone(key Key) { b.changes = append(b.changes, snapshot.Change{Key: key}) }
+
+func (b *batch) put(key Key, r snapshot.Row) {
+	b.rows = append(b.rows, r) // where it moves, the rows before stay as they are
+	b.changes = append(b.changes, snapshot.Change{Key: key, Row: &b.rows[len(b.rows)-1]})
+}
+
 // carry converts what the last snapshot held for a target of another type. What is
 // shown does not change by that.
 func (a *Accumulator) carry(i row, old *snapshot.Table) {
-	var rows []snapshot.Change
+	out := newBatch(old.Held())
 	for row := range old.All() {
 		if !row.Excluded {
 			row = a.convert(i, row.Source)
 		}
-		rows = append(rows, snapshot.Change{Key: snapshot.KeyOf(row.Source), Row: &row})
+		out.put(snapshot.KeyOf(row.Source), row)
 	}
-	a.apply(i.field(), rows)
+	a.apply(i.field(), out.changes)
 }
 
 // rows judges and converts what changed. With rejudge it judges all the rest again; where all there is
-// was taken, there is no rest: what is not among the changes is gone.
+// was taken, there is no rest: what is not among the changes is gone. The result is in key order.
 func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
-	table := i.field().table
-	out := make([]snapshot.Change, 0, len(t.changes))
-	rest := (rejudge || t.whole) && table.Held() > 0
-	var seen map[Key]bool
-	if rest {
-		seen = make(map[Key]bool, len(t.changes))
-	}
-	for _, c := range t.changes {
-		if rest {
-			seen[c.key] = true
-		}
-		old, had := table.Get(c.key)
-		switch {
-		case c.object == nil && had:
-			out = append(out, snapshot.Change{Key: c.key})
-		case c.object == nil:
-		case had && (old.Source == c.object || !t.anew && !t.reshaped && a.same(old.Source, c.object)): // a list may bring again what is shown
-			if !rejudge {
-				continue
+	slices.SortFunc(t.changes, func(x, y change) int { return snapshot.CompareKeys(x.key, y.key) })
+	table, out, changes := i.field().table, newBatch(len(t.changes)), t.changes
+	differ := t.anew || t.reshaped // one version may not look the same
+	if rejudge || t.whole {
+		for old := range table.All() {
+			key := snapshot.KeyOf(old.Source)
+			for len(changes) > 0 && snapshot.CompareKeys(changes[0].key, key) < 0 {
+				a.changed(&out, i, changes[0])
+				changes = changes[1:]
 			}
-			if row, ok := a.again(i, old); ok {
-				out = append(out, snapshot.Change{Key: c.key, Row: &row})
+			if len(changes) > 0 && changes[0].key == key {
+				a.changedFrom(&out, i, old, changes[0], differ, rejudge)
+				changes = changes[1:]
+			} else if t.whole {
+				out.gone(key)
+			} else if row, ok := a.again(i, old); ok {
+				out.put(key, row)
 			}
-		default:
-			row := a.rowOf(i, c.object)
-			out = append(out, snapshot.Change{Key: c.key, Row: &row})
 		}
 	}
-	if !rest {
-		return out
+	for cursor := table.Cursor(); len(changes) > 0; changes = changes[1:] {
+		if source, had := cursor.Source(changes[0].key); had {
+			a.changedFrom(&out, i, snapshot.Row{Source: source}, changes[0], differ, false)
+		} else {
+			a.changed(&out, i, changes[0])
+		}
 	}
-	for old := range table.All() {
-		key := snapshot.KeyOf(old.Source)
-		if seen[key] {
-			continue
-		}
-		if t.whole {
-			out = append(out, snapshot.Change{Key: key})
-			continue
-		}
+	return out.changes
+}
+
+// changed is a change of a key that the table does not have.
+func (a *Accumulator) changed(out *batch, i row, c change) {
+	if c.object != nil {
+		out.put(c.key, a.rowOf(i, c.object))
+	}
+}
+
+// changedFrom is a change of a key that the table has: old, whole where it is to be judged again.
+func (a *Accumulator) changedFrom(out *batch, i row, old snapshot.Row, c change, differ, rejudge bool) {
+	switch {
+	case c.object == nil:
+		out.gone(c.key)
+	case old.Source != c.object && (differ || !a.same(old.Source, c.object)):
+		a.changed(out, i, c)
+	case rejudge: // a list may bring again what is shown
 		if row, ok := a.again(i, old); ok {
-			out = append(out, snapshot.Change{Key: key, Row: &row})
+			out.put(c.key, row)
 		}
 	}
-	return out
 }
 
 // same reports whether two objects are one version of one object, in one version of the API: a query may

@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -108,8 +109,12 @@ func (s *stream) read(key Key) Object {
 // everything returns all that is true now. Called with mu held.
 func (s *stream) everything() []change {
 	changes := make([]change, 0, len(s.store))
-	for key := range s.store {
-		if o := s.read(key); o != nil {
+	pending := s.view.Pending() > 0
+	for key, o := range s.store {
+		if pending {
+			o = s.read(key)
+		}
+		if o != nil {
 			changes = append(changes, change{key, o})
 		}
 	}
@@ -139,7 +144,8 @@ func (s *stream) event(obj any, deleted bool) error {
 	if in {
 		o = s.prepare(o)
 	}
-	var wake []func()
+	var few [8]func()
+	wake := few[:0]
 	s.mu.Lock()
 	s.health.heard, s.asOf = time.Now(), o.GetResourceVersion()
 	before := s.read(key)
@@ -152,7 +158,7 @@ func (s *stream) event(obj any, deleted bool) error {
 			seen = o
 		}
 		ended := s.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
-		wake = s.settle(ended, key, before, delivered)
+		wake = s.settle(wake, ended, key, before, delivered)
 		s.tell() // an echo changes nothing, and yet is what a Sync waits for
 	}
 	s.mu.Unlock()
@@ -187,8 +193,8 @@ func (s *stream) echo(shown, o Object) Object {
 }
 
 // settle marks key, and every key whose pending write ended, where what is shown
-// changed. It returns the accumulators to wake. Called with mu held.
-func (s *stream) settle(ended []coherence.Ended, key Key, before Object, by cause) (wake []func()) {
+// changed. It returns wake with the accumulators to wake. Called with mu held.
+func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before Object, by cause) []func() {
 	wake = s.mark(wake, key, before, by)
 	for _, e := range ended {
 		if e.Key == key {
@@ -232,6 +238,9 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 	}
 	for sub := range s.subs {
 		if f := sub.mark(key, before, after, own); f != nil {
+			if len(wake) == cap(wake) {
+				wake = slices.Grow(wake, len(s.subs))
+			}
 			wake = append(wake, f)
 		}
 	}
@@ -362,7 +371,7 @@ func (s *stream) settleAll(ended []coherence.Ended) []func() {
 	if len(ended) == 0 {
 		return nil
 	}
-	return s.settle(ended, Key{}, s.read(Key{}), delivered)
+	return s.settle(nil, ended, Key{}, s.read(Key{}), delivered)
 }
 
 // join adds a subscriber. What the stream holds already is its bootstrap.

@@ -13,6 +13,8 @@ type subscription struct {
 	// key that came and went unread is dropped again: what is held is bounded by
 	// objects, not by events.
 	dirty map[Key]bool
+	// most is how many dirty keys there have been at once: the room that the map has.
+	most int
 	// left holds, where several streams make up a query, how dirty keys went away; of those that did so by version
 	// forgot it does not.
 	left   going
@@ -59,7 +61,10 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 		delete(s.dirty, key)
 		return nil
 	}
-	s.dirty[key] = known
+	if !dirty {
+		s.dirty[key] = known
+		s.most = max(s.most, len(s.dirty))
+	}
 	if own && s.quietOwn {
 		return nil
 	}
@@ -107,12 +112,20 @@ func (s *subscription) take() taken {
 	for key := range s.dirty {
 		changes = append(changes, change{key, s.stream.read(key)})
 	}
-	if len(changes) > 1024 {
-		s.dirty = make(map[Key]bool) // a map keeps the room of its largest day
+	s.clean()
+	return taken{changes: changes, left: left, ok: true}
+}
+
+// dirtyRoom is for how many dirty keys a subscription keeps room.
+const dirtyRoom = 1024
+
+// clean leaves no key dirty. A map keeps the room of its largest day, and takes time in it to be walked or cleared.
+func (s *subscription) clean() {
+	if s.most > dirtyRoom {
+		s.dirty, s.most = make(map[Key]bool), 0
 	} else {
 		clear(s.dirty)
 	}
-	return taken{changes: changes, left: left, ok: true}
 }
 
 // untake makes a first take undone.
@@ -126,7 +139,7 @@ func (s *subscription) untake() {
 // stream can no longer account for.
 func (s *subscription) restart() {
 	s.all = true
-	clear(s.dirty)
+	s.clean()
 	s.left, s.forgot = nil, s.stream.view.Position()
 }
 

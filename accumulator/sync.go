@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
@@ -85,8 +83,9 @@ func (s *stream) syncTo(ctx context.Context, version string) error {
 
 // goal is the server's state at one moment.
 type goal struct {
-	version string
-	objects map[Key]Object
+	version  string
+	versions map[Key]string
+	objects  map[Key]Object // of a fake, where contents are compared
 }
 
 // state lists the server's state at a version, as long as it knows that still, or its newest.
@@ -100,26 +99,42 @@ func (s *stream) state(ctx context.Context, version string) (goal, error) {
 	return s.list(ctx, metav1.ListOptions{})
 }
 
-func (s *stream) list(ctx context.Context, o metav1.ListOptions) (goal, error) {
-	g := goal{objects: make(map[Key]Object)}
-	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		o.LabelSelector, o.FieldSelector = s.key.labels, s.key.fields
-		return s.feed.listPatiently(ctx, o)
-	})
-	list, _, err := p.List(ctx, o)
-	if err != nil {
-		return g, err
-	}
-	g.version = versionOf(list)
-	return g, meta.EachListItem(list, func(item runtime.Object) error {
-		if o, ok := item.(Object); ok && s.matches(o) {
-			if s.streams.config.ByContent {
-				o = s.prepare(o) // contents are compared
-			}
-			g.objects[snapshot.KeyOf(o)] = o
+// list lists in pages, starting with a list as asked for.
+func (s *stream) list(ctx context.Context, first metav1.ListOptions) (goal, error) {
+	g := newGoal()
+	o := s.feed.options()
+	o.Limit = pageSize
+	o.ResourceVersion, o.ResourceVersionMatch = first.ResourceVersion, first.ResourceVersionMatch
+	for {
+		list, err := s.feed.listPatiently(ctx, o, func(item runtime.Object) error { s.note(&g, item); return nil })
+		switch {
+		case err != nil && o.Continue != "" && expired(err):
+			g, o.Continue, o.Limit = newGoal(), "", 0
+			o.ResourceVersion, o.ResourceVersionMatch = first.ResourceVersion, first.ResourceVersionMatch
+			continue
+		case err != nil:
+			return g, err
 		}
-		return nil
-	})
+		o.ResourceVersion, o.ResourceVersionMatch = "", "" // those of the list go with its token
+		if o.Continue = list.Continue; o.Continue == "" {
+			g.version = list.ResourceVersion
+			return g, nil
+		}
+	}
+}
+
+func newGoal() goal { return goal{versions: make(map[Key]string), objects: make(map[Key]Object)} }
+
+func (s *stream) note(g *goal, item runtime.Object) {
+	o, ok := item.(Object)
+	if !ok || !s.matches(o) {
+		return
+	}
+	key := snapshot.KeyOf(o)
+	g.versions[key] = o.GetResourceVersion()
+	if s.streams.config.ByContent {
+		g.objects[key] = s.prepare(o)
+	}
 }
 
 // reached reports whether the watch has delivered everything up to the goal, or what amounts to
@@ -153,14 +168,14 @@ func (s *stream) reached(g goal) bool {
 // contains reports whether every object of the goal is stored, no older, and nothing else
 // is stored that is not newer. Called with mu held.
 func (s *stream) contains(g goal) bool {
-	for key, want := range g.objects {
+	for key, want := range g.versions {
 		have, ok := s.store[key]
-		if !ok || coherence.Newer(want.GetResourceVersion(), have.GetResourceVersion()) {
+		if !ok || coherence.Newer(want, have.GetResourceVersion()) {
 			return false
 		}
 	}
 	for key, have := range s.store {
-		if _, ok := g.objects[key]; !ok && !coherence.Newer(have.GetResourceVersion(), g.version) {
+		if _, ok := g.versions[key]; !ok && !coherence.Newer(have.GetResourceVersion(), g.version) {
 			return false
 		}
 	}

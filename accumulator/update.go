@@ -92,11 +92,10 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	if !a.complete() {
 		return Result{}, nil
 	}
-	taken, ok := a.takeAll(fields)
-	if !ok {
+	if !a.takeAll(fields) {
 		return Result{}, nil
 	}
-	return a.refresh(v.Elem(), fields, j, taken), nil
+	return a.refresh(v.Elem(), fields, j), nil
 }
 
 // Check reports whether a struct type can take the snapshot.
@@ -152,24 +151,24 @@ func compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
 
 // takeAll takes what is new of every field. It reports false where there can be no first
 // snapshot yet: some stream has its list, but has given it up again.
-func (a *Accumulator) takeAll(b layout) ([]taken, bool) {
-	all := make([]taken, len(b.fields))
+func (a *Accumulator) takeAll(b layout) bool {
 	for i, f := range b.fields {
 		whole := f.present || a.fieldComplete(f)
 		if whole {
-			all[i] = a.takeField(f)
+			f.got = a.takeField(f)
 		}
-		if all[i].ok || a.reader.delivered || whole && a.without(f) {
+		if f.got.ok || a.reader.delivered || whole && a.without(f) {
 			continue // one that is not whole was added, or its kind appeared, since
 		}
-		for j, t := range all {
-			if t.ok {
-				a.untake(b.fields[j])
+		for _, f := range b.fields[:i] {
+			if f.got.ok {
+				a.untake(f)
+				f.got = taken{}
 			}
 		}
-		return nil, false
+		return false
 	}
-	return all, true
+	return true
 }
 
 // without reports whether an optional field is complete without anything: there is no such kind, or no
@@ -192,24 +191,25 @@ func (a *Accumulator) without(f *field) bool {
 }
 
 // refresh brings the tables up to date and fills the target.
-func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement, all []taken) Result {
+func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Result {
 	r := &a.reader
 	result := Result{Complete: true, Changed: !r.delivered}
 	rejudge := j != nil && !sameFunc(j.Predicate, r.predicate)
 	if j != nil {
 		r.predicate = j.Predicate
 	}
-	faults := a.depart(&result, b, all)
+	faults := a.depart(&result, b)
 	a.rebind(b)
 	var invalid []Invalid // to be reported
 	for i, f := range b.fields {
-		if !all[i].ok {
+		t := f.got
+		if f.got = (taken{}); !t.ok {
 			continue
 		}
 		if present := !a.vanished(f); present != f.present {
 			f.present, result.Changed = present, true
 		}
-		rows := a.rows(row{b, i}, all[i], rejudge)
+		rows := a.rows(row{b, i}, t, rejudge)
 		diffs, changed := a.apply(f, rows)
 		faults = faults || changed
 		for _, c := range rows {
@@ -251,13 +251,13 @@ func (b layout) fill(target reflect.Value, retired map[string]bool) {
 
 // depart lets the objects of queries go that have been removed. It reports whether invalid ones
 // were among them.
-func (a *Accumulator) depart(result *Result, b layout, all []taken) (faults bool) {
+func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 	r := &a.reader
 	if slices.Equal(r.fields, b.fields) {
 		return false
 	}
 	for _, f := range r.fields {
-		if slices.Contains(b.fields, f) || a.succeeded(f, b, all) {
+		if slices.Contains(b.fields, f) || a.succeeded(f, b) {
 			continue
 		}
 		if r.retired == nil {
@@ -284,17 +284,17 @@ func (a *Accumulator) depart(result *Result, b layout, all []taken) (faults bool
 
 // succeeded lets a query of the same name that was added since, and is whole, go on with what was shown: what both have
 // is neither deleted nor added.
-func (a *Accumulator) succeeded(f *field, b layout, all []taken) bool {
+func (a *Accumulator) succeeded(f *field, b layout) bool {
 	i := slices.IndexFunc(b.fields, func(next *field) bool { return next.name == f.name })
-	if i < 0 || !all[i].ok || f.table == nil {
+	if i < 0 || !b.fields[i].got.ok || f.table == nil {
 		return false
 	}
 	next := b.fields[i]
 	a.reader.mu.Lock()
 	next.table, next.spans, next.present = f.table, f.spans, f.present
 	a.reader.mu.Unlock()
-	all[i].whole = true
-	all[i].reshaped = all[i].reshaped || reshapes(a.queryOf(f), a.queryOf(next))
+	next.got.whole = true
+	next.got.reshaped = next.got.reshaped || reshapes(a.queryOf(f), a.queryOf(next))
 	return true
 }
 
@@ -362,6 +362,7 @@ func (a *Accumulator) report(invalid []Invalid) {
 // appendDifferences turns the diffs of a table into differences: a replaced object
 // is a delete and an add (G7).
 func appendDifferences(to []Difference, query string, diffs []snapshot.Diff) []Difference {
+	to = slices.Grow(to, len(diffs))
 	for _, d := range diffs {
 		if d.Old != nil && d.New != nil && uidOf(d.Old) != uidOf(d.New) {
 			to = append(to, Difference{Query: query, Old: d.Old}, Difference{Query: query, New: d.New})

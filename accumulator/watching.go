@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
@@ -212,11 +213,11 @@ func (f *feed) probe(ctx context.Context, last ending) error {
 	defer cancel()
 	o := f.options()
 	o.Limit = 1
-	list, err := f.source.ListWithContext(ctx, o)
+	list, err := f.each(ctx, o, func(runtime.Object) error { return nil })
 	switch {
 	case err != nil:
 		return err
-	case coherence.Newer(asked.atLeast, versionOf(list)):
+	case coherence.Newer(asked.atLeast, list.ResourceVersion):
 		f.doubt = true
 		return errOlder
 	case last.silent && f.stream.waiting():

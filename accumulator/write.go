@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
@@ -177,18 +177,15 @@ func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, str
 	if coherence.Comparable(version) {
 		o.ResourceVersion, o.ResourceVersionMatch = version, metav1.ResourceVersionMatchNotOlderThan
 	}
-	list, err := f.listPatiently(ctx, o)
-	if err != nil {
-		return nil, "", err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, item := range items {
+	var found Object
+	list, err := f.listPatiently(ctx, o, func(item runtime.Object) error {
 		if o, ok := item.(Object); ok && snapshot.KeyOf(o) == key {
-			return o, versionOf(list), nil
+			found = o
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
 	}
-	return nil, versionOf(list), nil
+	return found, list.ResourceVersion, nil
 }

@@ -97,7 +97,7 @@ func TestG1TheFirstSnapshotHasAllOfThreeLargeKindsAndAnEmptyOne(t *testing.T) {
 	ns := namespace(t)
 	fill(t, ns, n, configMaps, secrets, hosts)
 	for name, options := range map[string][]kates.Option{
-		"streamed": nil,
+		"streamed": {kates.WithStreamedLists()},
 		"paged":    {kates.WithPagedLists(500)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -210,6 +210,7 @@ func TestG5AChangeOfAKindsDefinitionIsNeitherAGapNorASignalNorADelta(t *testing.
 			changed, err := short.Update(ctx, &snap)
 			require.NoError(t, err)
 			assert.False(t, changed)
+			poll(t, 10*time.Second, func() bool { return short.Status().Err() == nil })
 			require.NoError(t, short.Status().Err())
 			for i := range 3 {
 				g.make("v1", f.ns, fmt.Sprint("late-", i))

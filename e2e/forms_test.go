@@ -200,7 +200,7 @@ func TestATransformStripsWhatListsEventsAndOwnWritesBring(t *testing.T) {
 	ns, ctx := namespace(t), t.Context()
 	other := newWire().client(t)
 	require.NoError(t, other.Create(ctx, secret(ns, "listed", "yes"), nil))
-	c := newWire().client(t, kates.WithTransform(kates.DropManagedFields))
+	c := newWire().client(t, kates.WithTransform(kates.DropManagedFields), kates.WithManagedFields())
 	type twoViews struct {
 		Whole    []*kates.Secret
 		Stripped []*kates.Secret

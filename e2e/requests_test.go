@@ -133,35 +133,44 @@ func filled(t *testing.T) string {
 
 // TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk runs alone, as the server counts everybody's.
 func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
-	for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(0)}} {
+	for form, test := range map[string]struct {
+		options   []kates.Option
+		templates int // watches: one for each form
+		lists     []string
+	}{
+		"streamed":          {[]kates.Option{kates.WithStreamedLists()}, 2, nil},
+		"paged":             {[]kates.Option{kates.WithPagedLists(0)}, 2, []string{"LIST podtemplates", "LIST podtemplates", "LIST hosts"}},
+		"by default":        {nil, 2, []string{"LIST podtemplates"}},
+		"untyped, streamed": {[]kates.Option{kates.WithUntypedStreams()}, 1, nil},
+		"untyped, paged":    {[]kates.Option{kates.WithUntypedStreams(), kates.WithPagedLists(0)}, 1, []string{"LIST podtemplates", "LIST hosts"}},
+	} {
 		t.Run(form, func(t *testing.T) {
 			ns := filled(t)
-			s := newServer(t, options...)
+			s := newServer(t, test.options...)
 			closers := s.eight(ns)
 			assert.Len(t, s.client.Status().Queries, 18)
-			poll(t, 10*time.Second, func() bool { return s.open() == 2 })
-			assert.Equal(t, 2, s.open(), "one watch for each kind")
+			watches := test.templates + 1
+			poll(t, 10*time.Second, func() bool { return s.open() == watches })
+			assert.Equal(t, watches, s.open(), "one watch for each kind and form")
 			asked := s.asked()
 			late := s.eight(ns)
 			assert.Equal(t, asked, s.asked(), "who comes later asks nobody")
-			assert.Equal(t, 2, s.open())
-			assert.Len(t, s.faults.Open(katestest.Match{Verb: "watch"}), 2)
-			for _, end := range append(closers, late...)[1:] {
+			assert.Equal(t, watches, s.open())
+			assert.Len(t, s.faults.Open(katestest.Match{Verb: "watch"}), watches)
+			for _, end := range append(closers, late...)[2:] {
 				end()
 			}
-			assert.Equal(t, 2, s.open(), "one is left")
+			assert.Equal(t, watches, s.open(), "one of each form is left")
 			closers[0]()
+			closers[1]()
 			s.ended(time.Second) // without grace at once
-			want := map[string]int{"WATCH podtemplates": 1, "WATCH hosts": 1}
-			if form == "paged" {
-				want["LIST podtemplates"], want["LIST hosts"] = 1, 1
+			want := map[string]int{"WATCH podtemplates": test.templates, "WATCH hosts": 1}
+			for _, list := range test.lists {
+				want[list]++
 			}
 			s.comesTo(want)
 			for _, kind := range counted {
-				requests := 1
-				if form == "paged" {
-					requests = 2
-				}
+				requests := want["WATCH "+kind.Resource] + want["LIST "+kind.Resource]
 				assert.Len(t, s.faults.Requests(katestest.Match{Resource: kind.Resource}), requests, fmt.Sprint(kind))
 			}
 		})
@@ -198,7 +207,7 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 	left := leave(s.eight(ns))
 	s.ended(time.Minute)
 	assert.GreaterOrEqual(t, time.Since(left), grace-time.Second/2)
-	want := map[string]int{"WATCH podtemplates": 1, "WATCH hosts": 1}
+	want := map[string]int{"LIST podtemplates": 1, "WATCH podtemplates": 2, "WATCH hosts": 1} // one of them typed
 	s.comesTo(want)
 
 	closers := s.eight(ns)
@@ -209,7 +218,7 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 	s.client.Close()
 	assert.Empty(t, s.faults.Open(katestest.Match{Verb: "watch"}), "whoever uses them")
 	for what := range want {
-		want[what]++
+		want[what] *= 2
 	}
 	s.comesTo(want)
 	_, err := s.client.Watch(t.Context(), kates.Query{Name: "Hosts", Kind: "hosts"})

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,8 +37,15 @@ func namespaceBy(t testing.TB, config *rest.Config) string {
 	return name
 }
 
-// TestSuite runs the scenarios that also run on client-go's bare fake.
+// TestSuite runs the scenarios that also run on client-go's bare fake, on both of the ways that objects take into
+// snapshots.
 func TestSuite(t *testing.T) {
+	for name, options := range map[string][]kates.Option{"typed": nil, "untyped": {kates.WithUntypedStreams()}} {
+		t.Run(name, func(t *testing.T) { runSuite(t, options) })
+	}
+}
+
+func runSuite(t *testing.T, defaults []kates.Option) {
 	var mu sync.Mutex
 	wires := map[testing.TB]*wire{}
 	of := func(t testing.TB) *wire {
@@ -51,7 +59,7 @@ func TestSuite(t *testing.T) {
 	suite.Run(t, suite.Backend{
 		Name: "API server", Real: true,
 		NewClient: func(t testing.TB, options ...kates.Option) *kates.Client {
-			c, err := kates.NewClientFromRESTConfig(of(t).config(), options...)
+			c, err := kates.NewClientFromRESTConfig(of(t).config(), append(slices.Clone(defaults), options...)...)
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			return c

@@ -112,4 +112,5 @@ func TestG4TypedWritesOfEveryVerbAndPatchTypeShowAtOnceThoughTheWatchIsLate(t *t
 	assert.False(t, changed, "G5: the late watch has nothing new to say")
 	assert.Same(t, shown, snap.Deployments[0])
 	assert.Zero(t, s.Status().Queries[0].Pending, "G6")
+	assert.Equal(t, "typed from protobuf", s.Status().Queries[0].Form)
 }

@@ -54,9 +54,13 @@ type core struct {
 	namespace    string
 	fieldManager string
 	fake         bool // a fake: no versions, no selectors
-	log          logr.Logger
-	streams      *accumulator.Streams
-	idle         func() // closes idle connections
+	// What typed streams are like:
+	untyped       bool // there are none
+	managedFields bool // they keep them
+	streamTyped   bool // their lists are streamed
+	log           logr.Logger
+	streams       *accumulator.Streams
+	idle          func() // closes idle connections
 }
 
 // errNoDiscovery is what discovery methods say on a client without discovery.
@@ -164,6 +168,7 @@ func newSettings(namespace string, opts []Option) *settings {
 
 func (s *settings) client(c *core) *Client {
 	c.scheme, c.namespace, c.fieldManager, c.log = s.scheme, s.namespace, s.fieldManager, s.log
+	c.untyped, c.managedFields, c.streamTyped = s.untyped || c.rest == nil, s.managedFields, s.streamLists
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.source, c.gone, c.idle
 	c.streams = accumulator.NewStreams(s.streams)

@@ -70,7 +70,8 @@ type Delta struct {
 
 // NewDelta returns a delta of the given type for an object.
 func NewDelta(deltaType DeltaType, obj *Unstructured) *Delta {
-	return newDelta(deltaType, "", obj, TypeMeta{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind()})
+	d := deltaOf(deltaType, "", obj)
+	return &d
 }
 
 // NewDeltaFromObject returns a delta of the given type for an object of any type
@@ -83,9 +84,9 @@ func NewDeltaFromObject(deltaType DeltaType, obj Object) (*Delta, error) {
 	return NewDelta(deltaType, un), nil
 }
 
-func newDelta(deltaType DeltaType, query string, obj accumulator.Object, tm TypeMeta) *Delta {
-	return &Delta{
-		TypeMeta: tm,
+func deltaOf(deltaType DeltaType, query string, obj accumulator.Object) Delta {
+	return Delta{
+		TypeMeta: typeOf(obj),
 		ObjectMeta: ObjectMeta{
 			Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
 			ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
@@ -95,13 +96,20 @@ func newDelta(deltaType DeltaType, query string, obj accumulator.Object, tm Type
 	}
 }
 
+// deltasTogether is how many deltas are one piece of memory: whoever keeps one keeps the others.
+const deltasTogether = 16
+
 // deltasOf puts differences into the form that users see.
 func deltasOf(diffs []accumulator.Difference) []*Delta {
 	if len(diffs) == 0 {
 		return nil
 	}
 	deltas := make([]*Delta, len(diffs))
+	var piece []Delta
 	for i, d := range diffs {
+		if len(piece) == 0 {
+			piece = make([]Delta, min(len(diffs)-i, deltasTogether))
+		}
 		kind, obj := ObjectUpdate, d.New
 		switch {
 		case d.Old == nil:
@@ -109,12 +117,16 @@ func deltasOf(diffs []accumulator.Difference) []*Delta {
 		case d.New == nil:
 			kind, obj = ObjectDelete, d.Old
 		}
-		deltas[i] = newDelta(kind, d.Query, obj, typeOf(obj))
+		piece[0] = deltaOf(kind, d.Query, obj)
+		deltas[i], piece = &piece[0], piece[1:]
 	}
 	return deltas
 }
 
 func typeOf(obj runtime.Object) TypeMeta {
+	if u, ok := obj.(*Unstructured); ok { // as it says itself, not put together from its parts
+		return TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}
+	}
 	version, kind := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	return TypeMeta{APIVersion: version, Kind: kind}
 }

@@ -49,9 +49,15 @@
 //
 // # How much is held
 //
+// A field of [Watch], or a [Reader], whose Go type the client's scheme knows ([]*[Service]; see [WithScheme] for the types of custom
+// kinds) is decoded straight from the wire: from protobuf where the type and the server have it, else from JSON, one object at a
+// time. It is held once, in that form, without managed fields ([WithManagedFields]), and shares strings, and maps of labels and
+// quantities, with its like. Fields that do not say such a type, and all of [Client.Watch], hold untyped objects, and convert what
+// has changed. Status says which it is; both may be asked of one kind, at the price of a watch each.
+//
 // A field of []*[PartialObjectMetadata] (with a tag or a query that says the kind) watches metadata and
 // nothing else; [Query].MetadataOnly does so for [Client.Watch]. [Query].Transform drops, once and before anything is
-// stored, what a program does not need; [WithTransform] with [DropManagedFields] is a good default. [Query].Signal
+// stored, what a program does not need; [WithTransform] with [DropManagedFields] is a good default for untyped fields. [Query].Signal
 // says which changes are worth waking up for ([GenerationChanged] and the like); the others are in
 // the next snapshot all the same. A transform that fails on an object leaves that one out, as [Invalid].
 //

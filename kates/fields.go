@@ -105,7 +105,7 @@ func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag st
 	if !tagged && !named && gvk.Empty() {
 		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`", sf.Type)
 	}
-	t := target{Query: q, kind: gvk, form: formOf(sf.Type)}
+	t := target{Query: q, kind: gvk, form: c.core.formOf(sf.Type, gvk)}
 	t.Name = sf.Name
 	t.Optional = q.Optional || optional
 	for _, said := range []string{kind, q.Kind} {

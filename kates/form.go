@@ -4,14 +4,21 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
 )
 
-// formOf is the form in which the objects of a field are watched: that of its elements' type.
-func formOf(field reflect.Type) accumulator.Form {
+// formOf is the form in which the objects of a field are watched: that of its elements' type, whose kind is given where
+// the type fixes it.
+func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) accumulator.Form {
 	if elementOf(field) == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return accumulator.Metadata
+	}
+	if !c.untyped && !kind.Empty() {
+		if _, ok := c.typeOf(kind); ok {
+			return accumulator.Typed
+		}
 	}
 	return accumulator.Whole
 }

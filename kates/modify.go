@@ -24,20 +24,21 @@ import (
 //	})
 //
 // It starts from the newest version that the client knows: an own write's answer or what one of its
-// watches has brought. Only where it watches no such object, it reads the object from the server
+// watches has brought, untyped and whole or in the very form T (without managedFields then, unless
+// [WithManagedFields]). Only where it watches no such object, it reads the object from the server
 // first (the fake client always does). An object that does not exist is [IsNotFound]; see
 // [Client.Upsert].
 //
 // The object that change gets is its own, to write to and to keep. It may be called several times,
-// each time with a newer object, so it decides by what it is given. It runs without any lock held.
-// Its error ends Modify, and is returned as it is; nothing has been written then.
+// each time with a newer object, or one that was read, so it decides by what it is given. It runs
+// without any lock held. Its error ends Modify, and is returned as it is; nothing has been written then.
 //
 // What is sent is a JSON merge patch (RFC 7396) of what change altered, on the condition that the
 // object is still that one (UID) at that version. So fields that T does not know stay as they are,
 // also in the elements of a list that is sent: an element that was not altered stays as the server
 // has it, one that was keeps the fields that T does not know (it is found by its key: name, type,
-// …; else by its place). Objects that a watch holds shortened are never started from, since a list
-// would lose what was left out. If change alters nothing, nothing is sent, and the object is
+// …; else by its place). So where a list is to be sent and a watch knows no more of the object than T
+// does, it is read, and change called again. Objects that a watch holds shortened are never started from. If change alters nothing, nothing is sent, and the object is
 // returned as it is known. An object's apiVersion, kind, name, namespace and UID cannot be changed,
 // which is an error; what only the server writes (resourceVersion, managedFields, …) is left out.
 // The status, where it is a subresource, is ignored by the server: see [ModifyStatus].
@@ -70,6 +71,7 @@ type modification struct {
 	subresource string // "" for the object itself
 	object      *object
 	options     writeOptions
+	view        reflect.Type // *T
 	// edit has base changed: it returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
 }
@@ -87,7 +89,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.verb, err)
 	}
-	m.options = c.writeOptions(opts)
+	m.options, m.view = c.writeOptions(opts), reflect.TypeFor[*T]()
 	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
 		var view *T
 		if err := fill(&view, base); err != nil {
@@ -114,9 +116,9 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 
 // modify tries until the object is written, or cannot be.
 func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, error) {
-	base, backoff := c.newest(m), modifyBackoff
+	from, backoff := c.newest(m), modifyBackoff
 	for {
-		got, again, err := c.tryModify(ctx, m, base)
+		got, again, err := c.tryModify(ctx, m, from)
 		if !again {
 			return got, err
 		}
@@ -130,44 +132,30 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 			t.Stop()
 			return nil, fmt.Errorf("%w (last: %v)", m.object.failed(m.verb, ctx.Err()), err)
 		}
-		base = nil // which was not the newest
+		from = base{} // which was not the newest
 	}
 }
 
-// tryModify has base changed and written; without a base it asks the server for it. It
+// tryModify has an object changed and written; without one it asks the server for it. It
 // reports whether the server had something newer.
-func (c *Client) tryModify(ctx context.Context, m *modification, base *Unstructured) (got *Unstructured, again bool, err error) {
-	if base == nil {
-		if base, err = c.in(m.object.resource, m.object.GetNamespace()).Get(ctx, m.object.GetName(), getOptions); err == nil {
-			err = m.holds(base)
+func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got *Unstructured, again bool, err error) {
+	if from.object == nil {
+		if from.object, err = c.in(m.object.resource, m.object.GetNamespace()).Get(ctx, m.object.GetName(), getOptions); err == nil {
+			err = m.holds(from.object)
 		}
 		if err != nil {
 			return nil, false, m.object.failed(m.verb, err)
 		}
 	}
-	patch, err := m.patch(base)
-	if err != nil || len(patch) == 0 {
-		return base, false, err
+	patch, err := m.patch(from.object)
+	switch {
+	case err != nil || len(patch) == 0:
+		return from.object, false, err
+	case from.partial && sendsList(patch):
+		return c.tryModify(ctx, m, base{})
 	}
-	got, err = c.patchFrom(ctx, m, base, patch)
+	got, err = c.patchFrom(ctx, m, from.object, patch)
 	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
-}
-
-// newest is the newest known version of the object, nil if the server is to be asked. A fake has no
-// versions and so no conflicts: there only what it has now will do.
-func (c *Client) newest(m *modification) *Unstructured {
-	if c.core.fake {
-		return nil
-	}
-	known := c.core.streams.Newest(m.object.resource, m.object.key())
-	if known == nil || known.GetResourceVersion() == "" {
-		return nil
-	}
-	base, ok := known.(*Unstructured)
-	if !ok || m.holds(base) != nil {
-		return nil
-	}
-	return base
 }
 
 // holds is a conflict if the object is not the one that the options ask for.

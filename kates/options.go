@@ -32,6 +32,8 @@ type settings struct {
 	burst        int
 	streams      accumulator.Config
 	watch        watchSettings
+
+	untyped, managedFields, streamLists bool
 }
 
 type watchSettings struct {
@@ -100,11 +102,29 @@ func WithRateLimit(qps float32, burst int) Option {
 	return option(func(o *settings) { o.qps, o.burst = qps, burst })
 }
 
-// WithPagedLists fetches initial lists in pages of so many objects (0: 500), rather than
-// streamed (KEP-3157), which is the default. Both are consistent. Pages cost the server
-// and the client less CPU, streams less memory at the peak.
+// WithPagedLists fetches all initial lists in pages of so many objects (0: 500). Otherwise those of fields of
+// Go types that the scheme knows come in pages, decoded one object at a time, and all others streamed (KEP-3157). Both are
+// consistent. Pages cost the server and the client less CPU; streams spare the client, for untyped objects, the memory of a page.
 func WithPagedLists(size int64) Option {
-	return option(func(o *settings) { o.streams.StreamLists, o.streams.PageSize = false, size })
+	return option(func(o *settings) { o.streams.StreamLists, o.streamLists, o.streams.PageSize = false, false, size })
+}
+
+// WithStreamedLists fetches all initial lists as a stream of events (KEP-3157); see [WithPagedLists].
+func WithStreamedLists() Option {
+	return option(func(o *settings) { o.streams.StreamLists, o.streamLists = true, true })
+}
+
+// WithUntypedStreams has everything watched as untyped objects, and converted to the types of snapshots' fields when it is
+// shown, as on a client that is made of a dynamic.Interface. It takes several times the CPU and the memory.
+// By default the objects of fields whose Go type the scheme knows are decoded straight from the wire.
+func WithUntypedStreams() Option {
+	return option(func(o *settings) { o.untyped = true })
+}
+
+// WithManagedFields keeps metadata.managedFields in fields of Go types that the scheme knows. By default they are nil there: they are
+// often half of an object, few programs need them, and an update without them keeps them on the server.
+func WithManagedFields() Option {
+	return option(func(o *settings) { o.managedFields = true })
 }
 
 // WithPendingWrites caps how many own writes are held for a stream that does not

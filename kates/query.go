@@ -65,11 +65,12 @@ type Query struct {
 	// and [Transforms]; [WithTransform] sets one for all queries that have none. What the query selects is
 	// judged before.
 	//
-	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, which
-	// nobody else has yet. It must not change kind, namespace, name, UID and resource version, nor keep the
-	// object. It runs without locks, possibly in several goroutines at once, one of which is the one that
-	// watches: it has to be quick. Where it returns an error or panics, that one object is left
-	// out as [Invalid] until its next version.
+	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, or, for a field of [Watch]
+	// or a [Reader] whose Go type the scheme knows, a pointer to that (unless [WithUntypedStreams], or the client is
+	// made of a dynamic.Interface, as a fake is: then an *Unstructured). Nobody else has the object yet. It must not
+	// change kind, namespace, name, UID and resource version, nor keep the object. It runs without locks, possibly in
+	// several goroutines at once, one of which is the one that watches: it has to be quick. Where it returns an error
+	// or panics, that one object is left out as [Invalid] until its next version.
 	//
 	// Queries that are equal share a watch only if their functions are one value: keep
 	// what DropFields or a closure returns in a variable. List ignores it.

@@ -128,9 +128,11 @@ func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error
 		return c.value, c.err
 	}
 	c = converted[T]{source: o}
-	var v snapshot.Value
-	if v, c.err = r.binding.Convert(0, o); c.err == nil {
-		c.value = v.(T)
+	if c.err = accumulator.Fault(o); c.err == nil {
+		var v snapshot.Value
+		if v, c.err = r.binding.Convert(0, o); c.err == nil {
+			c.value = v.(T)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,13 @@ func (c *core) source(r accumulator.Resource, namespace string, form accumulator
 		return &dynamicSource{within(c.dynamic, r, namespace)}
 	}
 	whole := &restSource{c.rest, r, namespace}
-	if form == accumulator.Metadata {
+	switch form {
+	case accumulator.Metadata:
 		return &metadataSource{rest: restSource{c.metadata, r, namespace}, whole: whole}
+	case accumulator.Typed:
+		if typed, ok := c.typedSource(r, namespace); ok {
+			return typed
+		}
 	}
 	return whole
 }

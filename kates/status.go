@@ -36,8 +36,9 @@ type QueryStatus struct {
 	// it counts as empty. What was shown and may no longer be read does not.
 	Absent bool      `json:"absent,omitempty"`
 	Since  time.Time `json:"since"`
-	// Form of the objects that the watch holds: whole ones if empty; "metadata", or "metadata of
-	// whole objects" where those come over the wire and are shortened here.
+	// Form of the objects that the watch holds: whole untyped ones if empty; "typed from protobuf" or "typed from json" where they
+	// are decoded straight into the Go type; "metadata", or "metadata of whole objects" where those come over the wire and are
+	// shortened here.
 	Form string `json:"form,omitempty"`
 	// Error is the last one, empty while all is well.
 	Error string `json:"error,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/snapshot"
@@ -42,8 +43,8 @@ type Accumulator struct {
 type Invalid struct {
 	// Query that it would belong to.
 	Query string
-	// Object as the server has it; where a transform failed, or only metadata is watched, what of it is
-	// known: kind, namespace, name, UID and resource version. Shared and read-only.
+	// Object as the watch holds it; where a transform failed, or it does not decode straight from the wire (see
+	// [WithUntypedStreams]), what is known of it: kind, namespace, name, UID and resource version. Read-only.
 	Object *Unstructured
 	// Err says why: it does not decode into the field's type, or a function that was to
 	// judge it panicked.
@@ -152,6 +153,10 @@ func checkStruct(t reflect.Type, targets []target) error {
 
 func invalidOf(i accumulator.Invalid) Invalid {
 	u, ok := i.Object.(*unstructured.Unstructured)
+	if !ok && accumulator.Fault(i.Object) == nil {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.Object)
+		u, ok = &Unstructured{Object: content}, err == nil
+	}
 	if !ok {
 		u = &Unstructured{}
 		u.SetGroupVersionKind(i.Object.GetObjectKind().GroupVersionKind())

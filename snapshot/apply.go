@@ -20,9 +20,15 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	}
 	// elems are made anew first: if a value is of a wrong type this panics with the table as it was.
 	if len(p.shown) > 0 {
+		apart := t.apart || !allOwn(p.shown)
+		if apart && !t.apart {
+			t.part()
+		}
 		t.elems = t.spliceElems(p.shown)
-		t.sources = splice(t.sources, p.shown, func(r *Row) Object { return r.Source })
-		t.value = reflect.Value{}
+		if apart {
+			t.sources = splice(t.sources, p.shown, func(r *Row) Object { return r.Source })
+		}
+		t.outdate(&p)
 	}
 	if len(p.leftOut) > 0 {
 		t.leftOut = splice(t.leftOut, p.leftOut, func(r *Row) Row {
@@ -66,7 +72,7 @@ type plan struct {
 // add plans one change.
 func (p *plan) add(c Change) {
 	var isShown, isLeftOut bool
-	p.shownAt, isShown = seek(p.table.sources, p.shownAt, c.Key, compareObject)
+	p.shownAt, isShown = p.table.find(p.shownAt, c.Key)
 	p.leftAt, isLeftOut = seek(p.table.leftOut, p.leftAt, c.Key, compareRow)
 
 	shown := edit{at: p.shownAt, occupied: isShown}
@@ -86,7 +92,7 @@ func (p *plan) addShown(k Key, e edit) {
 	}
 	diff := Diff{Key: k}
 	if e.occupied {
-		diff.Old = p.table.sources[e.at]
+		diff.Old = p.table.source(e.at)
 	}
 	if e.row != nil {
 		diff.New = e.row.Source
@@ -132,6 +138,10 @@ func (t *Table) spliceElems(edits []edit) reflect.Value {
 	inserted, deleted := count(edits)
 	n := old.Len() + inserted - deleted
 	fresh := reflect.MakeSlice(old.Type(), n, n)
+	if t.form.inWords() {
+		spliceInto(words(fresh), words(old), edits, t.form.word)
+		return fresh
+	}
 	if inserted == 0 && deleted == 0 {
 		reflect.Copy(fresh, old)
 		for _, e := range edits {
@@ -153,6 +163,23 @@ func (t *Table) spliceElems(edits []edit) reflect.Value {
 	}
 	copyRun(fresh, to, old, from, old.Len())
 	return fresh
+}
+
+// spliceInto makes the edits of old in fresh, which has the right length.
+func spliceInto[S any](fresh, old []S, edits []edit, of func(*Row) S) {
+	from, to := 0, 0
+	for _, e := range edits {
+		to += copy(fresh[to:], old[from:e.at])
+		from = e.at
+		if e.occupied {
+			from++
+		}
+		if e.row != nil {
+			fresh[to] = of(e.row)
+			to++
+		}
+	}
+	copy(fresh[to:], old[from:])
 }
 
 // copyRun copies src[from:until] to dst[at:] and returns how many that were.

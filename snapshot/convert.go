@@ -35,16 +35,24 @@ func (b *Binding) Convert(query int, src Object) (Value, error) {
 	if err == nil {
 		return v, nil
 	}
-	kind := kindOf(src)
-	if kind == secretKind || f.base.Name() == secretKind {
+	return nil, NotDecoded(kindOf(src), KeyOf(src), f.elem, err)
+}
+
+// NotDecoded is the error of an object that does not decode into a Go type: it names both, and tells nothing
+// of a Secret's content.
+func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
+	base := want
+	if base.Kind() == reflect.Pointer {
+		base = base.Elem()
+	}
+	if kind == secretKind || base.Name() == secretKind {
 		err = withoutContent(err)
 	}
-	key := KeyOf(src)
 	name := key.Name
 	if key.Namespace != "" {
 		name = key.String()
 	}
-	return nil, fmt.Errorf("convert %s %q to %v: %w", kind, name, f.elem, err)
+	return fmt.Errorf("convert %s %q to %v: %w", kind, name, want, err)
 }
 
 // convert does the work of Convert.

@@ -23,6 +23,19 @@
 // that shares all elements but the changed ones; no change leaves the very same slice or map in place. Successive
 // snapshots, several readers and the streams share the objects, so neither this package nor its callers write to them.
 //
+// # What a change costs
+//
+// One changed object among N is converted, found by a search, and put into a copy of what was delivered last:
+//
+//   - of a []*T or []map[string]any, N pointers: 8 bytes for each object, one allocation; no less would do for a Go slice
+//     of which nobody may write to the last one;
+//   - of a map of such, the hash table: 40 to 90 bytes for each object, an allocation for about a thousand; five to ten times as
+//     long as the slice's;
+//   - of a []T or map[K]T of structs, all the structs.
+//
+// Nothing is allocated or called for a single object that did not change, and nothing at all where none did. For many
+// objects that change often, []*T is the field to choose.
+//
 // # What it does not know
 //
 // It is pure logic: no I/O, no goroutine, no lock, no clock. It knows nothing of clients, watches, or own writes; package

@@ -40,6 +40,7 @@ type form struct {
 	keying          keying
 	decoding        decoding
 	spansNamespaces bool
+	none            Object // a nil element, where elements may be the very objects that they are made from; else nil
 }
 
 var (
@@ -86,6 +87,9 @@ func formOf(t reflect.Type) (*form, error) {
 	}
 	var err error
 	f.decoding, err = decodingOf(f.base)
+	if f.byPointer() {
+		f.none, _ = reflect.Zero(f.elem).Interface().(Object)
+	}
 	return f, err
 }
 

@@ -3,17 +3,16 @@ package snapshot
 import (
 	"iter"
 	"reflect"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Table holds the rows of one query, in key order:
 //
-//	sources  [ a | b | d | e ]   shown: the objects; private, edited in place
 //	elems    [ A | B | D | E ]   shown: their values; replaced, never edited
+//	sources  [ a | b | d | e ]   shown: the objects, where not each is its own value; private, edited in place
 //	leftOut  [ c | f ]           in error, or excluded by the predicate; private, edited in place
 //
-// For a slice field elems is what is delivered. A map field's map is made from sources and elems when it is asked for.
+// For a slice field elems is what is delivered. A map field's map is made when it is asked for: from sources and elems, or
+// as a copy of the last one with what changed.
 //
 // Apply finds each changed key by a search, edits sources and leftOut, and makes new elems in which runs of unchanged
 // elements are copied as blocks: per change a few comparisons, per unchanged object the copying of a pointer.
@@ -23,19 +22,21 @@ import (
 // as before. It is not safe for concurrent use; the values it returned are.
 type Table struct {
 	form    *form
-	sources []Object
 	elems   reflect.Value
+	apart   bool // sources are held apart from elems
+	sources []Object
 	leftOut []Row
-	value   reflect.Value // the delivered map, until something changes; unused for slices
+	value   reflect.Value // the map that was delivered last; unused for slices
+	patches []patch       // what makes the next map of it
 }
 
 func newTable(f *form) *Table {
-	return &Table{form: f, elems: reflect.MakeSlice(f.sliceType(), 0, 0)}
+	return &Table{form: f, elems: reflect.MakeSlice(f.sliceType(), 0, 0), apart: f.none == nil}
 }
 
 // Get returns the row of a key, shown or left out, and whether there is one.
 func (t *Table) Get(k Key) (Row, bool) {
-	if i, ok := seek(t.sources, 0, k, compareObject); ok {
+	if i, ok := t.find(0, k); ok {
 		return t.row(i), true
 	}
 	if i, ok := seek(t.leftOut, 0, k, compareRow); ok {
@@ -44,23 +45,46 @@ func (t *Table) Get(k Key) (Row, bool) {
 	return Row{}, false
 }
 
+// Cursor finds sources by keys that are asked for in key order: for few keys by a search each, for many by a walk. The table
+// must not change meanwhile.
+type Cursor struct {
+	table           *Table
+	shownAt, leftAt int // how far the searches are
+}
+
+// Cursor returns one at the first key.
+func (t *Table) Cursor() Cursor { return Cursor{table: t} }
+
+// Source returns the source of a key's row, shown or left out, and whether there is one. No key may be less than the one
+// before.
+func (c *Cursor) Source(k Key) (Object, bool) {
+	var found bool
+	if c.shownAt, found = c.table.find(c.shownAt, k); found {
+		return c.table.source(c.shownAt), true
+	}
+	if c.leftAt, found = seek(c.table.leftOut, c.leftAt, k, compareRow); found {
+		return c.table.leftOut[c.leftAt].Source, true
+	}
+	return nil, false
+}
+
 // row returns the i-th shown row.
 func (t *Table) row(i int) Row {
-	return Row{Source: t.sources[i], Value: t.elems.Index(i).Interface()}
+	return Row{Source: t.source(i), Value: t.elems.Index(i).Interface()}
 }
 
 // Len returns the number of shown rows.
-func (t *Table) Len() int { return len(t.sources) }
+func (t *Table) Len() int { return t.elems.Len() }
 
 // Held returns the number of all rows, shown and left out.
-func (t *Table) Held() int { return len(t.sources) + len(t.leftOut) }
+func (t *Table) Held() int { return t.Len() + len(t.leftOut) }
 
 // All iterates over all rows, shown and left out, in key order. The table must not change meanwhile.
 func (t *Table) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		left := t.leftOut
-		for i, source := range t.sources {
-			for len(left) > 0 && compareRow(left[0], KeyOf(source)) < 0 {
+		for i := range t.Len() {
+			for key := KeyOf(t.source(i)); len(left) > 0 && compareRow(left[0], key) < 0; {
 				if !yield(left[0]) {
 					return
 				}
@@ -99,34 +123,12 @@ func (t *Table) Value() reflect.Value {
 	if t.form.keying == inOrder {
 		return t.elems
 	}
-	if !t.value.IsValid() {
+	switch {
+	case !t.value.IsValid():
 		t.value = t.buildMap()
+	case len(t.patches) > 0:
+		t.value = t.patchMap()
+		t.patches = nil
 	}
 	return t.value
-}
-
-// buildMap makes the map of a map field. One key is reused for all rows, so that reflection does not box each.
-func (t *Table) buildMap() reflect.Value {
-	m := reflect.MakeMapWithSize(t.form.typ, len(t.sources))
-	key := reflect.New(t.form.typ.Key())
-	for i := len(t.sources) - 1; i >= 0; i-- { // backwards: the first of equal keys is written last
-		t.form.setKey(key.Interface(), t.sources[i])
-		m.SetMapIndex(key.Elem(), t.elems.Index(i))
-	}
-	return m
-}
-
-// setKey stores the object's key in the map to where p points.
-func (f *form) setKey(p any, o Object) {
-	switch p := p.(type) {
-	case *Key:
-		*p = KeyOf(o)
-	case *types.UID:
-		*p = o.GetUID()
-	case *string:
-		*p = o.GetName()
-		if ns := o.GetNamespace(); f.spansNamespaces && ns != "" {
-			*p = ns + "/" + *p
-		}
-	}
 }

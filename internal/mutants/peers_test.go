@@ -56,10 +56,10 @@ var collecting = []mutant{
 	},
 	{
 		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
-		old: `	var wake []func()
+		old: `	wake := few[:0]
 	s.mu.Lock()
 	s.health.heard`,
-		new: `	var wake []func()
+		new: `	wake := few[:0]
 	s.mu.Lock()
 	for sub := range s.subs {
 		for len(sub.dirty) > 0 && s.streams.ctx.Err() == nil {
@@ -130,7 +130,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "one page is a list", peer: firstPage, file: listing, caught: "TestG1AllPagesCount",
-		old: `o.Continue = m.GetContinue(); o.Continue == ""`, new: `o.Continue = ""; o.Continue == ""`,
+		old: `o.Continue = m.Continue; o.Continue == ""`, new: `o.Continue = ""; o.Continue == ""`,
 	},
 	{
 		name: "a stream that was stopped stays in the table", peer: checkThenAct, file: streams, caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
@@ -155,11 +155,11 @@ func (f *feed) rest(ctx context.Context, err error) {
 		old: `		if err != nil {
 			return err
 		}
-		m, err := meta.ListAccessor`,
+		if o.Continue = m.Continue`,
 		new: `		if err != nil {
 			return f.listed(fresh, "1", asked)
 		}
-		m, err := meta.ListAccessor`,
+		if o.Continue = m.Continue`,
 	},
 }
 
@@ -178,12 +178,14 @@ var isolation = []mutant{
 	},
 	{
 		name: "a bad object takes its kind along", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
-		old: `			row := a.rowOf(i, c.object)
+		old: `		out.put(c.key, a.rowOf(i, c.object))
 `,
-		new: `			row := a.rowOf(i, c.object)
-			if row.Err != nil {
-				return nil
-			}
+		new: `		row := a.rowOf(i, c.object)
+		if row.Err != nil {
+			*out = batch{}
+			return
+		}
+		out.put(c.key, row)
 `,
 	},
 	{
@@ -208,12 +210,12 @@ var isolation = []mutant{
 	},
 	{
 		name: "a list under the client's lock", peer: lockHeld, file: listing, caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `	return f.source.ListWithContext(ctx, o)
-`,
+		old: `	list, err := f.source.ListWithContext(ctx, o)
+	if err`,
 		new: `	f.stream.streams.mu.Lock()
 	defer f.stream.streams.mu.Unlock()
-	return f.source.ListWithContext(ctx, o)
-`,
+	list, err := f.source.ListWithContext(ctx, o)
+	if err`,
 	},
 	{
 		name: "every Update converts everything", peer: reencoded, file: update, caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
@@ -221,14 +223,14 @@ var isolation = []mutant{
 	},
 	{
 		name: "Update waits until the watch has caught up", peer: blockingReads, file: update, caught: "TestG4UpdateDoesNotWaitForTheWatch",
-		old: `	taken, ok := a.takeAll(fields)
+		old: `	if !a.takeAll(fields) {
 `,
 		new: `	for _, st := range a.streams.streams {
 		for st.waiting() {
 			sleep(a.streams.ctx, 1e9)
 		}
 	}
-	taken, ok := a.takeAll(fields)
+	if !a.takeAll(fields) {
 `,
 	},
 }

@@ -15,8 +15,8 @@ var several = []mutant{
 	},
 	{
 		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
-		old: `return best, !coherence.Newer(shown.Source.GetResourceVersion(), best.GetResourceVersion())`,
-		new: `return best, shown.Source != nil`,
+		old: `return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())`,
+		new: `return best, shown != nil`,
 	},
 	{
 		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: merge, caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",

@@ -1,0 +1,130 @@
+package accumulator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// refreshAllocs is what one change of so many objects allocates, from the event to the struct.
+func refreshAllocs(t *testing.T, objects int, make func(i, version int) Object, target any, q Query) float64 {
+	w := worked(t, objects, make, Options{}, target, q)
+	return testing.AllocsPerRun(20, func() {
+		w.change(1)
+		if r := w.update(t, target, nil); len(r.Differences) != 1 {
+			t.Fatal(len(r.Differences))
+		}
+	})
+}
+
+// refreshed are the ways to a field whose allocations do not depend on how many objects did not change. Those of a map
+// do: it is cloned, a table of a thousand entries at a time.
+var refreshed = map[string]struct {
+	make   func(i, version int) Object
+	target func() any
+	query  func(q *Query)
+}{
+	"typed pointers":   {typedObject, func() any { return &typedSlice{} }, nil},
+	"typed values":     {typedObject, func() any { return &valuesSlice{} }, nil},
+	"untyped pointers": {untypedObject, func() any { return &one{} }, nil},
+	"untyped, decoded": {untypedObject, func() any { return &typedSlice{} }, nil},
+	"contents": {untypedObject, func() any {
+		return &struct{ A []map[string]any }{}
+	}, nil},
+	"with a signal": {typedObject, func() any { return &typedSlice{} }, func(q *Query) {
+		q.Signal = func(_, current Object) bool { return current.GetName() != "" }
+	}},
+	"of namespaces": {typedObject, func() any { return &typedSlice{} }, func(q *Query) {
+		q.Namespaces = []string{"ns", "other"}
+	}},
+	"a union": {untypedObject, func() any { return &one{} }, func(q *Query) {
+		for _, app := range []string{"bench", "other"} {
+			q.AnyOf = append(q.AnyOf, Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+		}
+	}},
+}
+
+func TestG3ARefreshAllocatesNothingForWhatDidNotChange(t *testing.T) {
+	for name, form := range refreshed {
+		t.Run(name, func(t *testing.T) {
+			q := simQuery("A", "as")
+			if form.query != nil {
+				form.query(&q)
+			}
+			few := refreshAllocs(t, 100, form.make, form.target(), q)
+			many := refreshAllocs(t, 5000, form.make, form.target(), q)
+			assert.LessOrEqual(t, many, few+1, "a name of more digits is allocated")
+			t.Log(few, many)
+		})
+	}
+}
+
+func TestG3ARefreshOfAMapAllocatesForFewOfManyThatDidNotChange(t *testing.T) {
+	const few, many = 1000, 21_000
+	for name, target := range map[string]func() any{
+		"by name": func() any { return &mapByName{} }, "by UID": func() any { return &mapByUID{} },
+		"by string": func() any { return &mapByString{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			less := refreshAllocs(t, few, typedObject, target(), simQuery("A", "as"))
+			more := refreshAllocs(t, many, typedObject, target(), simQuery("A", "as"))
+			assert.Less(t, (more-less)/(many-few), 0.01)
+		})
+	}
+}
+
+func TestG3WhereNothingChangedNothingIsAllocated(t *testing.T) {
+	for name, form := range refreshed {
+		t.Run(name, func(t *testing.T) {
+			q, target := simQuery("A", "as"), form.target()
+			if form.query != nil {
+				form.query(&q)
+			}
+			w := worked(t, 1000, form.make, Options{}, target, q)
+			assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, target, nil) }))
+		})
+	}
+	t.Run("with a predicate", func(t *testing.T) {
+		var snap one
+		w := worked(t, 1000, untypedObject, Options{}, &snap)
+		j := &Judgement{Predicate: func(u *unstructured.Unstructured) bool { return u.GetName() != "7" }}
+		w.update(t, &snap, j)
+		assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, &snap, j) }))
+	})
+}
+
+func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
+	events := func(readers int) float64 {
+		w := worked(t, 100, typedObject, Options{}, &typedSlice{})
+		for range readers - 1 {
+			a := watching(t, w.streams, Options{}, simQuery("A", "as"))
+			update(t, a, &typedSlice{})
+		}
+		w.change(100) // the keys are dirty
+		return testing.AllocsPerRun(100, func() { w.change(1) })
+	}
+	assert.Equal(t, events(1), events(8))
+	assert.LessOrEqual(t, events(100), events(1)+2, "one list of those to be woken; with the race detector, growing it takes two")
+}
+
+func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
+	var snap typedSlice
+	w := worked(t, 10, typedObject, Options{}, &snap)
+	sub := w.acc.fields[0].parts[0].sub
+	w.objects = 3 * dirtyRoom
+	w.change(w.objects)
+	for i := range w.objects {
+		w.version++
+		_ = w.stream().event(w.make(i, w.version), true)
+	}
+	assert.Len(t, sub.dirty, 10, "the reader knows those, the others came and went")
+	w.update(t, &snap, nil)
+	assert.Zero(t, sub.most, "a fresh map")
+	w.objects = 10
+	w.change(10)
+	w.update(t, &snap, nil)
+	assert.Equal(t, 10, sub.most)
+	assert.Len(t, snap.A, 10)
+}

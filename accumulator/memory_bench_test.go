@@ -1,0 +1,68 @@
+package accumulator
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// heap is what is live.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkMemory: what a stream and its readers hold for each object besides the object itself.
+func BenchmarkMemory(b *testing.B) {
+	const objects = 50_000
+	for name, form := range map[string]struct {
+		make   func(i, version int) Object
+		target func() any
+	}{
+		"typed":             {typedObject, func() any { return &typedSlice{} }},
+		"untyped":           {untypedObject, func() any { return &one{} }},
+		"typed, by name":    {typedObject, func() any { return &mapByName{} }},
+		"typed, key string": {typedObject, func() any { return &mapByString{} }},
+	} {
+		for _, readers := range []int{0, 1, 3} {
+			b.Run(fmt.Sprintf("%s/readers=%d", name, readers), func(b *testing.B) {
+				for b.Loop() {
+					all := make([]Object, objects)
+					for i := range all {
+						all[i] = form.make(i, 1001+i)
+					}
+					before := heap()
+					streams := NewStreams(Config{Source: newSim().source})
+					var open []*Accumulator
+					snaps := []any{}
+					for range max(readers, 1) {
+						a, err := streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+						if err != nil {
+							b.Fatal(err)
+						}
+						open = append(open, a)
+						<-a.Changed()
+					}
+					for _, o := range all {
+						_ = open[0].fields[0].parts[0].sub.stream.event(o, false)
+					}
+					for _, a := range open[:readers] {
+						snap := form.target()
+						if r, err := a.Update(context.Background(), snap, nil); err != nil || len(r.Differences) != objects {
+							b.Fatal(err)
+						}
+						snaps = append(snaps, snap)
+					}
+					b.ReportMetric(float64(heap()-before)/objects, "B/object")
+					streams.Close()
+					runtime.KeepAlive(snaps)
+					runtime.KeepAlive(all)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// goThing is the Go type of what the simulated server has.
+type goThing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Compacted         []bool `json:"-"`
+}
+
+// DeepCopyObject returns a copy.
+func (o *goThing) DeepCopyObject() runtime.Object {
+	c := *o
+	c.ObjectMeta = *o.ObjectMeta.DeepCopy()
+	return &c
+}
+
+var errBad = errors.New("it does not decode")
+
+// typedSim decodes what the simulated server sends, as a source of typed objects does. What has the label bad does not decode.
+type typedSim struct{ cache.ListerWatcherWithContext }
+
+func (typedSim) Form() Form { return Typed + " from tests" }
+
+func (typedSim) Typed(u *unstructured.Unstructured) (Object, error) {
+	if u.GetLabels()["bad"] != "" {
+		return nil, errBad
+	}
+	o := &goThing{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
+	o.Name, o.Namespace, o.UID, o.ResourceVersion, o.Labels = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion(), u.GetLabels()
+	return o, nil
+}
+
+func (typedSim) Compact(o Object, final bool) {
+	t := o.(*goThing)
+	t.Compacted = append(t.Compacted, final)
+}
+
+func (s typedSim) decode(u *unstructured.Unstructured) Object {
+	o, err := s.Typed(u)
+	if err != nil {
+		return Undecoded(simResource("as"), snapshot.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
+	}
+	return o
+}
+
+func (s typedSim) ListItems(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (m metav1.ListMeta, err error) {
+	list, err := s.ListWithContext(ctx, o)
+	if err != nil {
+		return m, err
+	}
+	whole := list.(*unstructured.UnstructuredList)
+	for i := range whole.Items {
+		if err := put(s.decode(&whole.Items[i])); err != nil {
+			return m, err
+		}
+	}
+	m.ResourceVersion, m.Continue = whole.GetResourceVersion(), whole.GetContinue()
+	return m, nil
+}
+
+func (s typedSim) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := s.ListerWatcherWithContext.WatchWithContext(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return newShortWatch(w, func(e watch.Event) runtime.Object {
+		if u, ok := e.Object.(*unstructured.Unstructured); ok && e.Type != watch.Bookmark {
+			return s.decode(u)
+		}
+		return e.Object
+	}), nil
+}
+
+type things struct{ A []*goThing }
+
+func inTyped(t *testing.T, f func(t *testing.T, s *sim, streams *Streams)) {
+	for name, config := range map[string]Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
+		t.Run(name, func(t *testing.T) {
+			var s *sim
+			config.Source = func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
+				if form == Typed {
+					return typedSim{s.source(r, namespace, form)}
+				}
+				return s.source(r, namespace, form)
+			}
+			bubble(t, config, func(t *testing.T, fresh *sim, streams *Streams) {
+				s = fresh
+				f(t, s, streams)
+			})
+		})
+	}
+}
+
+func typedQuery() Query {
+	q := simQuery("A", "as")
+	q.Form = Typed
+	return q
+}
+
+func called(objects []*goThing) (all []string) {
+	for _, o := range objects {
+		all = append(all, o.Kind+" "+o.Name)
+	}
+	return all
+}
+
+func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
+	for name, transform := range map[string]Transform{"plain": nil, "transformed": func(o Object) error { o.(*goThing).Labels = nil; return nil }} {
+		t.Run(name, func(t *testing.T) {
+			inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("a", "in", "yes"))
+				s.create("as", thing("b", "in", "yes"))
+				q := typedQuery()
+				q.Labels, q.Transform = labels.SelectorFromSet(labels.Set{"in": "yes"}), transform
+				acc := watching(t, streams, Options{}, q)
+				synctest.Wait()
+				var snap things
+				update(t, acc, &snap)
+				require.Equal(t, []string{"Thing a", "Thing b"}, called(snap.A))
+				s.late(10 * second)
+				for _, in := range []string{"yes", "no", "yes"} {
+					own{s, streams}.put("as", thing("x", "in", in), 0)
+					update(t, acc, &snap)
+					require.Len(t, snap.A, map[string]int{"yes": 3, "no": 2}[in])
+				}
+				shown := snap.A[2]
+				assert.Equal(t, transform == nil, shown.Labels != nil)
+				for _, o := range snap.A {
+					assert.Equal(t, []bool{transform == nil}, o.Compacted, "once, before anybody has it")
+				}
+				after(60 * second)
+				assert.False(t, update(t, acc, &snap).Changed, "the event of an own write is nothing new")
+				assert.Same(t, shown, snap.A[2])
+				assert.Zero(t, acc.Status()[0].Pending)
+				assert.Equal(t, "typed from tests", acc.Status()[0].Form)
+				typed := streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "x"}, Typed)
+				assert.Equal(t, transform == nil, typed != nil, "a transform may have left something out")
+				assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "x"}, Whole), "typed objects may be less than the server sent")
+				own{s, streams}.delete("as", "x", 0, false)
+				update(t, acc, &snap)
+				assert.Len(t, snap.A, 2)
+			})
+		})
+	}
+}
+
+func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *testing.T) {
+	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("listed", "bad", "yes", "in", "yes"))
+		s.create("as", thing("good", "in", "yes"))
+		q := typedQuery()
+		q.Labels, _ = labels.Parse("in=yes")
+		q.Transform = func(Object) error { return nil }
+		acc := watching(t, streams, Options{}, q)
+		synctest.Wait()
+		s.create("as", thing("watched", "bad", "yes", "in", "yes"))
+		synctest.Wait()
+		s.late(10 * second)
+		own{s, streams}.put("as", thing("written", "bad", "yes", "in", "yes"), 0)
+		var snap things
+		r := update(t, acc, &snap)
+		assert.Equal(t, []string{"Thing good"}, called(snap.A))
+		require.Len(t, r.Invalid, 3)
+		for i, name := range []string{"listed", "watched", "written"} {
+			require.ErrorIs(t, r.Invalid[i].Err, errBad)
+			require.ErrorIs(t, Fault(r.Invalid[i].Object), errBad)
+			assert.Equal(t, name, r.Invalid[i].Object.GetName())
+			assert.Equal(t, "Thing", r.Invalid[i].Object.GetObjectKind().GroupVersionKind().Kind)
+			assert.NotEmpty(t, r.Invalid[i].Object.GetUID())
+		}
+		after(20 * second)
+		assert.False(t, update(t, acc, &snap).Changed, "the event of what did not decode is nothing new")
+		own{s, streams}.put("as", thing("written", "in", "yes"), 0)
+		s.put("as", Key{Namespace: "ns", Name: "watched"}, thing("watched", "in", "yes"))
+		s.put("as", Key{Namespace: "ns", Name: "listed"}, thing("listed", "in", "yes"))
+		after(60 * second)
+		assert.Empty(t, update(t, acc, &snap).Invalid)
+		assert.Len(t, snap.A, 4)
+	})
+}
+
+func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
+	for _, transform := range []Transform{nil, func(Object) error { return nil }} {
+		inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+			s.create("as", thing("a"))
+			q := typedQuery()
+			q.Transform = transform
+			acc := watching(t, streams, Options{}, q)
+			synctest.Wait()
+			var snap things
+			update(t, acc, &snap)
+			a := snap.A[0]
+			for _, st := range streams.streams {
+				listing := st.fresh(ask{})
+				fresh, err := typedSim{}.Typed(s.at("as", s.rev)[Key{Namespace: "ns", Name: "a"}])
+				require.NoError(t, err)
+				require.NoError(t, listing.put(fresh))
+				assert.Same(t, a, listing.objects[snapshot.KeyOf(a)])
+				assert.Empty(t, fresh.(*goThing).Compacted)
+				anew := st.fresh(ask{doubted: true})
+				require.NoError(t, anew.put(fresh))
+				assert.Same(t, fresh, anew.objects[snapshot.KeyOf(a)], "versions of another history say nothing")
+			}
+		})
+	}
+}
+
+func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("a"))
+		acc := watching(t, streams, Options{}, typedQuery())
+		synctest.Wait()
+		var snap things
+		r := update(t, acc, &snap)
+		require.Len(t, r.Invalid, 1)
+		require.ErrorContains(t, r.Invalid[0].Err, "no Go type")
+	})
+}
+
+func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
+	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x", "in", "yes"))
+		s.create("as", thing("y"))
+		acc := watching(t, streams, Options{}, typedQuery())
+		synctest.Wait()
+		var snap things
+		_, err := acc.Update(t.Context(), &snap, &Judgement{func(u *unstructured.Unstructured) bool {
+			return u.GetLabels()["in"] == "yes" && u.GetKind() == "Thing"
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Thing x"}, called(snap.A))
+	})
+}

@@ -1,0 +1,89 @@
+package campaign
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kates-go/kates/bench/internal/report"
+)
+
+// compared are the modules whose versions matter.
+var compared = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
+
+// machine describes this one, without what names it. What the system does not tell stays empty.
+func machine(ctx context.Context) report.Machine {
+	m := report.Machine{
+		CPU:      valueOf("/proc/cpuinfo", "model name"),
+		Cores:    runtime.NumCPU(),
+		OS:       strings.Trim(valueOf("/etc/os-release", "PRETTY_NAME"), `"`),
+		Go:       runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
+		Date:     time.Now().UTC().Format(time.DateOnly),
+		Versions: versions(ctx),
+	}
+	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		number, _, _ := strings.Cut(strings.TrimSpace(string(kernel)), "-")
+		m.OS += ", kernel " + number
+	}
+	if kb, err := strconv.ParseFloat(strings.TrimSuffix(valueOf("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
+		m.MemoryGB = kb * 1024 / 1e9
+	}
+	m.LoadBefore = loadAverage()
+	return m
+}
+
+// valueOf is the value of the first line of a file that starts with the key.
+func valueOf(path, key string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), key); ok {
+			return strings.TrimSpace(strings.TrimLeft(rest, " \t:="))
+		}
+	}
+	return ""
+}
+
+// loadAverage is that of the last minute, 0 where the system does not tell.
+func loadAverage() float64 {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(content), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return load
+}
+
+// versions are those of kates, as git tells it, and of what it is compared with.
+func versions(ctx context.Context) []string {
+	kates := "kates"
+	if commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
+		kates += " " + strings.TrimSpace(string(commit))
+	}
+	all := []string{kates}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return all
+	}
+	for _, d := range info.Deps {
+		for _, path := range compared {
+			if d.Path == path {
+				all = append(all, d.Path+" "+d.Version)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package consumer
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/bench/internal/workload"
+	"github.com/kates-go/kates/kates"
+)
+
+// snapshotter is a consumer by kates, of snapshots of type S.
+type snapshotter[S any] struct {
+	options   []kates.Option
+	view      func(*S) View
+	client    *kates.Client
+	snapshots *kates.Snapshots[S]
+	last      *S
+}
+
+func newKates(options ...kates.Option) func() Consumer {
+	return func() Consumer {
+		return &snapshotter[Typed]{options: options, view: (*Typed).view}
+	}
+}
+
+// untyped has the same kinds as Typed, as nested maps.
+type untyped struct {
+	Pods       []*kates.Unstructured `kates:"pods"`
+	Services   []*kates.Unstructured `kates:"services"`
+	ConfigMaps []*kates.Unstructured `kates:"configmaps"`
+}
+
+func newKatesUntyped() func() Consumer {
+	return func() Consumer {
+		return &snapshotter[untyped]{view: func(u *untyped) View {
+			return View{
+				Objects: len(u.Pods) + len(u.Services) + len(u.ConfigMaps),
+				All:     chain(objects(u.Pods), objects(u.Services), objects(u.ConfigMaps)),
+			}
+		}}
+	}
+}
+
+func (s *snapshotter[S]) Start(ctx context.Context, config *rest.Config) error {
+	options := append([]kates.Option{kates.WithInterval(0), kates.WithLogr(logr.Discard())}, s.options...)
+	var err error
+	if s.client, err = kates.NewClientFromRESTConfig(config, options...); err != nil {
+		return err
+	}
+	if s.snapshots, err = kates.Watch[S](ctx, s.client); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-s.snapshots.Changed():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		first := new(S)
+		// True for the first complete one, also where there is nothing.
+		if complete, err := s.snapshots.Update(ctx, first); err != nil || complete {
+			s.last = first
+			return err
+		}
+	}
+}
+
+func (s *snapshotter[S]) Changed() <-chan struct{} { return s.snapshots.Changed() }
+
+func (s *snapshotter[S]) Snapshot(ctx context.Context) (View, error) {
+	now := new(S)
+	if _, err := s.snapshots.Update(ctx, now); err != nil {
+		return View{}, err
+	}
+	s.last = now
+	return s.view(now), nil
+}
+
+func (s *snapshotter[S]) WriteMark(ctx context.Context, namespace, name, mark string) error {
+	pod := &kates.Pod{}
+	pod.Namespace, pod.Name = namespace, name
+	return s.client.Patch(ctx, pod, kates.MergePatchType, workload.MarkPatch(mark), nil)
+}

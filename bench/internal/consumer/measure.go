@@ -1,0 +1,169 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/bench/internal/workload"
+)
+
+func (s *server) bootstrap(ctx context.Context) (Answer, error) {
+	s.idle = liveBytes()
+	before, err := cpuSeconds()
+	if err != nil {
+		return Answer{}, err
+	}
+	start := time.Now()
+	if err := s.consumer.Start(ctx, s.config); err != nil {
+		return Answer{}, err
+	}
+	view, err := s.consumer.Snapshot(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Seconds: time.Since(start).Seconds(), Objects: view.Objects, Requests: s.requests.soFar()}
+	s.objects = view.Objects
+	after, err := cpuSeconds()
+	if err != nil {
+		return Answer{}, err
+	}
+	a.CPU = after - before
+	a.PeakBytes, err = peakBytes()
+	return a, err
+}
+
+// drain takes in what is already there, so that the next signal is of something new.
+func (s *server) drain(ctx context.Context) (View, error) {
+	for {
+		view, err := s.consumer.Snapshot(ctx)
+		if err != nil {
+			return View{}, err
+		}
+		select {
+		case <-s.consumer.Changed():
+		default:
+			return view, nil
+		}
+	}
+}
+
+func (s *server) refresh(ctx context.Context, c Command) (Answer, error) {
+	marks := parseMarks(c.Marks)
+	allocated := allocatedBytes()
+	start := time.Now()
+	view, err := s.consumer.Snapshot(ctx)
+	took := time.Since(start)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Seconds: took.Seconds(), Bytes: allocatedBytes() - allocated, Missing: marks.missing(view)}
+	if view.Clone != nil {
+		start = time.Now()
+		view.Clone()
+		a.CloneSeconds = time.Since(start).Seconds()
+	}
+	return a, nil
+}
+
+// await stamps a snapshot when the consumer has returned it, before looking into it.
+func (s *server) await(ctx context.Context, c Command) (Answer, error) {
+	pod := parseKey(c.Pod)
+	view, err := s.drain(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	before := markOf(view, pod)
+	if err := s.out.Encode(Answer{}); err != nil {
+		return Answer{}, err
+	}
+	deadline := time.After(seconds(c.Seconds))
+	for {
+		select {
+		case <-s.consumer.Changed():
+		case <-deadline:
+			return Answer{}, fmt.Errorf("no change of %s within %v s", c.Pod, c.Seconds)
+		}
+		view, err := s.consumer.Snapshot(ctx)
+		now := time.Now().UnixNano()
+		if err != nil {
+			return Answer{}, err
+		}
+		if mark := markOf(view, pod); mark != before {
+			return Answer{Mark: mark, UnixNano: now}, nil
+		}
+	}
+}
+
+func (s *server) own(ctx context.Context, c Command) (Answer, error) {
+	writer, ok := s.consumer.(OwnWriter)
+	if !ok {
+		return Answer{}, nil
+	}
+	pod := parseKey(c.Pod)
+	var a Answer
+	for range c.Times {
+		if _, err := s.drain(ctx); err != nil {
+			return Answer{}, err
+		}
+		mark := workload.Stamp(time.Now())
+		if err := writer.WriteMark(ctx, pod.Namespace, pod.Name, mark); err != nil {
+			return Answer{}, err
+		}
+		start := time.Now()
+		view, err := writer.Snapshot(ctx)
+		took := time.Since(start)
+		if err != nil {
+			return Answer{}, err
+		}
+		if markOf(view, pod) != mark {
+			return Answer{}, errors.New("an own write was not in the next snapshot")
+		}
+		a.Samples = append(a.Samples, took.Seconds())
+		a.Mark = mark
+	}
+	return a, nil
+}
+
+// markSet is what objects must show. No two kinds of the load have an object of one name.
+type markSet map[types.NamespacedName]string
+
+func parseKey(key string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(key, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func parseMarks(marks map[string]string) markSet {
+	set := make(markSet, len(marks))
+	for key, mark := range marks {
+		set[parseKey(key)] = mark
+	}
+	return set
+}
+
+// missing is how many objects of the set do not show their mark.
+func (m markSet) missing(v View) int {
+	n := len(m)
+	for o := range v.All {
+		if mark, ok := m[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]; ok && o.GetAnnotations()[workload.Mark] == mark {
+			n--
+		}
+	}
+	return n
+}
+
+// markOf is the mark of one pod, "" if there is none.
+func markOf(v View, key types.NamespacedName) string {
+	for o := range v.All {
+		if o.GetName() == key.Name && o.GetNamespace() == key.Namespace {
+			return o.GetAnnotations()[workload.Mark]
+		}
+	}
+	return ""
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

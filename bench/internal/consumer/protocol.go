@@ -1,0 +1,62 @@
+package consumer
+
+// Command asks a consumer's process for one measurement. Commands and answers are lines of JSON;
+// every command has one answer, and Await has two.
+type Command struct {
+	Do What `json:"do"`
+	// Marks are what objects must show, by namespace/name.
+	Marks map[string]string `json:"marks,omitempty"`
+	// Pod is the namespace/name to wait for.
+	Pod string `json:"pod,omitempty"`
+	// Seconds are how long to wait at most, or for Churn how long a reconcile takes.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Times is how often to do it.
+	Times int `json:"times,omitempty"`
+	// Path is where to write profiles: Path.cpu and Path.heap.
+	Path string `json:"path,omitempty"`
+}
+
+// What is a command's verb.
+type What string
+
+// The verbs, with the fields of the Answer that they fill.
+const (
+	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests.
+	Bootstrap What = "bootstrap"
+	// Heap measures what is live: Bytes, Objects.
+	Heap What = "heap"
+	// Drain takes snapshots until no change is signalled.
+	Drain What = "drain"
+	// Refresh makes one snapshot: Seconds, Bytes, Missing, CloneSeconds.
+	Refresh What = "refresh"
+	// Await answers at once that it waits, and again when the pod has a mark that it did
+	// not have: Mark, UnixNano.
+	Await What = "await"
+	// Churn starts a reconciler, and Settle waits until it has seen the marks, and ends it:
+	// Seconds and CPU since Churn, Missing, Snapshots, UnixNano of the last snapshot.
+	Churn  What = "churn"
+	Settle What = "settle"
+	// Own writes marks by the consumer itself: Samples in seconds, from the return of the write to
+	// the return of the snapshot that shows it. Empty if it is no OwnWriter.
+	Own What = "own"
+	// Profile starts a CPU profile, and EndProfile writes it, and one of the heap.
+	Profile    What = "profile"
+	EndProfile What = "endprofile"
+)
+
+// Answer is what came out.
+type Answer struct {
+	Error        string    `json:"error,omitempty"`
+	Seconds      float64   `json:"seconds,omitempty"`
+	CPU          float64   `json:"cpu,omitempty"`
+	PeakBytes    float64   `json:"peakBytes,omitempty"`
+	Bytes        float64   `json:"bytes,omitempty"`
+	CloneSeconds float64   `json:"cloneSeconds,omitempty"`
+	Objects      int       `json:"objects,omitempty"`
+	Missing      int       `json:"missing,omitempty"`
+	Snapshots    int       `json:"snapshots,omitempty"`
+	Requests     []string  `json:"requests,omitempty"`
+	Mark         string    `json:"mark,omitempty"`
+	UnixNano     int64     `json:"unixNano,omitempty"`
+	Samples      []float64 `json:"samples,omitempty"`
+}

@@ -1,0 +1,76 @@
+package consumer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// A Variant is one way to keep the picture.
+type Variant struct {
+	// Name is for command lines and results, Title for people.
+	Name, Title string
+	// Env is added to the environment of its process.
+	Env []string
+	// BootstrapOnly marks what differs from another variant in nothing but how it
+	// starts and what it holds, and LatencyOnly what has no snapshots.
+	BootstrapOnly, LatencyOnly bool
+
+	make func() Consumer
+}
+
+// pagedInformers has client-go list in pages rather than stream.
+var pagedInformers = []string{"KUBE_FEATURE_WatchListClient=false"}
+
+// Variants are all that there are, in the order of the tables' columns.
+var Variants = []Variant{
+	{Name: "kates", Title: "kates", make: newKates()},
+	{Name: "kates-untyped", Title: "kates, untyped fields", make: newKatesUntyped()},
+	{Name: "informers", Title: "typed informers + listers", make: newInformers(nil)},
+	{Name: "cr-nocopy", Title: "controller-runtime cache, no copy", make: newRuntimeCache(true)},
+	{Name: "cr", Title: "controller-runtime cache, copying", make: newRuntimeCache(false)},
+	{Name: "dynamic", Title: "dynamic informers + conversion", make: newDynamic(false)},
+	{Name: "reencode", Title: "re-encode everything", make: newDynamic(true)},
+	{Name: "watch", Title: "bare typed watch", LatencyOnly: true, make: newBareWatch},
+
+	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},
+	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.WithStreamedLists())},
+	{Name: "informers-dropped", Title: "typed informers, no managedFields", BootstrapOnly: true, make: newInformers(dropManagedFields)},
+	{Name: "informers-paged", Title: "typed informers, paged lists", BootstrapOnly: true, Env: pagedInformers, make: newInformers(nil)},
+}
+
+// Select returns the variants of the names, separated by blanks or commas, in the order of Variants;
+// all for no names.
+func Select(names string) ([]Variant, error) {
+	wanted := strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' })
+	if len(wanted) == 0 {
+		return Variants, nil
+	}
+	chosen := map[string]bool{}
+	for _, name := range wanted {
+		if _, err := ByName(name); err != nil {
+			return nil, err
+		}
+		chosen[name] = true
+	}
+	var selected []Variant
+	for _, v := range Variants {
+		if chosen[v.Name] {
+			selected = append(selected, v)
+		}
+	}
+	return selected, nil
+}
+
+// ByName is the variant of the name. An unknown one is an error that names those there are.
+func ByName(name string) (Variant, error) {
+	var all []string
+	for _, v := range Variants {
+		if v.Name == name {
+			return v, nil
+		}
+		all = append(all, v.Name)
+	}
+	return Variant{}, fmt.Errorf("there is no consumer %q, but: %s", name, strings.Join(all, ", "))
+}

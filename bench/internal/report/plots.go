@@ -1,0 +1,66 @@
+package report
+
+import "slices"
+
+// Plots are drawings of the results; those that have no data are left out.
+func Plots(r *Results, titles []Title) []Plot {
+	all := []Plot{
+		{
+			File: "refresh-objects.svg", Title: "Next complete snapshot after 1 change", XLabel: "pods", YLabel: "ms",
+			LogX: true, LogY: true, Series: bySize(r, titles, RefreshTime),
+		}, {
+			File: "refresh-changes.svg", Title: "Next complete snapshot, " + count(r.ChangesAt) + " pods", XLabel: "changes", YLabel: "ms",
+			LogX: true, LogY: true, Series: byAt(r, titles, r.ChangesAt, ChangesTime),
+		}, {
+			File: "heap-objects.svg", Title: "Live heap", XLabel: "pods", YLabel: "MB", Series: bySize(r, titles, HeapTotal),
+		}, {
+			File: "events-cores.svg", Title: "Events taken in", XLabel: "cores", YLabel: "events per second", Series: byAt(r, titles, 0, EventRate),
+		},
+	}
+	return slices.DeleteFunc(all, func(p Plot) bool { return len(p.Series) == 0 })
+}
+
+// bySize is a line for each consumer, over the sizes.
+func bySize(r *Results, titles []Title, m Metric) []Series {
+	return series(titles, func(consumer string) (points []Point) {
+		for _, size := range r.Sizes {
+			if v, ok := r.median(size.Pods, consumer, m, 0); ok {
+				points = append(points, Point{float64(size.Pods), v})
+			}
+		}
+		return points
+	})
+}
+
+// byAt is a line for each consumer, over what the metric depends on.
+func byAt(r *Results, titles []Title, pods int, m Metric) []Series {
+	at := r.ats(m)
+	return series(titles, func(consumer string) (points []Point) {
+		for _, x := range at {
+			if v, ok := r.median(pods, consumer, m, x); ok {
+				points = append(points, Point{float64(x), v})
+			}
+		}
+		return points
+	})
+}
+
+func series(titles []Title, points func(consumer string) []Point) (all []Series) {
+	for _, t := range titles {
+		if p := points(t.Consumer); len(p) > 0 && !t.Minor {
+			all = append(all, Series{t.Text, p})
+		}
+	}
+	return all
+}
+
+// ats are the values that a metric was measured at, in order.
+func (r *Results) ats(m Metric) (all []int) {
+	for _, s := range r.Samples {
+		if s.Metric == m && !slices.Contains(all, s.At) {
+			all = append(all, s.At)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,157 @@
+// Package report turns what was measured into tables, plots and a verdict on the targets.
+//
+// [Results] is the raw form, a file of JSON; [Markdown] and [Plots] are for people, and a function of it.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/kates-go/kates/bench/internal/stats"
+)
+
+// Results is everything that one campaign measured.
+type Results struct {
+	Machine Machine `json:"machine"`
+	// Note is what the one who ran it has to say.
+	Note string `json:"note,omitempty"`
+	Runs int    `json:"runs"`
+	// Updates is how many updates churn has, and ChangesAt at how many pods refreshes of several
+	// changes were measured.
+	Updates   int       `json:"updates"`
+	ChangesAt int       `json:"changesAt,omitempty"`
+	Sizes     []Size    `json:"sizes"`
+	Samples   []Sample  `json:"samples"`
+	Startup   []Startup `json:"startup"`
+}
+
+// Machine is what it ran on.
+type Machine struct {
+	CPU      string   `json:"cpu"`
+	Cores    int      `json:"cores"`
+	MemoryGB float64  `json:"memoryGB"`
+	OS       string   `json:"os"`
+	Go       string   `json:"go"`
+	Versions []string `json:"versions"`
+	Date     string   `json:"date"`
+	// LoadBefore is the load average of the minute before, and LoadAfter at the end.
+	LoadBefore float64 `json:"loadBefore"`
+	LoadAfter  float64 `json:"loadAfter"`
+}
+
+// Size is what the server held.
+type Size struct {
+	Pods          int `json:"pods"`
+	JSONBytes     int `json:"jsonBytes"` // mean of a pod
+	ProtobufBytes int `json:"protobufBytes"`
+}
+
+// Startup is what a consumer asked of the server until its first snapshot.
+type Startup struct {
+	Consumer string   `json:"consumer"`
+	Requests []string `json:"requests"`
+}
+
+// Sample is one number of one run of one consumer.
+type Sample struct {
+	Pods     int     `json:"pods"`
+	Run      int     `json:"run"`
+	Consumer string  `json:"consumer"`
+	Metric   Metric  `json:"metric"`
+	At       int     `json:"at,omitempty"` // how many changes, or cores
+	Value    float64 `json:"value"`
+}
+
+// Metric is what a sample is of.
+type Metric string
+
+// The metrics, with their units.
+const (
+	BootstrapTime Metric = "bootstrap, s"
+	BootstrapCPU  Metric = "bootstrap CPU, s"
+	BootstrapPeak Metric = "bootstrap peak RSS, MB"
+	HeapPerObject Metric = "live heap per object, bytes"
+	HeapTotal     Metric = "live heap, MB"
+	Requests      Metric = "requests at start-up"
+	RefreshTime   Metric = "refresh after 1 change, ms"
+	RefreshAlloc  Metric = "allocated for a refresh, MB"
+	CloneTime     Metric = "clone of the pointer slices, ms"
+	ChurnCPU      Metric = "churn CPU, s"
+	ChurnStale    Metric = "stale after churn"
+	ChurnLag      Metric = "last write of churn to fresh, s"
+	LatencyP50    Metric = "write to visible p50, ms"
+	LatencyP99    Metric = "write to visible p99, ms"
+	OwnP50        Metric = "own write p50, µs"
+	OwnP99        Metric = "own write p99, µs"
+	ChangesTime   Metric = "refresh after several changes, ms" // At: changes
+	EventRate     Metric = "events per second"                 // At: cores
+	EventCPU      Metric = "CPU per event, µs"                 // At: cores
+)
+
+// Add adds a sample.
+func (r *Results) Add(pods, run int, consumer string, m Metric, value float64) {
+	r.AddAt(pods, run, consumer, m, 0, value)
+}
+
+// AddAt adds a sample of a metric that depends on one thing more.
+func (r *Results) AddAt(pods, run int, consumer string, m Metric, at int, value float64) {
+	r.Samples = append(r.Samples, Sample{Pods: pods, Run: run, Consumer: consumer, Metric: m, At: at, Value: value})
+}
+
+// runs are the values of one cell by run.
+func (r *Results) runs(pods int, consumer string, m Metric, at int) map[int]float64 {
+	values := map[int]float64{}
+	for _, s := range r.Samples {
+		if s.Pods == pods && s.Consumer == consumer && s.Metric == m && s.At == at {
+			values[s.Run] = s.Value
+		}
+	}
+	return values
+}
+
+// median is that of all runs, and whether there is any.
+func (r *Results) median(pods int, consumer string, m Metric, at int) (float64, bool) {
+	var values []float64
+	for _, v := range r.runs(pods, consumer, m, at) {
+		values = append(values, v)
+	}
+	return stats.Median(values), len(values) > 0
+}
+
+// Write writes the results to a file, a sample per line.
+func (r *Results) Write(path string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	if err := os.WriteFile(path, lines(text), 0o644); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// lines breaks JSON text after the objects in arrays, so that differences can be read.
+func lines(text []byte) []byte {
+	var out []byte
+	for i, b := range text {
+		out = append(out, b)
+		if b == ',' && i > 0 && text[i-1] == '}' {
+			out = append(out, '\n')
+		}
+	}
+	return append(out, '\n')
+}
+
+// Read reads what Write wrote.
+func Read(path string) (*Results, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the results: %w", err)
+	}
+	r := new(Results)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("read the results in %s: %w", path, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,181 @@
+// Command bench measures kates beside other ways to keep a complete picture of a cluster:
+// `make bench` in the folder above, or
+//
+//	go run . run -sizes 1000,10000 -runs 5   # measures, and writes RESULTS.md and what belongs to it
+//	go run . report                          # writes RESULTS.md again, from the raw results
+//	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
+//
+// It starts itself as each of the consumers (`consume NAME`).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kates-go/kates/bench/internal/campaign"
+	"github.com/kates-go/kates/bench/internal/consumer"
+	"github.com/kates-go/kates/bench/internal/report"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"run": measure, "report": again, "profile": profile, "consume": consume,
+	}
+	if len(args) == 0 || commands[args[0]] == nil {
+		return errors.New("say what to do: run, report or profile")
+	}
+	return commands[args[0]](ctx, args[1:], stdout, stderr)
+}
+
+// numbers is a flag of numbers above zero, separated by commas or blanks.
+type numbers []int
+
+func (n *numbers) String() string { return strings.Trim(fmt.Sprint([]int(*n)), "[]") }
+
+func (n *numbers) Set(text string) error {
+	*n = nil
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		i, err := strconv.Atoi(word)
+		if err != nil || i <= 0 {
+			return fmt.Errorf("%q is not a number above zero", word)
+		}
+		*n = append(*n, i)
+	}
+	return nil
+}
+
+// optionsOf parses the flags of run and profile.
+func optionsOf(name string, args []string, stderr io.Writer) (o campaign.Options, out string, err error) {
+	sizes, changes, cores := numbers{1000, 10000, 50000}, numbers{1, 10, 100, 1000}, numbers{1, 2, 4}
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Var(&sizes, "sizes", "numbers of pods")
+	flags.Var(&changes, "changes", "numbers of changes that a refresh takes in")
+	flags.Var(&cores, "cores", "numbers of cores for the rate of events")
+	flags.IntVar(&o.ChangesAt, "changes-at", 10000, "number of pods at which those refreshes are measured")
+	flags.IntVar(&o.Runs, "runs", 5, "how often everything is measured")
+	flags.IntVar(&o.Updates, "updates", 2000, "updates under a slow reconciler")
+	flags.IntVar(&o.Refreshes, "refreshes", 21, "refreshes after one change, per run")
+	flags.IntVar(&o.Latencies, "latencies", 200, "writes whose way into a snapshot is timed, per run")
+	flags.IntVar(&o.Events, "events", 60000, "events that are replayed for each number of cores")
+	flags.DurationVar(&o.Budget, "budget", 15*time.Second, "time for the refreshes, and for the latencies, of a slow consumer in a run")
+	flags.DurationVar(&o.Settle, "settle", 100*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
+	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
+	consumers := flags.String("consumers", "", "which consumers (default: all)")
+	flags.StringVar(&out, "out", ".", "folder of the results")
+	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
+	if err := flags.Parse(args); err != nil {
+		return o, "", err
+	}
+	if flags.NArg() > 0 {
+		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	o.Sizes, o.Changes, o.Cores, o.Log = sizes, changes, cores, stderr
+	if o.Strict = *smoke; o.Strict {
+		o.Sizes, o.Changes, o.ChangesAt, o.Cores, o.Runs = []int{40}, []int{1, 10}, 40, []int{2}, 1
+		o.Updates, o.Refreshes, o.Latencies, o.Events, o.Settle = 60, 2, 3, 600, 50*time.Millisecond
+	}
+	if len(o.Sizes) == 0 || o.Runs < 1 || o.Updates < 1 || o.Refreshes < 1 || o.Latencies < 1 || o.Events < 1 {
+		return o, "", errors.New("sizes, runs, updates, refreshes, latencies and events must be above zero")
+	}
+	o.Consumers, err = consumer.Select(*consumers)
+	return o, out, err
+}
+
+// measure runs the campaign and writes everything about it.
+func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, out, err := optionsOf("run", args, stderr)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	r, err := campaign.Run(ctx, o)
+	if err != nil {
+		// It may have taken hours: what there is can be looked at.
+		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
+	}
+	if err := report.WriteAll(r, titles(), out); err != nil || !o.Strict {
+		return err
+	}
+	return report.Check(r)
+}
+
+// again writes the report from raw results.
+func again(_ context.Context, args []string, _, stderr io.Writer) error {
+	flags := flag.NewFlagSet("report", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	out := flags.String("out", ".", "folder of the results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	r, err := report.ReadFrom(*out)
+	if err != nil {
+		return err
+	}
+	return report.WriteAll(r, titles(), *out)
+}
+
+// titles are what people call the consumers, in order.
+func titles() []report.Title {
+	var all []report.Title
+	for _, v := range consumer.Variants {
+		all = append(all, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly})
+	}
+	return all
+}
+
+// profile writes profiles to a folder of its own, and says which.
+func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, _, err := optionsOf("profile", args, stderr)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "kates-profiles-*")
+	if err != nil {
+		return err
+	}
+	if err := campaign.Profile(ctx, o, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "go tool pprof -top %s/bootstrap.cpu   # also bootstrap.heap, churn.cpu, churn.heap\n", dir)
+	return nil
+}
+
+// consume is a consumer's process.
+func consume(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("consume: name one consumer")
+	}
+	v, err := consumer.ByName(args[0])
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(campaign.KubeconfigEnv))
+	if err != nil {
+		return err
+	}
+	return consumer.Serve(ctx, v, config, os.Stdin, stdout)
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/bench/internal/report"
+)
+
+func TestFlagsSayWhatIsMeasured(t *testing.T) {
+	o, out, err := optionsOf("run", []string{"-sizes", "10, 200", "-runs=3", "-consumers", "kates", "-out", "there"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []int{10, 200}, o.Sizes)
+	assert.Equal(t, 3, o.Runs)
+	assert.Len(t, o.Consumers, 1)
+	assert.Equal(t, "there", out)
+	assert.False(t, o.Strict)
+
+	o, _, err = optionsOf("run", []string{"-smoke"}, io.Discard)
+	require.NoError(t, err)
+	assert.True(t, o.Strict)
+	assert.Less(t, o.Sizes[0], 100)
+
+	for _, wrong := range [][]string{{"-sizes", "many"}, {"-sizes", "0"}, {"-sizes", ""}, {"-runs", "0"}, {"-consumers", "x"}, {"more"}} {
+		_, _, err := optionsOf("run", wrong, io.Discard)
+		require.Error(t, err, wrong)
+	}
+}
+
+func TestMistakesOfTheUserAreErrors(t *testing.T) {
+	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"report", "-out", t.TempDir()}} {
+		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), args)
+	}
+}
+
+func TestTheReportIsWrittenAgainFromTheRawResults(t *testing.T) {
+	dir := t.TempDir()
+	r := &report.Results{Runs: 1, Sizes: []report.Size{{Pods: 10}}}
+	r.Add(10, 1, "kates", report.RefreshTime, 2.5)
+	require.NoError(t, r.Write(filepath.Join(dir, "results.json")))
+	require.NoError(t, run(t.Context(), []string{"report", "-out", dir}, io.Discard, io.Discard))
+	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "| refresh after 1 change, ms | 2.5 |")
+}

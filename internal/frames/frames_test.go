@@ -1,0 +1,264 @@
+package frames
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/framer"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+func pod(name string, size int) *corev1.Pod {
+	p := &corev1.Pod{}
+	p.Name, p.Namespace, p.UID, p.ResourceVersion = name, "ns", types.UID("uid-"+name), "7"
+	p.Generation = 3
+	p.Labels = map[string]string{"a": `with "quotes", \ and {[`}
+	grace := int64(30)
+	p.DeletionGracePeriodSeconds = &grace
+	p.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:managedFields":{}}`)},
+		{Manager: strings.Repeat("n", 300)},
+	}
+	p.Spec.Containers = []corev1.Container{{Name: strings.Repeat("x", size)}}
+	return p
+}
+
+// wrap is an object as the server sends it in protobuf.
+func wrap(t testing.TB, o runtime.Object, kind string) []byte {
+	t.Helper()
+	o.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	var out bytes.Buffer
+	require.NoError(t, protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme).Encode(o, &out))
+	return out.Bytes()
+}
+
+func inJSON(t testing.TB, o any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(o)
+	require.NoError(t, err)
+	return raw
+}
+
+func podOf(t testing.TB, raw []byte, e Encoding) *corev1.Pod {
+	t.Helper()
+	p := &corev1.Pod{}
+	if e == Protobuf {
+		require.NoError(t, p.Unmarshal(raw))
+	} else {
+		require.NoError(t, json.Unmarshal(raw, p))
+	}
+	return p
+}
+
+// readers are ways in which an answer may arrive.
+var readers = map[string]func(io.Reader) io.Reader{
+	"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
+	"with its end": iotest.DataErrReader, "in halves": iotest.HalfReader,
+}
+
+func TestListsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
+	list := &corev1.PodList{}
+	list.ResourceVersion, list.Continue = "9", "more"
+	for i := range 5 {
+		list.Items = append(list.Items, *pod(fmt.Sprint("p", i), i*bufferSize/2))
+	}
+	for e, raw := range map[Encoding][]byte{Protobuf: wrap(t, list, "PodList"), JSON: inJSON(t, list)} {
+		for name, arrives := range readers {
+			var got []corev1.Pod
+			m, came, err := List(arrives(bytes.NewReader(raw)), func(raw []byte, e Encoding) error {
+				got = append(got, *podOf(t, raw, e))
+				return nil
+			})
+			require.NoError(t, err, "%s %s", e, name)
+			assert.Equal(t, e, came)
+			assert.Equal(t, list.ListMeta, m)
+			assert.Equal(t, list.Items, got)
+		}
+		for n := range len(raw) - 4 { // what comes last of protobuf says nothing
+			if n > 300 && n%997 != 0 {
+				continue
+			}
+			_, _, err := List(bytes.NewReader(raw[:n]), func([]byte, Encoding) error { return nil })
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%s cut at %d", e, n)
+		}
+	}
+}
+
+func TestAListMayHaveItsMetadataLastAndNoItems(t *testing.T) {
+	for text, want := range map[string]int{
+		` {"apiVersion":"v1","items":[ {"a":1} , 2,"}" ,null,[[]] ],"kind":"L","metadata":{"resourceVersion":"9"}}` + "\n": 5,
+		`{"items":null,"metadata":{"resourceVersion":"9"}}`:                                                                0,
+		`{"metadata":{"resourceVersion":"9"},"items":[]}`:                                                                  0,
+	} {
+		n := 0
+		m, _, err := List(strings.NewReader(text), func([]byte, Encoding) error { n++; return nil })
+		require.NoError(t, err, text)
+		assert.Equal(t, want, n, text)
+		assert.Equal(t, "9", m.ResourceVersion)
+	}
+	empty := &corev1.PodList{}
+	empty.ResourceVersion = "9"
+	m, _, err := List(bytes.NewReader(wrap(t, empty, "PodList")), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "9", m.ResourceVersion)
+}
+
+func TestWhatIsNoListIsAnErrorThatSaysSo(t *testing.T) {
+	for _, text := range []string{
+		`<html>`, `[]`, `{}`, `{"kind":"Pod"}`, `{"items":{}}`, `{"items":[1 2]}`, `{"items":[,]}`, `{"items" 1}`, `{"items":[]"a":1}`,
+		`{"metadata":7,"items":[]}`, "k9s\x00", "k8s\x00\x07", "k8s\x00\x12\x01\x0a", "k8s\x00\x12\x03\x12\x02\x00",
+		"k8s\x00\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+	} {
+		_, _, err := List(strings.NewReader(text), func([]byte, Encoding) error { return nil })
+		require.Error(t, err, "%q", text)
+	}
+	enough := errors.New("enough")
+	_, _, err := List(strings.NewReader(`{"items":[1,2]}`), func([]byte, Encoding) error { return enough })
+	require.ErrorIs(t, err, enough)
+}
+
+func watched(t testing.TB, kind string, o runtime.Object, e Encoding) []byte {
+	t.Helper()
+	if e == JSON {
+		return append(inJSON(t, metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Object: o}}), '\n')
+	}
+	raw, err := (&metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: wrap(t, o, "Pod")}}).Marshal()
+	require.NoError(t, err)
+	var out bytes.Buffer
+	_, err = framer.NewLengthDelimitedFrameWriter(&out).Write(raw)
+	require.NoError(t, err)
+	return out.Bytes()
+}
+
+func TestEventsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
+	for _, e := range []Encoding{Protobuf, JSON} {
+		var all []byte
+		var want []*corev1.Pod
+		for i := range 4 {
+			p := pod(fmt.Sprint("p", i), i*bufferSize)
+			all = append(all, watched(t, "ADDED", p, e)...)
+			p.TypeMeta = metav1.TypeMeta{}
+			want = append(want, p)
+		}
+		for name, arrives := range readers {
+			events := Watch(arrives(bytes.NewReader(all)))
+			for _, p := range want {
+				event, err := events.Next()
+				require.NoError(t, err, "%s %s", e, name)
+				assert.Equal(t, "ADDED", string(event.Type))
+				assert.Equal(t, e, event.Encoding)
+				got := podOf(t, event.Object, e)
+				got.TypeMeta = metav1.TypeMeta{}
+				assert.Equal(t, p, got)
+			}
+			_, err := events.Next()
+			require.Equal(t, io.EOF, err, "the very error")
+		}
+		events := Watch(bytes.NewReader(all[:len(all)-2]))
+		var err error
+		for err == nil {
+			_, err = events.Next()
+		}
+		require.Equal(t, io.ErrUnexpectedEOF, err)
+	}
+}
+
+func TestWhatIsNoEventIsAnErrorThatSaysSo(t *testing.T) {
+	for _, text := range []string{"<html>", "{}", `{"type":7,"object":{}}`, "\x05\x00\x00\x00", "\x00\x00\x00\x00", "\x00\x00\x00\x02\x0a\x05", "\x04\x00\x00\x01"} {
+		_, err := Watch(strings.NewReader(text)).Next()
+		require.Error(t, err, "%q", text)
+	}
+}
+
+func TestManagedFieldsGoAndTheRestStays(t *testing.T) {
+	want := pod("p", 200)
+	want.ManagedFields = nil
+	p := pod("p", 200)
+	proto, err := p.Marshal()
+	require.NoError(t, err)
+	for e, raw := range map[Encoding][]byte{JSON: inJSON(t, p), Protobuf: proto} {
+		left := DropManagedFields(raw, e)
+		assert.Equal(t, want, podOf(t, left, e))
+		assert.NotContains(t, string(left), "nnnn")
+		assert.Equal(t, want, podOf(t, DropManagedFields(left, e), e), "there are none any more")
+	}
+	for _, text := range []string{"", "x", `{"metadata":7}`, `{"metadata":{"managedFields":[]}}`, "\x0a", "\x0a\xff", "\x0a\x02\x8a\x01"} {
+		assert.Equal(t, text, string(DropManagedFields([]byte(text), JSON)))
+		assert.Equal(t, text, string(DropManagedFields([]byte(text), Protobuf)))
+	}
+}
+
+func TestTheIdentityOfABrokenObjectIsReadAsFarAsItGoes(t *testing.T) {
+	id := Identity{Namespace: "ns", Name: "n", UID: "u", Version: "7"}
+	for text, want := range map[string]Identity{
+		`{"spec":7,"metadata":{"labels":7,"name":"n","namespace":"ns","uid":"u","resourceVersion":"7"}}`: id,
+		`{"metadata":{"name":7,"uid":"u"}}`: {UID: "u"}, `{"metadata":7}`: {}, `{`: {},
+	} {
+		assert.Equal(t, want, IdentityOf([]byte(text), JSON), text)
+	}
+	p := pod("n", 1)
+	p.UID = "u"
+	raw, err := p.Marshal()
+	require.NoError(t, err)
+	assert.Equal(t, id, IdentityOf(append(raw, 0x12, 0x7f), Protobuf), "cut off behind the metadata")
+}
+
+func FuzzListsInJSONAreTakenApartAsEncodingJSONDoes(f *testing.F) {
+	for _, seed := range []string{`{"items":[1,{"a":"\\\"}"},[]]}`, `{"metadata":{"continue":"x"},"items":[null]}`, `{"items":[]}`, `{"a":{"items":[1]},"items":[2]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var got []json.RawMessage
+		_, _, err := List(bytes.NewReader(raw), func(raw []byte, _ Encoding) error {
+			got = append(got, bytes.Clone(raw))
+			return nil
+		})
+		var want struct {
+			Items []json.RawMessage `json:"items"`
+		}
+		if bytes.Count(raw, []byte(`tems"`)) != 1 || bytes.Contains(raw, []byte(`\u`)) || !bytes.Contains(raw, []byte(`"items"`)) ||
+			!json.Valid(raw) || json.Unmarshal(raw, &want) != nil {
+			return
+		}
+		if err != nil && strings.Contains(err.Error(), "metadata of a list") {
+			return
+		}
+		if want.Items == nil && err != nil {
+			return // nested in something else
+		}
+		require.NoError(t, err)
+		require.Equal(t, len(want.Items), len(got))
+		for i := range got {
+			require.Equal(t, string(want.Items[i]), string(got[i]))
+		}
+	})
+}
+
+func FuzzNothingPanics(f *testing.F) {
+	p, err := pod("p", 9).Marshal()
+	require.NoError(f, err)
+	f.Add(p)
+	f.Add(wrap(f, &corev1.PodList{Items: []corev1.Pod{*pod("p", 3)}}, "PodList"))
+	f.Add(watched(f, "ADDED", pod("p", 3), Protobuf))
+	f.Fuzz(func(_ *testing.T, raw []byte) {
+		_, _, _ = List(bytes.NewReader(raw), func([]byte, Encoding) error { return nil })
+		_, _ = Watch(bytes.NewReader(raw)).Next()
+		for _, e := range []Encoding{JSON, Protobuf} {
+			_ = IdentityOf(raw, e)
+			_ = DropManagedFields(bytes.Clone(raw), e)
+		}
+	})
+}

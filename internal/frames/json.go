@@ -1,0 +1,211 @@
+package frames
+
+// space skips white space and returns the byte behind it, unread.
+func (b *body) space() (byte, error) {
+	for {
+		c, err := b.peek()
+		if err != nil {
+			return 0, err
+		}
+		switch c {
+		case ' ', '\n', '\r', '\t':
+			b.at++
+		default:
+			return c, nil
+		}
+	}
+}
+
+// next reads the next byte that is not white space.
+func (b *body) next() (byte, error) {
+	c, err := b.space()
+	if err != nil {
+		return 0, unexpected(err)
+	}
+	b.at++
+	return c, nil
+}
+
+func (b *body) expect(want byte) error {
+	c, err := b.next()
+	if err == nil && c != want {
+		err = broken("%q where %q was to be", c, want)
+	}
+	return err
+}
+
+// value cuts out the next JSON value. Its bytes are valid until the next read. That brackets and
+// quotes match is all that is certain of them.
+func (b *body) value() ([]byte, error) {
+	c, err := b.space()
+	if err != nil {
+		return nil, unexpected(err)
+	}
+	b.drop()
+	switch c {
+	case '{', '[':
+		err = b.composite()
+	case '"':
+		b.at++
+		err = b.text()
+	case ',', ':', '}', ']':
+		return nil, broken("%q where a value was to be", c)
+	default:
+		err = b.scalar()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.buf[b.kept:b.at], nil
+}
+
+// composite passes an object or array.
+func (b *body) composite() error {
+	for depth := 0; ; {
+		quoted := false
+		n := 0
+		for _, c := range b.buf[b.at:b.end] {
+			n++
+			if c == '"' {
+				quoted = true
+				break
+			}
+			switch c {
+			case '{', '[':
+				depth++
+			case '}', ']':
+				depth--
+			default:
+				continue
+			}
+			if depth == 0 {
+				b.at += n
+				return nil
+			}
+		}
+		b.at += n
+		var err error
+		if quoted {
+			err = b.text()
+		} else {
+			_, err = b.more()
+		}
+		if err != nil {
+			return unexpected(err)
+		}
+	}
+}
+
+// text passes the rest of a string.
+func (b *body) text() error {
+	escaped := false
+	for {
+		for i, c := range b.buf[b.at:b.end] {
+			switch {
+			case escaped:
+				escaped = false
+			case c == '\\':
+				escaped = true
+			case c == '"':
+				b.at += i + 1
+				return nil
+			}
+		}
+		b.at = b.end
+		if _, err := b.more(); err != nil {
+			return unexpected(err)
+		}
+	}
+}
+
+// scalar passes a number, true, false or null.
+func (b *body) scalar() error {
+	for {
+		for i, c := range b.buf[b.at:b.end] {
+			switch c {
+			case ' ', '\n', '\r', '\t', ',', ':', '}', ']':
+				b.at += i
+				return nil
+			}
+		}
+		b.at = b.end
+		if _, err := b.more(); err != nil {
+			if b.r == nil {
+				return nil // it is all there is
+			}
+			return unexpected(err)
+		}
+	}
+}
+
+// object reads an object. The function reads the value of each member; key is as it is written, in quotes.
+func (b *body) object(member func(key []byte) error) error {
+	if err := b.expect('{'); err != nil {
+		return err
+	}
+	if c, err := b.space(); err != nil || c == '}' {
+		b.at++
+		return unexpected(err)
+	}
+	var key []byte
+	for {
+		raw, err := b.value()
+		if err != nil {
+			return err
+		}
+		key = append(key[:0], raw...) // reading on overwrites it
+		if err := b.expect(':'); err != nil {
+			return err
+		}
+		if err := member(key); err != nil {
+			return err
+		}
+		switch c, err := b.next(); {
+		case err != nil:
+			return err
+		case c == '}':
+			return nil
+		case c != ',':
+			return broken("%q between the members of an object", c)
+		}
+	}
+}
+
+// array reads an array, or null, element by element.
+func (b *body) array(element func(raw []byte) error) error {
+	c, err := b.space()
+	if err == nil && c == 'n' {
+		_, err = b.value()
+		return err
+	}
+	if err := b.expect('['); err != nil {
+		return err
+	}
+	if c, err := b.space(); err != nil || c == ']' {
+		b.at++
+		return unexpected(err)
+	}
+	for {
+		raw, err := b.value()
+		if err != nil {
+			return err
+		}
+		if err := element(raw); err != nil {
+			return err
+		}
+		switch c, err := b.next(); {
+		case err != nil:
+			return err
+		case c == ']':
+			return nil
+		case c != ',':
+			return broken("%q between the elements of an array", c)
+		}
+	}
+}
+
+// skip reads a value that nobody wants.
+func (b *body) skip() error {
+	_, err := b.value()
+	return err
+}

@@ -1,0 +1,117 @@
+package frames
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"io"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Event is an event of a watch. The object is JSON, or a protobuf message without its envelope; its bytes are valid, and the
+// reader's to write to, until the next event is read.
+type Event struct {
+	Type     watch.EventType
+	Object   []byte
+	Encoding Encoding
+}
+
+// Events reads the events of a watch. It is for one goroutine.
+type Events struct{ b *body }
+
+// Watch reads the answer to a watch.
+func Watch(r io.Reader) *Events { return &Events{newBody(r)} }
+
+// maxFrame is what a length must not exceed; etcd takes objects of 1.5 MB.
+const maxFrame = 64 << 20
+
+// Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an event
+// io.ErrUnexpectedEOF.
+func (w *Events) Next() (Event, error) {
+	c, err := w.b.peek()
+	if err != nil {
+		return Event{}, err
+	}
+	// A frame of protobuf begins with its length in four bytes: the first is small.
+	if c <= maxFrame>>24 {
+		return w.b.eventProto()
+	}
+	if c, err = w.b.space(); err != nil {
+		return Event{}, err
+	}
+	if c != '{' {
+		return Event{}, broken("an event begins with %q", c)
+	}
+	return w.b.eventJSON()
+}
+
+func (b *body) eventJSON() (Event, error) {
+	e := Event{Encoding: JSON}
+	raw, err := b.value()
+	if err != nil {
+		return e, err
+	}
+	event := inMemory(raw)
+	err = event.object(func(key []byte) error {
+		value, err := event.value()
+		switch {
+		case err != nil:
+			return err
+		case string(key) == `"type"`:
+			return json.Unmarshal(value, &e.Type)
+		case string(key) == `"object"`:
+			e.Object = value
+		}
+		return nil
+	})
+	if err == nil && e.Object == nil {
+		err = broken("an event without an object")
+	}
+	return e, err
+}
+
+func (b *body) eventProto() (Event, error) {
+	e := Event{Encoding: Protobuf}
+	head, err := b.take(4)
+	if err != nil {
+		return e, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if n > maxFrame {
+		return e, broken("an event of %d bytes", n)
+	}
+	raw, err := b.take(int(n))
+	if err != nil {
+		return e, err
+	}
+	var object []byte
+	if err := fields(raw, func(number int, value []byte) {
+		switch number {
+		case 1:
+			e.Type = watch.EventType(value)
+		case 2:
+			_ = fields(value, func(number int, value []byte) {
+				if number == 1 {
+					object = value
+				}
+			})
+		}
+	}); err != nil {
+		return e, err
+	}
+	e.Object, err = open(object)
+	return e, err
+}
+
+// open takes an object out of its envelope.
+func open(object []byte) (raw []byte, err error) {
+	if len(object) < len(magic) || string(object[:len(magic)]) != magic {
+		return nil, broken("an event without an object")
+	}
+	err = fields(object[len(magic):], func(number int, value []byte) {
+		if number == unknownRaw {
+			raw = value
+		}
+	})
+	return raw, err
+}
