@@ -48,7 +48,7 @@ const leftMost = 10_000
 // leaves notes how a key went away, where several streams make up a query. Of an own deletion all of them know.
 func (s *subscription) leaves(key Key, before, after Object, by cause) {
 	switch {
-	case !s.union:
+	case s.union == nil:
 	case after != nil || by == deleted:
 		delete(s.left, key)
 	default:
@@ -56,19 +56,29 @@ func (s *subscription) leaves(key Key, before, after Object, by cause) {
 	}
 }
 
-// passed notes an own write of an object that the stream does not show now. Either it was a deletion; or the answer came when
-// the stream had gone past it, and before that the object was as written; or it is not the stream's: another one has it.
-func (s *subscription) passed(wake []func(), w coherence.Write, by cause, asked bool) []func() {
-	if !s.union {
+// landing is how an own write came to a stream.
+type landing struct {
+	by cause
+	// as is the object as written, whether the stream selects it or not.
+	as Object
+	// asked: the server was, for what the stream has of it.
+	asked bool
+}
+
+// passed notes an own write of an object that the stream does not show now. Either it was a deletion, or no stream of the
+// query has it any more; or the answer came when this one had gone past it, and before that the object was as written;
+// or another one has it.
+func (s *subscription) passed(wake []func(), w coherence.Write, how landing) []func() {
+	if s.union == nil {
 		return wake
 	}
 	d := departure{at: w.Version}
-	if asked {
+	if how.asked {
 		d.at = "" // that of an answer which came later: each stream has another one
 	}
 	o, _ := w.Object.(Object)
 	past := !coherence.Newer(w.Version, s.stream.view.Position())
-	if past && o != nil || by == deleted {
+	if past && o != nil || how.by == deleted || s.union.excludes(how.as) {
 		d.wrote, d.wroteAt = o, w.Version
 	}
 	s.depart(w.Key, d)
@@ -89,7 +99,7 @@ func (s *stream) deleted(key Key, version string) {
 	s.mu.Lock()
 	if s.read(key) == nil && coherence.Comparable(version) {
 		for sub := range s.subs {
-			wake = sub.passed(wake, coherence.Write{Key: key, Version: version}, deleted, true)
+			wake = sub.passed(wake, coherence.Write{Key: key, Version: version}, landing{by: deleted, asked: true})
 		}
 	}
 	s.mu.Unlock()

@@ -136,10 +136,10 @@ func TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk(t *testin
 		f.relists(t, f.left)
 		moved := f.put("as", Key{Namespace: "ns", Name: "y"}, f.relabelled("y", "r", "yes"))
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "y"}, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
-		require.True(t, f.left.record(w, written, false)) // the right one has yet to
+		require.True(t, f.left.record(w, landing{by: written})) // the right one has yet to
 		f.shows(t, "x@1", "y@2")
 		w.Object = moved
-		require.True(t, f.right.record(w, written, false))
+		require.True(t, f.right.record(w, landing{by: written}))
 		f.shows(t, "x@1", "y@3")
 	})
 }
@@ -152,10 +152,63 @@ func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *tes
 		// Another own write of it that moves it back is known to the right watch alone by now.
 		back := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "l", "yes"))
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: moved.GetUID(), Version: back.GetResourceVersion()}
-		require.True(t, f.right.record(w, written, false))
+		require.True(t, f.right.record(w, landing{by: written}))
 		f.shows(t, "x@1")
 		w.Object = back
-		require.True(t, f.left.record(w, written, false))
+		require.True(t, f.left.record(w, landing{by: written}))
+		f.shows(t, "x@3")
+	})
+}
+
+func TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		key := Key{Namespace: "ns", Name: "x"}
+		write := f.streams.Begin(simResource("as"), key)
+		wrote := f.put("as", key, f.relabelled("x"))
+		f.create("as", thing("y", "l", "yes"))
+		f.relists(t, f.left)
+		f.shows(t, "x@1", "y@3") // the right one may have it
+		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{
+			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
+		}}))
+		f.shows(t, "y@3")
+		f.relists(t, f.right)
+		f.shows(t, "y@3")
+	})
+}
+
+func TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		key := Key{Namespace: "ns", Name: "x"}
+		uid := f.relabelled("x").GetUID()
+		write := f.streams.Begin(simResource("as"), key)
+		f.remove("as", "x")
+		f.create("as", thing("x", "l", "yes"))
+		f.relists(t, f.left)
+		f.shows(t, "x@3")
+		f.create("as", thing("y", "l", "yes"))
+		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key, UID: uid}}))
+		f.relabel("x", "r", "yes")
+		f.relists(t, f.left)
+		f.shows(t, "x@3", "y@4") // the right one has yet to show where it went
+		f.relists(t, f.right)
+		f.shows(t, "x@5", "y@4")
+	})
+}
+
+func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		f.relabel("x", "r", "yes") // made anew, and moved by an own write
+		f.relists(t, f.left)
+		f.relists(t, f.right)
+		f.shows(t, "x@2")
+		f.relabel("x", "l", "yes")
+		asked := landing{by: deleted, asked: true}
+		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: "another", Version: "103"}
+		require.True(t, f.right.record(w, asked)) // the left one has yet to be asked
+		f.shows(t, "x@2")
+		w.Object = f.relabelled("x", "l", "yes")
+		require.True(t, f.left.record(w, asked))
 		f.shows(t, "x@3")
 	})
 }

@@ -52,9 +52,10 @@ type field struct {
 
 	// Of the reader's turn. Others look at the table with reader.mu held.
 	table    *snapshot.Table
-	spans    bool  // the table's keys have the namespace
-	present  bool  // it is in the snapshot
-	got      taken // by the Update that runs
+	last     map[Key]Object // in place of a table, for a Reader
+	spans    bool           // the table's keys have the namespace
+	present  bool           // it is in the snapshot
+	got      taken          // by the Update that runs
 	within   map[string]bool
 	held     going           // keys that stay as they are until streams that are late have come so far
 	late     []*subscription // those streams
@@ -255,9 +256,10 @@ func closeSpaces(spaces *subscription) {
 
 // joinAll subscribes to every list+watch of a query.
 func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []Watched) (parts []*part, err error) {
+	union := q.anyOf(r)
 	for _, w := range wanted {
 		l := a.hears()
-		if l.union, l.optional, l.signal = q.union(), q.Optional, q.Signal; l.union {
+		if l.union, l.optional, l.signal = union, q.Optional, q.Signal; union != nil {
 			l.wake = func() {
 				a.pacer.poke()
 				if !f.aligned.Load() {

@@ -96,6 +96,37 @@ func (s *stream) selects(o Object) (selected, certain bool) {
 	return s.selector.judge(o, s.selector.read)
 }
 
+// anyOf is the selectors of a union.
+type anyOf []selector
+
+// anyOf returns what the streams of a union select, nil if the query is none.
+func (q Query) anyOf(r Resource) (all anyOf) {
+	if !q.union() {
+		return nil
+	}
+	all = anyOf{}
+	watches := q.Watches(r)
+	for _, w := range watches {
+		if w.Namespace == watches[0].Namespace { // each has the same selections
+			all = append(all, newSelector(r, w.Selection))
+		}
+	}
+	return all
+}
+
+// excludes reports whether it is certain that an object is in no stream.
+func (all anyOf) excludes(o Object) bool {
+	if o == nil {
+		return false
+	}
+	for _, s := range all {
+		if selected, certain := s.judge(o, s.read); selected || !certain {
+			return false
+		}
+	}
+	return true
+}
+
 // Selects judges an object by selectors as a fake's watch does: the fields that the resource can
 // read as the server would, others by their path. Nil selectors select everything.
 func Selects(r Resource, s Selection, o Object) bool {

@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kates-go/kates/coherence"
@@ -122,6 +123,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 // keys calls yield with every key that is held in the table.
 func (f *field) keys(yield func(Key) bool) {
 	if f.table == nil {
+		maps.Keys(f.last)(yield)
 		return
 	}
 	for row := range f.table.All() {
@@ -134,7 +136,8 @@ func (f *field) keys(yield func(Key) bool) {
 // shown is what the snapshot was made of for a key.
 func (f *field) shown(key Key) (Object, bool) {
 	if f.table == nil {
-		return nil, false
+		o, had := f.last[key]
+		return o, had
 	}
 	cursor := f.table.Cursor()
 	return cursor.Source(key)

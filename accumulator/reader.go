@@ -3,7 +3,9 @@ package accumulator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -13,10 +15,13 @@ import (
 
 // Reader looks objects up in the streams of one query, without a snapshot: each answer is the newest
 // state that a watch or an own write has shown (G4, G5). It shares the streams with everybody who asks for
-// the same. It holds nothing per object, makes no request, and is safe for concurrent use.
+// the same. It holds nothing per object, but for a union a pointer to each; it makes no request, and is safe for concurrent use.
 type Reader struct {
 	a *Accumulator
 	f *field
+
+	mu    sync.Mutex
+	union map[Key]Object // what is true of a union, as of the last look
 }
 
 // Open opens a reader of a query, until ctx ends or Close. Errors are those of [Streams.New].
@@ -25,7 +30,7 @@ func (s *Streams) Open(ctx context.Context, q Query) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{a, a.fieldsNow()[0]}, nil
+	return &Reader{a: a, f: a.fieldsNow()[0]}, nil
 }
 
 // never is between the signals of an accumulator that nobody listens to.
@@ -50,6 +55,11 @@ func (r *Reader) Wait(ctx context.Context) error {
 
 // Get returns the object of that name, nil if there is none in the query. It is shared: not to be written to.
 func (r *Reader) Get(key Key) Object {
+	if r.merges() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.merge()[key]
+	}
 	parts, spaces, _ := r.a.of(r.f)
 	if !within(spaces, key.Namespace) {
 		return nil
@@ -67,6 +77,45 @@ func (r *Reader) Get(key Key) Object {
 // namespace and name. The objects are shared, the slice is the caller's. It takes time in the number of
 // objects that the query has.
 func (r *Reader) List(namespace string, selector labels.Selector) []Object {
+	var all []Object
+	for key, o := range r.found(namespace) {
+		if (namespace == "" || key.Namespace == namespace) && (selector == nil || selector.Matches(labels.Set(o.GetLabels()))) {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b Object) int {
+		return snapshot.CompareKeys(snapshot.KeyOf(a), snapshot.KeyOf(b))
+	})
+	return all
+}
+
+// merges reports whether the query is a union that is complete: what its streams show is not simply what is true.
+func (r *Reader) merges() bool { return r.a.queryOf(r.f).union() && r.a.complete() }
+
+// merge takes in what is new of a union. Called with mu held.
+func (r *Reader) merge() map[Key]Object {
+	r.f.last = r.union
+	t := r.a.takeField(r.f)
+	if t.ok && (t.whole || r.union == nil) {
+		r.union = make(map[Key]Object, len(t.changes))
+	}
+	for _, c := range t.changes {
+		if c.object != nil {
+			r.union[c.key] = c.object
+		} else {
+			delete(r.union, c.key)
+		}
+	}
+	return r.union
+}
+
+// found returns, of a namespace at least, what there is.
+func (r *Reader) found(namespace string) map[Key]Object {
+	if r.merges() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return maps.Clone(r.merge())
+	}
 	parts, spaces, _ := r.a.of(r.f)
 	found := make(map[Key]Object)
 	namespaces := make(map[string]bool)
@@ -84,21 +133,15 @@ func (r *Reader) List(namespace string, selector labels.Selector) []Object {
 			}
 		})
 	}
-	all := make([]Object, 0, len(found))
-	for key, o := range found {
+	maps.DeleteFunc(found, func(key Key, _ Object) bool {
 		in, known := namespaces[key.Namespace]
 		if !known {
 			in = within(spaces, key.Namespace)
 			namespaces[key.Namespace] = in
 		}
-		if in && (selector == nil || selector.Matches(labels.Set(o.GetLabels()))) {
-			all = append(all, o)
-		}
-	}
-	slices.SortFunc(all, func(a, b Object) int {
-		return snapshot.CompareKeys(snapshot.KeyOf(a), snapshot.KeyOf(b))
+		return !in
 	})
-	return all
+	return found
 }
 
 // within reports whether a namespace counts.

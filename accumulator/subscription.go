@@ -30,8 +30,8 @@ type subscription struct {
 
 // listener is who subscribes. Its functions are called without locks.
 type listener struct {
-	// union: other streams may show the same objects.
-	union bool
+	// union is what the query's streams select, where others may show the same objects; else nil.
+	union anyOf
 	// optional: a resource that is gone leaves no field behind.
 	optional bool
 	// quietOwn: own writes do not signal.
@@ -57,7 +57,7 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 	if !dirty {
 		known = before != nil
 	}
-	if after == nil && !known && !s.union {
+	if after == nil && !known && s.union == nil {
 		delete(s.dirty, key)
 		return nil
 	}

@@ -338,3 +338,30 @@ func TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere(t *testing.T
 		assert.Empty(t, a.fields[0].held)
 	})
 }
+
+func TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		key := Key{Namespace: "ns", Name: "x"}
+		s.create("as", thing("x", "l", "yes", "r", "yes"))
+		r, err := streams.Open(t.Context(), union())
+		require.NoError(t, err)
+		require.NoError(t, r.Wait(t.Context()))
+		lateWatches(s, "r")
+		s.relabel("x", "l", "yes", "r", "yes", "n", "2")
+		synctest.Wait()
+		second := r.Get(key)
+		assert.Equal(t, "2", second.GetLabels()["n"])
+		s.relabel("x", "r", "yes", "n", "3") // it leaves the one that is not late
+		synctest.Wait()
+		assert.Same(t, second, r.Get(key), "the late one has it, as it was before that")
+		assert.Len(t, r.List("", nil), 1)
+		after(5 * time.Minute)
+		assert.Equal(t, "3", r.Get(key).GetLabels()["n"])
+		s.remove("as", "x")
+		after(5 * time.Minute)
+		r.Get(key) // no bookmark comes: the server is asked
+		after(time.Second)
+		assert.Nil(t, r.Get(key))
+		assert.Empty(t, r.List("", nil))
+	})
+}

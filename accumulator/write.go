@@ -79,30 +79,34 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.of(w.resource.Storage)
 	s.mu.Unlock()
-	by := written
+	how := landing{by: written}
 	if o.Object == nil && !o.Unknown {
-		by = deleted
+		how.by = deleted
 	}
+	how.as, _ = o.Object.(Object)
 	var unsettled []error
-	asked := make(map[*stream]string)
+	var asked []*stream
+	var by string // the deletion was done, as far as their answers tell
 	for _, st := range streams {
 		if !st.covers(o.Key) {
 			continue
 		}
-		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, by, false) {
+		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
 			continue
 		}
-		version, err := w.settle(ctx, st, o.Write, by)
+		version, err := w.settle(ctx, st, o.Write, how)
 		if err != nil {
 			st.unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
-		} else if by == deleted {
-			asked[st] = version
+		} else if how.by == deleted {
+			if asked = append(asked, st); by == "" || coherence.Newer(by, version) {
+				by = version
+			}
 		}
 	}
 	if unsettled == nil {
-		for st, version := range asked { // now that each has said what there is since
-			st.deleted(o.Key, version)
+		for _, st := range asked { // now that each has said what there is since
+			st.deleted(o.Key, by)
 		}
 	}
 	w.land(&o.Write)
@@ -110,9 +114,9 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 }
 
 // record tells a stream what the write came to for it.
-func (w *Write) record(st *stream, o coherence.Write, by cause, asked bool) bool {
+func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
 	o = st.prepareWrite(o)
-	if !st.record(o, by, asked) {
+	if !st.record(o, how) {
 		return false
 	}
 	if _, begun := w.begun[st]; begun {
@@ -143,8 +147,9 @@ func (s *stream) judge(o Outcome, written Resource) (coherence.Write, bool) {
 }
 
 // settle asks the server for one object as the stream would show it: rule 6 of
-// package coherence. It returns the version of the answer.
-func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by cause) (string, error) {
+// package coherence. It returns the version up to which the answer speaks of what was before: that
+// of the object, or of the list where there is none.
+func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how landing) (string, error) {
 	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
 	if err != nil {
 		return "", fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
@@ -152,12 +157,14 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by ca
 	answer := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil {
 		answer.Object, answer.UID = object, object.GetUID()
+		version = object.GetResourceVersion()
 	}
 	s := w.streams
 	s.mu.Lock()
 	s.journal.Commit(w.resource.Storage, answer)
 	s.mu.Unlock()
-	w.record(st, answer, by, true)
+	how.asked = true
+	w.record(st, answer, how)
 	return version, nil
 }
 

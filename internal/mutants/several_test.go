@@ -65,13 +65,34 @@ var several = []mutant{
 	},
 	{
 		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `if past && o != nil || by == deleted {`,
-		new: `if by == deleted {`,
+		old: `if past && o != nil || how.by == deleted ||`,
+		new: `if how.by == deleted ||`,
+	},
+	{
+		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
+		old: `|| s.union.excludes(how.as) {`,
+		new: `{`,
+	},
+	{
+		name: "an own deletion counts before all watches have been asked", peer: torn, file: "accumulator/own.go", caught: "TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince",
+		old: `by = written // what`,
+		new: `_ = written // what`,
+	},
+	{
+		name: "an own deletion ends what was made anew", peer: torn, file: "accumulator/write.go", caught: "TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince",
+		old: `		version = object.GetResourceVersion()
+`,
+		new: ``,
 	},
 	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `if past && o != nil || by == deleted {`,
-		new: `if past && o != nil {`,
+		old: `if past && o != nil || how.by == deleted ||`,
+		new: `if past && o != nil ||`,
+	},
+	{
+		name: "a reader of a union goes by what the watches show now", peer: torn, file: "accumulator/reader.go", caught: "TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate",
+		old: `return r.a.queryOf(r.f).union() && r.a.complete()`,
+		new: `return r.a.complete() && false`,
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
