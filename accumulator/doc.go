@@ -33,6 +33,15 @@
 // ([Signal]) is the subscriber's own, and is asked after the lock is released, of each change in turn: a
 // quiet one never hides a loud one.
 //
+// # Unions
+//
+// A query may be several streams of one kind, each late in its own way. What one of them shows of an object is in
+// the query; the newest of what they show counts. That it is in none of them is known only for a version that all of
+// them have come to, and that none has jumped over: until there is one, what left a stream stays as it was, or as an own
+// write has made it since. Streams that are late by more than a moment are helped on by a list at the very
+// version that is waited for, so that two of them do not overtake each other by turns. The first snapshot waits until the streams have
+// been level once.
+//
 // # Lists and watches
 //
 // A feed lists and watches for a stream, in place of client-go's Reflector, which may list at

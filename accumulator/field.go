@@ -40,8 +40,9 @@ type field struct {
 	taken bool
 	// reshaped: the query that replaced another has a form or a transform of its own.
 	reshaped bool
-	// waiting: these streams are late, and what is shown waits for them; caughtUp: no more.
+	// waiting: these streams have not come to version until, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
+	until    string
 	caughtUp bool
 
 	// aligned: every stream of a union has come to where the newest of them began, which is target. Before
@@ -50,13 +51,14 @@ type field struct {
 	target  string
 
 	// Of the reader's turn. Others look at the table with reader.mu held.
-	table   *snapshot.Table
-	spans   bool  // the table's keys have the namespace
-	present bool  // it is in the snapshot
-	got     taken // by the Update that runs
-	within  map[string]bool
-	held    going           // keys that stay as they are until streams that are late have come so far
-	late    []*subscription // those streams
+	table    *snapshot.Table
+	spans    bool  // the table's keys have the namespace
+	present  bool  // it is in the snapshot
+	got      taken // by the Update that runs
+	within   map[string]bool
+	held     going           // keys that stay as they are until streams that are late have come so far
+	late     []*subscription // those streams
+	farthest string          // how far they have to come
 }
 
 // part is one stream of a field.
@@ -158,7 +160,7 @@ func (a *Accumulator) align(f *field) bool {
 			f.target = coherence.Newest(f.target, p.sub.track())
 		}
 	}
-	f.waiting = nil
+	f.waiting, f.until = nil, f.target
 	for _, p := range ready {
 		if coherence.Newer(f.target, p.sub.position()) {
 			f.waiting = append(f.waiting, p.sub)

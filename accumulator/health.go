@@ -133,7 +133,7 @@ func (s *stream) vanish(why error) {
 	if s.synced {
 		wake = s.swap(make(map[Key]Object), "", false)
 		for _, e := range s.dropped() {
-			wake = s.mark(wake, e.Key, e.Object.(Object), false)
+			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)
 		}
 	}
 	s.turn(true)

@@ -250,11 +250,11 @@ func (a *Accumulator) catchUp(ctx context.Context) {
 	}
 	sleep(ctx, catchUpAfter)
 	var tasks sync.WaitGroup
-	for _, sub := range a.waiting(nil) {
+	for sub, until := range a.waiting(nil) {
 		tasks.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, openTimeout)
 			defer cancel()
-			if sub.stream.sync(ctx) == nil {
+			if sub.stream.syncTo(ctx, until) == nil {
 				a.waiting(sub)
 			}
 		})
@@ -263,16 +263,19 @@ func (a *Accumulator) catchUp(ctx context.Context) {
 	a.pacer.poke()
 }
 
-// waiting returns the streams that are late, less one that no longer is.
-func (a *Accumulator) waiting(caughtUp *subscription) (all []*subscription) {
+// waiting returns the streams that are late, with the version that they have to come to, less one that no longer is late.
+func (a *Accumulator) waiting(caughtUp *subscription) map[*subscription]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	all := make(map[*subscription]string)
 	for _, f := range a.fields {
 		if i := slices.Index(f.waiting, caughtUp); i >= 0 {
 			f.waiting = slices.Delete(slices.Clone(f.waiting), i, i+1)
 			f.caughtUp = true
 		}
-		all = append(all, f.waiting...)
+		for _, sub := range f.waiting {
+			all[sub] = f.until
+		}
 	}
 	return all
 }

@@ -32,7 +32,7 @@ func (a *Accumulator) takeField(f *field) taken {
 	if t.ok && !slices.ContainsFunc(f.parts, func(p *part) bool { return p.outgoing }) {
 		f.reshaped = false
 	}
-	f.waiting = f.late
+	f.waiting, f.until = f.late, f.farthest
 	a.mu.Unlock()
 	if f.late != nil {
 		a.kick()
@@ -74,7 +74,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0, anew: anew}
-	dirty := f.held // zero for a key that did not go away
+	dirty := f.held
 	ready := make([]*part, 0, len(parts))
 	for _, p := range parts {
 		if !p.ready() {
@@ -108,7 +108,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 			p.sub.each(func(key Key) { dirty.add(key, departure{}) })
 		}
 	}
-	f.held, f.late = nil, nil
+	f.held, f.late, f.farthest = nil, nil, ""
 	for key, left := range dirty {
 		if o, known := f.newest(ready, key, left, out.anew); known {
 			out.changes = append(out.changes, change{key, o})
@@ -161,13 +161,6 @@ func (f *field) takeSpaces(spaces *subscription) (changed, ok bool) {
 	return changed, true
 }
 
-// add notes a key, and the latest of its departures.
-func (g going) add(key Key, d departure) {
-	if old, ok := g[key]; !ok || coherence.Newer(d.at, old.at) {
-		g[key] = d
-	}
-}
-
 // newest returns what is true of a key, given what each stream shows and how some stream let go of
 // it: the newest of them. It reports false where what is shown is to stay.
 //
@@ -195,8 +188,11 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 		}
 		seen[p.sub] = now
 		best = newer(best, now.object)
-		if coherence.Newer(now.left.at, left.at) { // it left since the changes were taken
-			left = now.left
+		left = left.and(now.left) // it may have left since the changes were taken
+	}
+	if best == nil { // is there a version at which it is in none of them?
+		for _, now := range seen {
+			left.at = coherence.Newest(left.at, now.listed)
 		}
 	}
 	var late []*subscription
@@ -207,10 +203,10 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 	}
 	if late != nil && !anew && (best == nil || coherence.Newer(left.at, best.GetResourceVersion())) {
 		f.hold(key, left, late)
-		best = newer(best, left.last)
+		best = newer(best, left.now(left.last))
 	}
 	if !had || best == nil {
-		return best, !had || late == nil
+		return best, !had || late == nil || left.now(shown) == nil
 	}
 	return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())
 }
@@ -221,6 +217,7 @@ func (f *field) hold(key Key, left departure, late []*subscription) {
 		f.held = make(going)
 	}
 	f.held[key] = left
+	f.farthest = coherence.Newest(f.farthest, left.at)
 	for _, sub := range late {
 		if !slices.Contains(f.late, sub) {
 			f.late = append(f.late, sub)

@@ -73,10 +73,12 @@ var (
 // server can judge, another version of the same stored resource, unions, and sets of namespaces.
 func modelQueries() []Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
+	out := labels.SelectorFromSet(labels.Set{"in": "no"})
 	node := fields.OneTermEqualSelector("spec.node", "n1")
 	all := []Query{{}, {Labels: in}, {Fields: node}, {Namespace: "ns1"}, {Labels: in, Fields: node}, {}, {}, {Labels: in}}
 	all = append(all,
 		Query{AnyOf: []Selection{{Labels: in}, {Fields: node}}},
+		Query{AnyOf: []Selection{{Labels: in}, {Labels: out}}},
 		Query{Namespaces: []string{"ns1", "ns2"}},
 		Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []Selection{{Fields: node}, {Labels: in}}},
 	)

@@ -125,6 +125,8 @@ func (m *model) update(r *modelReader, racing bool) error {
 		if err := s.same(old.field(i), r.snap.field(i), result.Changed); err != nil {
 			return fmt.Errorf("query %s: %w", r.queries[i].Name, err)
 		}
+		// Streams past the cap have forgotten own writes; what they tell anew counts once all have come so far.
+		s.free = s.free || m.script.PendingMax > 0 && len(r.a.fields[i].held) > 0
 		bound := written
 		if r.queries[i].union() { // see delivered; the same holds for a Sync
 			bound = own

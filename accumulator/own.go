@@ -72,7 +72,7 @@ func (s *stream) showsWrite(key Key, w *coherence.Write) bool {
 
 // record takes in an own write, its content as this stream holds it. It reports
 // false where the server has to be asked instead.
-func (s *stream) record(w coherence.Write) bool {
+func (s *stream) record(w coherence.Write, by cause, asked bool) bool {
 	floor := s.streams.floor(s.resource.Storage)
 	s.mu.Lock()
 	before := s.read(w.Key)
@@ -87,7 +87,12 @@ func (s *stream) record(w coherence.Write) bool {
 		s.turn(false) // the watch has yet to notice
 	}
 	s.asOf = w.Version
-	wake := s.settle(nil, nil, w.Key, before, true)
+	wake := s.settle(nil, nil, w.Key, before, by)
+	if !asked && s.read(w.Key) == nil && coherence.Comparable(w.Version) {
+		for sub := range s.subs {
+			wake = sub.passed(wake, w, by, false)
+		}
+	}
 	relist := s.view.Pending() > s.streams.config.PendingMax
 	if relist {
 		s.view.GiveUp()

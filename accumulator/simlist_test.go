@@ -111,6 +111,10 @@ func (s *simSource) serve(o metav1.ListOptions) (runtime.Object, error) {
 		err := apierrors.NewTimeoutError("Too large resource version", 1)
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 		return nil, err
+	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact && atLeast < s.oldest:
+		return nil, apierrors.NewResourceExpired("the version is too old")
+	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		rev = atLeast
 	case s.lag != nil:
 		rev = s.lag(s.rev, atLeast)
 	}

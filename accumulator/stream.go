@@ -62,7 +62,10 @@ type stream struct {
 	// unsettled are own writes that the server could not be asked about, by the
 	// version up to which the watch has to come to show them.
 	unsettled map[Key]bound
-	done      chan struct{} // closed when the stream has ended
+	// listed is the version of the latest list that moved the position: what came and went since the
+	// position before is not known.
+	listed string
+	done   chan struct{} // closed when the stream has ended
 	// waiters are told of every change: for Sync.
 	waiters map[chan struct{}]struct{}
 }
@@ -155,7 +158,7 @@ func (s *stream) event(obj any, deleted bool) error {
 			seen = o
 		}
 		ended := s.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
-		wake = s.settle(wake, ended, key, before, false)
+		wake = s.settle(wake, ended, key, before, delivered)
 		s.tell() // an echo changes nothing, and yet is what a Sync waits for
 	}
 	s.mu.Unlock()
@@ -191,8 +194,8 @@ func (s *stream) echo(shown, o Object) Object {
 
 // settle marks key, and every key whose pending write ended, where what is shown
 // changed. It returns wake with the accumulators to wake. Called with mu held.
-func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before Object, own bool) []func() {
-	wake = s.mark(wake, key, before, own)
+func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before Object, by cause) []func() {
+	wake = s.mark(wake, key, before, by)
 	for _, e := range ended {
 		if e.Key == key {
 			continue
@@ -204,21 +207,31 @@ func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before 
 		if stored, ok := s.store[e.Key]; ok {
 			s.store[e.Key] = s.echo(shown, stored)
 		}
-		wake = s.mark(wake, e.Key, shown, false)
+		wake = s.mark(wake, e.Key, shown, delivered)
 	}
 	return wake
 }
 
+// cause is what makes a change: the watch, or a write of this client.
+type cause int
+
+const (
+	delivered cause = iota
+	written
+	deleted // written, and gone from every stream
+)
+
 // mark tells the subscribers that key is no longer shown as before. Called with mu
 // held.
-func (s *stream) mark(wake []func(), key Key, before Object, own bool) []func() {
+func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() {
 	after := s.read(key)
 	if before == after {
 		return wake
 	}
 	for sub := range s.subs {
-		sub.leaves(key, before, after, own)
+		sub.leaves(key, before, after, by)
 	}
+	own := by != delivered
 	if f := s.flights[key]; f != nil && !own {
 		f.hold(before) // an own write's event may overtake its answer
 		own = true
@@ -284,7 +297,7 @@ func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error 
 // with mu held.
 func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake []func()) {
 	old := s.store
-	s.asOf = version
+	s.asOf, s.listed = version, version
 	overlaid := make(map[Key]Object)
 	for key := range s.view.Keys {
 		overlaid[key] = s.read(key)
@@ -320,16 +333,16 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 		fresh[key] = s.echo(shown(key), o)
 	}
 	for key := range fresh {
-		wake = s.mark(wake, key, shown(key), false)
+		wake = s.mark(wake, key, shown(key), delivered)
 	}
 	for key := range old {
 		if _, ok := fresh[key]; !ok {
-			wake = s.mark(wake, key, shown(key), false)
+			wake = s.mark(wake, key, shown(key), delivered)
 		}
 	}
 	for key := range overlaid {
 		if fresh[key] == nil && old[key] == nil {
-			wake = s.mark(wake, key, overlaid[key], false)
+			wake = s.mark(wake, key, overlaid[key], delivered)
 		}
 	}
 	return wake
@@ -358,7 +371,7 @@ func (s *stream) settleAll(ended []coherence.Ended) []func() {
 	if len(ended) == 0 {
 		return nil
 	}
-	return s.settle(nil, ended, Key{}, s.read(Key{}), false)
+	return s.settle(nil, ended, Key{}, s.read(Key{}), delivered)
 }
 
 // join adds a subscriber. What the stream holds already is its bootstrap.

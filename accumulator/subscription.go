@@ -15,8 +15,10 @@ type subscription struct {
 	dirty map[Key]bool
 	// most is how many dirty keys there have been at once: the room that the map has.
 	most int
-	// left holds, where several streams make up a query, how dirty keys went away.
-	left going
+	// left holds, where several streams make up a query, how dirty keys went away; of those that did so by version
+	// forgot it does not.
+	left   going
+	forgot string
 	// anew: what the reader knows is of a history that has ended.
 	anew bool
 	// turned: whether there is such a resource at all has changed.
@@ -69,40 +71,11 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 	return s.waking(before, after)
 }
 
-// leaves notes how a key went away, where several streams make up a query. Of an own write all of them know.
-func (s *subscription) leaves(key Key, before, after Object, own bool) {
-	switch {
-	case !s.union:
-	case after != nil || own:
-		delete(s.left, key)
-	case len(s.left) >= leftMost: // they came and went unread: what is held is bounded
-		s.restart()
-	default:
-		if s.left == nil {
-			s.left = make(going)
-		}
-		s.left[key] = departure{at: s.stream.asOf, last: before}
-	}
-}
-
-// leftMost bounds the departures that a subscription holds.
-const leftMost = 10_000
-
 // change is a key with what is true of it now: nil if there is no such object.
 type change struct {
 	key    Key
 	object Object
 }
-
-// departure is how an object left one of the streams of a query: the version at which it had done so, and
-// the last state before that is known.
-type departure struct {
-	at   string
-	last Object
-}
-
-// going are departures by key.
-type going map[Key]departure
 
 // taken is what a take hands over.
 type taken struct {
@@ -167,7 +140,7 @@ func (s *subscription) untake() {
 func (s *subscription) restart() {
 	s.all = true
 	s.clean()
-	s.left = nil
+	s.left, s.forgot = nil, s.stream.view.Position()
 }
 
 // news reports whether there is something worth a signal.
@@ -222,6 +195,8 @@ type sight struct {
 	// known is the version that this is true of at least; unbounded: of every later one.
 	known     string
 	unbounded bool
+	// listed: what came and went shortly before this version is not known.
+	listed string
 	// left is how it went away, if the reader has not taken that in yet.
 	left departure
 	// lost: the stream cannot account for it.
@@ -236,7 +211,7 @@ func (s *subscription) look(key Key) sight {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
 	known, bounded := s.stream.view.Known(key)
-	return sight{s.stream.read(key), known, !bounded, s.left[key], s.stream.givenUp}
+	return sight{s.stream.read(key), known, !bounded, coherence.Newest(s.stream.listed, s.forgot), s.left[key], s.stream.givenUp}
 }
 
 // track starts to note what changes, for a reader that will take everything in later. It returns the
@@ -248,7 +223,7 @@ func (s *subscription) track() string {
 	return s.stream.view.Position()
 }
 
-// each calls f with the key of everything that may be shown. f must not block.
+// each calls f with the key of everything that may be shown, or has left since the last take. f must not block.
 func (s *subscription) each(f func(Key)) {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
@@ -256,6 +231,9 @@ func (s *subscription) each(f func(Key)) {
 		f(key)
 	}
 	for key := range s.stream.view.Keys {
+		f(key)
+	}
+	for key := range s.dirty {
 		f(key)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,7 +38,10 @@ func (s *Streams) Sync(ctx context.Context) error {
 // relook is how often a fake, which has no versions to wait for, is asked again.
 const relook = 20 * time.Millisecond
 
-func (s *stream) sync(ctx context.Context) error {
+func (s *stream) sync(ctx context.Context) error { return s.syncTo(ctx, "") }
+
+// syncTo returns when the stream is as new as a version, or, for want of one, as the server was at the call.
+func (s *stream) syncTo(ctx context.Context, version string) error {
 	news := make(chan struct{}, 1)
 	s.mu.Lock()
 	s.waiters[news] = struct{}{}
@@ -48,7 +52,7 @@ func (s *stream) sync(ctx context.Context) error {
 		s.mu.Unlock()
 	}()
 	for {
-		target, err := s.current(ctx)
+		target, err := s.state(ctx, version)
 		if err != nil {
 			return fmt.Errorf("sync %s: %w", s.key.resource, err)
 		}
@@ -84,24 +88,37 @@ type goal struct {
 	objects  map[Key]Object // of a fake, where contents are compared
 }
 
-// current lists the server's state.
-func (s *stream) current(ctx context.Context) (goal, error) {
-	g := newGoal()
-	o := s.feed.options()
-	o.Limit = pageSize
+// state lists the server's state at a version, as long as it knows that still, or its newest.
+func (s *stream) state(ctx context.Context, version string) (goal, error) {
+	if coherence.Comparable(version) {
+		g, err := s.list(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+		if err == nil || ctx.Err() != nil {
+			return g, err
+		}
+	}
+	return s.list(ctx, metav1.ListOptions{})
+}
+
+// list lists it in pages of one version, or, if that expires meanwhile, as a whole.
+func (s *stream) list(ctx context.Context, at metav1.ListOptions) (goal, error) {
+	first := s.feed.options()
+	first.ResourceVersion, first.ResourceVersionMatch, first.Limit = at.ResourceVersion, at.ResourceVersionMatch, pageSize
+	g, o := newGoal(), first
 	for {
 		list, err := s.feed.listPatiently(ctx, o, func(item runtime.Object) error { s.note(&g, item); return nil })
 		switch {
 		case err != nil && o.Continue != "" && expired(err):
-			g, o.Continue, o.Limit = newGoal(), "", 0
+			g, o = newGoal(), first
+			o.Limit = 0
 			continue
 		case err != nil:
 			return g, err
 		}
-		if o.Continue = list.Continue; o.Continue == "" {
+		if list.Continue == "" {
 			g.version = list.ResourceVersion
 			return g, nil
 		}
+		o.Continue, o.ResourceVersion, o.ResourceVersionMatch = list.Continue, "", "" // which the token says
 	}
 }
 
@@ -140,7 +157,7 @@ func (s *stream) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
-	s.asOf = g.version
+	s.asOf, s.listed = g.version, g.version
 	wake := s.settleAll(s.view.List(g.version, func(key Key) types.UID { return uidOf(s.store[key]) }))
 	s.mu.Unlock()
 	run(wake)

@@ -296,3 +296,45 @@ func TestG8WhatHasJoinedTheNewQueryStaysThoughItsFirstListIsOlder(t *testing.T) 
 		assert.Equal(t, []string{"~x", "-y"}, all)
 	})
 }
+
+func TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		l, r := labels.SelectorFromSet(labels.Set{"l": "yes"}), labels.SelectorFromSet(labels.Set{"r": "yes"})
+		left, right := simQuery("A", "as"), simQuery("B", "as")
+		left.Labels, right.Labels = l, r
+		require.True(t, signalled(watching(t, streams, Options{}, left, right)))
+		s.create("as", thing("x", "l", "yes"))
+		synctest.Wait()
+		lateWatches(s, "r")
+		s.relabel("x", "r", "yes")
+		synctest.Wait() // one watch has let it go, and the other has not brought it
+		a := watching(t, streams, Options{}, union())
+		assert.False(t, signalled(a))
+		assert.Error(t, a.Ready())
+		after(2 * time.Minute)
+		require.True(t, signalled(a))
+		var snap one
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+	})
+}
+
+func TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, union())
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		lateWatches(s, "r")
+		own{s, streams}.put("as", thing("x", "l", "yes"), 0)
+		s.relabel("x", "r", "yes") // somebody else moves it to where the watch is late
+		synctest.Wait()
+		assert.False(t, signalled(a), "not before its time")
+		after(10 * second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		after(5 * time.Minute)
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+		assert.Equal(t, "yes", snap.A[0].GetLabels()["r"])
+		assert.Empty(t, a.fields[0].held)
+	})
+}

@@ -79,17 +79,30 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.of(w.resource.Storage)
 	s.mu.Unlock()
+	by := written
+	if o.Object == nil && !o.Unknown {
+		by = deleted
+	}
 	var unsettled []error
+	asked := make(map[*stream]string)
 	for _, st := range streams {
 		if !st.covers(o.Key) {
 			continue
 		}
-		if write, ok := st.judge(o, w.resource); ok && w.record(st, write) {
+		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, by, false) {
 			continue
 		}
-		if err := w.settle(ctx, st, o.Write); err != nil {
+		version, err := w.settle(ctx, st, o.Write, by)
+		if err != nil {
 			st.unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
+		} else if by == deleted {
+			asked[st] = version
+		}
+	}
+	if unsettled == nil {
+		for st, version := range asked { // now that each has said what there is since
+			st.deleted(o.Key, version)
 		}
 	}
 	w.land(&o.Write)
@@ -97,9 +110,9 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 }
 
 // record tells a stream what the write came to for it.
-func (w *Write) record(st *stream, o coherence.Write) bool {
+func (w *Write) record(st *stream, o coherence.Write, by cause, asked bool) bool {
 	o = st.prepareWrite(o)
-	if !st.record(o) {
+	if !st.record(o, by, asked) {
 		return false
 	}
 	if _, begun := w.begun[st]; begun {
@@ -130,11 +143,11 @@ func (s *stream) judge(o Outcome, written Resource) (coherence.Write, bool) {
 }
 
 // settle asks the server for one object as the stream would show it: rule 6 of
-// package coherence.
-func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) error {
+// package coherence. It returns the version of the answer.
+func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by cause) (string, error) {
 	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
 	if err != nil {
-		return fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
+		return "", fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
 	}
 	answer := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil {
@@ -144,8 +157,8 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write) error
 	s.mu.Lock()
 	s.journal.Commit(w.resource.Storage, answer)
 	s.mu.Unlock()
-	w.record(st, answer)
-	return nil
+	w.record(st, answer, by, true)
+	return version, nil
 }
 
 // lookup lists one object as the stream would show it, no older than version; nil if

@@ -1,8 +1,9 @@
 package mutants
 
 const (
-	merge  = "accumulator/merge.go"
-	fields = "accumulator/field.go"
+	merge      = "accumulator/merge.go"
+	fields     = "accumulator/field.go"
+	departures = "accumulator/departure.go"
 )
 
 // several is what can go wrong where one query is several watches, or where its kind goes away.
@@ -29,7 +30,7 @@ var several = []mutant{
 	},
 	{
 		name: "what is held is as it was shown, however old", peer: torn, file: merge, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
-		old: `best = newer(best, left.last)`,
+		old: `best = newer(best, left.now(left.last))`,
 		new: `best = newer(best, nil)`,
 	},
 	{
@@ -38,14 +39,44 @@ var several = []mutant{
 		new: `if false {`,
 	},
 	{
-		name: "an own write waits for the other watches of a union", peer: torn, file: subscription, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
-		old: `case after != nil || own:`,
+		name: "an own write waits for the other watches of a union", peer: torn, file: departures, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		old: `case after != nil || by == deleted:`,
 		new: `case after != nil:`,
 	},
 	{
+		name: "an own write that moves an object leaves a gap between two watches", peer: torn, file: departures, caught: "TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk",
+		old: `case after != nil || by == deleted:`,
+		new: `case after != nil || by != delivered:`,
+	},
+	{
+		name: "an own write that one watch has not had is not waited for", peer: torn, file: departures, caught: "TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten",
+		old: `d := departure{at: w.Version}`,
+		new: `d := departure{}`,
+	},
+	{
+		name: "what comes and goes between a watch's lists is not thought of", peer: torn, file: merge, caught: "TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow",
+		old: `left.at = coherence.Newest(left.at, now.listed)`,
+		new: `_ = now`,
+	},
+	{
+		name: "what one watch tells anew counts before the others have come so far", peer: torn, file: subscription, caught: "TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate",
+		old: `s.left, s.forgot = nil, s.stream.view.Position()`,
+		new: `s.left, s.forgot = nil, ""`,
+	},
+	{
+		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",
+		old: `if past && o != nil || by == deleted {`,
+		new: `if by == deleted {`,
+	},
+	{
+		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
+		old: `if past && o != nil || by == deleted {`,
+		new: `if past && o != nil {`,
+	},
+	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `if sub.stream.sync(ctx) == nil {`,
-		new: `if sub.stream.sync(ctx) == nil && false {`,
+		old: `if sub.stream.syncTo(ctx, until) == nil {`,
+		new: `if sub.stream.syncTo(ctx, until) == nil && false {`,
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",

@@ -1,0 +1,109 @@
+package accumulator
+
+import "github.com/kates-go/kates/coherence"
+
+// departure is how an object left one of the streams of a query: by which version it had done so, and the
+// last state before that is known. Another stream may have it by now, and older news of it may come yet.
+type departure struct {
+	at   string
+	last Object
+	// wrote is what an own write left at version wroteAt, if that is not in the streams' order any more; nil: it
+	// deleted the object. It tells what last has become, and nothing where there is no last.
+	wrote   Object
+	wroteAt string
+}
+
+// and is what two departures say together.
+func (d departure) and(other departure) departure {
+	d.at = coherence.Newest(d.at, other.at)
+	d.last = newer(d.last, other.last)
+	if coherence.Newer(other.wroteAt, d.wroteAt) {
+		d.wrote, d.wroteAt = other.wrote, other.wroteAt
+	}
+	return d
+}
+
+// now is what has become of a state; nil stays nil.
+func (d departure) now(last Object) Object {
+	if last != nil && coherence.Newer(d.wroteAt, last.GetResourceVersion()) {
+		return d.wrote
+	}
+	return last
+}
+
+// going are departures by key. Zero for one that did not go away.
+type going map[Key]departure
+
+// add notes a key, and how it went away.
+func (g going) add(key Key, d departure) {
+	if old, ok := g[key]; ok {
+		d = old.and(d)
+	}
+	g[key] = d
+}
+
+// leftMost bounds the departures that a subscription holds.
+const leftMost = 10_000
+
+// leaves notes how a key went away, where several streams make up a query. Of an own deletion all of them know.
+func (s *subscription) leaves(key Key, before, after Object, by cause) {
+	switch {
+	case !s.union:
+	case after != nil || by == deleted:
+		delete(s.left, key)
+	default:
+		s.depart(key, departure{at: s.stream.asOf, last: before})
+	}
+}
+
+// passed notes an own write of an object that the stream does not show now. Either it was a deletion; or the answer came when
+// the stream had gone past it, and before that the object was as written; or it is not the stream's: another one has it.
+func (s *subscription) passed(wake []func(), w coherence.Write, by cause, asked bool) []func() {
+	if !s.union {
+		return wake
+	}
+	d := departure{at: w.Version}
+	if asked {
+		d.at = "" // that of an answer which came later: each stream has another one
+	}
+	o, _ := w.Object.(Object)
+	past := !coherence.Newer(w.Version, s.stream.view.Position())
+	if past && o != nil || by == deleted {
+		d.wrote, d.wroteAt = o, w.Version
+	}
+	s.depart(w.Key, d)
+	if !s.all {
+		known := s.dirty[w.Key]
+		s.dirty[w.Key] = known
+		s.most = max(s.most, len(s.dirty))
+	}
+	if !past || o == nil || s.quietOwn { // other streams have the news, if it is any
+		return wake
+	}
+	s.loud = true
+	return append(wake, s.wake)
+}
+
+// deleted notes that by a version an own deletion was done, for which the server had to be asked.
+func (s *stream) deleted(key Key, version string) {
+	var wake []func()
+	s.mu.Lock()
+	if s.read(key) == nil && coherence.Comparable(version) {
+		for sub := range s.subs {
+			wake = sub.passed(wake, coherence.Write{Key: key, Version: version}, deleted, true)
+		}
+	}
+	s.mu.Unlock()
+	run(wake)
+}
+
+func (s *subscription) depart(key Key, d departure) {
+	if len(s.left) >= leftMost { // they came and went unread: what is held is bounded
+		s.restart()
+		return
+	}
+	if s.left == nil {
+		s.left = make(going)
+	}
+	s.left.add(key, d)
+}

@@ -1,0 +1,156 @@
+package accumulator
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// fork is a union whose two watches go their own ways: the test says what each one is told.
+type fork struct {
+	*sim
+	streams     *Streams
+	a           *Accumulator
+	snap        one
+	left, right *stream
+}
+
+// forked runs test with x shown by the left watch, at the server's first version.
+func forked(t *testing.T, test func(t *testing.T, f *fork)) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		f := &fork{sim: s, streams: streams}
+		s.create("as", thing("x", "l", "yes"))
+		f.a = watching(t, streams, Options{}, union())
+		require.True(t, signalled(f.a))
+		update(t, f.a, &f.snap)
+		f.left, f.right = f.a.fields[0].parts[0].sub.stream, f.a.fields[0].parts[1].sub.stream
+		s.late(time.Hour)
+		test(t, f)
+	})
+}
+
+// relists makes a watch jump to the server's state now, as a list does.
+func (f *fork) relists(t *testing.T, st *stream) {
+	t.Helper()
+	fresh := st.fresh(ask{})
+	list, err := st.feed.each(t.Context(), st.feed.options(), func(o runtime.Object) error { return fresh.put(o) })
+	require.NoError(t, err)
+	require.NoError(t, st.replace(fresh.objects, list.ResourceVersion, ask{}))
+}
+
+func (f *fork) shows(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	update(t, f.a, &f.snap)
+	var got []string
+	for _, o := range f.snap.A {
+		got = append(got, fmt.Sprint(o.GetName(), "@", revision(o.GetResourceVersion())-100))
+	}
+	assert.Equal(t, want, got)
+}
+
+func TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		f.relabel("x", "r", "yes")
+		f.relists(t, f.left)
+		f.shows(t, "x@1") // the right one may have it
+		f.relabel("x", "l", "yes")
+		f.relists(t, f.right) // and never sees that it had it
+		f.shows(t, "x@1")
+		f.relists(t, f.left)
+		f.shows(t, "x@3")
+	})
+}
+
+func TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		f.create("as", thing("y", "r", "yes"))
+		f.relists(t, f.right)
+		gone := f.relabelled("x", "l", "yes")
+		gone.SetResourceVersion(f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes")).GetResourceVersion())
+		require.NoError(t, f.left.event(gone, true))
+		f.left.mu.Lock()
+		for sub := range f.left.subs {
+			sub.restart() // as where more has come and gone than is noted
+		}
+		f.left.mu.Unlock()
+		f.shows(t, "x@1", "y@2")
+		f.relists(t, f.right)
+		f.shows(t, "x@3", "y@2")
+	})
+}
+
+func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		key := Key{Namespace: "ns", Name: "x"}
+		write := f.streams.Begin(simResource("as"), key)
+		wrote := f.put("as", key, f.relabelled("x", "l", "yes", "n", "2"))
+		f.relabel("x", "r", "yes")
+		f.relists(t, f.left)
+		f.shows(t, "x@1")
+		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{
+			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
+		}}))
+		f.shows(t, "x@2")
+		f.relists(t, f.right)
+		f.shows(t, "x@3")
+	})
+}
+
+func TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		f.relabel("x", "r", "yes")
+		f.relists(t, f.left)
+		f.shows(t, "x@1")
+		key := Key{Namespace: "ns", Name: "x"}
+		uid := f.relabelled("x").GetUID()
+		write := f.streams.Begin(simResource("as"), key)
+		f.remove("as", "x")
+		version := strconv.Itoa(f.rev)
+		f.create("as", thing("y", "l", "yes"))
+		f.relists(t, f.left)
+		f.shows(t, "x@1", "y@4")
+		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key, UID: uid, Version: version}}))
+		f.shows(t, "y@4")
+		f.relists(t, f.right)
+		f.shows(t, "y@4")
+	})
+}
+
+func TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		f.create("as", thing("y", "l", "yes"))
+		f.relists(t, f.left)
+		moved := f.put("as", Key{Namespace: "ns", Name: "y"}, f.relabelled("y", "r", "yes"))
+		w := coherence.Write{Key: Key{Namespace: "ns", Name: "y"}, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
+		require.True(t, f.left.record(w, written, false)) // the right one has yet to
+		f.shows(t, "x@1", "y@2")
+		w.Object = moved
+		require.True(t, f.right.record(w, written, false))
+		f.shows(t, "x@1", "y@3")
+	})
+}
+
+func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		moved := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes"))
+		f.relists(t, f.left)
+		f.shows(t, "x@1")
+		// Another own write of it that moves it back is known to the right watch alone by now.
+		back := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "l", "yes"))
+		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: moved.GetUID(), Version: back.GetResourceVersion()}
+		require.True(t, f.right.record(w, written, false))
+		f.shows(t, "x@1")
+		w.Object = back
+		require.True(t, f.left.record(w, written, false))
+		f.shows(t, "x@3")
+	})
+}
