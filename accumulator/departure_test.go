@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -40,10 +39,16 @@ func forked(t *testing.T, test func(t *testing.T, f *fork)) {
 // relists makes a watch jump to the server's state now, as a list does.
 func (f *fork) relists(t *testing.T, st *stream) {
 	t.Helper()
-	fresh := st.fresh(ask{})
-	list, err := st.feed.each(t.Context(), st.feed.options(), func(o runtime.Object) error { return fresh.put(o) })
-	require.NoError(t, err)
-	require.NoError(t, st.replace(fresh.objects, list.ResourceVersion, ask{}))
+	now := make(map[Key]Object)
+	f.mu.Lock()
+	for key, o := range f.now["as"] {
+		if st.matches(o) {
+			now[key] = o.DeepCopy()
+		}
+	}
+	version := strconv.Itoa(f.rev)
+	f.mu.Unlock()
+	require.NoError(t, st.replace(now, version, ask{}))
 }
 
 func (f *fork) shows(t *testing.T, want ...string) {
@@ -152,5 +157,20 @@ func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *tes
 		w.Object = back
 		require.True(t, f.left.record(w, written, false))
 		f.shows(t, "x@3")
+	})
+}
+
+func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		sub := f.a.fields[0].parts[0].sub
+		f.left.mu.Lock()
+		for i := range 2 * dirtyRoom {
+			key := Key{Namespace: "ns", Name: fmt.Sprint("gone-", i)}
+			sub.passed(nil, coherence.Write{Key: key, Version: "101"}, deleted, false)
+		}
+		f.left.mu.Unlock()
+		assert.Equal(t, 2*dirtyRoom, sub.most)
+		f.shows(t, "x@1")
+		assert.Zero(t, sub.most, "a fresh map")
 	})
 }

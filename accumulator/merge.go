@@ -74,7 +74,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0, anew: anew}
-	dirty := f.held
+	dirty := f.held // zero for a key that did not go away
 	ready := make([]*part, 0, len(parts))
 	for _, p := range parts {
 		if !p.ready() {

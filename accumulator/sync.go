@@ -99,26 +99,27 @@ func (s *stream) state(ctx context.Context, version string) (goal, error) {
 	return s.list(ctx, metav1.ListOptions{})
 }
 
-// list lists it in pages of one version, or, if that expires meanwhile, as a whole.
-func (s *stream) list(ctx context.Context, at metav1.ListOptions) (goal, error) {
-	first := s.feed.options()
-	first.ResourceVersion, first.ResourceVersionMatch, first.Limit = at.ResourceVersion, at.ResourceVersionMatch, pageSize
-	g, o := newGoal(), first
+// list lists in pages, starting with a list as asked for.
+func (s *stream) list(ctx context.Context, first metav1.ListOptions) (goal, error) {
+	g := newGoal()
+	o := s.feed.options()
+	o.Limit = pageSize
+	o.ResourceVersion, o.ResourceVersionMatch = first.ResourceVersion, first.ResourceVersionMatch
 	for {
 		list, err := s.feed.listPatiently(ctx, o, func(item runtime.Object) error { s.note(&g, item); return nil })
 		switch {
 		case err != nil && o.Continue != "" && expired(err):
-			g, o = newGoal(), first
-			o.Limit = 0
+			g, o.Continue, o.Limit = newGoal(), "", 0
+			o.ResourceVersion, o.ResourceVersionMatch = first.ResourceVersion, first.ResourceVersionMatch
 			continue
 		case err != nil:
 			return g, err
 		}
-		if list.Continue == "" {
+		o.ResourceVersion, o.ResourceVersionMatch = "", "" // those of the list go with its token
+		if o.Continue = list.Continue; o.Continue == "" {
 			g.version = list.ResourceVersion
 			return g, nil
 		}
-		o.Continue, o.ResourceVersion, o.ResourceVersionMatch = list.Continue, "", "" // which the token says
 	}
 }
 
