@@ -85,6 +85,7 @@ func (s *subscription) passed(wake []func(), w coherence.Write, how landing) []f
 	if !s.all {
 		known := s.dirty[w.Key]
 		s.dirty[w.Key] = known
+		s.most = max(s.most, len(s.dirty))
 	}
 	if !past || o == nil || s.quietOwn { // other streams have the news, if it is any
 		return wake

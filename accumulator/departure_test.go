@@ -212,3 +212,18 @@ func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t
 		f.shows(t, "x@3")
 	})
 }
+
+func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		sub := f.a.fields[0].parts[0].sub
+		f.left.mu.Lock()
+		for i := range 2 * dirtyRoom {
+			key := Key{Namespace: "ns", Name: fmt.Sprint("gone-", i)}
+			sub.passed(nil, coherence.Write{Key: key, Version: "101"}, landing{by: written})
+		}
+		f.left.mu.Unlock()
+		assert.Equal(t, 2*dirtyRoom, sub.most)
+		f.shows(t, "x@1")
+		assert.Zero(t, sub.most, "a fresh map")
+	})
+}

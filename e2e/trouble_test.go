@@ -199,5 +199,6 @@ func byFault(err error) bool {
 	var connection net.Error
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
 		strings.Contains(err.Error(), "invalid character") || strings.Contains(err.Error(), "unexpected end of JSON") ||
+		strings.Contains(err.Error(), "0-length response") || // an answer of which nothing is left
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &request) || errors.As(err, &connection)
 }
