@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,16 +86,32 @@ func (r *running) runs() {
 
 // calls of a function, and what it is to answer.
 type calls struct {
-	seen    []string
-	at      []time.Duration
-	start   time.Time
+	start time.Time
+
+	mu      sync.Mutex
+	texts   []string
+	times   []time.Duration
 	answers []error // then nil
+}
+
+func (c *calls) seen() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.texts)
+}
+
+func (c *calls) at() []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.times)
 }
 
 func newCalls(answers ...error) *calls { return &calls{start: time.Now(), answers: answers} }
 
 func (c *calls) call(_ context.Context, m *maps) error {
-	c.seen, c.at = append(c.seen, m.text()), append(c.at, time.Since(c.start))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.texts, c.times = append(c.texts, m.text()), append(c.times, time.Since(c.start))
 	if len(c.answers) == 0 {
 		return nil
 	}
@@ -110,7 +128,7 @@ func TestRunCallsItsFunctionWithTheFirstCompleteSnapshotThoughItIsEmptyAndThenFo
 		c := newCalls()
 		r := run(t, fake.Client, c.call)
 		r.runs()
-		assert.Empty(t, c.seen, "there is none yet")
+		assert.Empty(t, c.seen(), "there is none yet")
 		close(fine)
 		r.runs()
 		put(t, fake, "x", "1")
@@ -118,7 +136,7 @@ func TestRunCallsItsFunctionWithTheFirstCompleteSnapshotThoughItIsEmptyAndThenFo
 		put(t, fake, "x", "2")
 		r.runs()
 		<-time.After(time.Hour)
-		assert.Equal(t, []string{"", "x1 ", "x2 "}, c.seen)
+		assert.Equal(t, []string{"", "x1 ", "x2 "}, c.seen())
 		r.stop()
 	})
 }
@@ -129,17 +147,17 @@ func TestRunTakesQueriesAndWatchOptionsForItselfAlone(t *testing.T) {
 		c := newCalls()
 		r := run(t, fake.Client, c.call, kates.Query{Name: "ConfigMaps", LabelSelector: "a=b"}, kates.WithInterval(time.Hour))
 		r.runs()
-		assert.Equal(t, []string{""}, c.seen)
+		assert.Equal(t, []string{""}, c.seen())
 		for i := range 3 {
 			cm := configMap("x", "a", fmt.Sprint(i))
 			cm.Labels = map[string]string{"a": "b"}
 			require.NoError(t, fake.Client.Upsert(t.Context(), nil, cm, nil))
 			r.runs()
 		}
-		assert.Len(t, c.seen, 1)
+		assert.Len(t, c.seen(), 1)
 		<-time.After(time.Hour)
 		r.runs()
-		assert.Equal(t, []string{"", "x2 "}, c.seen)
+		assert.Equal(t, []string{"", "x2 "}, c.seen())
 		r.stop()
 	})
 }
@@ -165,15 +183,16 @@ func TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChu
 			}
 			return d
 		}
-		require.Greater(t, len(c.at), 10)
-		assert.Equal(t, ms(0, 100, 300, 700, 1200, 1700), c.at[:6], "100, 200, 400, and then 500")
-		assert.Equal(t, c.at[6]+100*time.Millisecond, c.at[7], "after a success it begins anew")
-		for i, at := range c.at {
+		seen, at := c.seen(), c.at()
+		require.Greater(t, len(at), 10)
+		assert.Equal(t, ms(0, 100, 300, 700, 1200, 1700), at[:6], "100, 200, 400, and then 500")
+		assert.Equal(t, at[6]+100*time.Millisecond, at[7], "after a success it begins anew")
+		for i, at := range at {
 			if at%(10*time.Millisecond) != 3*time.Millisecond { // at which it may be under way
-				assert.Equal(t, fmt.Sprintf("x%d ", (at.Milliseconds()+7)/10), c.seen[i], "at %s", at)
+				assert.Equal(t, fmt.Sprintf("x%d ", (at.Milliseconds()+7)/10), seen[i], "at %s", at)
 			}
 		}
-		assert.Equal(t, "x250 ", c.seen[len(c.seen)-1])
+		assert.Equal(t, "x250 ", seen[len(seen)-1])
 		r.stop()
 	})
 }
