@@ -100,7 +100,7 @@ func Stand(ctx context.Context, config Config) (*Candidate, error) {
 	}
 	c.lock = &lock{
 		leases: config.Client.Resource(Resource).Namespace(config.Namespace), config: config,
-		timeout: max(time.Second, config.RenewDeadline/2), candidate: c,
+		timeout: max(time.Second, config.RenewDeadline/2), candidate: c, failed: map[bool]error{},
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: c.lock, Name: config.Name,

@@ -1,8 +1,10 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,8 +30,8 @@ type lock struct {
 	holder string                     // that was logged
 	tried  bool                       // to write it
 
-	mu  sync.Mutex
-	err error // of the last request
+	mu     sync.Mutex
+	failed map[bool]error // the last request that writes (true), or reads
 }
 
 var _ resourcelock.Interface = (*lock)(nil)
@@ -39,18 +41,20 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	u, err := l.leases.Get(ctx, l.config.Name, metav1.GetOptions{})
-	if l.note(ctx, "read", err); err != nil {
+	if l.note(ctx, false, err); err != nil {
 		return nil, nil, err
 	}
 	var lease coordinationv1.Lease
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
-		l.note(ctx, "decode", err)
+		l.note(ctx, false, err)
 		return nil, nil, err
 	}
 	l.lease = u
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
 	if l.candidate.leading() && record.HolderIdentity != l.config.Identity {
-		l.candidate.lose(fmt.Errorf("%q holds it", record.HolderIdentity))
+		err := fmt.Errorf("%q holds it", record.HolderIdentity)
+		l.candidate.lose(err)
+		return nil, nil, err // or the loop takes what nobody holds
 	}
 	l.follow(record.HolderIdentity)
 	raw, err := json.Marshal(lease.Spec) // the record has whole seconds only
@@ -63,7 +67,7 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	u.SetGroupVersionKind(Resource.GroupVersion().WithKind("Lease"))
 	u.SetNamespace(l.config.Namespace)
 	u.SetName(l.config.Name)
-	return l.write(ctx, "create", u, record, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	return l.write(ctx, u, record, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return l.leases.Create(ctx, u, metav1.CreateOptions{FieldManager: l.config.FieldManager})
 	})
 }
@@ -71,12 +75,12 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 // Update writes the lease, if it is still as it was read or written last.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	u := l.lease.DeepCopy()
-	return l.write(ctx, "update", u, record, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	return l.write(ctx, u, record, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return l.leases.Update(ctx, u, metav1.UpdateOptions{FieldManager: l.config.FieldManager})
 	})
 }
 
-func (l *lock) write(ctx context.Context, verb string, u *unstructured.Unstructured, record resourcelock.LeaderElectionRecord,
+func (l *lock) write(ctx context.Context, u *unstructured.Unstructured, record resourcelock.LeaderElectionRecord,
 	send func(context.Context) (*unstructured.Unstructured, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
@@ -90,10 +94,13 @@ func (l *lock) write(ctx context.Context, verb string, u *unstructured.Unstructu
 			return err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	sent := time.Now()
 	l.tried = true
 	written, err := send(ctx)
-	if l.note(ctx, verb, err); err != nil {
+	if l.note(ctx, true, err); err != nil {
 		return err
 	}
 	l.lease = written
@@ -129,33 +136,32 @@ func (l *lock) release() {
 	}
 }
 
-// note notes how a request fared. That the lease cannot be had is logged once, and so is that it can again.
-func (l *lock) note(ctx context.Context, verb string, err error) {
+// note notes how a request fared. That the lease cannot be read, or written, is logged once, and so is that it can again.
+func (l *lock) note(ctx context.Context, writes bool, err error) {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		err = nil // others do that
 	}
-	if err != nil && context.Cause(ctx) == context.Canceled {
-		return // ours
+	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return // that is ours
 	}
 	l.mu.Lock()
-	before := l.err
-	l.err = err
+	before := l.failed[writes]
+	l.failed[writes] = err
 	l.mu.Unlock()
+	verb := map[bool]string{true: "write", false: "read"}[writes]
 	switch {
 	case err != nil && before == nil:
 		l.config.Logger.Info("cannot "+verb+" the lease, will keep trying", "lease", l.Describe(), "error", err.Error())
 	case err == nil && before != nil:
-		l.config.Logger.V(1).Info("the lease can be had again", "lease", l.Describe())
+		l.config.Logger.V(1).Info("can "+verb+" the lease again", "lease", l.Describe())
 	}
 }
 
+// lastError says what keeps the lease from being renewed.
 func (l *lock) lastError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err == nil {
-		return errUnknown
-	}
-	return l.err
+	return cmp.Or(l.failed[false], l.failed[true], errUnknown)
 }
 
 // follow logs who leads.
