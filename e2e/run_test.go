@@ -1,0 +1,368 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+var (
+	leases        = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	leaseRequests = katestest.Match{Resource: "leases"}
+)
+
+const leaseName = "leader"
+
+type inputs struct{ ConfigMaps []*corev1.ConfigMap }
+
+// count is what the config map "count" says.
+func (i *inputs) count() (n int, cm *corev1.ConfigMap) {
+	for _, cm := range i.ConfigMaps {
+		if cm.Name == "count" {
+			n, _ = strconv.Atoi(cm.Data["n"])
+			return n, cm
+		}
+	}
+	return 0, nil
+}
+
+// replica is one of several programs that do the same work.
+type replica struct {
+	t       *testing.T
+	ns      string
+	client  *kates.Client
+	faults  *katestest.Faults
+	network *katestest.Network
+	others  dynamic.Interface // without faults
+
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func newReplica(t *testing.T, ns string, options ...kates.Option) *replica {
+	t.Helper()
+	r := &replica{t: t, ns: ns, faults: katestest.NewFaults(t, 0), network: katestest.NewNetwork(t)}
+	config := rest.CopyConfig(testCluster.Config)
+	config.Dial = r.network.DialContext
+	config.Wrap(r.faults.Wrap)
+	var err error
+	r.client, err = kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...)
+	require.NoError(t, err)
+	t.Cleanup(r.client.Close)
+	r.others, err = dynamic.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	return r
+}
+
+// run begins to work, until cancel.
+func (r *replica) run(f func(context.Context, *inputs) error, options ...kates.RunOption) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	r.cancel, r.done = cancel, make(chan error, 1)
+	options = append(options, kates.Query{Name: "ConfigMaps", Namespace: r.ns})
+	go func() { r.done <- kates.Run(ctx, r.client, f, options...) }()
+}
+
+func (r *replica) leading(identity string) kates.LeaderElection {
+	return kates.LeaderElection{
+		Namespace: r.ns, Name: leaseName, Identity: identity,
+		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
+	}
+}
+
+// stop cancels it: it returns nil.
+func (r *replica) stop() {
+	r.t.Helper()
+	r.cancel()
+	require.NoError(r.t, r.ended())
+}
+
+func (r *replica) ended() error {
+	r.t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(time.Minute):
+		r.t.Fatal("it does not end")
+		return nil
+	}
+}
+
+// holder says who holds the lease.
+func (r *replica) holder() string {
+	r.t.Helper()
+	u, err := r.others.Resource(leases).Namespace(r.ns).Get(r.t.Context(), leaseName, metav1.GetOptions{})
+	if kates.IsNotFound(err) {
+		return "nobody"
+	}
+	require.NoError(r.t, err)
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "holderIdentity")
+	return name
+}
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(time.Minute):
+		t.Fatal("nothing comes")
+		panic("unreachable")
+	}
+}
+
+// TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate: each counts one further, from what its first snapshot says, and hands
+// over. None writes from an old one: that would be a conflict.
+func TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	replicas := []*replica{newReplica(t, ns), newReplica(t, ns)}
+	counted := make(chan int)
+	start := func(i int) {
+		r := replicas[i]
+		r.run(func(ctx context.Context, in *inputs) error {
+			n, cm := in.count()
+			var err error
+			if cm == nil {
+				cm = &corev1.ConfigMap{ObjectMeta: named(ns, "count"), Data: map[string]string{"n": "1"}}
+				err = r.client.Create(ctx, cm, nil)
+			} else {
+				cm = cm.DeepCopy()
+				cm.Data["n"] = strconv.Itoa(n + 1)
+				err = r.client.Update(ctx, cm, nil)
+			}
+			if err != nil {
+				return kates.Permanent(fmt.Errorf("it acted on an old snapshot: %w", err))
+			}
+			counted <- n + 1
+			<-ctx.Done()
+			return nil
+		}, r.leading(fmt.Sprint("replica-", i)))
+	}
+	start(0)
+	require.Equal(t, 1, receive(t, counted))
+	start(1)
+	for round := range 6 {
+		leader, next := replicas[round%2], replicas[(round+1)%2]
+		poll(t, time.Minute, func() bool { return next.client.Ready() == nil && len(next.faults.Open(watches)) > 0 })
+		next.faults.Now(watches).Delay(time.Second)
+		leader.stop()
+		require.Equal(t, round+2, receive(t, counted))
+		assert.Equal(t, fmt.Sprint("replica-", (round+1)%2), next.holder())
+		start(round % 2)
+	}
+	for _, r := range replicas {
+		r.stop()
+	}
+	assert.Equal(t, "", replicas[0].holder(), "released")
+}
+
+func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	a, b := newReplica(t, ns), newReplica(t, ns)
+	leads := make(chan string, 1)
+	a.run(func(context.Context, *inputs) error { return nil }, a.leading("a"))
+	poll(t, time.Minute, func() bool { return a.holder() == "a" })
+	b.run(func(_ context.Context, in *inputs) error { leads <- in.ConfigMaps[0].Name; return nil }, b.leading("b"))
+	poll(t, time.Minute, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
+	_, err := b.others.Resource(configMaps).Namespace(ns).Create(t.Context(), object(configMaps, ns, "late", nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	poll(t, time.Minute, func() bool { return b.client.Status().Queries[0].Objects == 1 })
+	assert.Empty(t, leads, "a follower is not called")
+	elsewhere := katestest.Match{Where: func(r katestest.Request) bool { return r.Resource != "leases" }}
+	before := len(b.faults.Requests(elsewhere))
+	assert.Len(t, b.faults.Requests(reads), 1, "a watch that begins with the list")
+	a.stop()
+	start := time.Now()
+	require.Equal(t, "late", receive(t, leads))
+	assert.Less(t, time.Since(start), 2*time.Second, "at its next try")
+	requests := b.faults.Requests(elsewhere)[before:]
+	require.Len(t, requests, 1, "%v", requests)
+	assert.Equal(t, "list", requests[0].Verb)
+	assert.Equal(t, "configmaps", requests[0].Resource)
+	b.stop()
+}
+
+func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*replica) (heal func()){
+		"unreachable": func(r *replica) func() { return r.network.Blackhole() },
+		"frozen":      func(r *replica) func() { return r.network.Freeze() },
+		"refused": func(r *replica) func() {
+			heal := r.network.Refuse()
+			r.network.Reset()
+			return heal
+		},
+		"503": func(r *replica) func() { return r.faults.On(leaseRequests).Status(503, "", 0).Stop },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ns := namespace(t)
+			a, b := newReplica(t, ns), newReplica(t, ns)
+			var mu sync.Mutex
+			var cause error
+			var cancelled, returned, took time.Time
+			working, leads := make(chan struct{}, 1), make(chan struct{}, 1)
+			a.run(func(ctx context.Context, _ *inputs) error {
+				working <- struct{}{}
+				<-ctx.Done()
+				mu.Lock()
+				cause, cancelled = context.Cause(ctx), time.Now()
+				mu.Unlock()
+				<-time.After(2 * time.Second) // it is slow to end
+				mu.Lock()
+				defer mu.Unlock()
+				returned = time.Now()
+				return nil
+			}, a.leading("a"))
+			receive(t, working)
+			b.run(func(context.Context, *inputs) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if took.IsZero() {
+					took = time.Now()
+					leads <- struct{}{}
+				}
+				return nil
+			}, b.leading("b"))
+			poll(t, time.Minute, func() bool { return b.client.Ready() == nil })
+			heal := fail(a)
+			err := a.ended()
+			ended := time.Now()
+			receive(t, leads)
+			mu.Lock()
+			assert.ErrorIs(t, err, kates.ErrLeadershipLost)
+			assert.ErrorContains(t, err, "lease "+ns+"/"+leaseName)
+			assert.ErrorIs(t, cause, kates.ErrLeadershipLost)
+			assert.Truef(t, cancelled.Before(took), "cancelled %s after the other led", cancelled.Sub(took))
+			assert.Truef(t, returned.Before(ended), "the error comes when the function has returned")
+			mu.Unlock()
+			heal()
+			assert.Equal(t, "b", a.holder())
+			a.run(func(context.Context, *inputs) error { return errors.New("not the leader's") }, a.leading("a"))
+			poll(t, time.Minute, func() bool { return a.client.Ready() == nil }) // it follows
+			a.stop()
+			b.stop()
+		})
+	}
+}
+
+func TestAFailingFunctionKeepsItsBackoffUnderChurnAndTriesWithTheNewestSnapshot(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, namespace(t))
+	churn, stop := context.WithCancel(t.Context())
+	var wrote sync.WaitGroup
+	wrote.Go(func() {
+		in := r.others.Resource(configMaps).Namespace(r.ns)
+		for n := 1; churn.Err() == nil; n++ {
+			u := object(configMaps, r.ns, "count", nil)
+			u.Object["data"] = map[string]any{"n": fmt.Sprint(n)}
+			if _, err := in.Update(churn, u, metav1.UpdateOptions{}); kates.IsNotFound(err) {
+				_, _ = in.Create(churn, u, metav1.CreateOptions{})
+			}
+		}
+	})
+	type try struct {
+		at time.Time
+		n  int
+	}
+	tries := make(chan try, 1000)
+	ticks := make(chan int)
+	wrote.Go(func() {
+		for churn.Err() == nil {
+			select {
+			case ticks <- 1:
+			case <-churn.Done():
+			}
+		}
+	})
+	r.run(func(_ context.Context, in *inputs) error {
+		n, _ := in.count()
+		tries <- try{time.Now(), n}
+		return errors.New("not yet")
+	}, kates.WithBackoff(100*time.Millisecond, 400*time.Millisecond), kates.AlsoOn(ticks))
+	last := receive(t, tries)
+	for _, least := range []time.Duration{100, 200, 400, 400, 400} {
+		next := receive(t, tries)
+		assert.GreaterOrEqual(t, next.at.Sub(last.at), least*time.Millisecond)
+		assert.Greater(t, next.n, last.n, "it is another snapshot")
+		last = next
+	}
+	stop()
+	wrote.Wait()
+	u, err := r.others.Resource(configMaps).Namespace(r.ns).Get(t.Context(), "count", metav1.GetOptions{})
+	require.NoError(t, err)
+	n, _, _ := unstructured.NestedString(u.Object, "data", "n")
+	newest, err := strconv.Atoi(n)
+	require.NoError(t, err)
+	poll(t, time.Minute, func() bool { return receive(t, tries).n == newest })
+	r.stop()
+}
+
+func TestTwoRunsOnOneClientShareTheirStreams(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, namespace(t))
+	configured, written := make(chan int, 10), make(chan int, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	query := kates.Query{Name: "ConfigMaps", Namespace: r.ns}
+	ends := make(chan error, 2)
+	go func() {
+		ends <- kates.Run(ctx, r.client, func(_ context.Context, in *inputs) error { configured <- len(in.ConfigMaps); return nil }, query)
+	}()
+	receive(t, configured)
+	go func() {
+		ends <- kates.Run(ctx, r.client, func(_ context.Context, in *inputs) error { written <- len(in.ConfigMaps); return nil }, query, r.leading("a"))
+	}()
+	receive(t, written)
+	assert.Len(t, r.faults.Requests(watches), 1, "the list is streamed, and goes on as the watch")
+	assert.Len(t, r.faults.Open(watches), 1)
+	require.NoError(t, r.client.Create(t.Context(), object(configMaps, r.ns, "x", nil), nil))
+	assert.Equal(t, 1, receive(t, configured))
+	assert.Equal(t, 1, receive(t, written))
+	cancel()
+	assert.NoError(t, receive(t, ends))
+	assert.NoError(t, receive(t, ends))
+	assert.Empty(t, r.client.Status().Queries)
+}
+
+func TestARateLimitDoesNotCostTheLease(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, namespace(t), kates.WithRateLimit(5, 1))
+	leads := make(chan struct{}, 1)
+	r.run(func(ctx context.Context, _ *inputs) error { leads <- struct{}{}; <-ctx.Done(); return nil }, r.leading("a"))
+	receive(t, leads)
+	busy, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	var all sync.WaitGroup
+	for range 50 { // who comes now waits for 10 s
+		all.Go(func() {
+			for busy.Err() == nil {
+				_ = r.client.Get(busy, object(configMaps, r.ns, "x", nil), nil)
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-r.done:
+		t.Fatal(err)
+	default:
+	}
+	r.stop()
+}
