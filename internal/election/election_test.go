@@ -234,7 +234,7 @@ func TestARenewalWithinTheSameSecondIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()
 		config := l.config("a")
-		config.LeaseDuration, config.RenewDeadline, config.RetryPeriod = time.Second, 900*time.Millisecond, 100*time.Millisecond
+		config.LeaseDuration, config.RenewDeadline, config.RetryPeriod = time.Second, 900*time.Millisecond, 700*time.Millisecond
 		a, err := Stand(t.Context(), config)
 		require.NoError(t, err)
 		<-a.Elected()
@@ -274,6 +274,7 @@ func TestResigningReleasesWhatWasUnderWay(t *testing.T) {
 		l := newLeases()
 		a := l.stand(t, "a")
 		<-a.Elected()
+		synctest.Wait()
 		l.give(t, "a") // its version is another now
 		a.Resign()
 		assert.Equal(t, "", l.holder(t))
