@@ -27,8 +27,8 @@ var ErrLeadershipLost = errors.New("leadership lost")
 //
 // Who loses the lease, because the API server does not answer or because another holds it, has the function's context cancelled, with
 // a [context.Cause] of [ErrLeadershipLost], and Run returns such an error when the function has returned. A program ends then, or calls
-// Run again, to follow. If Run ends otherwise, the lease is released when the function has returned, and
-// renewed until then.
+// Run again, to follow. If Run ends otherwise, the lease is renewed until the function has returned, and then released, which is
+// tried for RenewDeadline at most.
 //
 // Leases do not fence: "This implementation does not guarantee that only one client is acting as a leader"
 // (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A leader that was stopped for longer than its lease may do one more

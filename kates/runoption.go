@@ -80,7 +80,8 @@ func AlsoOn[T any](channel <-chan T) RunOption {
 }
 
 // OnError makes [Run] tell a function of each error of its own, and how many there have been in a row, this one included. It is
-// called by the goroutine of Run, before the wait. The option may be given several times.
+// called by the goroutine of Run, before the wait. An error that the function returns when its context has ended is none of them. The
+// option may be given several times.
 func OnError(f func(err error, attempt int)) RunOption {
 	return runOption(func(s *runSettings) {
 		if f == nil {

@@ -162,8 +162,10 @@ func TestALeaseThatIsNotReleasedIsWonWhenItHasExpired(t *testing.T) {
 
 func TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease(t *testing.T) {
 	for name, fail := range map[string]func(*leases){
-		"errors":  func(l *leases) { l.err = errors.New("down") },
-		"refused": func(l *leases) { l.writeErr = apierrors.NewForbidden(Resource.GroupResource(), "lease", errors.New("no")) },
+		"errors": func(l *leases) { l.err = errors.New("down") },
+		"refused": func(l *leases) {
+			l.writeErr = apierrors.NewForbidden(Resource.GroupResource(), "lease", errors.New("no"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
