@@ -194,4 +194,5 @@ func (c *Candidate) leading() bool {
 	return c.leads && c.err == nil
 }
 
-var errUnknown = errors.New("for a reason that is not known")
+// errUnknown is where no request has failed: there was no time for one.
+var errUnknown = errors.New("no request has been made")

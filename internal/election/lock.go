@@ -31,7 +31,8 @@ type lock struct {
 	tried  bool                       // to write it
 
 	mu     sync.Mutex
-	failed map[bool]error // the last request that writes (true), or reads
+	failed map[bool]error // the last request that writes (true), or reads, if that is worth a log
+	last   error          // since the last write that succeeded
 }
 
 var _ resourcelock.Interface = (*lock)(nil)
@@ -138,6 +139,11 @@ func (l *lock) release() {
 
 // note notes how a request fared. That the lease cannot be read, or written, is logged once, and so is that it can again.
 func (l *lock) note(ctx context.Context, writes bool, err error) {
+	l.mu.Lock()
+	if err != nil || writes {
+		l.last = err
+	}
+	l.mu.Unlock()
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		err = nil // others do that
 	}
@@ -161,7 +167,7 @@ func (l *lock) note(ctx context.Context, writes bool, err error) {
 func (l *lock) lastError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return cmp.Or(l.failed[false], l.failed[true], errUnknown)
+	return cmp.Or(l.last, errUnknown)
 }
 
 // follow logs who leads.
