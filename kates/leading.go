@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/election"
 )
 
 // ErrLeadershipLost is the error of a [Run] that led and does so no more.
-var ErrLeadershipLost = errors.New("leadership lost")
+var ErrLeadershipLost = election.ErrLost
 
 // LeaderElection is an option of [Run]: of several replicas with the same Lease one leads, and only the leader's function
 // is called.
@@ -32,7 +30,8 @@ var ErrLeadershipLost = errors.New("leadership lost")
 //
 // Leases do not fence: "This implementation does not guarantee that only one client is acting as a leader"
 // (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A leader that was stopped for longer than its lease may do one more
-// write before it knows. Preconditions on the writes (UID, resource version) keep those out that must not happen.
+// write before it knows, and one whose function does not heed its context writes on. Preconditions on the writes (UID, resource
+// version) keep those out that must not happen.
 //
 // It needs the rights to get, create and update leases (coordination.k8s.io) in Namespace, and is
 // not subject to the client's rate limit.
@@ -71,98 +70,57 @@ func (e LeaderElection) config(c *Client) election.Config {
 	}
 }
 
-// lead follows until the lease is won, and then loops until it is lost, or the run ends.
-func (r *runner[S]) lead(ctx context.Context, e LeaderElection) error {
-	if err := r.follow(ctx, r.complete); err != nil {
-		return err
-	}
-	candidate, err := election.Stand(ctx, e.config(r.snapshots.client))
-	if err != nil {
-		return err
-	}
-	defer candidate.Resign()
-	won := func() bool { return isClosed(candidate.Elected()) }
-	if err := r.follow(ctx, won, candidate.Elected()); err != nil {
-		return err
-	}
-	leading, cancel := whileLeading(ctx, candidate)
-	defer cancel()
-	if err = r.sync(leading); err == nil {
-		err = r.loop(leading)
-	}
-	cause := context.Cause(leading)
-	if !errors.Is(cause, ErrLeadershipLost) || ctx.Err() != nil {
-		return err
-	}
-	if _, final := attempts.Final(err); final {
-		return fmt.Errorf("%w (%w)", cause, err)
-	}
-	return cause
+// leader is a run as the work of a leader.
+type leader[S any] struct{ *runner[S] }
+
+// Prepare follows until there is a snapshot.
+func (l leader[S]) Prepare(ctx context.Context) error {
+	return l.follow(ctx, nil, func() bool { return l.snapshots.Ready() == nil })
 }
 
-// whileLeading is ctx as long as the candidate leads. The function ends it, and what waits for its end.
-func whileLeading(ctx context.Context, candidate *election.Candidate) (context.Context, func()) {
-	leading, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+// Follow keeps the snapshot up to date.
+func (l leader[S]) Follow(ctx context.Context, won <-chan struct{}) error {
+	return l.follow(ctx, won, func() bool {
 		select {
-		case <-candidate.Lost():
-			cancel(fmt.Errorf("%w: %w", ErrLeadershipLost, candidate.Err()))
-		case <-leading.Done():
+		case <-won:
+			return true
+		default:
+			return false
 		}
-	}()
-	return leading, func() {
-		cancel(nil)
-		<-done
-	}
+	})
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// complete reports whether there is a snapshot.
-func (r *runner[S]) complete() bool { return r.snapshots.Ready() == nil }
-
-// follow keeps the snapshot up to date until something is so.
-func (r *runner[S]) follow(ctx context.Context, until func() bool, wake ...<-chan struct{}) error {
-	var also <-chan struct{}
-	if len(wake) > 0 {
-		also = wake[0]
-	}
+func (l leader[S]) follow(ctx context.Context, wake <-chan struct{}, until func() bool) error {
 	for !until() {
-		if _, _, err := r.current(ctx); err != nil {
+		if _, _, err := l.current(ctx); err != nil {
 			return err
 		}
 		select {
-		case <-r.snapshots.Changed():
-		case <-r.poked: // for the leader
-		case <-also:
+		case <-l.snapshots.Changed():
+		case <-l.poked: // that is for who leads
+		case <-wake:
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// sync waits until what the former leader has written is known.
-func (r *runner[S]) sync(ctx context.Context) error {
+// CatchUp waits until the watches are as new as the server is now.
+func (l leader[S]) CatchUp(ctx context.Context) error {
 	for failures := 1; ; failures++ {
-		err := r.snapshots.acc.Sync(ctx)
+		err := l.snapshots.acc.Sync(ctx)
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || r.snapshots.acc.Err() != nil {
+		if ctx.Err() != nil || l.snapshots.acc.Err() != nil {
 			return err
 		}
 		if failures == 1 {
-			r.tries.log.Info("cannot learn what the former leader has done, will keep trying", "error", err.Error())
+			l.tries.log.Info("cannot learn what the former leader has done, will keep trying", "error", err.Error())
 		}
-		r.rest(ctx, r.tries.settings.backoff.After(failures))
+		l.rest(ctx, l.tries.settings.backoff.After(failures))
 	}
 }
+
+// Lead calls the function.
+func (l leader[S]) Lead(ctx context.Context) error { return l.loop(ctx) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/election"
 )
 
 // Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and whenever something has
@@ -61,7 +62,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	defer r.listen(ctx)()
 	if settings.election != nil {
-		err = r.lead(ctx, *settings.election)
+		err = election.Lead(ctx, settings.election.config(c), leader[S]{r})
 	} else {
 		err = r.loop(ctx)
 	}

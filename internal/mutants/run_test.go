@@ -4,6 +4,7 @@ const (
 	run      = "kates/run.go"
 	tries    = "kates/tries.go"
 	leading  = "kates/leading.go"
+	lead     = "internal/election/lead.go"
 	lease    = "internal/election/lock.go"
 	campaign = "internal/election/election.go"
 
@@ -112,19 +113,19 @@ var elections = []mutant{
 	{
 		name: "a replica without a snapshot leads", says: "stands as soon as its first snapshot is complete", file: leading,
 		caught: "TestAReplicaStandsForElectionWhenItsFirstSnapshotIsComplete",
-		old:    `r.follow(ctx, r.complete)`, new: `r.follow(ctx, func() bool { return true })`,
+		old:    `l.snapshots.Ready() == nil`, new: `l.snapshots.Ready() == nil || true`,
 	},
 	{
 		name: "a follower has nothing ready", says: "followers keep their snapshots up to date", file: leading,
 		caught: "TestAFollowerIsWarmAndItsFunctionIsCalledAtOnceWhenItWins",
-		old: `		if _, _, err := r.current(ctx); err != nil {
+		old: `		if _, _, err := l.current(ctx); err != nil {
 `, new: `		if err := ctx.Err(); err != nil {
 `,
 	},
 	{
 		name: "a new leader begins with what it has", says: "a snapshot as new as the server was when the lease was won", file: leading,
 		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
-		old:    `err := r.snapshots.acc.Sync(ctx)`, new: `err := ctx.Err()`,
+		old:    `err := l.snapshots.acc.Sync(ctx)`, new: `err := ctx.Err()`,
 	},
 	{
 		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/sync.go", in: "kates",
@@ -132,17 +133,17 @@ var elections = []mutant{
 		old:    `if refused == forbiddenForGood {`, new: `if refused < 0 {`,
 	},
 	{
-		name: "who has lost is not told why", says: "the function's context is cancelled", file: leading,
+		name: "who has lost is not told why", says: "the function's context is cancelled", file: lead, in: "kates",
 		caught: "TestLosingTheLeaseCancelsTheFunctionAndIsAnErrorWhenThatHasReturned",
-		old:    `cancel(fmt.Errorf("%w: %w", ErrLeadershipLost, candidate.Err()))`, new: `cancel(nil)`,
+		old:    `cancel(fmt.Errorf("%w: %w", ErrLost, candidate.Err()))`, new: `cancel(nil)`,
 	},
 	{
-		name: "a lost lease is a cancelled run", says: "Run returns ErrLeadershipLost", file: leading,
+		name: "a lost lease is a cancelled run", says: "Run returns ErrLeadershipLost", file: lead, in: "kates",
 		caught: "TestLosingTheLeaseToAnotherIsAnErrorAlsoBetweenCalls",
-		old:    `	if !errors.Is(cause, ErrLeadershipLost) || ctx.Err() != nil {`, new: `	if cause != nil {`,
+		old:    `	if !errors.Is(cause, ErrLost) || ctx.Err() != nil {`, new: `	if cause != nil {`,
 	},
 	{
-		name: "the lease is released when the run is cancelled", says: "the lease is released when the function has returned", file: leading,
+		name: "the lease is released when the run is cancelled", says: "the lease is released when the function has returned", file: lead, in: "kates",
 		caught: "TestTheLeaseIsRenewedUntilTheFunctionHasReturnedAndThenReleased",
 		old:    `	defer candidate.Resign()`, new: `	defer context.AfterFunc(ctx, candidate.Resign)`,
 	},
