@@ -209,6 +209,44 @@ func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
 	b.stop()
 }
 
+// handOver is when a leader's function was cancelled, and why, and has returned, and when another's was called.
+type handOver struct {
+	working chan struct{} // closed when the first one is called
+
+	mu                        sync.Mutex
+	cause                     error
+	cancelled, returned, took time.Time
+}
+
+// work is the function of the first leader, which is slow to end.
+func (h *handOver) work(ctx context.Context, _ *inputs) error {
+	close(h.working)
+	<-ctx.Done()
+	h.mu.Lock()
+	h.cause, h.cancelled = context.Cause(ctx), time.Now()
+	h.mu.Unlock()
+	<-time.After(2 * time.Second)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.returned = time.Now()
+	return nil
+}
+
+func (h *handOver) take(context.Context, *inputs) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.took.IsZero() {
+		h.took = time.Now()
+	}
+	return nil
+}
+
+func (h *handOver) done() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.took.IsZero()
+}
+
 func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*replica) (heal func()){
@@ -224,50 +262,25 @@ func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := namespace(t)
-			a, b := newReplica(t, ns), newReplica(t, ns)
+			a, b, h := newReplica(t, ns), newReplica(t, ns), &handOver{working: make(chan struct{})}
 			lease := func(identity string) kates.LeaderElection {
 				e := a.leading(identity)
 				e.LeaseDuration, e.RenewDeadline = 5*time.Second, 4*time.Second
 				return e
 			}
-			var mu sync.Mutex
-			var cause error
-			var cancelled, returned, took time.Time
-			working, leads := make(chan struct{}, 1), make(chan struct{}, 1)
-			a.run(func(ctx context.Context, _ *inputs) error {
-				working <- struct{}{}
-				<-ctx.Done()
-				mu.Lock()
-				cause, cancelled = context.Cause(ctx), time.Now()
-				mu.Unlock()
-				<-time.After(2 * time.Second) // it is slow to end
-				mu.Lock()
-				defer mu.Unlock()
-				returned = time.Now()
-				return nil
-			}, lease("a"))
-			receive(t, working)
-			b.run(func(context.Context, *inputs) error {
-				mu.Lock()
-				defer mu.Unlock()
-				if took.IsZero() {
-					took = time.Now()
-					leads <- struct{}{}
-				}
-				return nil
-			}, lease("b"))
+			a.run(h.work, lease("a"))
+			receive(t, h.working)
+			b.run(h.take, lease("b"))
 			poll(t, time.Minute, func() bool { return b.client.Ready() == nil })
 			heal := fail(a)
 			err := a.ended()
 			ended := time.Now()
-			receive(t, leads)
-			mu.Lock()
+			poll(t, time.Minute, h.done)
 			assert.ErrorIs(t, err, kates.ErrLeadershipLost)
 			assert.ErrorContains(t, err, "lease "+ns+"/"+leaseName)
-			assert.ErrorIs(t, cause, kates.ErrLeadershipLost)
-			assert.Truef(t, cancelled.Before(took), "cancelled %s after the other led", cancelled.Sub(took))
-			assert.Truef(t, returned.Before(ended), "the error comes when the function has returned")
-			mu.Unlock()
+			assert.ErrorIs(t, h.cause, kates.ErrLeadershipLost)
+			assert.Truef(t, h.cancelled.Before(h.took), "cancelled %s after the other led", h.cancelled.Sub(h.took))
+			assert.Truef(t, h.returned.Before(ended), "the error comes when the function has returned")
 			heal()
 			assert.Equal(t, "b", a.holder())
 			a.run(func(context.Context, *inputs) error { return errors.New("not the leader's") }, lease("a"))

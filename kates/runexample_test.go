@@ -47,6 +47,32 @@ metadata: {name: web}
 	// ended: <nil>
 }
 
+type ingressInputs struct { // what a proxy is configured by
+	Ingresses []*kates.Ingress
+	Services  []*kates.Service
+	Secrets   []*kates.Secret
+}
+
+type ingressStatuses struct{ Ingresses []*kates.Ingress }
+
+// writeStatus writes the address into the status of each ingress that has none.
+func writeStatus(ctx context.Context, client *kates.Client, snap *ingressStatuses) error {
+	for _, ingress := range snap.Ingresses {
+		if len(ingress.Status.LoadBalancer.Ingress) > 0 {
+			continue
+		}
+		_, err := kates.ModifyStatus(ctx, client, ingress, func(i *kates.Ingress) error {
+			i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println("wrote the status of", ingress.Name)
+	}
+	return nil
+}
+
 // An ingress program needs two runs: each replica configures its proxy, and one of them, the leader, writes status. Both
 // runs share one client, and so its watches: what both need is listed, watched and stored once.
 func ExampleLeaderElection() {
@@ -63,24 +89,11 @@ spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
 	client := fake.Client // in a program: kates.NewClient(kates.ClientConfig{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	configured, written, ends := make(chan int, 10), make(chan bool, 10), make(chan error)
 
-	type Config struct { // what a proxy is made of
-		Ingresses []*kates.Ingress
-		Services  []*kates.Service
-		Secrets   []*kates.Secret
-	}
-	type Status struct {
-		Ingresses []*kates.Ingress
-	}
-	configured, written := make(chan int), make(chan string)
-
-	ends := make(chan error)
 	go func() { // on every replica
-		ends <- kates.Run(ctx, client, func(ctx context.Context, snap *Config) error {
-			select {
-			case configured <- len(snap.Ingresses):
-			case <-ctx.Done():
-			}
+		ends <- kates.Run(ctx, client, func(ctx context.Context, snap *ingressInputs) error {
+			configured <- len(snap.Ingresses)
 			return nil
 		})
 	}()
@@ -88,30 +101,16 @@ spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
 
 	lease := kates.LeaderElection{Namespace: "default", Name: "ingress-status"}
 	go func() { // on the leader; who has lost follows again, and goes on with its configuration
-		for {
-			err := kates.Run(ctx, client, func(ctx context.Context, snap *Status) error {
-				for _, ingress := range snap.Ingresses {
-					if len(ingress.Status.LoadBalancer.Ingress) > 0 {
-						continue
-					}
-					_, err := kates.ModifyStatus(ctx, client, ingress, func(i *kates.Ingress) error {
-						i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
-						return nil
-					})
-					if err != nil {
-						return err
-					}
-					written <- ingress.Name
-				}
-				return nil
+		err := kates.ErrLeadershipLost
+		for errors.Is(err, kates.ErrLeadershipLost) {
+			err = kates.Run(ctx, client, func(ctx context.Context, snap *ingressStatuses) error {
+				defer func() { written <- true }()
+				return writeStatus(ctx, client, snap)
 			}, lease)
-			if !errors.Is(err, kates.ErrLeadershipLost) {
-				ends <- err
-				return
-			}
 		}
+		ends <- err
 	}()
-	fmt.Println("wrote the status of", <-written)
+	<-written
 	cancel()
 	fmt.Println("ended:", errors.Join(<-ends, <-ends))
 	// Output:
