@@ -8,6 +8,7 @@ const (
 	lease    = "internal/election/lock.go"
 	campaign = "internal/election/election.go"
 
+	deltas     = "TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast"
 	underChurn = "TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn"
 )
 
@@ -101,7 +102,7 @@ var runs = []mutant{
 	},
 	{
 		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/changes.go",
-		caught: "TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast",
+		caught: deltas,
 		old: `		if !now.before {
 `, new: `		if false {
 `,
