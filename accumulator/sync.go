@@ -3,6 +3,7 @@ package accumulator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,9 +23,45 @@ func (s *Streams) Sync(ctx context.Context) error {
 		all = append(all, st)
 	}
 	s.mu.Unlock()
+	return syncAll(all, func(st *stream) error { return st.sync(ctx) })
+}
+
+// Sync is [Streams.Sync] for the streams of this accumulator, and for who must go on with what can be had: where the
+// server refuses the list for lack of rights, or has no such resource, and says so again, what is shown stays as it is, and that is
+// no error.
+func (a *Accumulator) Sync(ctx context.Context) error {
+	var all []*stream
+	for _, f := range a.fieldsNow() {
+		a.mu.Lock()
+		subs := f.subscriptions()
+		a.mu.Unlock()
+		for _, sub := range subs {
+			if !slices.Contains(all, sub.stream) {
+				all = append(all, sub.stream)
+			}
+		}
+	}
+	return syncAll(all, func(st *stream) error {
+		for refused := 1; ; refused++ {
+			err := st.sync(ctx)
+			if err == nil || ctx.Err() != nil || classify(err) == Retrying {
+				return err
+			}
+			if refused == forbiddenForGood {
+				return nil
+			}
+			sleep(ctx, reask)
+		}
+	})
+}
+
+// reask is how soon a server that has refused is asked again.
+const reask = 100 * time.Millisecond
+
+func syncAll(all []*stream, sync func(*stream) error) error {
 	done := make(chan error, len(all))
 	for _, st := range all {
-		go func() { done <- st.sync(ctx) }()
+		go func() { done <- sync(st) }()
 	}
 	var first error
 	for range all {

@@ -2,12 +2,15 @@ package accumulator
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
@@ -100,5 +103,38 @@ func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, streams.Sync(ctx))
 		assert.Equal(t, 10*second, time.Since(start))
+	})
+}
+
+func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAnAnswer(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		watching(t, streams, Options{}, simQuery("B", "bs"))
+		var snap one
+		synctest.Wait()
+		update(t, a, &snap)
+		s.delay = func(resource string) time.Duration {
+			if resource == "bs" {
+				return time.Hour
+			}
+			return 10 * second
+		}
+		s.create("as", thing("x"))
+		s.create("bs", thing("y"))
+		start := time.Now()
+		require.NoError(t, a.Sync(t.Context()))
+		assert.Equal(t, 10*second, time.Since(start), "that of the other is later")
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x"}, names(snap.A))
+
+		refused := 0
+		s.failing(func(_, resource string) error {
+			refused++
+			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
+		})
+		require.NoError(t, a.Sync(t.Context()))
+		assert.Equal(t, forbiddenForGood, refused)
+		s.failing(func(string, string) error { return apierrors.NewInternalError(errors.New("broken")) })
+		assert.ErrorContains(t, a.Sync(t.Context()), "broken", "an outage is no answer")
 	})
 }

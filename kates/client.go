@@ -46,8 +46,9 @@ type Client struct {
 // core is what a client shares with those that With makes of it.
 type core struct {
 	dynamic      dynamic.Interface
-	rest         rest.Interface // nil for a bare dynamic.Interface
-	metadata     rest.Interface // decodes metadata alone; nil as well
+	leases       dynamic.Interface // the same without a rate limit: who waits for a turn to renew a lease has lost it
+	rest         rest.Interface    // nil for a bare dynamic.Interface
+	metadata     rest.Interface    // decodes metadata alone; nil as well
 	resolver     *resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
 	scheme       *runtime.Scheme
@@ -121,8 +122,14 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 		return nil, fmt.Errorf("make a discovery client: %w", err)
 	}
 	disco := memory.NewMemCacheClient(dc)
+	unlimited := rest.CopyConfig(cfg)
+	unlimited.QPS, unlimited.RateLimiter = -1, nil
+	leases, err := dynamic.NewForConfigAndClient(unlimited, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of leases: %w", err)
+	}
 	return s.client(&core{
-		dynamic: dyn, rest: rc, metadata: short, disco: disco,
+		dynamic: dyn, leases: leases, rest: rc, metadata: short, disco: disco,
 		resolver: newResolver(s.mapper, disco, clock.RealClock{}),
 		idle:     func() { closeIdle(hc) },
 	}), nil
@@ -144,7 +151,7 @@ func NewClientFromDynamic(dyn dynamic.Interface, mapper meta.RESTMapper, opts ..
 	s.streams.ByContent = fake
 	s.streams.StreamLists = s.streams.StreamLists && !fake
 	return s.client(&core{
-		dynamic: dyn, fake: fake,
+		dynamic: dyn, leases: dyn, fake: fake,
 		resolver: newResolver(mapper, nil, clock.RealClock{}),
 		idle:     func() {},
 	}), nil

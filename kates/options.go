@@ -16,9 +16,10 @@ import (
 type Option interface{ applyToClient(*settings) }
 
 // A WatchOption configures the watches of a client. Given to a constructor it is the
-// client's default; given to [Client.With] it holds for the client that With returns.
+// client's default; given to [Client.With] it holds for the client that With returns; given to [Run], for that run.
 type WatchOption interface {
 	Option
+	RunOption
 	applyToWatch(*watchSettings)
 }
 
@@ -66,6 +67,7 @@ type watchOption func(*watchSettings)
 
 func (o watchOption) applyToClient(s *settings)     { o(&s.watch) }
 func (o watchOption) applyToWatch(w *watchSettings) { o(w) }
+func (o watchOption) applyToRun(r *runSettings)     { r.watch = append(r.watch, o) }
 
 // WithScheme sets the scheme that ties Go types to kinds. Default: client-go's, with all
 // built-in kinds.

@@ -139,10 +139,15 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
 		return
 	}
+	yield(nil, s.because(err))
+}
+
+// because says of the error of an end what was incomplete.
+func (s *Snapshots[S]) because(err error) error {
 	if why := s.acc.Ready(); why != nil && !errors.Is(err, why) {
-		err = fmt.Errorf("%w (%w)", err, why)
+		return fmt.Errorf("%w (%w)", err, why)
 	}
-	yield(nil, err)
+	return err
 }
 
 // Ready is [Accumulator.Ready].

@@ -2,8 +2,8 @@
 // the guarantee that is hurt to fail. What no test notices, nobody has promised.
 //
 // It is all tests. The table of mutants is in the files rule*_test.go, by the rules that keep the
-// guarantees on own writes and monotony, and peers_test.go, by what other libraries of this kind
-// are known to get wrong. A mutant is a piece of source text and what stands in its place, applied
+// guarantees on own writes and monotony, peers_test.go, by what other libraries of this kind
+// are known to get wrong, and run_test.go, by what the documentation of kates.Run says. A mutant is a piece of source text and what stands in its place, applied
 // with go test's -overlay, so that nothing in the tree is touched. One whose text is no longer
 // there, exactly once, fails.
 //

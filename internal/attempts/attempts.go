@@ -1,0 +1,67 @@
+// Package attempts is how a user's function is tried again: how long to wait, which errors are final, and a
+// panic that is an error. It is pure logic, shared by all loops that call such functions.
+package attempts
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// Backoff is how long to wait after failures in a row: First after the first one, then twice as long each time, up to Most.
+type Backoff struct{ First, Most time.Duration }
+
+// Default is what loops use where nothing else is said.
+var Default = Backoff{First: 100 * time.Millisecond, Most: time.Minute}
+
+// Check reports whether the backoff makes sense.
+func (b Backoff) Check() error {
+	if b.First <= 0 || b.Most < b.First {
+		return fmt.Errorf("a backoff from %s to %s: the first must be positive, and the most no less", b.First, b.Most)
+	}
+	return nil
+}
+
+// After returns the wait after so many failures in a row, which is at least one.
+func (b Backoff) After(failures int) time.Duration {
+	d := b.First
+	for range failures - 1 {
+		if d > b.Most/2 {
+			return b.Most
+		}
+		d *= 2
+	}
+	return d
+}
+
+// Permanent marks an error that another try will not mend.
+type Permanent struct{ Err error }
+
+// Error is the marked error's.
+func (p *Permanent) Error() string { return p.Err.Error() }
+
+// Unwrap returns the marked error.
+func (p *Permanent) Unwrap() error { return p.Err }
+
+// Final reports whether an error is marked as permanent, and returns it: without the mark, if that is the outermost.
+func Final(err error) (error, bool) {
+	var p *Permanent
+	if !errors.As(err, &p) {
+		return err, false
+	}
+	if err == error(p) {
+		return p.Err, true
+	}
+	return err, true
+}
+
+// Guard calls f, and makes an error of a panic: what panicked returns.
+func Guard(f func() error, panicked func(value any, stack []byte) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p, debug.Stack())
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,313 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// leases is a fake with versions and conflicts, for one lease.
+type leases struct {
+	*fake.FakeDynamicClient
+	out bytes.Buffer
+
+	mu       sync.Mutex
+	version  int
+	err      error // of every request
+	writeErr error // of every write
+	writes   int
+}
+
+func newLeases() *leases {
+	l := &leases{FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{Resource: "LeaseList"})}
+	l.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.err != nil {
+			return true, nil, l.err
+		}
+		w, ok := a.(clienttesting.CreateAction) // an update is one, too
+		if !ok {
+			return false, nil, nil
+		}
+		if l.writeErr != nil {
+			return true, nil, l.writeErr
+		}
+		u := w.GetObject().(*unstructured.Unstructured)
+		if a.GetVerb() == "update" && u.GetResourceVersion() != strconv.Itoa(l.version) {
+			return true, nil, apierrors.NewConflict(Resource.GroupResource(), u.GetName(), errors.New("it is another"))
+		}
+		l.version++
+		l.writes++
+		u.SetResourceVersion(strconv.Itoa(l.version))
+		return false, nil, nil
+	})
+	return l
+}
+
+func (l *leases) set(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+func (l *leases) read(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	o, err := l.Tracker().Get(Resource, "ns", "lease")
+	require.NoError(t, err)
+	return o.(*unstructured.Unstructured)
+}
+
+func (l *leases) holder(t *testing.T) string {
+	t.Helper()
+	holder, _, err := unstructured.NestedString(l.read(t).Object, "spec", "holderIdentity")
+	require.NoError(t, err)
+	return holder
+}
+
+// give gives the lease to another, as if that had taken it.
+func (l *leases) give(t *testing.T, holder string) {
+	t.Helper()
+	u := l.read(t).DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(u.Object, holder, "spec", "holderIdentity"))
+	_, err := l.Resource(Resource).Namespace("ns").Update(context.Background(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+func (l *leases) config(identity string) Config {
+	return Config{
+		Client: l, Namespace: "ns", Name: "lease", Identity: identity, Release: true,
+		Logger: funcr.New(func(prefix, args string) { l.set(func() { l.out.WriteString(args + "\n") }) }, funcr.Options{}),
+	}
+}
+
+func (l *leases) stand(t *testing.T, identity string) *Candidate {
+	t.Helper()
+	c, err := Stand(t.Context(), l.config(identity))
+	require.NoError(t, err)
+	return c
+}
+
+func isClosed(c <-chan struct{}) bool {
+	synctest.Wait()
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestOneCandidateLeadsAndAnotherWhenItResigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.stand(t, "a")
+		require.True(t, isClosed(a.Elected()))
+		b := l.stand(t, "b")
+		<-time.After(time.Hour)
+		assert.False(t, isClosed(b.Elected()))
+		assert.Equal(t, "a", l.holder(t))
+		a.Resign()
+		assert.Equal(t, "", l.holder(t))
+		assert.False(t, isClosed(a.Lost()), "it gave it up")
+		start := time.Now()
+		<-b.Elected()
+		assert.Less(t, time.Since(start), 5*time.Second, "at its next try")
+		assert.Equal(t, "b", l.holder(t))
+		transitions, _, _ := unstructured.NestedInt64(l.read(t).Object, "spec", "leaseTransitions")
+		assert.Equal(t, int64(1), transitions)
+		b.Resign()
+		b.Resign()
+	})
+}
+
+func TestALeaseThatIsNotReleasedIsWonWhenItHasExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		config := l.config("a")
+		config.Release = false
+		a, err := Stand(t.Context(), config)
+		require.NoError(t, err)
+		<-a.Elected()
+		a.Resign()
+		assert.Equal(t, "a", l.holder(t))
+		b, start := l.stand(t, "b"), time.Now()
+		<-b.Elected()
+		assert.GreaterOrEqual(t, time.Since(start), 15*time.Second)
+		assert.Less(t, time.Since(start), 20*time.Second)
+		b.Resign()
+	})
+}
+
+func TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease(t *testing.T) {
+	for name, fail := range map[string]func(*leases){
+		"errors": func(l *leases) { l.err = errors.New("down") },
+		"refused": func(l *leases) {
+			l.writeErr = apierrors.NewForbidden(Resource.GroupResource(), "lease", errors.New("no"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLeases()
+				a := l.stand(t, "a")
+				<-a.Elected()
+				<-time.After(time.Minute + time.Second)
+				synctest.Wait()
+				l.set(func() { fail(l) })
+				start := time.Now()
+				<-a.Lost()
+				assert.Less(t, time.Since(start), 15*time.Second)
+				assert.Greater(t, time.Since(start), 7*time.Second)
+				assert.ErrorContains(t, a.Err(), "lease ns/lease: ")
+				l.set(func() { l.err, l.writeErr = nil, nil })
+				<-time.After(time.Minute)
+				assert.Equal(t, "a", l.holder(t), "nothing is released that was lost")
+				a.Resign()
+				assert.Equal(t, "a", l.holder(t))
+				assert.Equal(t, 1, bytes.Count(l.out.Bytes(), []byte("cannot write")), "%s", l.out.String())
+				assert.LessOrEqual(t, bytes.Count(l.out.Bytes(), []byte("cannot read")), 1)
+				assert.Equal(t, 1, bytes.Count(l.out.Bytes(), []byte("leading no more")))
+			})
+		})
+	}
+}
+
+// TestALeaseThatHasExpiredIsLost: whatever client-go's loop does meanwhile.
+func TestALeaseThatHasExpiredIsLostWhateverTheLoopDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		config := l.config("a")
+		config.RenewDeadline = 14900 * time.Millisecond // of which it begins to count at the next try
+		a, err := Stand(t.Context(), config)
+		require.NoError(t, err)
+		<-a.Elected()
+		<-time.After(time.Minute)
+		synctest.Wait() // it has just been renewed
+		start := time.Now()
+		l.set(func() { l.err = errors.New("down") })
+		<-a.Lost()
+		assert.Equal(t, 15*time.Second, time.Since(start))
+		assert.ErrorContains(t, a.Err(), "it has not been renewed for 15s")
+		a.Resign()
+	})
+}
+
+func TestWhoReadsThatAnotherHoldsTheLeaseHasLostAtOnce(t *testing.T) {
+	for _, other := range []string{"b", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLeases()
+			a := l.stand(t, "a")
+			<-a.Elected()
+			<-time.After(3 * time.Second)
+			l.give(t, other)
+			start := time.Now()
+			<-a.Lost()
+			assert.LessOrEqual(t, time.Since(start), 2*time.Second, "at its next try")
+			assert.ErrorContains(t, a.Err(), strconv.Quote(other)+" holds it")
+			<-time.After(time.Minute)
+			a.Resign()
+			assert.Equal(t, other, l.holder(t), "it is not taken back")
+		})
+	}
+}
+
+func TestARenewalWithinTheSameSecondIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		config := l.config("a")
+		config.LeaseDuration, config.RenewDeadline, config.RetryPeriod = time.Second, 900*time.Millisecond, 700*time.Millisecond
+		a, err := Stand(t.Context(), config)
+		require.NoError(t, err)
+		<-a.Elected()
+		config.Identity = "b"
+		b, err := Stand(t.Context(), config)
+		require.NoError(t, err)
+		<-time.After(time.Minute)
+		assert.False(t, isClosed(b.Elected()))
+		assert.False(t, isClosed(a.Lost()))
+		a.Resign()
+		b.Resign()
+	})
+}
+
+func TestACandidateWhoCannotHaveTheLeaseGoesOnTryingAndSaysSoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		l.err = apierrors.NewForbidden(Resource.GroupResource(), "lease", errors.New("no"))
+		a := l.stand(t, "a")
+		<-time.After(time.Hour)
+		assert.False(t, isClosed(a.Elected()))
+		assert.False(t, isClosed(a.Lost()), "it never led")
+		assert.Equal(t, 1, bytes.Count(l.out.Bytes(), []byte("\n")), "%s", l.out.String())
+		l.set(func() { l.err = nil })
+		<-a.Elected()
+		a.Resign()
+		never := l.stand(t, "never")
+		l.set(func() { l.err = errors.New("down") })
+		<-time.After(time.Hour)
+		never.Resign()
+	})
+}
+
+// TestResigningReleasesWhatWasUnderWay: a renewal that the server has taken, though its answer did not come.
+func TestResigningReleasesWhatWasUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.stand(t, "a")
+		<-a.Elected()
+		synctest.Wait()
+		l.give(t, "a") // its version is another now
+		a.Resign()
+		assert.Equal(t, "", l.holder(t))
+	})
+}
+
+func TestFieldsOfTheLeaseThatAreNotTheElectionsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.stand(t, "a")
+		<-a.Elected()
+		a.Resign()
+		u := l.read(t).DeepCopy()
+		u.SetLabels(map[string]string{"a": "b"})
+		require.NoError(t, unstructured.SetNestedField(u.Object, "new", "spec", "fieldOfTheFuture"))
+		_, err := l.Resource(Resource).Namespace("ns").Update(t.Context(), u, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		b := l.stand(t, "b")
+		<-b.Elected()
+		<-time.After(time.Minute)
+		assert.Equal(t, map[string]string{"a": "b"}, l.read(t).GetLabels())
+		kept, _, _ := unstructured.NestedString(l.read(t).Object, "spec", "fieldOfTheFuture")
+		assert.Equal(t, "new", kept)
+		b.Resign()
+	})
+}
+
+func TestADefaultIdentityIsNobodyElses(t *testing.T) {
+	a, b := Config{Namespace: "ns", Name: "x", Logger: logr.Discard()}, Config{Namespace: "ns", Name: "x"}
+	require.NoError(t, a.Complete())
+	require.NoError(t, b.Complete())
+	assert.NotEqual(t, a.Identity, b.Identity)
+	assert.Equal(t, []time.Duration{15 * time.Second, 10 * time.Second, 2 * time.Second}, []time.Duration{a.LeaseDuration, a.RenewDeadline, a.RetryPeriod})
+}

@@ -1,0 +1,71 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrLost is the error of who led and does so no more.
+var ErrLost = errors.New("leadership lost")
+
+// Work is what the leader alone does, and a follower stays ready to do. An error of any of its methods ends it; all
+// return when their context ends.
+type Work interface {
+	// Prepare returns when the work could be done. Only then the lease is stood for.
+	Prepare(ctx context.Context) error
+	// Follow stays ready until the lease is won.
+	Follow(ctx context.Context, won <-chan struct{}) error
+	// CatchUp returns when all that a former leader has done is known.
+	CatchUp(ctx context.Context) error
+	// Lead does the work.
+	Lead(ctx context.Context) error
+}
+
+// Lead has the work done by the leader. It returns when the work has ended: with its error; with that and [ErrLost] if the
+// lease was lost, but ctx has not ended. While the work leads, its context ends with the lease, and [ErrLost] is its cause.
+// The lease is held until the work has ended, and then released.
+func Lead(ctx context.Context, config Config, work Work) error {
+	if err := work.Prepare(ctx); err != nil {
+		return err
+	}
+	candidate, err := Stand(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer candidate.Resign()
+	if err := work.Follow(ctx, candidate.Elected()); err != nil {
+		return err
+	}
+	leading, cancel := whileLeading(ctx, candidate)
+	defer cancel()
+	if err = work.CatchUp(leading); err == nil {
+		err = work.Lead(leading)
+	}
+	cause := context.Cause(leading)
+	if !errors.Is(cause, ErrLost) || ctx.Err() != nil {
+		return err
+	}
+	if err == nil || errors.Is(err, context.Canceled) {
+		return cause
+	}
+	return fmt.Errorf("%w (%w)", cause, err)
+}
+
+// whileLeading is ctx as long as the candidate leads. The function ends it, and what waits for its end.
+func whileLeading(ctx context.Context, candidate *Candidate) (context.Context, func()) {
+	leading, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-candidate.Lost():
+			cancel(fmt.Errorf("%w: %w", ErrLost, candidate.Err()))
+		case <-leading.Done():
+		}
+	}()
+	return leading, func() {
+		cancel(nil)
+		<-done
+	}
+}

@@ -1,0 +1,185 @@
+package mutants
+
+const (
+	run      = "kates/run.go"
+	tries    = "kates/tries.go"
+	leading  = "kates/leading.go"
+	lead     = "internal/election/lead.go"
+	lease    = "internal/election/lock.go"
+	campaign = "internal/election/election.go"
+
+	deltas     = "TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast"
+	underChurn = "TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn"
+)
+
+// runs is what can be wrong with the loop that calls a function.
+var runs = []mutant{
+	{
+		name: "a change ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
+		old: `	case <-r.snapshots.acc.Done():`, new: `	case <-r.snapshots.Changed():`,
+	},
+	{
+		name: "another trigger ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
+		old: `	case <-r.snapshots.acc.Done():`, new: `	case <-r.poked:`,
+	},
+	{
+		name: "a try again has the snapshot that failed", says: "with the newest snapshot", file: run, caught: underChurn,
+		old: `		again, err := r.try(ctx, snap)
+`,
+		new: `		again, err := r.try(ctx, snap)
+		for again > 0 && err == nil {
+			r.rest(ctx, again)
+			again, err = r.try(ctx, snap)
+		}
+`,
+	},
+	{
+		name: "a success does not end the backoff", says: "after failures in a row", file: tries, caught: underChurn,
+		old: `	t.failures = 0
+`, new: ``,
+	},
+	{
+		name: "an error waits for a change", says: "an error means another try", file: run, caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
+		old: `		r.due = again > 0`, new: `		r.due = false`,
+	},
+	{
+		name: "a panic with an error that is permanent is permanent", says: "a panic is such an error", file: "kates/runoption.go",
+		caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
+		old: `func newPanicError(value any, stack []byte) error {
+`,
+		new: `func newPanicError(value any, stack []byte) error {
+	if err, ok := value.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+`,
+	},
+	{
+		name: "a permanent error is tried again", says: "Permanent ends Run", file: tries, caught: "TestPermanentEndsRunWithThatError",
+		old: `	if final {
+		return 0, err`,
+		new: `	if final {
+		return 0, errors.New("another")`,
+	},
+	{
+		name: "cancelling is an error", says: "nil, if ctx was cancelled", file: run, caught: "TestRunReturnsNilWhenItIsCancelledWhateverItWasDoing",
+		old: `	if errors.Is(ctx.Err(), context.Canceled) {
+`, new: `	if errors.Is(ctx.Err(), errors.ErrUnsupported) {
+`,
+	},
+	{
+		name: "an end of the watch is no error", says: "the watch has ended", file: run, caught: "TestTheEndOfTheWatchIsAnErrorOfRunThatNamesIt",
+		old: `	if errors.Is(ctx.Err(), context.Canceled) {
+`, new: `	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, ErrClosed) {
+`,
+	},
+	{
+		name: "the end of a channel is a value", says: "a channel that is closed is listened to no longer", file: "kates/runoption.go",
+		caught: "TestAlsoOnDropsAClosedChannelWithoutACall",
+		old: `				if !open {
+`,
+		new: `				if !open {
+					poke()
+`,
+	},
+	{
+		name: "a trigger calls only if something has changed", says: "though nothing may have changed", file: run,
+		caught: "TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged",
+		old: `	case <-r.poked:
+		r.due = true
+	case <-ctx.Done():`,
+		new: `	case <-r.poked:
+	case <-ctx.Done():`,
+	},
+	{
+		name: "each try is logged", says: "logged when they begin and when they are over", file: tries,
+		caught: "TestErrorsOfTheFunctionAreLoggedOnceAndToldOneByOne",
+		old:    `t.failures == 1 || t.panicked`, new: `t.failures > 0 || t.panicked`,
+	},
+	{
+		name: "a try again has only the deltas since the one that failed", says: "a try again has what the try before had", file: run,
+		caught: "TestG7ATryAgainHasTheDeltasOfTheTryBeforeToo",
+		old:    `again == 0 && err == nil && r.changes != nil {`, new: `r.changes != nil {`,
+	},
+	{
+		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/changes.go",
+		caught: deltas,
+		old: `		if !now.before {
+`, new: `		if false {
+`,
+	},
+}
+
+// elections is what can be wrong with a leader.
+var elections = []mutant{
+	{
+		name: "a replica without a snapshot leads", says: "stands as soon as its first snapshot is complete", file: leading,
+		caught: "TestAReplicaStandsForElectionWhenItsFirstSnapshotIsComplete",
+		old:    `l.snapshots.Ready() == nil`, new: `l.snapshots.Ready() == nil || true`,
+	},
+	{
+		name: "a follower has nothing ready", says: "followers keep their snapshots up to date", file: leading,
+		caught: "TestAFollowerIsWarmAndItsFunctionIsCalledAtOnceWhenItWins",
+		old: `		if _, _, err := l.current(ctx); err != nil {
+`, new: `		if err := ctx.Err(); err != nil {
+`,
+	},
+	{
+		name: "a new leader begins with what it has", says: "a snapshot as new as the server was when the lease was won", file: leading,
+		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
+		old:    `err := l.snapshots.acc.Sync(ctx)`, new: `err := ctx.Err()`,
+	},
+	{
+		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/sync.go", in: "kates",
+		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
+		old:    `if refused == forbiddenForGood {`, new: `if refused < 0 {`,
+	},
+	{
+		name: "who has lost is not told why", says: "the function's context is cancelled", file: lead, in: "kates",
+		caught: "TestLosingTheLeaseCancelsTheFunctionAndIsAnErrorWhenThatHasReturned",
+		old:    `cancel(fmt.Errorf("%w: %w", ErrLost, candidate.Err()))`, new: `cancel(nil)`,
+	},
+	{
+		name: "a lost lease is a cancelled run", says: "Run returns ErrLeadershipLost", file: lead, in: "kates",
+		caught: "TestLosingTheLeaseToAnotherIsAnErrorAlsoBetweenCalls",
+		old:    `	if !errors.Is(cause, ErrLost) || ctx.Err() != nil {`, new: `	if cause != nil {`,
+	},
+	{
+		name: "the lease is released when the run is cancelled", says: "the lease is released when the function has returned", file: lead, in: "kates",
+		caught: "TestTheLeaseIsRenewedUntilTheFunctionHasReturnedAndThenReleased",
+		old:    `	defer candidate.Resign()`, new: `	defer context.AfterFunc(ctx, candidate.Resign)`,
+	},
+	{
+		name: "the lease is not released", says: "the lease is released when the function has returned", file: campaign, in: "kates",
+		caught: "TestTheLeaseIsRenewedUntilTheFunctionHasReturnedAndThenReleased",
+		old:    `	if release {`, new: `	if false && release {`,
+	},
+	{
+		name: "a lease that was lost is released", says: "the lease is released by who leads", file: campaign,
+		caught: "TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease",
+		old:    `c.config.Release && c.err == nil && !again`, new: `c.config.Release && !again`,
+	},
+	{
+		name: "a lease never expires by itself", says: "a lease that was not renewed is lost, whatever the loop does", file: campaign,
+		caught: "TestALeaseThatHasExpiredIsLostWhateverTheLoopDoes",
+		old:    `	left := c.config.LeaseDuration - time.Since(sent)`, new: `	left := time.Hour - time.Since(sent)`,
+	},
+	{
+		name: "another who holds the lease is noticed at the deadline", says: "who reads that another holds the lease has lost at once", file: lease,
+		caught: "TestWhoReadsThatAnotherHoldsTheLeaseHasLostAtOnce",
+		old:    `	if l.candidate.leading() && record`, new: `	if false && record`,
+	},
+	{
+		name: "renewals are noticed by the second", says: "a candidate notices every renewal", file: lease,
+		caught: "TestARenewalWithinTheSameSecondIsNoticed",
+		old:    `json.Marshal(lease.Spec)`, new: `json.Marshal(record)`,
+	},
+	{
+		name: "a renewal under way is not released", says: "the lease is released", file: lease,
+		caught: "TestResigningReleasesWhatWasUnderWay",
+		old: `	for {
+		record, _, err := l.Get(ctx)
+		if err`, new: `	for range 2 {
+		record, _, err := &resourcelock.LeaderElectionRecord{HolderIdentity: l.config.Identity}, 0, error(nil)
+		if err`,
+	},
+}

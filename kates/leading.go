@@ -1,0 +1,126 @@
+package kates
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kates-go/kates/internal/election"
+)
+
+// ErrLeadershipLost is the error of a [Run] that led and does so no more.
+var ErrLeadershipLost = election.ErrLost
+
+// LeaderElection is an option of [Run]: of several replicas with the same Lease one leads, and only the leader's function
+// is called.
+//
+//	kates.Run(ctx, client, writeStatus, kates.LeaderElection{Namespace: "ingress", Name: "ingress-status"})
+//
+// The others are followers. They watch, and keep their snapshots up to date, so that winning costs one list of each query: the
+// function is called at once, with a snapshot as new as the server was when the lease was won, so that whatever the former
+// leader wrote is in it. (A kind that the server refuses to list for lack of rights, or does not serve, is left as it is; one
+// that fails otherwise is waited for, and logged.) A replica stands for election as soon as its first snapshot is complete: one that
+// cannot do the work does not keep others from it.
+//
+// Who loses the lease, because the API server does not answer or because another holds it, has the function's context cancelled, with
+// a [context.Cause] of [ErrLeadershipLost], and Run returns such an error when the function has returned. A program ends then, or calls
+// Run again, to follow. If Run ends otherwise, the lease is renewed until the function has returned, and then released, which is
+// tried for RenewDeadline at most.
+//
+// Leases do not fence: "This implementation does not guarantee that only one client is acting as a leader"
+// (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A leader that was stopped for longer than its lease may do one more
+// write before it knows, and one whose function does not heed its context writes on. Preconditions on the writes (UID, resource
+// version) keep those out that must not happen.
+//
+// It needs the rights to get, create and update leases (coordination.k8s.io) in Namespace, and is
+// not subject to the client's rate limit.
+type LeaderElection struct {
+	// Namespace of the Lease. Default: the client's.
+	Namespace string
+	// Name of the Lease. Those who stand for the same one are rivals, also within one program.
+	Name string
+	// Identity of this candidate, which nobody else may have at the time. Default: the host's name and a random UUID.
+	Identity string
+	// LeaseDuration is how long others wait for a renewal before they take the lease: whole seconds. Default 15 s.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long a leader tries to renew before it gives up: less than LeaseDuration. Default 10 s.
+	RenewDeadline time.Duration
+	// RetryPeriod is between two tries of anybody: less than RenewDeadline divided by 1.2. Default 2 s.
+	RetryPeriod time.Duration
+	// ReleaseOnCancel releases the lease when Run ends, so that others need not wait for it to expire. Default (nil): true. It
+	// is safe here, since the function has returned. False is for a candidate that comes back at once under the same Identity.
+	ReleaseOnCancel *bool
+}
+
+func (e LeaderElection) applyToRun(s *runSettings) {
+	if s.election != nil {
+		s.wrong = errors.New("a run stands for one lease, not for several")
+	}
+	s.election = &e
+}
+
+// config is the election's for a client.
+func (e LeaderElection) config(c *Client) election.Config {
+	return election.Config{
+		Client: c.core.leases, Namespace: cmp.Or(e.Namespace, c.core.namespace), Name: e.Name, Identity: e.Identity,
+		FieldManager: c.core.fieldManager, Logger: c.core.log,
+		LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod,
+		Release: e.ReleaseOnCancel == nil || *e.ReleaseOnCancel,
+	}
+}
+
+// leader is a run as the work of a leader.
+type leader[S any] struct{ *runner[S] }
+
+// Prepare follows until there is a snapshot.
+func (l leader[S]) Prepare(ctx context.Context) error {
+	return l.follow(ctx, nil, func() bool { return l.snapshots.Ready() == nil })
+}
+
+// Follow keeps the snapshot up to date.
+func (l leader[S]) Follow(ctx context.Context, won <-chan struct{}) error {
+	return l.follow(ctx, won, func() bool {
+		select {
+		case <-won:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+func (l leader[S]) follow(ctx context.Context, wake <-chan struct{}, until func() bool) error {
+	for !until() {
+		if _, _, err := l.current(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-l.snapshots.Changed():
+		case <-l.poked: // that is for who leads
+		case <-wake:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// CatchUp waits until the watches are as new as the server is now.
+func (l leader[S]) CatchUp(ctx context.Context) error {
+	for failures := 1; ; failures++ {
+		err := l.snapshots.acc.Sync(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || l.snapshots.acc.Err() != nil {
+			return err
+		}
+		if failures == 1 {
+			l.tries.log.Info("cannot learn what the former leader has done, will keep trying", "error", err.Error())
+		}
+		l.rest(ctx, l.tries.settings.backoff.After(failures))
+	}
+}
+
+// Lead calls the function.
+func (l leader[S]) Lead(ctx context.Context) error { return l.loop(ctx) }

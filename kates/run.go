@@ -1,0 +1,191 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/election"
+)
+
+// Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and whenever something has
+// changed since, with the current one. It is the loop of a program that has one output for all of its inputs.
+//
+//	err := kates.Run(ctx, client, func(ctx context.Context, snap *Snapshot) error {
+//	    return rebuild(ctx, snap) // may take as long as it likes
+//	}, kates.Query{Name: "Services", Namespace: "prod"}, kates.WithInterval(time.Second), kates.AlsoOn(ticker.C))
+//
+// The options are queries, which refine fields as those of [Watch] do, watch options ([WithInterval], [WithDebounce], …),
+// and [WithBackoff], [AlsoOn], [OnError] and [LeaderElection].
+//
+// The function is called by one goroutine, that of Run: never twice at a time. Each snapshot is a fresh *S, and the
+// caller's; its objects are shared and read-only. The function's context ends when Run's does.
+//
+// An error of the function means another try: with the newest snapshot, and no sooner than the backoff says, however much
+// changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error that ends Run. Errors are logged when they
+// begin and when they are over, with the number of tries; OnError sees each of them.
+// A field of []*[Delta] says what has changed since the last snapshot that the function took without an
+// error: a try again has what the try before had. With all of a client's snapshots, those of Run are ready
+// ([Client.Ready]) when the first is complete, whatever the function does with it, and their watches are in [Client.Status].
+//
+// Run returns when the function does not run any more:
+//
+//   - nil, if ctx was cancelled;
+//   - the error that was marked as permanent, as it is;
+//   - an error for which [errors.Is] says [ErrLeadershipLost], see [LeaderElection];
+//   - else one that names S and says why the watch could not be started (see [Watch]), or has ended:
+//     [ErrClosed], or that of ctx if it is a deadline.
+//
+// It handles no signals: os/signal's NotifyContext makes a context that does. Nothing that it has started is left when it returns.
+func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
+	t := reflect.TypeFor[S]()
+	settings, err := newRunSettings(c, f == nil, options)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", t, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	snapshots, err := Watch[S](ctx, c.With(settings.watch...), settings.queries...)
+	if err != nil {
+		return endOfRun(ctx, t, err)
+	}
+	defer snapshots.Close()
+	r := &runner[S]{
+		call: f, snapshots: snapshots, poked: make(chan struct{}, 1), due: true,
+		tries: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
+	}
+	if snapshots.deltas != nil {
+		r.changes = newChanges(snapshots.Status())
+	}
+	defer r.listen(ctx)()
+	if settings.election != nil {
+		err = election.Lead(ctx, settings.election.config(c), leader[S]{r})
+	} else {
+		err = r.loop(ctx)
+	}
+	return endOfRun(ctx, t, err)
+}
+
+// endOfRun is what Run returns for what has ended it: nothing if that was wanted.
+func endOfRun(ctx context.Context, t reflect.Type, err error) error {
+	if last, final := attempts.Final(err); final {
+		return last
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("run %s: %w", t, err)
+}
+
+// runner is one Run. All of it belongs to the goroutine of Run, but for what pokes.
+type runner[S any] struct {
+	call      func(context.Context, *S) error
+	snapshots *Snapshots[S]
+	tries     tries
+	changes   *changes      // nil if S has no field for deltas
+	poked     chan struct{} // by another trigger
+	due       bool          // the function is to be called, though nothing may have changed
+}
+
+// loop calls the function until ctx or the watch ends, or an error is permanent.
+func (r *runner[S]) loop(ctx context.Context) error {
+	for {
+		select {
+		case <-r.poked:
+			r.due = true
+		default:
+		}
+		snap, changed, err := r.current(ctx)
+		if err != nil {
+			return err
+		}
+		if snap == nil || !changed && !r.due {
+			r.wait(ctx)
+			continue
+		}
+		again, err := r.try(ctx, snap)
+		if err != nil {
+			return err
+		}
+		r.due = again > 0
+		r.rest(ctx, again)
+	}
+}
+
+// current returns the newest snapshot, nil while there is none.
+func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err error) {
+	snap = new(S)
+	changed, complete, err := r.snapshots.update(ctx, snap)
+	if err != nil {
+		return nil, false, r.snapshots.because(err)
+	}
+	if !complete {
+		return nil, false, nil
+	}
+	if r.changes != nil {
+		field := reflect.ValueOf(snap).Elem().FieldByIndex(r.snapshots.deltas)
+		r.changes.add(field.Interface().([]*Delta))
+		field.Set(reflect.ValueOf(r.changes.deltas()))
+	}
+	return snap, changed, nil
+}
+
+// try calls the function. If it is to be called again whatever happens, again is when. An error ends the run.
+func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
+	again, err = r.tries.call(ctx, func() error { return r.call(ctx, snap) })
+	if again == 0 && err == nil && r.changes != nil {
+		r.changes.clear()
+	}
+	return again, err
+}
+
+// wait returns when there may be something to do.
+func (r *runner[S]) wait(ctx context.Context) {
+	select {
+	case <-r.snapshots.Changed(): // closed at the end
+	case <-r.poked:
+		r.due = true
+	case <-ctx.Done():
+	}
+}
+
+// rest lets a backoff pass. No change ends it.
+func (r *runner[S]) rest(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.snapshots.acc.Done():
+	case <-ctx.Done():
+	}
+}
+
+// listen starts to listen to the other triggers. What it returns ends that, and waits.
+func (r *runner[S]) listen(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	poke := func() {
+		select {
+		case r.poked <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+	done := make(chan struct{})
+	for _, listen := range r.tries.settings.triggers {
+		go func() {
+			listen(ctx, poke)
+			done <- struct{}{}
+		}()
+	}
+	return func() {
+		cancel()
+		for range r.tries.settings.triggers {
+			<-done
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package kates_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// What one try could not do, the next one does, with the newest snapshot.
+func ExampleRun() {
+	fake, err := katestest.NewFake(katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))), katestest.WithManifests(`
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+
+	type Snapshot struct{ Services []*kates.Service }
+	ctx, cancel := context.WithCancel(context.Background()) // in a program: signal.NotifyContext
+	defer cancel()
+	full := true
+	err = kates.Run(ctx, fake.Client, func(ctx context.Context, snap *Snapshot) error {
+		if full {
+			full = false
+			return errors.New("the disk is full")
+		}
+		fmt.Println("rebuilt for", len(snap.Services), "services")
+		cancel()
+		return nil
+	}, kates.WithBackoff(time.Millisecond, time.Second), kates.OnError(func(err error, attempt int) {
+		fmt.Printf("try %d: %v\n", attempt, err)
+	}))
+	fmt.Println("ended:", err)
+	// Output:
+	// try 1: the disk is full
+	// rebuilt for 1 services
+	// ended: <nil>
+}
+
+type ingressInputs struct { // what a proxy is configured by
+	Ingresses []*kates.Ingress
+	Services  []*kates.Service
+	Secrets   []*kates.Secret
+}
+
+type ingressStatuses struct{ Ingresses []*kates.Ingress }
+
+// writeStatus writes the address into the status of each ingress that has none.
+func writeStatus(ctx context.Context, client *kates.Client, snap *ingressStatuses) error {
+	for _, ingress := range snap.Ingresses {
+		if len(ingress.Status.LoadBalancer.Ingress) > 0 {
+			continue
+		}
+		_, err := kates.ModifyStatus(ctx, client, ingress, func(i *kates.Ingress) error {
+			i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println("wrote the status of", ingress.Name)
+	}
+	return nil
+}
+
+// An ingress program needs two runs: each replica configures its proxy, and one of them, the leader, writes status. Both
+// runs share one client, and so its watches: what both need is listed, watched and stored once.
+func ExampleLeaderElection() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: default}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	client := fake.Client // in a program: kates.NewClient(kates.ClientConfig{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	configured, written, ends := make(chan int, 10), make(chan bool, 10), make(chan error)
+
+	go func() { // on every replica
+		ends <- kates.Run(ctx, client, func(ctx context.Context, snap *ingressInputs) error {
+			configured <- len(snap.Ingresses)
+			return nil
+		})
+	}()
+	fmt.Println("configured for", <-configured, "ingresses")
+
+	lease := kates.LeaderElection{Namespace: "default", Name: "ingress-status"}
+	go func() { // on the leader; who has lost follows again, and goes on with its configuration
+		err := kates.ErrLeadershipLost
+		for errors.Is(err, kates.ErrLeadershipLost) {
+			err = kates.Run(ctx, client, func(ctx context.Context, snap *ingressStatuses) error {
+				defer func() { written <- true }()
+				return writeStatus(ctx, client, snap)
+			}, lease)
+		}
+		ends <- err
+	}()
+	<-written
+	cancel()
+	fmt.Println("ended:", errors.Join(<-ends, <-ends))
+	// Output:
+	// configured for 1 ingresses
+	// wrote the status of web
+	// ended: <nil>
+}

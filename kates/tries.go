@@ -1,0 +1,72 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/internal/attempts"
+)
+
+// tries are the calls of one function that is called until it succeeds, and then for the next change.
+type tries struct {
+	settings *runSettings
+	log      logr.Logger
+
+	failures int  // in a row
+	panicked bool // the last one did
+}
+
+// call calls f. It returns when to try again, if f has failed, and the error that ends the run, if it is permanent. An error
+// that comes with the end of ctx counts as its consequence.
+func (t *tries) call(ctx context.Context, f func() error) (again time.Duration, end error) {
+	err := attempts.Guard(f, newPanicError)
+	if err == nil {
+		t.succeeded()
+		return 0, nil
+	}
+	var p *PanicError
+	panicked := errors.As(err, &p)
+	_, final := attempts.Final(err)
+	if ctx.Err() != nil && !panicked && (!final || errors.Is(err, context.Canceled)) {
+		return 0, ctx.Err()
+	}
+	t.failed(err, panicked, final)
+	if final {
+		return 0, err
+	}
+	return t.settings.backoff.After(t.failures), nil
+}
+
+func (t *tries) succeeded() {
+	if t.failures > 0 {
+		t.log.Info("the function has succeeded again", "attempts", t.failures+1)
+	}
+	t.failures = 0
+}
+
+// failed takes a failure in. That the function begins to fail is logged, and if it does so in another way; not each time.
+func (t *tries) failed(err error, panicked, final bool) {
+	t.failures++
+	log, what := t.log.WithValues("attempt", t.failures), "the function has failed"
+	if panicked {
+		what = "the function has panicked"
+	}
+	switch {
+	case final:
+		log.Error(err, what+" for good")
+	case t.failures == 1 || t.panicked != panicked:
+		log.Error(err, what+", will keep trying", "again", t.settings.backoff.After(t.failures).String())
+	default:
+		log.V(1).Info(what+" again", "error", err.Error())
+	}
+	t.panicked = panicked
+	for _, f := range t.settings.failed {
+		told := attempts.Guard(func() error { f(err, t.failures); return nil }, newPanicError)
+		if told != nil {
+			t.log.Error(told, "the function that is told of errors has panicked")
+		}
+	}
+}
