@@ -1,0 +1,3 @@
+package suite
+
+var ownedScenarios = []scenario{}
