@@ -56,6 +56,7 @@ type core struct {
 	fake         bool // a fake: no versions, no selectors
 	log          logr.Logger
 	streams      *accumulator.Streams
+	applied      applyMarks
 	idle         func() // closes idle connections
 }
 
