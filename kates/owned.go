@@ -91,9 +91,7 @@ func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOpti
 			a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried", ctx.Err(), len(a.wanted)-i, len(a.wanted)))
 			return a.result, errors.Join(a.errs...)
 		}
-		if err := a.apply(ctx, o); err != nil {
-			a.fail(o.failed("apply", err))
-		}
+		a.fail(a.apply(ctx, o))
 	}
 	if len(a.errs) == 0 || !set.HoldPruning {
 		a.prune(ctx)
@@ -204,6 +202,9 @@ func (a *ownedApply) want(ctx context.Context, wanted Object) error {
 		for _, field := range append([]string{"uid"}, servers...) {
 			delete(metadata, field)
 		}
+	}
+	if status, ok := o.Object["status"].(map[string]any); ok && len(status) == 0 {
+		delete(o.Object, "status") // a Go type's, which says nothing
 	}
 	o.SetLabels(merged(o.GetLabels(), map[string]string{a.label: a.value}))
 	refer := SetControllerReference

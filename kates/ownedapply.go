@@ -2,13 +2,16 @@ package kates
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
@@ -111,29 +114,45 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 		sent.SetUID(uid)
 		w.uid = &uid
 	}
-	put := func(o *object, w writeOptions) (reply, error) { return a.client.applied(ctx, o, w) }
+	var created bool
+	put := func(o *object, w writeOptions) (r reply, err error) {
+		r, created, err = a.client.applied(ctx, o, w)
+		return r, err
+	}
 	if a.client.core.fake {
 		put = func(o *object, w writeOptions) (reply, error) { return a.merge(ctx, o, w, live) }
+		created = true // or it fails
 	}
 	got, err = a.client.do(ctx, "apply", &object{sent, o.resource}, w, put)
 	if err != nil {
 		again = apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 		return nil, again, err
 	}
-	if live == nil && !a.set.Adopt && a.met(o, got) {
+	if live == nil && !created && !a.set.Adopt && a.wasOthers(ctx, o, got) {
 		return nil, false, errors.Join(o.failed("apply", ErrNotOwned), a.withdraw(ctx, o, got))
 	}
 	return got, false, nil
 }
 
-// met reports whether what was to be created was there: somebody else has written to it, or owns it.
-func (a *ownedApply) met(o *object, got *Unstructured) bool {
-	for _, entry := range got.GetManagedFields() {
-		if entry.Manager != a.options.fieldManager {
-			return true
-		}
+// wasOthers reports whether an object that was thought absent was there, and not of this set, before it was applied:
+// what it was is asked of the server's history, which goes back some minutes. If it does not go back so far, nothing has been
+// changed just now, and what is there was applied long ago.
+func (a *ownedApply) wasOthers(ctx context.Context, o *object, got *Unstructured) bool {
+	version, err := strconv.ParseUint(got.GetResourceVersion(), 10, 64)
+	var list *unstructured.UnstructuredList
+	if err == nil {
+		list, err = a.client.in(o.resource, o.GetNamespace()).List(ctx, metav1.ListOptions{
+			FieldSelector:   "metadata.name=" + o.GetName(),
+			ResourceVersion: strconv.FormatUint(version-1, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+		})
 	}
-	return len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return false
+	case err != nil: // go by who has written to it
+		return !onlyBy(got, a.options.fieldManager) || len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
+	}
+	return slices.ContainsFunc(list.Items, func(was Unstructured) bool { return was.GetUID() == got.GetUID() && !a.ours(&was) })
 }
 
 // withdraw takes back what was applied to somebody else's object that came into being a moment ago. Without
@@ -147,7 +166,8 @@ func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured)
 	empty.SetUID(uid)
 	w.uid, w.force = &uid, false
 	_, err := a.client.do(ctx, "withdraw from", &object{empty, o.resource}, w, func(o *object, w writeOptions) (reply, error) {
-		return a.client.applied(ctx, o, w)
+		r, _, err := a.client.applied(ctx, o, w)
+		return r, err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -155,18 +175,47 @@ func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured)
 	return err
 }
 
-// applied sends one server-side apply.
-func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (reply, error) {
-	data, err := json.Marshal(o.Unstructured)
+// applied sends one server-side apply. Created says that there certainly was no such object before.
+func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r reply, created bool, err error) {
+	data, err := encode(o.Unstructured)
 	if err != nil {
-		return reply{}, err
+		return reply{}, false, err
 	}
-	pt := types.ApplyPatchType
-	got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+	var got *Unstructured
+	if options := w.patch(types.ApplyPatchType); c.core.rest != nil {
+		got, created, err = c.appliedRaw(ctx, o, data, options)
+	} else { // which does not tell
+		got, err = c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, options)
+	}
 	if err != nil {
-		return reply{}, c.preconditionError(ctx, o, w, pt, err)
+		return reply{}, false, c.preconditionError(ctx, o, w, types.ApplyPatchType, err)
 	}
-	return c.answered("apply", got), nil
+	return c.answered("apply", got), created, nil
+}
+
+// appliedRaw sends it over REST, for the status of the answer.
+func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options metav1.PatchOptions) (got *Unstructured, created bool, err error) {
+	request := c.core.rest.Patch(types.ApplyPatchType).AbsPath(o.path()...).SetHeader("Accept", "application/json").
+		Param("fieldManager", options.FieldManager).Param("force", strconv.FormatBool(*options.Force)).Body(data)
+	for _, dry := range options.DryRun {
+		request.Param("dryRun", dry)
+	}
+	status := 0
+	result := request.Do(ctx).StatusCode(&status)
+	if err := result.Error(); err != nil { // Raw's does not have what the server said
+		return nil, false, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, false, err
+	}
+	got = &Unstructured{}
+	return got, status == http.StatusCreated, decode(raw, &got.Object)
+}
+
+// onlyBy reports whether nobody else has written to an object.
+func onlyBy(o *Unstructured, manager string) bool {
+	return !slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager })
 }
 
 // merge stands for server-side apply on a fake.
