@@ -9,6 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -185,4 +189,46 @@ func TestTwoReplicasThatApplyTheSameSetAgree(t *testing.T) {
 		o.apply(o.set())
 		assert.Nil(t, o.stored("a"))
 	}
+}
+
+func TestApplyOwnedOfANewLeaderWhoseWatchIsBehindKeepsWhatTheOldOneMade(t *testing.T) {
+	o := newOwnedTest(t)
+	o.watch()
+	o.w.set("configmaps", late)
+	old := newWire().client(t)
+	_, err := old.ApplyOwned(t.Context(), o.set(o.configMap("a", "k", "v"), o.configMap("b", "k", "old")))
+	require.NoError(t, err)
+	o.patch("a", `{"metadata":{"annotations":{"others":"too"}}}`)
+	o.patch("b", `{"metadata":{"annotations":{"others":"too"}}}`)
+	for range 2 {
+		o.apply(o.set(o.configMap("a", "k", "v"), o.configMap("b", "k", "new")))
+		for _, name := range []string{"a", "b"} {
+			assert.True(t, kates.HasOwnerReference(o.root, o.stored(name)), name)
+		}
+		assert.Equal(t, map[string]any{"k": "new"}, o.stored("b").Object["data"])
+	}
+	assert.Len(t, o.apply(o.set()).Pruned, 2)
+}
+
+func TestApplyOwnedThroughABareDynamicClientKeepsToTheSameRules(t *testing.T) {
+	o := newOwnedTest(t)
+	dyn, err := dynamic.NewForConfig(o.w.config())
+	require.NoError(t, err)
+	disco, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
+	require.NoError(t, err)
+	o.client, err = kates.NewClientFromDynamic(dyn, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disco)))
+	require.NoError(t, err)
+	t.Cleanup(o.client.Close)
+	o.spy = newSpy(o.w, "configmaps")
+	assert.Len(t, o.apply(o.set(o.configMap("mine", "k", "v"))).Applied, 1)
+	var was *kates.Unstructured
+	o.spy.before("PATCH", func() {
+		o.make("a", nil)
+		was = o.stored("a")
+	})
+	_, err = o.client.ApplyOwned(t.Context(), o.set(o.configMap("mine", "k", "v"), o.configMap("a", "k", "ours")))
+	require.ErrorIs(t, err, kates.ErrNotOwned)
+	o.same(was, o.stored("a"))
+	assert.Equal(t, []string{"mine"}, referred(o.apply(o.set()).Pruned))
+	assert.Nil(t, o.stored("mine"))
 }
