@@ -50,9 +50,9 @@ func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) 
 	return o, o != nil || absent
 }
 
-// List returns the objects in a namespace ("": in all) that the selector selects, from a stream that has all
-// of them with at least so much of each; false if there is none. They are in no particular order, and shared. It takes
-// time in the number of objects of the stream.
+// List returns the objects in a namespace ("": in all) that the selector selects, from a stream that has all of
+// them with at least so much of each; false if there is none. They are in no particular order, and shared. It
+// takes time in the number of objects of the stream.
 func (s *Streams) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
 	for _, st := range s.serving(r) {
 		if st.key.namespace != "" && st.key.namespace != namespace || !st.everyObject() || !st.shows(part) {

@@ -13,10 +13,11 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// applyMarks remembers what was applied, to tell when doing so again would change nothing. Server-side apply is a function of
-// what is sent, of the object, and of the fields that the manager owns in it. So one that was answered with a version changes nothing while
-// the object is at that version; nor while it differs from it in nothing but the status, which was not sent, and in
-// what other managers own. The second needs the managedFields, and without them only the version counts.
+// applyMarks remembers what was applied, to tell when doing so again would change nothing. Server-side apply is a
+// function of what is sent, of the object, and of the fields that the manager owns in it. So one that was answered
+// with a version changes nothing while the object is at that version; nor while it differs from it in nothing but
+// the status, which was not sent, and in what other managers own. The second needs the managedFields, and without
+// them only the version counts.
 //
 // It holds some hundred bytes for each object that streams of this client show; what they do not show any more is
 // forgotten from time to time. The zero value is empty.
@@ -90,7 +91,10 @@ func (a *applyMarks) holds(o *object, m mark, now Object) bool {
 	was, ok := a.marks[o.stored()]
 	a.mu.Unlock()
 	u, whole := now.(*Unstructured)
-	if !ok || !whole || was.mark != m || m.status || was.uid != now.GetUID() || was.content == (applied{}).content || was.content != content(u, m.manager) {
+	if !ok || !whole || was.mark != m || m.status || was.uid != now.GetUID() || was.content == (applied{}).content {
+		return false
+	}
+	if was.content != content(u, m.manager) {
 		return false
 	}
 	was.version = now.GetResourceVersion()
@@ -127,8 +131,8 @@ func (a *applyMarks) forget(key storedKey) {
 	delete(a.marks, key)
 }
 
-// content is the sum of an object less its status, its version, and what managers other than this one have applied; zero
-// if the object does not say what this one has.
+// content is the sum of an object less its status, its version, and what managers other than this one have
+// applied; zero if the object does not say what this one has.
 func content(u *Unstructured, manager string) (sum [sha256.Size]byte) {
 	var own *metav1.FieldsV1
 	for _, entry := range u.GetManagedFields() {

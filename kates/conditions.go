@@ -19,15 +19,16 @@ import (
 // Condition is one aspect of an object's state, in its status.conditions.
 type Condition = metav1.Condition
 
-// SetCondition sets a condition in the status of an object, which it modifies, and reports whether that changed anything. The
-// object is the caller's own: a pointer to a Go type with Status.Conditions of []metav1.Condition, an
-// *[Unstructured], or a map[string]any. A condition of that type is changed in its place, others stay as they
+// SetCondition sets a condition in the status of an object, which it modifies, and reports whether that changed
+// anything. The object is the caller's own: a pointer to a Go type with Status.Conditions of []metav1.Condition,
+// an *[Unstructured], or a map[string]any. A condition of that type is changed in its place, others stay as they
 // are. The transition time changes with the status and not otherwise: to the condition's, or to now. An
 // observedGeneration that is zero is the object's generation.
 //
-// A condition that was set for a newer generation of the object stays, without an error: what is said about an older one is
-// out of date. It is an error, and nothing is modified, if the object can have no such conditions, or the condition is not one that
-// the API takes (the type a qualified name, the status True, False or Unknown, the reason a CamelCase word). See
+// A condition that was set for a newer generation of the object stays, without an error: what is said about an
+// older one is out of date. It is an error, and nothing is modified, if the object can have no such conditions, or
+// the condition is not one that the API takes (the type a qualified name, the status True, False or Unknown, the
+// reason a CamelCase word). See
 // https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
 // and KEP-1623.
 func SetCondition(object any, condition Condition) (changed bool, err error) {
@@ -37,8 +38,8 @@ func SetCondition(object any, condition Condition) (changed bool, err error) {
 	return setCondition(object, condition)
 }
 
-// FindCondition returns a copy of an object's condition of that type, nil if it has none, or none that can be read. The object is as for
-// [SetCondition], or a value of it.
+// FindCondition returns a copy of an object's condition of that type, nil if it has none, or none that can be
+// read. The object is as for [SetCondition], or a value of it.
 func FindCondition(object any, conditionType string) *Condition {
 	if content, ok := untypedContent(object); ok {
 		for _, element := range conditionsOf(content) {
@@ -56,8 +57,9 @@ func FindCondition(object any, conditionType string) *Condition {
 }
 
 // SetConditions writes conditions into the status of the object, as [SetCondition] does, through its status
-// subresource: read, modify, write, from the newest known version, and again after a conflict (see [ModifyStatus]). Conditions of
-// other types, and the rest of the status, stay as they are. Nothing is sent where nothing changes.
+// subresource: read, modify, write, from the newest known version, and again after a conflict (see
+// [ModifyStatus]). Conditions of other types, and the rest of the status, stay as they are. Nothing is sent where
+// nothing changes.
 //
 // The object is what the conditions are about, as it was looked at: an observedGeneration that is zero is its
 // generation, though there may be a newer one by now; and with its UID, another object of its name is a conflict

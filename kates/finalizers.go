@@ -40,9 +40,9 @@ func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer strin
 }
 
 // RemoveFinalizer takes a finalizer off the object that the resource names, and leaves the others. Where the
-// object does not have it, or is gone, nothing is sent. With its last one an object that is being deleted goes, from every
-// later snapshot too: nothing holds it from here on, so this is the last thing to do. As for the rest see
-// [Client.AddFinalizer].
+// object does not have it, or is gone, nothing is sent. With its last one an object that is being deleted goes,
+// from every later snapshot too: nothing holds it from here on, so this is the last thing to do. As for the rest
+// see [Client.AddFinalizer].
 func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer string, opts ...WriteOption) error {
 	if finalizer == "" {
 		return errors.New("a finalizer without a name")
@@ -68,10 +68,10 @@ func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer st
 //	    func(ctx context.Context, app *App) error { return dns.Remove(app.Spec.Host) })
 //
 // An object that lives gets the finalizer first; apply is called only when the server has confirmed it. For one
-// that is being deleted and has the finalizer, cleanup is called, and when it has returned nil, the finalizer
-// is removed, after everything else. One that is being deleted without it has no effects (any more), and nothing is done;
-// nor is it for one that does not exist, which is no error. So it may be called in every state of the object,
-// and belongs at the start of a reconcile.
+// that is being deleted and has the finalizer, cleanup is called, and when it has returned nil, the finalizer is
+// removed, after everything else. One that is being deleted without it has no effects (any more), and nothing is
+// done; nor is it for one that does not exist, which is no error. So it may be called in every state of the
+// object, and belongs at the start of a reconcile.
 //
 // The resource names the object. Apply and cleanup get its newest known version in the form T, which is their
 // own to write to, and are called without any lock held. Either may be called again, after an error, a crash, or
@@ -80,7 +80,9 @@ func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer st
 //
 // A replica that takes over from another calls [Client.Sync] first: what the other one has cleaned up last
 // may not have come to its watches yet.
-func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finalizer string, apply, cleanup func(context.Context, *T) error, opts ...WriteOption) error {
+func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finalizer string,
+	apply, cleanup func(context.Context, *T) error, opts ...WriteOption,
+) error {
 	if apply == nil || cleanup == nil {
 		return errors.New("under a finalizer: a function is nil")
 	}
@@ -120,7 +122,9 @@ func about(o metav1.Object, opts []WriteOption) []WriteOption {
 
 // underFinalizer returns the object that lives, with its finalizer, or sets leaving to the one that is to be
 // cleaned up; neither if there is nothing to do.
-func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer string, leaving **Unstructured, opts []WriteOption) (*Unstructured, error) {
+func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer string, leaving **Unstructured,
+	opts []WriteOption,
+) (*Unstructured, error) {
 	if err := checkFinalizer(finalizer); err != nil {
 		return nil, err
 	}

@@ -31,14 +31,15 @@ func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind
 // map[string]any, [PartialObjectMetadata], any struct with the right JSON, with [OfKind]. The namespace does not
 // matter for kinds that have none; "" is the client's default namespace otherwise.
 //
-// Where a watch of this client is running that has the object, or has every object of the kind in the namespace and not this
-// one, it answers, without a request; any form of watch will do for PartialObjectMetadata, others have to be whole (not of metadata
-// alone, without a transform). Else the server is asked. In both cases the client's own writes
-// are in the answer (G4): what a write method has returned for is seen here, what was deleted is not. What others wrote is seen when the
-// watch brings it; [Client.Get] always asks the server.
+// Where a watch of this client is running that has the object, or has every object of the kind in the namespace
+// and not this one, it answers, without a request; any form of watch will do for PartialObjectMetadata, others
+// have to be whole (not of metadata alone, without a transform). Else the server is asked. In both cases the
+// client's own writes are in the answer (G4): what a write method has returned for is seen here, what was deleted
+// is not. What others wrote is seen when the watch brings it; [Client.Get] always asks the server.
 //
-// Where there is no such object, the error is that of the server ([IsNotFound]). What is returned is the caller's own, to
-// write to and to keep; a reader ([Open]) returns shared objects without copying. Get is safe for concurrent use.
+// Where there is no such object, the error is that of the server ([IsNotFound]). What is returned is the caller's
+// own, to write to and to keep; a reader ([Open]) returns shared objects without copying. Get is safe for
+// concurrent use.
 func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...GetOption) (*T, error) {
 	var settings getSettings
 	for _, o := range opts {

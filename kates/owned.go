@@ -16,26 +16,28 @@ import (
 // ErrNotOwned: there is an object of that name which is not of this set.
 var ErrNotOwned = errors.New("it exists, and is not owned by this set")
 
-// OwnedSetLabel is the label of the objects of an [OwnedSet], unless that names another one. Its value is the name of the
-// set and the UID of the owner.
+// OwnedSetLabel is the label of the objects of an [OwnedSet], unless that names another one. Its value is the name
+// of the set and the UID of the owner.
 const OwnedSetLabel = "kates.io/owned-set"
 
-// OwnedSet is what one owner wants there to be: the objects of a partition, or of a root of a controller. See [Client.ApplyOwned].
+// OwnedSet is what one owner wants there to be: the objects of a partition, or of a root of a controller. See
+// [Client.ApplyOwned].
 type OwnedSet struct {
 	// Owner of the objects, of any form, as the server has it: with its UID.
 	Owner any
 	// Name tells the sets of one owner apart, and from what others make for the same owner: the name of the
 	// program, or of a part of it. At most 26 characters, as a label's value has them.
 	Name string
-	// Objects that are wanted, with nothing in them but the fields that this program decides about. One without a namespace
-	// gets that of the owner, or the client's default if the owner is cluster-scoped. They are not modified.
+	// Objects that are wanted, with nothing in them but the fields that this program decides about. One without a
+	// namespace gets that of the owner, or the client's default if the owner is cluster-scoped. They are not
+	// modified.
 	Objects []Object
-	// Kinds to prune, beside those of Objects, as kubectl takes them: each kind that has ever been in the set. Objects
-	// of other kinds are not found.
+	// Kinds to prune, beside those of Objects, as kubectl takes them: each kind that has ever been in the set.
+	// Objects of other kinds are not found.
 	Kinds []string
-	// Existing, if not nil, are the objects among which to prune, as a snapshot shows them (others may be among them; Kinds does not
-	// matter then). A program that watches what it owns saves requests thereby: else each kind is looked through in a
-	// running watch without selectors, or listed by label.
+	// Existing, if not nil, are the objects among which to prune, as a snapshot shows them (others may be among
+	// them; Kinds does not matter then). A program that watches what it owns saves requests thereby: else each
+	// kind is looked through in a running watch without selectors, or listed by label.
 	Existing []Object
 	// Plain owner references, in place of controller references.
 	Plain bool
@@ -58,29 +60,38 @@ type OwnedResult struct {
 
 // ApplyOwned makes the objects of a set what they are to be, and removes those that are no longer wanted.
 //
-// Each object is sent by server-side apply ([Client.Apply]), in the order given, with an owner reference and the label of the set. What
-// other field managers own in it stays; where they own a field with another value, it is a conflict ([IsConflict]) and untouched,
-// unless [ForceOwnership] is given. An object that exists and does not belong to the set is not touched either: it is
-// [ErrControlled] if another owner controls it, else [ErrNotOwned], unless the set is to Adopt it. One that is being deleted is
-// [ErrDeleting] (its name is free later on), one that its owner may not own [ErrOwnerScope]. Applying to an object that is already there is bound to its UID.
-// Where this client knows that nothing would change, nothing is sent: it has applied the very same before, and since then a
-// watch has shown nothing that matters.
+// Each object is sent by server-side apply ([Client.Apply]), in the order given, with an owner reference and the
+// label of the set. What other field managers own in it stays; where they own a field with another value, it is a
+// conflict ([IsConflict]) and untouched, unless [ForceOwnership] is given. An object that exists and does not
+// belong to the set is not touched either: it is [ErrControlled] if another owner controls it, else [ErrNotOwned],
+// unless the set is to Adopt it. One that is being deleted is [ErrDeleting] (its name is free later on), one that
+// its owner may not own [ErrOwnerScope]. That holds as well for one that comes into being, or takes the place of
+// another, while this is under way: applying is bound to the UID of the object that was judged, and where there
+// was none, what met somebody else's object, by the server's history, is taken back.
 //
-// Pruned is what has the label of the set, and names the owner by UID, and is not among Objects: in the owner's namespace, or in all
-// if the owner is cluster-scoped. It is deleted on the condition that it is the very object and version that was judged ([IfUID],
-// [IfResourceVersion]), and judged anew if it has changed; dependents go in the background unless [Propagation] says otherwise. An object that
-// has other owners too is released: it loses the label and the reference. Objects of others are never touched. Nothing
-// is pruned unless it is known what is wanted: if one of Objects is of an unknown kind, has no name, or is there twice, that is an error.
+// Where this client knows that nothing would change, nothing is sent: it has applied the very same before, and a
+// watch, or the server, shows that nothing has changed since but the status and what other managers own. Through a
+// watch that drops the managed fields any change counts. What others have changed and the watch has not brought
+// yet is put right by the call that follows when it has.
 //
-// An error on one object does not stop the rest. They are joined (errors.Is and errors.As look into them), and each names its
-// object. When ctx ends, what is left is not tried. Calling it again carries on. The options are those of [Client.Apply] and
-// [Client.Delete]; IfUID and IfResourceVersion are errors. It may be called concurrently for different owners.
+// Pruned is what has the label of the set, and names the owner by UID, and is not among Objects: in the owner's
+// namespace, or in all if the owner is cluster-scoped. It is deleted on the condition that it is the very object
+// and version that was judged ([IfUID], [IfResourceVersion]), and judged anew if it has changed; dependents go in
+// the background unless [Propagation] says otherwise. An object that has other owners too is released: it loses
+// the label and the reference. Objects of others are never touched. Nothing is pruned unless it is known what is
+// wanted: if one of Objects is of an unknown kind, has no name, or is there twice, that is an error.
 //
-// On client-go's fake, which has no server-side apply, objects are created, or their sections replaced ([MergeUpdate]).
+// An error on one object does not stop the rest. They are joined (errors.Is and errors.As look into them), and
+// each names its object. When ctx ends, what is left is not tried. Calling it again carries on. The options are
+// those of [Client.Apply] and [Client.Delete]; IfUID and IfResourceVersion are errors. It may be called
+// concurrently for different owners.
+//
+// On client-go's fake, which has no server-side apply, objects are created, or their sections replaced
+// ([MergeUpdate]).
 //
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/,
-// https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and, for the idea of a set that is known by a label,
-// KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for every write.
+// https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and, for the idea of a set that is known by
+// a label, KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for every write.
 func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOption) (OwnedResult, error) {
 	a := &ownedApply{client: c, set: set, options: c.writeOptions(opts)}
 	if err := a.prepare(ctx); err != nil {

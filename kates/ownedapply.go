@@ -93,7 +93,8 @@ func (a *ownedApply) mayApply(live Object) error {
 		return nil
 	}
 	owned := HasOwnerReference(a.owner, live)
-	if other := metav1.GetControllerOfNoCopy(live); other != nil && !(owned && a.set.Plain) && !sameOwner(*other, controllerReference(a.owner)) {
+	other := metav1.GetControllerOfNoCopy(live)
+	if other != nil && !sameOwner(*other, controllerReference(a.owner)) && !(owned && a.set.Plain) {
 		return fmt.Errorf("%w: %s %q", ErrControlled, other.Kind, other.Name)
 	}
 	if label, labelled := live.GetLabels()[a.label]; !a.set.Adopt && (!owned || labelled && label != a.value) {
@@ -134,9 +135,9 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 	return got, false, nil
 }
 
-// wasOthers reports whether an object that was thought absent was there, and not of this set, before it was applied:
-// what it was is asked of the server's history, which goes back some minutes. If it does not go back so far, nothing has been
-// changed just now, and what is there was applied long ago.
+// wasOthers reports whether an object that was thought absent was there, and not of this set, before it was
+// applied: what it was is asked of the server's history, which goes back some minutes. If it does not go back so
+// far, nothing has been changed just now, and what is there was applied long ago.
 func (a *ownedApply) wasOthers(ctx context.Context, o *object, got *Unstructured) bool {
 	version, err := strconv.ParseUint(got.GetResourceVersion(), 10, 64)
 	var list *unstructured.UnstructuredList
@@ -194,7 +195,9 @@ func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r repl
 }
 
 // appliedRaw sends it over REST, for the status of the answer.
-func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options metav1.PatchOptions) (got *Unstructured, created bool, err error) {
+func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options metav1.PatchOptions) (
+	got *Unstructured, created bool, err error,
+) {
 	request := c.core.rest.Patch(types.ApplyPatchType).AbsPath(o.path()...).SetHeader("Accept", "application/json").
 		Param("fieldManager", options.FieldManager).Param("force", strconv.FormatBool(*options.Force)).Body(data)
 	for _, dry := range options.DryRun {

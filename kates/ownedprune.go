@@ -106,7 +106,8 @@ func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all 
 	return all, err
 }
 
-// remove deletes an object of the set, or releases it, if it is still that. Where it has changed meanwhile, it is judged anew.
+// remove deletes an object of the set, or releases it, if it is still that. Where it has changed meanwhile, it is
+// judged anew.
 func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
 	o := &object{&Unstructured{Object: map[string]any{}}, u.resource}
 	o.SetGroupVersionKind(u.resource.Kind)

@@ -14,17 +14,19 @@ import (
 var (
 	// ErrControlled: the object has another controller, and an object has one at most.
 	ErrControlled = errors.New("it is controlled by another owner")
-	// ErrOwnerScope: a namespaced owner owns objects of its own namespace only; the garbage collector would take others for orphans.
+	// ErrOwnerScope: a namespaced owner owns objects of its own namespace only; the garbage collector would take
+	// others for orphans.
 	ErrOwnerScope = errors.New("its owner is in another namespace")
 )
 
-// SetControllerReference makes owner the controller of an object, which it modifies: the object gets a reference to
-// it that blocks the owner's foreground deletion, in place of any other reference to the same owner. References to other owners stay.
-// An object that another owner controls is [ErrControlled], one that is not in the namespace of its owner (a
-// cluster-scoped object of a namespaced owner included) is [ErrOwnerScope]; it is not modified then.
+// SetControllerReference makes owner the controller of an object, which it modifies: the object gets a reference
+// to it that blocks the owner's foreground deletion, in place of any other reference to the same owner. References
+// to other owners stay. An object that another owner controls is [ErrControlled], one that is not in the namespace
+// of its owner (a cluster-scoped object of a namespaced owner included) is [ErrOwnerScope]; it is not modified
+// then.
 //
-// The owner's kind is taken from the owner, or from client-go's scheme; its UID is needed by a real server. Blocking needs the right
-// to update the finalizers of the owner, where the server enforces that. See
+// The owner's kind is taken from the owner, or from client-go's scheme; its UID is needed by a real server.
+// Blocking needs the right to update the finalizers of the owner, where the server enforces that. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/ and
 // https://kubernetes.io/docs/concepts/architecture/garbage-collection/
 func SetControllerReference(owner, object Object) error {
@@ -41,9 +43,10 @@ func SetControllerReference(owner, object Object) error {
 	return nil
 }
 
-// AddOwnerReference makes owner one of the owners of an object, which it modifies: the object is garbage when all of
-// its owners are gone. It is no controller thereby, and blocks nothing; if it is the controller already, it stays so. Errors are
-// those of [SetControllerReference], but for [ErrControlled]: who controls the object does not matter.
+// AddOwnerReference makes owner one of the owners of an object, which it modifies: the object is garbage when all
+// of its owners are gone. It is no controller thereby, and blocks nothing; if it is the controller already, it
+// stays so. Errors are those of [SetControllerReference], but for [ErrControlled]: who controls the object does
+// not matter.
 func AddOwnerReference(owner, object Object) error {
 	reference, err := referenceTo(owner, object)
 	if err != nil {

@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// SetStatus writes the status of an object, as it is in the object, through the status subresource. It is for
-// the one writer of all of the status: what the object's status does not have is removed, except for fields that T does not know.
-// Where several write parts of it, see [ModifyStatus] and [Client.SetConditions].
+// SetStatus writes the status of an object, as it is in the object, through the status subresource. It is for the
+// one writer of all of the status: what the object's status does not have is removed, except for fields that T
+// does not know. Where several write parts of it, see [ModifyStatus] and [Client.SetConditions].
 //
 //	app := snap.App.DeepCopy()
 //	app.Status.Replicas = n
 //	_, err := kates.SetStatus(ctx, client, app)
 //
-// What is compared with is the newest version that the client knows; where that has the status already, nothing is sent.
-// Conflicts with writers of the rest of the object are retried (see [Modify]). With its UID, another object of its name is a
-// conflict ([IsConflict]). The object is not modified; what is returned is the object as the server has it then, and
-// the caller's own. T is as for [Modify]. See [Client.Create] for what holds for every write.
+// What is compared with is the newest version that the client knows; where that has the status already, nothing is
+// sent. Conflicts with writers of the rest of the object are retried (see [Modify]). With its UID, another object
+// of its name is a conflict ([IsConflict]). The object is not modified; what is returned is the object as the
+// server has it then, and the caller's own. T is as for [Modify]. See [Client.Create] for what holds for every
+// write.
 func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOption) (*T, error) {
 	about, err := c.looked(object, opts)
 	if err == nil {

@@ -142,13 +142,19 @@ func ownedOthers(t *testing.T, e *env) {
 	require.NoError(t, kates.SetControllerReference(other, stranger))
 	e.foreignCreate(unlabelled, unowned, stranger, e.configMap("of-nobody"))
 
-	for _, watched := range []bool{false, true} {
-		if watched {
-			_, err := e.client.ApplyOwned(e.ctx, set(root, e.configMap("mine")))
-			require.NoError(t, err)
-			e.watchOwned(kates.Query{Name: "ConfigMaps", Namespace: e.ns}, kates.Query{Name: "Secrets", Namespace: e.ns})
+	for _, way := range []string{"listed", "watched", "shown"} {
+		_, err := e.client.ApplyOwned(e.ctx, set(root, e.configMap("mine")))
+		require.NoError(t, err)
+		nothing := set(root)
+		if way != "listed" {
+			_, snap := e.watchOwned(kates.Query{Name: "ConfigMaps", Namespace: e.ns}, kates.Query{Name: "Secrets", Namespace: e.ns})
+			for _, cm := range snap.ConfigMaps {
+				if way == "shown" {
+					nothing.Existing = append(nothing.Existing, cm)
+				}
+			}
 		}
-		result, err := e.client.ApplyOwned(e.ctx, set(root))
+		result, err := e.client.ApplyOwned(e.ctx, nothing)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"ConfigMap mine"}, named(result.Pruned))
 		assert.Empty(t, result.Released)

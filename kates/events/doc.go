@@ -6,9 +6,9 @@
 //	defer recorder.Close()
 //	recorder.Eventf(app, nil, events.Warning, "NoZone", "PutRecord", "there is no zone for %s", host)
 //
-// It is client-go's k8s.io/client-go/tools/events, which aggregates them, on a kates client: on a real API server or on
-// katestest's fake. It is a package of its own because that one brings client-go's typed clients with it, which
-// programs that record nothing need not carry.
+// It is client-go's k8s.io/client-go/tools/events, which aggregates them, on a kates client: on a real API server
+// or on katestest's fake. It is a package of its own because that one brings client-go's typed clients with it,
+// which programs that record nothing need not carry.
 //
 // See https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ and KEP-383.
 package events

@@ -35,10 +35,11 @@ const (
 // Recorder records events. It is client-go's events.EventRecorder; in tests of a program that takes that interface,
 // events.NewFakeRecorder can stand in its place.
 //
-// Events are best effort, as the API says: they are sent in the background, tried some twelve times while the server cannot be reached, and dropped when it refuses them,
-// when a thousand are waiting, or when the recorder ends. Equal ones (of one object, type, reason and action; the note does not matter) are
-// aggregated: the first is an object, the second makes a series of it, and further ones within six minutes of each other
-// only count; their number is written when the series has ended, and every half an hour.
+// Events are best effort, as the API says: they are sent in the background, tried some twelve times while the
+// server cannot be reached, and dropped when it refuses them, when a thousand are waiting, or when the recorder
+// ends. Equal ones (of one object, type, reason and action; the note does not matter) are aggregated: the first is
+// an object, the second makes a series of it, and further ones within six minutes of each other only count; their
+// number is written when the series has ended, and every half an hour.
 //
 // It is safe for concurrent use.
 type Recorder struct {
@@ -46,7 +47,6 @@ type Recorder struct {
 	logger   klog.Logger
 	sink     *sink
 	cancel   context.CancelFunc
-	shutdown func() // ends the broadcaster
 	ended    chan struct{}
 }
 
@@ -60,9 +60,10 @@ type settings struct{ scheme *runtime.Scheme }
 // WithScheme sets the scheme that says the kind of objects that do not say it themselves. Default: client-go's.
 func WithScheme(s *runtime.Scheme) Option { return func(o *settings) { o.scheme = s } }
 
-// NewRecorder returns a recorder for the controller of that name (example.com/dns), which is a part of each event. It needs the
-// rights to create and patch events in the group events.k8s.io. It runs until ctx ends, or Close: then nothing is left running, and what has not been sent
-// is dropped. What goes wrong is logged by the logger of ctx (klog.NewContext, logr.NewContext), else by klog's.
+// NewRecorder returns a recorder for the controller of that name (example.com/dns), which is a part of each event.
+// It needs the rights to create and patch events in the group events.k8s.io. It runs until ctx ends, or Close:
+// then nothing is left running, and what has not been sent is dropped. What goes wrong is logged by the logger of
+// ctx (klog.NewContext, logr.NewContext), else by klog's.
 func NewRecorder(ctx context.Context, client *kates.Client, controller string, opts ...Option) (*Recorder, error) {
 	s := settings{scheme: scheme.Scheme}
 	for _, o := range opts {
@@ -101,12 +102,14 @@ func NewRecorder(ctx context.Context, client *kates.Client, controller string, o
 	return r, nil
 }
 
-// Eventf records an event about an object, and another one it has to do with, or nil: something of that type ([Normal], [Warning]) was done or found
-// for that reason, by that action, both short CamelCase words for programs to read. The note, of a format and its arguments, is for people; it is cut
-// at 1024 bytes. Nothing that is secret belongs in it. It returns at once, and reports nothing: what cannot be recorded is logged. After the
-// end it does nothing.
+// Eventf records an event about an object, and another one it has to do with, or nil: something of that type
+// ([Normal], [Warning]) was done or found for that reason, by that action, both short CamelCase words for programs
+// to read. The note, of a format and its arguments, is for people; it is cut at 1024 bytes. Nothing that is secret
+// belongs in it. It returns at once, and reports nothing: what cannot be recorded is logged. After the end it does
+// nothing.
 //
-// The object is of any kind, typed or not; objects that have no namespace have their events in "default". It is not kept.
+// The object is of any kind, typed or not; objects that have no namespace have their events in "default". It is
+// not kept.
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	problem := ""
 	switch {
@@ -181,7 +184,8 @@ func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Eve
 	return s.send(event, func(into *eventsv1.Event) error { return s.client.Update(ctx, event, into) })
 }
 
-// Patch gets a strategic merge patch that sets the series; as a JSON merge patch it means the same, and a fake knows it.
+// Patch gets a strategic merge patch that sets the series; as a JSON merge patch it means the same, and a fake
+// knows it.
 func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	return s.send(event, func(into *eventsv1.Event) error { return s.client.Patch(ctx, event, kates.MergePatchType, data, into) })
 }

@@ -159,4 +159,3 @@ func TestG11ARecorderEndsWithItsContextOrCloseWhateverIsWaiting(t *testing.T) {
 		})
 	}
 }
-
