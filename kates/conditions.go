@@ -39,7 +39,7 @@ func SetCondition(object any, condition Condition) (changed bool, err error) {
 }
 
 // FindCondition returns a copy of an object's condition of that type, nil if it has none, or none that can be
-// read. The object is as for [SetCondition], or a value of it.
+// read. The object is as for [SetCondition], but may be shared.
 func FindCondition(object any, conditionType string) *Condition {
 	if content, ok := untypedContent(object); ok {
 		for _, element := range conditionsOf(content) {

@@ -35,7 +35,9 @@ func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind
 // and not this one, it answers, without a request; any form of watch will do for PartialObjectMetadata, others
 // have to be whole (not of metadata alone, without a transform). Else the server is asked. In both cases the
 // client's own writes are in the answer (G4): what a write method has returned for is seen here, what was deleted
-// is not. What others wrote is seen when the watch brings it; [Client.Get] always asks the server.
+// is not. What others wrote is seen when the watch brings it, so that an answer of a watch that has just
+// been started, and is late, may be older than one that the server gave before. [Client.Get] always asks the
+// server.
 //
 // Where there is no such object, the error is that of the server ([IsNotFound]). What is returned is the caller's
 // own, to write to and to keep; a reader ([Open]) returns shared objects without copying. Get is safe for

@@ -33,7 +33,7 @@ type OwnedSet struct {
 	// modified.
 	Objects []Object
 	// Kinds to prune, beside those of Objects, as kubectl takes them: each kind that has ever been in the set.
-	// Objects of other kinds are not found.
+	// Objects of other kinds are not found. One that is not known is an error; the rest is done.
 	Kinds []string
 	// Existing, if not nil, are the objects among which to prune, as a snapshot shows them (others may be among
 	// them; Kinds does not matter then). A program that watches what it owns saves requests thereby: else each
@@ -230,9 +230,10 @@ func (a *ownedApply) want(ctx context.Context, wanted Object) error {
 	return nil
 }
 
-// ours reports whether an object has the label of the set, and names its owner.
+// ours reports whether an object has the label of the set, and names its owner, which may own it.
 func (a *ownedApply) ours(o Object) bool {
-	return o.GetLabels()[a.label] == a.value && HasOwnerReference(a.owner, o)
+	reachable := a.owner.GetNamespace() == "" || a.owner.GetNamespace() == o.GetNamespace()
+	return reachable && o.GetLabels()[a.label] == a.value && HasOwnerReference(a.owner, o)
 }
 
 func (a *ownedApply) selector() labels.Selector {

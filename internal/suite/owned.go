@@ -140,6 +140,11 @@ func ownedOthers(t *testing.T, e *env) {
 	unowned := e.labelled("with-the-label-and-no-owner", kates.OwnedSetLabel, mine)
 	stranger := e.labelled("with-the-label-of-another-owner", kates.OwnedSetLabel, mine)
 	require.NoError(t, kates.SetControllerReference(other, stranger))
+	e.makeNamespaces("-next")
+	beyond := e.labelled("of-an-owner-of-its-name-elsewhere", kates.OwnedSetLabel, mine)
+	require.NoError(t, kates.SetControllerReference(root, beyond)) // which no garbage collector would take for its owner
+	beyond.Namespace = e.ns + "-next"
+	e.foreignCreate(beyond)
 	e.foreignCreate(unlabelled, unowned, stranger, e.configMap("of-nobody"))
 
 	for _, way := range []string{"listed", "watched", "shown"} {
@@ -150,7 +155,7 @@ func ownedOthers(t *testing.T, e *env) {
 			_, snap := e.watchOwned(kates.Query{Name: "ConfigMaps", Namespace: e.ns}, kates.Query{Name: "Secrets", Namespace: e.ns})
 			for _, cm := range snap.ConfigMaps {
 				if way == "shown" {
-					nothing.Existing = append(nothing.Existing, cm)
+					nothing.Existing = append(nothing.Existing, cm, beyond)
 				}
 			}
 		}
@@ -158,6 +163,8 @@ func ownedOthers(t *testing.T, e *env) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"ConfigMap mine"}, named(result.Pruned))
 		assert.Empty(t, result.Released)
+		_, err = e.stored(beyond)
+		require.NoError(t, err)
 		for _, name := range []string{
 			"of-another-owner", "of-another-set", "of-another-label", "of-the-owner-without-the-label",
 			"with-the-label-and-no-owner", "with-the-label-of-another-owner", "of-nobody",

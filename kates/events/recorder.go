@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -113,7 +114,7 @@ func NewRecorder(ctx context.Context, client *kates.Client, controller string, o
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	problem := ""
 	switch {
-	case regarding == nil:
+	case isNil(regarding):
 		problem = "there is no object"
 	case eventType != Normal && eventType != Warning:
 		problem = "its type is neither Normal nor Warning"
@@ -126,7 +127,16 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 		r.logger.Error(errors.New(problem), "Cannot record an event", "type", eventType, "reason", reason, "action", action)
 		return
 	}
+	if isNil(related) {
+		related = nil
+	}
 	r.recorder.Eventf(regarding, related, eventType, reason, action, "%s", clip(fmt.Sprintf(note, args...)))
+}
+
+// isNil reports whether there is no object, or a nil pointer to one.
+func isNil(o runtime.Object) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // clip cuts a note where a character ends.
