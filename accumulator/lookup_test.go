@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,5 +115,33 @@ func TestAListOfARunningStreamIsAllOfItOrNothing(t *testing.T) {
 		o := own{s, streams}
 		o.put("as", in("n2", "own", "app", "a"), 0)
 		assert.ElementsMatch(t, []string{"n2/own", "n2/z"}, of("n2", app))
+	})
+}
+
+func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *testing.T) {
+	bubble(t, Config{PendingMax: 2}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x"))
+		s.listDelay = func(string) time.Duration { return time.Second }
+		told := func() []string {
+			_, known := streams.Lookup(simResource("as"), Key{Namespace: "ns", Name: "none"}, All)
+			_, listed := streams.List(simResource("as"), "ns", labels.Everything(), All)
+			return []string{lookedUp(streams, All), fmt.Sprint(known), fmt.Sprint(listed)}
+		}
+		nothing := []string{"unknown", "false", "false"}
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		assert.Equal(t, nothing, told(), "the list is on its way")
+		after(2 * time.Second)
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"101", "true", "true"}, told())
+		o := own{s, streams}
+		o.late(60 * second)
+		for _, name := range []string{"x", "b", "c"} {
+			o.put("as", thing(name), 0)
+		}
+		assert.Equal(t, nothing, told(), "what is stored is older than the write")
+		after(2 * time.Minute) // a new list
+		assert.Equal(t, "true", told()[1])
+		assert.NotEqual(t, "unknown", told()[0])
 	})
 }
