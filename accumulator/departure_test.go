@@ -219,7 +219,7 @@ func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) 
 		f.left.mu.Lock()
 		for i := range 2 * dirtyRoom {
 			key := Key{Namespace: "ns", Name: fmt.Sprint("gone-", i)}
-			sub.passed(nil, coherence.Write{Key: key, Version: "101"}, landing{by: written})
+			sub.passed(nil, coherence.Write{Key: key, Version: "101"}, landing{by: deleted})
 		}
 		f.left.mu.Unlock()
 		assert.Equal(t, 2*dirtyRoom, sub.most)

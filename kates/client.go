@@ -61,6 +61,7 @@ type core struct {
 	streamTyped   bool // their lists are streamed
 	log           logr.Logger
 	streams       *accumulator.Streams
+	applied       applyMarks
 	idle          func() // closes idle connections
 }
 

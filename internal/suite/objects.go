@@ -18,12 +18,13 @@ import (
 
 // resources are those that another program writes in the scenarios.
 var resources = map[string]schema.GroupVersionResource{
-	"ConfigMap":     {Version: "v1", Resource: "configmaps"},
-	"Secret":        {Version: "v1", Resource: "secrets"},
-	"Service":       {Version: "v1", Resource: "services"},
-	"ResourceQuota": {Version: "v1", Resource: "resourcequotas"},
-	"Host":          {Group: "getambassador.io", Version: "v3alpha1", Resource: "hosts"},
-	"Tenant":        {Group: "example.kates.io", Version: "v1", Resource: "tenants"},
+	"ConfigMap":           {Version: "v1", Resource: "configmaps"},
+	"Secret":              {Version: "v1", Resource: "secrets"},
+	"Service":             {Version: "v1", Resource: "services"},
+	"ResourceQuota":       {Version: "v1", Resource: "resourcequotas"},
+	"Host":                {Group: "getambassador.io", Version: "v3alpha1", Resource: "hosts"},
+	"PodDisruptionBudget": {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	"Tenant":              {Group: "example.kates.io", Version: "v1", Resource: "tenants"},
 }
 
 func (e *env) meta(name string, labels ...string) metav1.ObjectMeta {

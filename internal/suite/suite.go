@@ -53,7 +53,7 @@ func Run(t *testing.T, b Backend) {
 	t.Helper()
 	all := [][]scenario{crudScenarios, targetScenarios, nameScenarios, bootstrapScenarios, selectorScenarios, kindScenarios,
 		sharingScenarios, runtimeScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, controllerScenarios,
-		invalidScenarios, endScenarios}
+		invalidScenarios, endScenarios, getScenarios, finalizerScenarios, conditionScenarios, ownedScenarios}
 	if b.Real {
 		all = append(all, realScenarios)
 	} else {

@@ -1,0 +1,123 @@
+package accumulator
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// Part is how much of an object somebody wants to know.
+type Part int
+
+const (
+	// All of it, as the server sends it.
+	All Part = iota
+	// Meta is its kind and its metadata, as the server sends them.
+	Meta
+	// Version is its UID and its resource version, which no transform may change.
+	Version
+)
+
+// Lookup returns what the streams of exactly this resource (group and version too) know of one
+// object: its newest version that a watch or an own write has shown. Known is false where they cannot tell,
+// and the server is to be asked. A known object that is nil does not exist, as far as a watch
+// without selectors has come. It is shared: nobody writes to it. For All it may be of any form that is whole.
+//
+// Own writes are in the answer (G4), and no request is made.
+func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
+	if !r.Namespaced {
+		key.Namespace = ""
+	}
+	var absent bool // some stream without selectors shows that there is none,
+	var as string   // as of this version
+	for _, st := range s.serving(r) {
+		if !st.covers(key) || !st.shows(part) {
+			continue
+		}
+		shown, at, ok := st.lookup(key)
+		switch {
+		case !ok:
+		case shown != nil && rejection(shown) == nil:
+			o = newer(o, shown)
+		case shown == nil && st.everyObject():
+			absent, as = true, coherence.Newest(as, at)
+		}
+	}
+	if o != nil && coherence.Comparable(as) && !coherence.Newer(o.GetResourceVersion(), as) {
+		o = nil // a stream has come further than the one that shows it, and does not have it any more
+	}
+	return o, o != nil || absent
+}
+
+// List returns the objects in a namespace ("": in all) that the selector selects, from a stream that has all of
+// them with at least so much of each; false if there is none. They are in no particular order, and shared. It
+// takes time in the number of objects of the stream.
+func (s *Streams) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
+	for _, st := range s.serving(r) {
+		if st.key.namespace != "" && st.key.namespace != namespace || !st.everyObject() || !st.shows(part) {
+			continue
+		}
+		st.mu.Lock()
+		if ok = st.synced && !st.givenUp; ok {
+			for _, c := range st.everything() {
+				if o := c.object; namespace == "" || o.GetNamespace() == namespace {
+					found = append(found, o)
+				}
+			}
+		}
+		st.mu.Unlock()
+		if ok {
+			break
+		}
+	}
+	selected := found[:0]
+	for _, o := range found {
+		if rejection(o) == nil && selector.Matches(labels.Set(o.GetLabels())) {
+			selected = append(selected, o)
+		}
+	}
+	return selected, ok
+}
+
+// Holds reports whether the object of that UID is known to some stream of the resource.
+func (s *Streams) Holds(r Resource, key Key, uid types.UID) bool {
+	o, known := s.Lookup(r, key, Version)
+	return known && o != nil && o.GetUID() == uid
+}
+
+// serving returns the streams of exactly this resource.
+func (s *Streams) serving(r Resource) (found []*stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.of(r.Storage) {
+		if st.resource.GroupVersionResource == r.GroupVersionResource {
+			found = append(found, st)
+		}
+	}
+	return found
+}
+
+// shows reports whether the stream has so much of its objects.
+func (s *stream) shows(part Part) bool {
+	switch part {
+	case Version:
+		return true
+	case Meta:
+		return s.transform == nil
+	}
+	return s.transform == nil && s.key.form != Metadata
+}
+
+// everyObject reports whether the stream has no selectors.
+func (s *stream) everyObject() bool { return s.key.labels == "" && s.key.fields == "" }
+
+// lookup is what the stream shows of key, and as of which version ("" where that is not known); ok is
+// false where what it shows may be older than what it has shown, or is not all.
+func (s *stream) lookup(key Key) (o Object, at string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o = s.read(key)
+	at, _ = s.view.Known(key)
+	return o, at, !s.givenUp && (s.synced || o != nil)
+}

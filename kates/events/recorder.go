@@ -1,0 +1,222 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// The types of events.
+const (
+	Normal  = corev1.EventTypeNormal
+	Warning = corev1.EventTypeWarning
+)
+
+// Limits of the API.
+const (
+	noteMost = 1024 // bytes of a note
+	wordMost = 128  // bytes of a reason and of an action
+)
+
+// Recorder records events. It is client-go's events.EventRecorder; in tests of a program that takes that interface,
+// events.NewFakeRecorder can stand in its place.
+//
+// Events are best effort, as the API says: they are sent in the background, tried some twelve times while the
+// server cannot be reached, and dropped when it refuses them, when a thousand are waiting, or when the recorder
+// ends. Equal ones (of one object, type, reason and action; the note does not matter) are aggregated: the first is
+// an object, the second makes a series of it, and further ones within six minutes of each other only count; their
+// number is written when the series has ended, and every half an hour.
+//
+// It is safe for concurrent use.
+type Recorder struct {
+	recorder clientevents.EventRecorderLogger
+	logger   klog.Logger
+	sink     *sink
+	cancel   context.CancelFunc
+	ended    chan struct{}
+}
+
+var _ clientevents.EventRecorder = (*Recorder)(nil)
+
+// An Option configures a recorder.
+type Option func(*settings)
+
+type settings struct{ scheme *runtime.Scheme }
+
+// WithScheme sets the scheme that says the kind of objects that do not say it themselves. Default: client-go's.
+func WithScheme(s *runtime.Scheme) Option { return func(o *settings) { o.scheme = s } }
+
+// NewRecorder returns a recorder for the controller of that name (example.com/dns), which is a part of each event.
+// It needs the rights to create and patch events in the group events.k8s.io. It runs until ctx ends, or Close:
+// then nothing is left running, and what has not been sent is dropped. What goes wrong is logged by the logger of
+// ctx (klog.NewContext, logr.NewContext), else by klog's.
+func NewRecorder(ctx context.Context, client *kates.Client, controller string, opts ...Option) (*Recorder, error) {
+	s := settings{scheme: scheme.Scheme}
+	for _, o := range opts {
+		o(&s)
+	}
+	problems := validation.IsQualifiedName(controller)
+	switch {
+	case client == nil:
+		return nil, errors.New("record events: the client is nil")
+	case s.scheme == nil:
+		return nil, errors.New("record events: the scheme is nil")
+	case len(problems) > 0:
+		return nil, fmt.Errorf("record events: the controller %q: %s", controller, strings.Join(problems, "; "))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("record events: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	to := &sink{client: client}
+	broadcaster := clientevents.NewBroadcaster(to)
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		cancel()
+		broadcaster.Shutdown()
+		return nil, fmt.Errorf("record events: %w", err)
+	}
+	logger := klog.FromContext(ctx)
+	r := &Recorder{
+		recorder: broadcaster.NewRecorder(s.scheme, controller).WithLogger(logger),
+		logger:   logger, sink: to, cancel: cancel, ended: make(chan struct{}),
+	}
+	context.AfterFunc(ctx, func() { // ends with ctx, or Close
+		broadcaster.Shutdown()
+		to.wait()
+		close(r.ended)
+	})
+	return r, nil
+}
+
+// Eventf records an event about an object, and another one it has to do with, or nil: something of that type
+// ([Normal], [Warning]) was done or found for that reason, by that action, both short CamelCase words for programs
+// to read. The note, of a format and its arguments, is for people; it is cut at 1024 bytes. Nothing that is secret
+// belongs in it. It returns at once, and reports nothing: what cannot be recorded is logged. After the end it does
+// nothing.
+//
+// The object is of any kind, typed or not; objects that have no namespace have their events in "default". It is
+// not kept.
+func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
+	problem := ""
+	switch {
+	case isNil(regarding):
+		problem = "there is no object"
+	case eventType != Normal && eventType != Warning:
+		problem = "its type is neither Normal nor Warning"
+	case reason == "" || len(reason) > wordMost:
+		problem = "its reason is empty or longer than 128 bytes"
+	case action == "" || len(action) > wordMost:
+		problem = "its action is empty or longer than 128 bytes"
+	}
+	if problem != "" {
+		r.logger.Error(errors.New(problem), "Cannot record an event", "type", eventType, "reason", reason, "action", action)
+		return
+	}
+	if isNil(related) {
+		related = nil
+	}
+	r.recorder.Eventf(regarding, related, eventType, reason, action, "%s", clip(fmt.Sprintf(note, args...)))
+}
+
+// isNil reports whether there is no object, or a nil pointer to one.
+func isNil(o runtime.Object) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// clip cuts a note where a character ends.
+func clip(note string) string {
+	if len(note) <= noteMost {
+		return note
+	}
+	const more = "…"
+	end := noteMost - len(more)
+	for end > 0 && !utf8.RuneStart(note[end]) {
+		end--
+	}
+	return note[:end] + more
+}
+
+// Close ends the recorder, and waits for the requests under way, which it cancels.
+func (r *Recorder) Close() {
+	r.cancel()
+	<-r.ended
+}
+
+// sink sends events by a client.
+type sink struct {
+	client *kates.Client
+	mu     sync.Mutex
+	over   bool
+	busy   sync.WaitGroup
+}
+
+var errOver = errors.New("the recorder has ended")
+
+// begin takes up a request, unless the recorder has ended.
+func (s *sink) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return errOver
+	}
+	s.busy.Add(1)
+	return nil
+}
+
+func (s *sink) wait() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.busy.Wait()
+}
+
+func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.send(event, func(into *eventsv1.Event) error { return s.client.Create(ctx, event, into) })
+}
+
+func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.send(event, func(into *eventsv1.Event) error { return s.client.Update(ctx, event, into) })
+}
+
+// Patch gets a strategic merge patch that sets the series; as a JSON merge patch it means the same, and a fake
+// knows it.
+func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	return s.send(event, func(into *eventsv1.Event) error { return s.client.Patch(ctx, event, kates.MergePatchType, data, into) })
+}
+
+func (s *sink) send(event *eventsv1.Event, send func(*eventsv1.Event) error) (*eventsv1.Event, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.busy.Done()
+	got := &eventsv1.Event{}
+	if err := send(got); err != nil {
+		return nil, plain(err)
+	}
+	return got, nil
+}
+
+// plain is the server's own error, by whose Go type client-go judges whether to try again.
+func plain(err error) error {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status
+	}
+	return err
+}

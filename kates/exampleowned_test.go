@@ -1,0 +1,77 @@
+package kates_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// What an owner no longer wants is pruned; what belongs to others stays.
+func ExampleClient_ApplyOwned() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	ctx, client := context.Background(), fake.Client
+	owner, err := kates.Get[kates.Service](ctx, client, "default", "web")
+	if err != nil {
+		panic(err)
+	}
+	blue, green := &kates.ConfigMap{}, &kates.ConfigMap{}
+	blue.Name, green.Name = "blue", "green"
+	for _, wanted := range [][]kates.Object{{blue, green}, {green}} {
+		result, err := client.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, Name: "example", Objects: wanted})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(len(result.Applied), "applied,", len(result.Unchanged), "unchanged,", len(result.Pruned), "pruned")
+	}
+	// Output:
+	// 2 applied, 0 unchanged, 0 pruned
+	// 0 applied, 1 unchanged, 1 pruned
+}
+
+// The finalizer is there before the first effect, and stays until the cleanup has succeeded.
+func ExampleUnderFinalizer() {
+	fake, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: old, namespace: default, deletionTimestamp: "2020-01-01T00:00:00Z", finalizers: [example.com/dns]}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	ctx, client := context.Background(), fake.Client
+	put := func(_ context.Context, s *kates.Service) error {
+		fmt.Println("put", s.Name, s.Finalizers)
+		return nil
+	}
+	remove := func(_ context.Context, s *kates.Service) error {
+		fmt.Println("remove", s.Name)
+		return errors.New("try again")
+	}
+	for _, name := range []string{"web", "old"} {
+		s := &kates.Service{}
+		s.Namespace, s.Name = "default", name
+		if err := kates.UnderFinalizer(ctx, client, s, "example.com/dns", put, remove); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// put web [example.com/dns]
+	// remove old
+	// try again
+}

@@ -1,0 +1,134 @@
+package kates
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// A GetOption changes one [Get].
+type GetOption func(*getSettings)
+
+type getSettings struct{ kind string }
+
+// OfKind says which kind a [Get] is about, by whatever name kubectl takes, where the Go type does not.
+func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind } }
+
+// Get returns the object of that name.
+//
+//	web, err := kates.Get[kates.Service](ctx, client, "prod", "web")
+//	host, err := kates.Get[map[string]any](ctx, client, "prod", "h", kates.OfKind("hosts.getambassador.io"))
+//
+// T is the form of the object: a Go type that the client's scheme knows, which says the kind, or [Unstructured],
+// map[string]any, [PartialObjectMetadata], any struct with the right JSON, with [OfKind]. The namespace does not
+// matter for kinds that have none; "" is the client's default namespace otherwise.
+//
+// Where a watch of this client is running that has the object, or has every object of the kind in the namespace
+// and not this one, it answers, without a request; any form of watch will do for PartialObjectMetadata, others
+// have to be whole (not of metadata alone, without a transform). Else the server is asked. In both cases the
+// client's own writes are in the answer (G4): what a write method has returned for is seen here, what was deleted
+// is not. What others wrote is seen when the watch brings it, so that an answer of a watch that has just
+// been started, and is late, may be older than one that the server gave before. [Client.Get] always asks the
+// server.
+//
+// Where there is no such object, the error is that of the server ([IsNotFound]). What is returned is the caller's
+// own, to write to and to keep; a reader ([Open]) returns shared objects without copying. Get is safe for
+// concurrent use.
+func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...GetOption) (*T, error) {
+	var settings getSettings
+	for _, o := range opts {
+		o(&settings)
+	}
+	o, err := c.named(ctx, reflect.TypeFor[T](), settings.kind, namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("get: %w", err)
+	}
+	part := accumulator.All
+	if reflect.TypeFor[T]() == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		part = accumulator.Meta
+	}
+	result := new(T)
+	known, ok := c.core.streams.Lookup(o.resource, o.key(), part)
+	switch {
+	case !ok:
+		var got *Unstructured
+		if got, err = c.in(o.resource, o.GetNamespace()).Get(ctx, name, getOptions); err == nil {
+			err = fill(result, got)
+		}
+	case known == nil:
+		err = apierrors.NewNotFound(o.resource.GroupResource(), name)
+	default:
+		err = fillFrom(result, known)
+	}
+	if err != nil {
+		return nil, o.failed("get", err)
+	}
+	return result, nil
+}
+
+// named is what is to be read: the object of a name, whose kind the Go type says, or the caller.
+func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, name string) (*object, error) {
+	if err := checkTarget(reflect.New(t).Interface()); err != nil {
+		return nil, err
+	}
+	u, err := c.kindFor(ctx, t, kind)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, fmt.Errorf("a %s without a name", u.GetKind())
+	}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	o, err := c.object(ctx, u)
+	return o, cmp.Or(err, ctx.Err())
+}
+
+// kindFor is an empty object of the kind. Where both the type and the caller say one, they must agree.
+func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Unstructured, error) {
+	u := &Unstructured{Object: map[string]any{}}
+	typed, ok := reflect.New(t).Interface().(runtime.Object)
+	if _, partial := typed.(*metav1.PartialObjectMetadata); ok && !partial {
+		if gvks, _, err := c.core.scheme.ObjectKinds(typed); err == nil && len(gvks) > 0 {
+			u.SetGroupVersionKind(gvks[0])
+		}
+	}
+	if kind == "" {
+		if u.GetKind() == "" {
+			return nil, fmt.Errorf("%s does not say a kind that the client's scheme knows: use OfKind", t)
+		}
+		return u, nil
+	}
+	mapping, err := c.core.resolver.kindContext(ctx, kind)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.GetKind() != "" && u.GroupVersionKind() != mapping.GroupVersionKind:
+		return nil, fmt.Errorf("%s is %s, not %q (%s)", t, u.GroupVersionKind(), kind, mapping.GroupVersionKind)
+	}
+	u.SetGroupVersionKind(mapping.GroupVersionKind)
+	return u, nil
+}
+
+// fillFrom is fill from what a stream shows, whatever its form.
+func fillFrom(target any, shown accumulator.Object) error {
+	if u, ok := shown.(*Unstructured); ok {
+		return fill(target, u)
+	}
+	u, err := toUnstructured(nil, shown)
+	if err != nil {
+		return err
+	}
+	if u.GetKind() == "" {
+		return errors.New("what a watch shows has no kind")
+	}
+	return fill(target, u)
+}
