@@ -36,7 +36,7 @@ func (w *wire) ask(which *hook, r *http.Request) error {
 }
 
 // answer sends a write, and lets the hook have its way with the answer.
-func (w *wire) answer(r *http.Request) (*http.Response, error) {
+func (w passage) answer(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -197,7 +197,7 @@ func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
 	assert.Empty(t, leads, "a follower is not called")
 	elsewhere := katestest.Match{Where: func(r katestest.Request) bool { return r.Resource != "leases" }}
 	before := len(b.faults.Requests(elsewhere))
-	assert.Len(t, b.faults.Requests(reads), 1, "a watch that begins with the list")
+	assert.Len(t, b.faults.Requests(reads), 2, "a list and a watch")
 	a.stop()
 	start := time.Now()
 	require.Equal(t, "late", receive(t, leads))

@@ -22,7 +22,6 @@ import (
 // a resource.
 type wire struct {
 	mu       sync.Mutex
-	next     http.RoundTripper
 	requests []request
 	delay    map[string]time.Duration // of what a watch brings
 	failing  map[string]bool
@@ -30,6 +29,12 @@ type wire struct {
 
 	before, after hook
 	base          *rest.Config // the admin's if nil
+}
+
+// passage is one client's way through a wire.
+type passage struct {
+	*wire
+	next http.RoundTripper
 }
 
 type request struct {
@@ -47,8 +52,7 @@ func newWire() *wire {
 func (w *wire) config() *rest.Config {
 	c := rest.CopyConfig(cmp.Or(w.base, testCluster.Config))
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		w.next = next
-		return w
+		return passage{w, next}
 	})
 	return c
 }
@@ -107,9 +111,9 @@ func (w *wire) openWatches() int {
 }
 
 // WrappedRoundTripper lets client-go find the connections to close.
-func (w *wire) WrappedRoundTripper() http.RoundTripper { return w.next }
+func (p passage) WrappedRoundTripper() http.RoundTripper { return p.next }
 
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w passage) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := w.ask(&w.before, r); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close()
@@ -141,7 +145,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || !rec.watch || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
-	b := &lateBody{wire: w, resource: rec.resource, body: resp.Body, notify: make(chan struct{}, 1)}
+	b := &lateBody{wire: w.wire, resource: rec.resource, body: resp.Body, notify: make(chan struct{}, 1)}
 	w.mu.Lock()
 	w.bodies[b] = struct{}{}
 	w.mu.Unlock()
