@@ -45,11 +45,11 @@ func (g going) add(key Key, d departure) {
 // leftMost bounds the departures that a subscription holds.
 const leftMost = 10_000
 
-// leaves notes how a key went away, where several streams make up a query. Of an own deletion all of them know.
-func (s *subscription) leaves(key Key, before, after Object, by cause) {
+// leaves notes how a key went away, where several streams make up a query.
+func (s *subscription) leaves(key Key, before, after Object) {
 	switch {
 	case s.union == nil:
-	case after != nil || by == deleted:
+	case after != nil:
 		delete(s.left, key)
 	default:
 		s.depart(key, departure{at: s.stream.asOf, last: before})

@@ -87,11 +87,7 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 		s.turn(false) // the watch has yet to notice
 	}
 	s.asOf = w.Version
-	by := how.by
-	if how.asked {
-		by = written // what the other streams have of it is not known yet
-	}
-	wake := s.settle(nil, nil, w.Key, before, by)
+	wake := s.settle(nil, nil, w.Key, before, how.by)
 	if !how.asked && s.read(w.Key) == nil && coherence.Comparable(w.Version) {
 		for sub := range s.subs {
 			wake = sub.passed(wake, w, how)

@@ -229,7 +229,7 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 		return wake
 	}
 	for sub := range s.subs {
-		sub.leaves(key, before, after, by)
+		sub.leaves(key, before, after)
 	}
 	own := by != delivered
 	if f := s.flights[key]; f != nil && !own {

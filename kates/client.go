@@ -100,6 +100,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
+	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
 	rereadToken(cfg)
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {

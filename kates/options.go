@@ -34,7 +34,7 @@ type settings struct {
 	streams      accumulator.Config
 	watch        watchSettings
 
-	untyped, managedFields, streamLists bool
+	untyped, managedFields, streamLists, compressed bool
 }
 
 type watchSettings struct {
@@ -114,6 +114,13 @@ func WithPagedLists(size int64) Option {
 // WithStreamedLists fetches all initial lists as a stream of events (KEP-3157); see [WithPagedLists].
 func WithStreamedLists() Option {
 	return option(func(o *settings) { o.streams.StreamLists, o.streamLists = true, true })
+}
+
+// WithCompressedLists lets the server compress large answers, lists above all, as client-go's clients do that do not
+// stream their lists: a few times fewer bytes, for a fifth more of the CPU that a list takes here, and a multiple of that at the
+// server. It pays over a slow network. By default nothing is compressed.
+func WithCompressedLists() Option {
+	return option(func(o *settings) { o.compressed = true })
 }
 
 // WithUntypedStreams has everything watched as untyped objects, and converted to the types of snapshots' fields when it is
