@@ -268,20 +268,21 @@ func causeOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// holds reports whether o is a value that the last snapshot shows.
+// holds reports whether o is a value that the last snapshot shows, or points into one of its slices.
 func (a *Accumulator) holds(o any) bool {
-	obj, ok := o.(Object)
-	if !ok {
-		return false
-	}
 	a.reader.mu.Lock()
 	defer a.reader.mu.Unlock()
 	for _, f := range a.fieldsNow() {
 		if f.table == nil {
 			continue
 		}
-		if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
+		if f.table.Contains(o) {
 			return true
+		}
+		if obj, ok := o.(Object); ok {
+			if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
+				return true
+			}
 		}
 	}
 	return false

@@ -13,7 +13,9 @@ type Part int
 const (
 	// All of it, as the server sends it.
 	All Part = iota
-	// Meta is its kind and its metadata, as the server sends them.
+	// Known to the Go type of its kind: what that has no field for may be missing, and the managedFields.
+	Known
+	// Meta is its kind and its metadata, of which the managedFields may be missing.
 	Meta
 	// Version is its UID and its resource version, which no transform may change.
 	Version
@@ -22,7 +24,7 @@ const (
 // Lookup returns what the streams of exactly this resource (group and version too) know of one
 // object: its newest version that a watch or an own write has shown. Known is false where they cannot tell,
 // and the server is to be asked. A known object that is nil does not exist, as far as a watch
-// without selectors has come. It is shared: nobody writes to it. For All it may be of any form that is whole.
+// without selectors has come. It is shared: nobody writes to it.
 //
 // Own writes are in the answer (G4), and no request is made.
 func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
@@ -51,8 +53,8 @@ func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) 
 }
 
 // List returns the objects in a namespace ("": in all) that the selector selects, from a stream that has all of
-// them with at least so much of each; false if there is none. They are in no particular order, and shared. It
-// takes time in the number of objects of the stream.
+// them with at least so much of each; false if there is none. A stream with one in it that could not be decoded has not:
+// nobody knows its labels. They are in no particular order, and shared. It takes time in the number of objects of the stream.
 func (s *Streams) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
 	for _, st := range s.serving(r) {
 		if st.key.namespace != "" && st.key.namespace != namespace || !st.everyObject() || !st.shows(part) {
@@ -62,6 +64,7 @@ func (s *Streams) List(r Resource, namespace string, selector labels.Selector, p
 		if ok = st.synced && !st.givenUp; ok {
 			for _, c := range st.everything() {
 				if o := c.object; namespace == "" || o.GetNamespace() == namespace {
+					ok = ok && rejection(o) == nil
 					found = append(found, o)
 				}
 			}
@@ -70,10 +73,11 @@ func (s *Streams) List(r Resource, namespace string, selector labels.Selector, p
 		if ok {
 			break
 		}
+		found = nil
 	}
 	selected := found[:0]
 	for _, o := range found {
-		if rejection(o) == nil && selector.Matches(labels.Set(o.GetLabels())) {
+		if selector.Matches(labels.Set(o.GetLabels())) {
 			selected = append(selected, o)
 		}
 	}
@@ -105,8 +109,10 @@ func (s *stream) shows(part Part) bool {
 		return true
 	case Meta:
 		return s.transform == nil
+	case Known:
+		return s.transform == nil && s.key.form != Metadata
 	}
-	return s.transform == nil && s.key.form != Metadata
+	return s.transform == nil && s.key.form == Whole
 }
 
 // everyObject reports whether the stream has no selectors.

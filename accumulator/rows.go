@@ -35,17 +35,70 @@ func (b *batch) put(key Key, r snapshot.Row) {
 	b.changes = append(b.changes, snapshot.Change{Key: key, Row: &b.rows[len(b.rows)-1]})
 }
 
-// carry converts what the last snapshot held for a target of another type. What is
-// shown does not change by that.
-func (a *Accumulator) carry(i row, old *snapshot.Table) {
+// carried is what is another for a target of another type: an object may decode into the one, and not into
+// the other.
+type carried struct {
+	diffs   []snapshot.Diff // what that shows or leaves out, in key order
+	invalid []snapshot.Row  // newly in error
+	faults  bool            // what is invalid has changed
+}
+
+// carry converts what the last snapshot held for a target of another type. What was left out in error is judged again;
+// what the predicate thinks of the rest is known.
+func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 	out := newBatch(old.Held())
-	for row := range old.All() {
-		if !row.Excluded {
-			row = a.convert(i, row.Source)
+	for was := range old.All() {
+		now := was
+		switch {
+		case was.Err != nil:
+			now = a.rowOf(i, was.Source)
+		case !was.Excluded:
+			now = a.convert(i, was.Source)
 		}
-		out.put(snapshot.KeyOf(row.Source), row)
+		key := snapshot.KeyOf(was.Source)
+		out.put(key, now)
+		if was.Shown() && !now.Shown() {
+			c.diffs = append(c.diffs, snapshot.Diff{Key: key, Old: was.Source})
+		} else if now.Shown() && !was.Shown() {
+			c.diffs = append(c.diffs, snapshot.Diff{Key: key, New: now.Source})
+		}
+		if now.Err != nil && was.Err == nil {
+			c.invalid = append(c.invalid, now)
+		}
+		c.faults = c.faults || faultOf(was) != faultOf(now)
 	}
 	a.apply(i.field(), out.changes)
+	return c
+}
+
+// faultOf is what is wrong with a row, in words; "" for nothing.
+func faultOf(r snapshot.Row) string {
+	if r.Err == nil {
+		return ""
+	}
+	return "invalid: " + r.Err.Error()
+}
+
+// followed returns what diffs, and then others, come to: one for a key. Both are in key order.
+func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
+	if len(diffs) == 0 {
+		return then
+	}
+	all := make([]snapshot.Diff, 0, len(diffs)+len(then))
+	for len(diffs) > 0 && len(then) > 0 {
+		switch order := snapshot.CompareKeys(diffs[0].Key, then[0].Key); {
+		case order < 0:
+			all, diffs = append(all, diffs[0]), diffs[1:]
+		case order > 0:
+			all, then = append(all, then[0]), then[1:]
+		default:
+			if both := (snapshot.Diff{Key: then[0].Key, Old: diffs[0].Old, New: then[0].New}); both.Old != both.New {
+				all = append(all, both)
+			}
+			diffs, then = diffs[1:], then[1:]
+		}
+	}
+	return append(append(all, diffs...), then...)
 }
 
 // rows judges and converts what changed. With rejudge it judges all the rest again; where all there is

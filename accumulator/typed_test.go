@@ -249,3 +249,26 @@ func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
 		assert.Equal(t, []string{"Thing x"}, called(snap.A))
 	})
 }
+
+func TestG8AListOfAStreamWithObjectsThatDoNotDecodeIsNotAllThereIs(t *testing.T) {
+	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("fine", "in", "yes"))
+		s.create("as", thing("other", "in", "yes", "bad", "yes"))
+		watching(t, streams, Options{}, typedQuery())
+		synctest.Wait()
+		listed := func(namespace string) (int, bool) {
+			all, ok := streams.List(simResource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), Meta)
+			return len(all), ok
+		}
+		_, ok := listed("ns")
+		assert.False(t, ok, "one of them is not known")
+		n, ok := listed("elsewhere")
+		assert.True(t, ok)
+		assert.Zero(t, n)
+		watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		n, ok = listed("ns")
+		assert.True(t, ok, "another stream knows")
+		assert.Equal(t, 2, n)
+	})
+}

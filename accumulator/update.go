@@ -199,11 +199,17 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 		r.predicate = j.Predicate
 	}
 	faults := a.depart(&result, b)
-	a.rebind(b)
+	carried := a.rebind(b)
 	var invalid []Invalid // to be reported
 	for i, f := range b.fields {
+		c := carried[i] // zero for most
+		faults = faults || c.faults
+		for _, row := range c.invalid {
+			invalid = append(invalid, Invalid{f.name, row.Source, row.Err})
+		}
 		t := f.got
 		if f.got = (taken{}); !t.ok {
+			result.Differences = appendDifferences(result.Differences, f.name, c.diffs)
 			continue
 		}
 		if present := !a.vanished(f); present != f.present {
@@ -217,7 +223,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 				invalid = append(invalid, Invalid{f.name, c.Row.Source, c.Row.Err})
 			}
 		}
-		result.Differences = appendDifferences(result.Differences, f.name, diffs)
+		result.Differences = appendDifferences(result.Differences, f.name, followed(c.diffs, diffs))
 	}
 	if faults {
 		r.invalid = invalidOf(b.fields)
@@ -303,8 +309,8 @@ func reshapes(old, q Query) bool {
 	return old.Form != q.Form || pointerOf(old.Transform) != pointerOf(q.Transform)
 }
 
-// rebind gives every field a table that suits the target.
-func (a *Accumulator) rebind(b layout) {
+// rebind gives every field a table that suits the target. It returns what that changes, by field.
+func (a *Accumulator) rebind(b layout) (changed map[int]carried) {
 	r := &a.reader
 	same := r.binding != nil && r.binding.Type() == b.Type()
 	r.binding = b.Binding
@@ -317,9 +323,13 @@ func (a *Accumulator) rebind(b layout) {
 		f.table, f.spans = b.NewTable(i), spans
 		r.mu.Unlock()
 		if old != nil {
-			a.carry(row{b, i}, old)
+			if changed == nil {
+				changed = make(map[int]carried)
+			}
+			changed[i] = a.carry(row{b, i}, old)
 		}
 	}
+	return changed
 }
 
 // vanished reports whether a field is absent again: it is optional, and its kind is gone.

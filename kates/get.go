@@ -33,7 +33,8 @@ func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind
 //
 // Where a watch of this client is running that has the object, or has every object of the kind in the namespace
 // and not this one, it answers, without a request; any form of watch will do for PartialObjectMetadata, others
-// have to be whole (not of metadata alone, without a transform). Else the server is asked. In both cases the
+// have to be whole (not of metadata alone, without a transform; one of a Go type, which may not know all fields, answers for
+// that type alone, and neither need have managedFields). Else the server is asked. In both cases the
 // client's own writes are in the answer (G4): what a write method has returned for is seen here, what was deleted
 // is not. What others wrote is seen when the watch brings it, so that an answer of a watch that has just
 // been started, and is late, may be older than one that the server gave before. [Client.Get] always asks the
@@ -54,6 +55,8 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 	part := accumulator.All
 	if reflect.TypeFor[T]() == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		part = accumulator.Meta
+	} else if typ, ok := c.core.typeOf(o.resource.Kind); ok && typ == reflect.TypeFor[T]() {
+		part = accumulator.Known
 	}
 	result := new(T)
 	known, ok := c.core.streams.Lookup(o.resource, o.key(), part)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -28,7 +29,11 @@ type Reader[T any] struct {
 
 	mu    sync.Mutex
 	known map[accumulator.Key]converted[T] // what has been asked for
+	sweep int                              // how many to know before looking for those that are gone
 }
+
+// sweepLeast is from how many conversions on it is worth looking for those of objects that are gone.
+const sweepLeast = 1024
 
 type converted[T any] struct {
 	source accumulator.Object
@@ -137,6 +142,10 @@ func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known[key] = c
+	if len(r.known) > max(r.sweep, sweepLeast) { // objects come and go, each under a name of its own
+		maps.DeleteFunc(r.known, func(key accumulator.Key, _ converted[T]) bool { return r.reader.Get(key) == nil })
+		r.sweep = 2 * len(r.known)
+	}
 	return c.value, c.err
 }
 

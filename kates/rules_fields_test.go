@@ -246,3 +246,20 @@ func TestG10ATargetThatASnapshotSharesIsRefused(t *testing.T) {
 		assert.Equal(t, before, shared)
 	}
 }
+
+func TestG10ATargetWithinADeliveredSliceIsRefused(t *testing.T) {
+	type snapshot struct {
+		Pointers []*corev1.Service
+		Values   []corev1.Service
+		Maps     []map[string]any `kates:"services"`
+	}
+	c := katestest.NewClient(t, service("a", "x"), service("b", "y"))
+	_, snap := first[snapshot](t, c)
+	for _, target := range []any{&snap.Pointers[1], &snap.Values[0], &snap.Values[1], &snap.Maps[0]} {
+		assert.ErrorIs(t, c.Get(t.Context(), service("a", "x"), target), kates.ErrShared, "%T", target)
+	}
+	mine, alias := snap.Values[1], snap.Pointers[0]
+	assert.NoError(t, c.Get(t.Context(), service("a", "x"), &mine), "a copy")
+	assert.NoError(t, c.Get(t.Context(), service("a", "x"), &alias), "it gets another object")
+	assert.NotSame(t, alias, snap.Pointers[0])
+}

@@ -30,6 +30,7 @@ type wireServer struct {
 	protobuf bool
 	refuse   int    // this status where protobuf is accepted
 	instead  string // is the body of a list, if not empty
+	one      string // is the body of an object that is read
 	objects  []any  // *kates.ConfigMap or broken
 	events   chan []byte
 
@@ -83,6 +84,8 @@ func (s *wireServer) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}()
 		resp.Body = from
+	case s.one != "" && !strings.HasSuffix(r.URL.Path, "/configmaps"):
+		resp.Body = io.NopCloser(strings.NewReader(s.one))
 	case s.instead != "":
 		resp.Body = io.NopCloser(strings.NewReader(s.instead))
 	default:

@@ -68,6 +68,17 @@ func (c *Cursor) Source(k Key) (Object, bool) {
 	return nil, false
 }
 
+// Contains reports whether p is a pointer into the elements of the slice that Value returned: whoever writes to what it
+// points to, writes to what was delivered.
+func (t *Table) Contains(p any) bool {
+	v := reflect.ValueOf(p)
+	if v.Kind() != reflect.Pointer || t.form.keying != inOrder {
+		return false
+	}
+	from, at := uintptr(t.elems.UnsafePointer()), uintptr(v.UnsafePointer())
+	return at >= from && at-from < uintptr(t.Len())*t.form.elem.Size()
+}
+
 // row returns the i-th shown row.
 func (t *Table) row(i int) Row {
 	return Row{Source: t.source(i), Value: t.elems.Index(i).Interface()}

@@ -1,0 +1,115 @@
+package accumulator
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// numbered takes a thing whose n is a number.
+type numbered struct {
+	Metadata struct{ Name string }
+	Spec     struct{ N int }
+}
+
+type numbers struct{ A []*numbered }
+
+func lettered(name string) *unstructured.Unstructured {
+	u := thing(name)
+	u.Object["spec"] = map[string]any{"n": "a letter"}
+	return u
+}
+
+// replayed applies the differences to names that are shown.
+func replayed(t *testing.T, shown map[string]bool, all []Difference) {
+	t.Helper()
+	for _, d := range all {
+		if d.Old != nil {
+			require.True(t, shown[d.Old.GetName()], "%s goes, and was not there", d.Old.GetName())
+			delete(shown, d.Old.GetName())
+		}
+		if d.New != nil {
+			require.False(t, shown[d.New.GetName()], "%s comes, and is there", d.New.GetName())
+			shown[d.New.GetName()] = true
+		}
+	}
+}
+
+func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		for _, name := range []string{"a", "c", "d"} {
+			s.create("as", lettered(name))
+		}
+		s.create("as", thing("b"))
+		var told []Invalid
+		a := watching(t, streams, Options{Invalid: func(i Invalid) { told = append(told, i) }}, simQuery("A", "as"))
+		synctest.Wait()
+		var any one
+		shown := map[string]bool{}
+		replayed(t, shown, update(t, a, &any).Differences)
+		require.Len(t, shown, 4)
+
+		s.touch("as", "c", 1) // it decodes by now
+		s.remove("as", "d")
+		synctest.Wait()
+		var some numbers
+		r := update(t, a, &some)
+		assert.True(t, r.Changed)
+		replayed(t, shown, r.Differences)
+		assert.Equal(t, map[string]bool{"b": true, "c": true}, shown)
+		require.Len(t, r.Differences, 3, "one for each object")
+		require.Len(t, some.A, 2)
+		require.Len(t, r.Invalid, 1)
+		assert.Equal(t, "a", r.Invalid[0].Object.GetName())
+		assert.Equal(t, "a", told[0].Object.GetName())
+		assert.False(t, update(t, a, &some).Changed)
+
+		r = update(t, a, &any)
+		assert.True(t, r.Changed)
+		replayed(t, shown, r.Differences)
+		assert.Equal(t, map[string]bool{"a": true, "b": true, "c": true}, shown)
+		assert.Empty(t, r.Invalid)
+	})
+}
+
+func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("bad"))
+		s.create("as", thing("good"))
+		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		synctest.Wait()
+		var snap one
+		r, err := a.Update(t.Context(), &snap, &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
+			if u.GetName() == "bad" {
+				panic("no")
+			}
+			return true
+		}})
+		require.NoError(t, err)
+		require.Len(t, r.Invalid, 1)
+		var other struct{ A []map[string]any }
+		r = update(t, a, &other)
+		assert.Len(t, other.A, 1)
+		assert.Len(t, r.Invalid, 1)
+		assert.Empty(t, r.Differences)
+	})
+}
+
+func TestDiffsThatFollowOthersAreOneForAKey(t *testing.T) {
+	o := func(name string) Object { return thing(name) }
+	diff := func(key string, before, after Object) snapshot.Diff {
+		return snapshot.Diff{Key: Key{Name: key}, Old: before, New: after}
+	}
+	first, second, third := o("1"), o("2"), o("3")
+	assert.Equal(t,
+		[]snapshot.Diff{diff("a", first, nil), diff("b", first, third), diff("c", nil, second), diff("f", nil, first)},
+		followed(
+			[]snapshot.Diff{diff("a", first, nil), diff("b", first, nil), diff("d", nil, first), diff("e", first, nil)},
+			[]snapshot.Diff{diff("b", nil, third), diff("c", nil, second), diff("d", first, nil), diff("e", nil, first), diff("f", nil, first)},
+		))
+}
