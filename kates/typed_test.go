@@ -32,9 +32,21 @@ type wireServer struct {
 	instead  string // is the body of a list, if not empty
 	objects  []any  // *kates.ConfigMap or broken
 	events   chan []byte
+	// one answers requests for one object.
+	one func(r *http.Request) any
 
 	mu      sync.Mutex
 	accepts []string
+	singles []string // methods of requests for one object, and LIST of those with labels
+}
+
+// seen are the requests for one object since the last call, and lists by labels.
+func (s *wireServer) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.singles
+	s.singles = nil
+	return was
 }
 
 func (s *wireServer) client(t *testing.T, options ...kates.Option) *kates.Client {
@@ -65,7 +77,15 @@ func (s *wireServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.mu.Unlock()
 	}
 	resp := &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}}
+	single := strings.Contains(r.URL.Path, "/configmaps/") && s.one != nil
+	if method := map[bool]string{true: r.Method, false: "LIST"}[single]; single || r.URL.Query().Get("labelSelector") != "" {
+		s.mu.Lock()
+		s.singles = append(s.singles, method)
+		s.mu.Unlock()
+	}
 	switch {
+	case single:
+		resp.Body = io.NopCloser(bytes.NewReader(must(json.Marshal(s.one(r)))))
 	case s.refuse != 0 && strings.Contains(r.Header.Get("Accept"), "protobuf"):
 		resp.StatusCode = s.refuse
 		resp.Body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":406}`))
