@@ -40,6 +40,8 @@ type field struct {
 	taken bool
 	// reshaped: the query that replaced another has a form or a transform of its own.
 	reshaped bool
+	// counted: it was complete once, and so may be what the first signal was given for.
+	counted atomic.Bool
 	// waiting: these streams have not come to version until, and what is shown waits for them; caughtUp: no more.
 	waiting  []*subscription
 	until    string
@@ -121,8 +123,35 @@ func (f *field) retire() {
 	f.parts, f.regroup = kept, true
 }
 
-// complete reports whether the field has its whole first list, or, if it is optional, certainly none.
+// fieldComplete reports whether the field has its whole first list, or, if it is optional, certainly none.
 func (a *Accumulator) fieldComplete(f *field) bool {
+	complete := a.allParts(f)
+	if complete {
+		f.counted.Store(true)
+	}
+	return complete
+}
+
+// stillComplete reports whether a field that was complete can be taken, though the query that came in place of
+// its own is not complete yet: what is left of it is there.
+func (a *Accumulator) stillComplete(f *field) bool {
+	if !f.counted.Load() {
+		return false
+	}
+	parts, _, _ := a.of(f)
+	there := false
+	for _, p := range parts {
+		switch {
+		case p.ready():
+			there = true
+		case p.sub.givenUp():
+			return false
+		}
+	}
+	return there
+}
+
+func (a *Accumulator) allParts(f *field) bool {
 	parts, spaces, known := a.wanted(f)
 	if !known {
 		return a.isAbsent(f)
@@ -310,8 +339,8 @@ func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*pa
 		had[p.sub.stream.key] = true // a query may say one thing twice
 		kept = append(kept, p)
 	}
+	f.regroup = f.regroup || f.taken || f.parts != nil
 	f.parts = kept
-	f.regroup = f.regroup || f.taken
 	return leaving
 }
 

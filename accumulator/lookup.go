@@ -13,9 +13,9 @@ type Part int
 const (
 	// All of it, as the server sends it.
 	All Part = iota
-	// Known to the Go type of its kind: what that has no field for may be missing, and the managedFields.
+	// Known is what the Go type of its kind, that of [Typed], knows of it; or all of it. The managedFields may be left out.
 	Known
-	// Meta is its kind and its metadata, of which the managedFields may be missing.
+	// Meta is its kind and its metadata, of which the managedFields may be left out.
 	Meta
 	// Version is its UID and its resource version, which no transform may change.
 	Version
@@ -23,38 +23,49 @@ const (
 
 // Lookup returns what the streams of exactly this resource (group and version too) know of one
 // object: its newest version that a watch or an own write has shown. Known is false where they cannot tell,
-// and the server is to be asked. A known object that is nil does not exist, as far as a watch
-// without selectors has come. It is shared: nobody writes to it.
+// and the server is to be asked; so it is where a stream that has less of its objects has shown a newer version. A known
+// object that is nil does not exist, as far as a watch without selectors, of whatever form, has come. It is shared:
+// nobody writes to it. It may be of any form that has the part.
 //
 // Own writes are in the answer (G4), and no request is made.
 func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	var absent bool // some stream without selectors shows that there is none,
-	var as string   // as of this version
+	var absent bool   // some stream without selectors shows that there is none,
+	var as string     // as of this version
+	var newest Object // in whatever form
 	for _, st := range s.serving(r) {
-		if !st.covers(key) || !st.shows(part) {
+		if !st.covers(key) {
 			continue
 		}
 		shown, at, ok := st.lookup(key)
 		switch {
 		case !ok:
-		case shown != nil && rejection(shown) == nil:
-			o = newer(o, shown)
-		case shown == nil && st.everyObject():
+		case shown != nil:
+			newest = newer(newest, shown)
+			if rejection(shown) == nil && st.shows(part) {
+				o = newer(o, shown)
+			}
+		case st.everyObject():
 			absent, as = true, coherence.Newest(as, at)
 		}
 	}
-	if o != nil && coherence.Comparable(as) && !coherence.Newer(o.GetResourceVersion(), as) {
-		o = nil // a stream has come further than the one that shows it, and does not have it any more
+	switch {
+	case newest == nil:
+		return nil, absent
+	case coherence.Comparable(as) && !coherence.Newer(newest.GetResourceVersion(), as):
+		return nil, true // a stream has come further than those that show it, and does not have it any more
+	case o == nil || coherence.Newer(newest.GetResourceVersion(), o.GetResourceVersion()):
+		return nil, false
 	}
-	return o, o != nil || absent
+	return o, true
 }
 
 // List returns the objects in a namespace ("": in all) that the selector selects, from a stream that has all of
-// them with at least so much of each; false if there is none. A stream with one in it that could not be decoded has not:
-// nobody knows its labels. They are in no particular order, and shared. It takes time in the number of objects of the stream.
+// them with at least so much of each; false if there is none, or one of them did not decode, of which nobody knows whether it
+// is selected. They are in no particular order, and shared. It
+// takes time in the number of objects of the stream.
 func (s *Streams) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
 	for _, st := range s.serving(r) {
 		if st.key.namespace != "" && st.key.namespace != namespace || !st.everyObject() || !st.shows(part) {
@@ -64,8 +75,7 @@ func (s *Streams) List(r Resource, namespace string, selector labels.Selector, p
 		if ok = st.synced && !st.givenUp; ok {
 			for _, c := range st.everything() {
 				if o := c.object; namespace == "" || o.GetNamespace() == namespace {
-					ok = ok && rejection(o) == nil
-					found = append(found, o)
+					found, ok = append(found, o), ok && rejection(o) == nil
 				}
 			}
 		}

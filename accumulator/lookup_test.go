@@ -145,3 +145,56 @@ func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *tes
 		assert.NotEqual(t, "unknown", told()[0])
 	})
 }
+
+func TestATypedStreamTellsWhatItsGoTypeKnowsAndThatThereIsNothingButNotAllOfAnObject(t *testing.T) {
+	parts := []Part{All, Known, Meta, Version}
+	told := func(streams *Streams) (all []string) {
+		for _, part := range parts {
+			all = append(all, lookedUp(streams, part))
+		}
+		return all
+	}
+	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+		acc := watching(t, streams, Options{}, typedQuery())
+		synctest.Wait()
+		assert.Equal(t, []string{"none", "none", "none", "none"}, told(streams))
+		s.create("as", thing("x"))
+		synctest.Wait()
+		_, version := update(t, acc, &things{}), lookedUp(streams, Version)
+		assert.Equal(t, []string{"unknown", version, version, version}, told(streams))
+		found, ok := streams.List(simResource("as"), "ns", labels.Everything(), Meta)
+		assert.Equal(t, []string{"ns/x"}, listed(found))
+		assert.True(t, ok)
+		_, ok = streams.List(simResource("as"), "ns", labels.Everything(), All)
+		assert.False(t, ok)
+		s.create("as", thing("y", "bad", "yes"))
+		synctest.Wait()
+		_, ok = streams.List(simResource("as"), "ns", labels.Everything(), Meta)
+		assert.False(t, ok, "one does not decode, and may have any label")
+		_, ok = streams.List(simResource("as"), "other", labels.Everything(), Meta)
+		assert.True(t, ok)
+	})
+}
+
+func TestG5ALookupDoesNotTellWhatAStreamOfAnotherFormHasShownToBeOld(t *testing.T) {
+	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x", "in", "yes"))
+		whole := simQuery("A", "as")
+		watching(t, streams, Options{}, whole)
+		synctest.Wait()
+		first := lookedUp(streams, All)
+		s.late(time.Hour)
+		s.touch("as", "x", 1)
+		assert.Equal(t, first, lookedUp(streams, All), "nobody has heard of it")
+		watching(t, streams, Options{}, typedQuery()) // its list is new
+		synctest.Wait()
+		assert.NotEqual(t, first, lookedUp(streams, Known))
+		assert.Equal(t, "unknown", lookedUp(streams, All))
+		s.remove("as", "x")
+		short := simQuery("A", "as")
+		short.Form = Metadata
+		watching(t, streams, Options{}, short)
+		synctest.Wait()
+		assert.Equal(t, []string{"none", "none"}, []string{lookedUp(streams, All), lookedUp(streams, Known)})
+	})
+}

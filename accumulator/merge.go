@@ -10,8 +10,9 @@ import (
 
 // takeField takes what is new of a field.
 func (a *Accumulator) takeField(f *field) taken {
-	parts, spaces, known := a.of(f)
-	a.mu.Lock()
+	a.mu.Lock() // once: what is to be done goes with the parts with which it is to be done
+	f.retire()
+	parts, spaces, known := f.parts, f.spaces, f.known
 	regroup, anew := f.regroup, f.anew
 	f.regroup, f.anew, f.caughtUp = false, false, false
 	alone := len(parts) == 1 && spaces == nil && !regroup && f.held == nil && !f.behind(parts[0])

@@ -3,9 +3,12 @@ package accumulator
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t *testing.T) {
@@ -72,6 +75,72 @@ func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *test
 			})
 		})
 	}
+}
+
+func TestG1TheFirstSnapshotDoesNotWaitForWhatWasWantedSinceItsSignal(t *testing.T) {
+	for name, edit := range map[string]func(a *Accumulator, q Query) error{
+		"one more namespace": func(a *Accumulator, q Query) error {
+			q.Namespaces = []string{"n1", "n2"}
+			return a.Replace(context.Background(), q)
+		},
+		"other labels": func(a *Accumulator, q Query) error {
+			q.Labels, _ = labels.Parse("in=yes")
+			return a.Replace(context.Background(), q)
+		},
+		"one more query": func(a *Accumulator, _ Query) error { return a.Add(context.Background(), simQuery("B", "bs")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", in("n1", "x", "in", "yes"))
+				s.create("as", in("n2", "y", "in", "yes"))
+				s.create("bs", in("n2", "z"))
+				q := simQuery("A", "as")
+				q.Namespaces = []string{"n1"}
+				a := watching(t, streams, Options{}, q)
+				require.True(t, signalled(a))
+				s.listDelay = func(string) time.Duration { return time.Minute }
+				require.NoError(t, edit(a, q))
+				require.NoError(t, a.Ready())
+				snap := two{}
+				r := update(t, a, &snap)
+				assert.True(t, r.Complete && r.Changed)
+				assert.Equal(t, []string{"+x"}, told(r))
+				assert.Equal(t, []string{"x"}, names(snap.A))
+				after(2 * time.Minute)
+				r = update(t, a, &snap)
+				assert.Equal(t, map[string][]string{"one more namespace": {"+y"}, "other labels": nil, "one more query": {"+z"}}[name], told(r))
+			})
+		})
+	}
+}
+
+func TestWhatIsLeftOfAQueryThatIsReplacedIsGroupedAnewThoughItWasReplacedDuringAnUpdate(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", in("n1", "x"))
+		s.create("as", in("n2", "y"))
+		q := simQuery("A", "as")
+		q.Namespaces = []string{"n1", "n2"}
+		a := watching(t, streams, Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		for range 200 {
+			q.Namespaces = []string{"n1", "n2"}
+			require.NoError(t, a.Replace(t.Context(), q))
+			synctest.Wait()
+			update(t, a, &snap)
+			require.Equal(t, []string{"x", "y"}, names(snap.A))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				q.Namespaces = []string{"n1"}
+				assert.NoError(t, a.Replace(context.Background(), q))
+			}()
+			update(t, a, &snap)
+			<-done
+			update(t, a, &snap)
+			require.Equal(t, []string{"x"}, names(snap.A))
+		}
+	})
 }
 
 // TestQueriesMayBeReplacedWhileAnUpdateRuns is for the race detector.

@@ -157,6 +157,13 @@ func (s *subscription) ready() bool {
 	return s.stream.synced && (!s.all || !s.stream.givenUp)
 }
 
+// givenUp reports whether the stream had its first list, and has given it up again before anybody took it.
+func (s *subscription) givenUp() bool {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return s.stream.synced && s.all && s.stream.givenUp
+}
+
 // refused reports whether there is certainly no first list: the server keeps refusing it, or there is
 // no such resource.
 func (s *subscription) refused() bool {

@@ -150,14 +150,15 @@ func compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
 }
 
 // takeAll takes what is new of every field. It reports false where there can be no first
-// snapshot yet: some stream has its list, but has given it up again.
+// snapshot yet: some stream has its list, but has given it up again; or nothing is left of what a query had
+// that was replaced unread. One that was added, or replaced by one that wants more, is not waited for.
 func (a *Accumulator) takeAll(b layout) bool {
 	for i, f := range b.fields {
-		whole := f.present || a.fieldComplete(f)
+		whole := f.present || a.fieldComplete(f) || a.stillComplete(f)
 		if whole {
 			f.got = a.takeField(f)
 		}
-		if f.got.ok || a.reader.delivered || whole && a.without(f) {
+		if f.got.ok || a.reader.delivered || whole && a.without(f) || !f.counted.Load() {
 			continue // one that is not whole was added, or its kind appeared, since
 		}
 		for _, f := range b.fields[:i] {

@@ -16,8 +16,9 @@ import (
 // applyMarks remembers what was applied, to tell when doing so again would change nothing. Server-side apply is a
 // function of what is sent, of the object, and of the fields that the manager owns in it. So one that was answered
 // with a version changes nothing while the object is at that version; nor while it differs from it in nothing but
-// the status, which was not sent, and in what other managers own. The second needs the managedFields, and without
-// them only the version counts.
+// the status, which was not sent, and in what other managers own. The second needs all of the object and its
+// managedFields, which watches of Go types and of metadata do not have: there only the version counts, and what has
+// another one is applied again, which the server answers without a new version if nothing changes.
 //
 // It holds some hundred bytes for each object that streams of this client show; what they do not show any more is
 // forgotten from time to time. The zero value is empty.
@@ -52,10 +53,11 @@ func (a *ownedApply) mark(o *object) (mark, error) {
 // knownUnchanged returns the object if it is known that to apply it again would change nothing.
 func (a *ownedApply) knownUnchanged(o *object, m mark) (Object, bool) {
 	streams, marks := a.client.core.streams, &a.client.core.applied
-	if known, _ := streams.Lookup(o.resource, o.key(), accumulator.Version); known != nil && marks.at(o, m, known) {
+	known, _ := streams.Lookup(o.resource, o.key(), accumulator.Version)
+	if known != nil && marks.at(o, m, known) {
 		return known, true
 	}
-	if known, _ := streams.Lookup(o.resource, o.key(), accumulator.All); known != nil && marks.holds(o, m, known) {
+	if known, _ = streams.Lookup(o.resource, o.key(), accumulator.All); known != nil && marks.holds(o, m, known) { // nobody has shown a newer one
 		return known, true
 	}
 	return nil, false

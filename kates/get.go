@@ -32,9 +32,12 @@ func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind
 // matter for kinds that have none; "" is the client's default namespace otherwise.
 //
 // Where a watch of this client is running that has the object, or has every object of the kind in the namespace
-// and not this one, it answers, without a request; any form of watch will do for PartialObjectMetadata, others
-// have to be whole (not of metadata alone, without a transform; one of a Go type, which may not know all fields, answers for
-// that type alone, and neither need have managedFields). Else the server is asked. In both cases the
+// and not this one, it answers, without a request. It has to have as much of the object as T can hold, and no transform:
+// for PartialObjectMetadata any watch will do; for the very Go type that the scheme knows for the kind, one of that type
+// (a field of []*Service, see [Watch]), or an untyped one; for every other T an untyped one alone, since Go types lose
+// the fields that they do not know. The managedFields may be missing from what a watch of a Go type or of metadata
+// answers: those of Go types leave them out, unless the client keeps them ([WithManagedFields]); [Client.Get] has them
+// always. Where another watch has shown that there is a newer version, or there is none of these, the server is asked. In both cases the
 // client's own writes are in the answer (G4): what a write method has returned for is seen here, what was deleted
 // is not. What others wrote is seen when the watch brings it, so that an answer of a watch that has just
 // been started, and is late, may be older than one that the server gave before. [Client.Get] always asks the
@@ -52,14 +55,8 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 	if err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
-	part := accumulator.All
-	if reflect.TypeFor[T]() == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		part = accumulator.Meta
-	} else if typ, ok := c.core.typeOf(o.resource.Kind); ok && typ == reflect.TypeFor[T]() {
-		part = accumulator.Known
-	}
 	result := new(T)
-	known, ok := c.core.streams.Lookup(o.resource, o.key(), part)
+	known, ok := c.core.streams.Lookup(o.resource, o.key(), c.partFor(reflect.TypeFor[T](), o.resource))
 	switch {
 	case !ok:
 		var got *Unstructured
@@ -75,6 +72,17 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 		return nil, o.failed("get", err)
 	}
 	return result, nil
+}
+
+// partFor is how much of an object a type can hold.
+func (c *Client) partFor(t reflect.Type, r accumulator.Resource) accumulator.Part {
+	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		return accumulator.Meta
+	}
+	if of, ok := c.core.typeOf(r.Kind); ok && of == t && t != unstructuredType {
+		return accumulator.Known
+	}
+	return accumulator.All
 }
 
 // named is what is to be read: the object of a name, whose kind the Go type says, or the caller.
@@ -125,6 +133,10 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 func fillFrom(target any, shown accumulator.Object) error {
 	if u, ok := shown.(*Unstructured); ok {
 		return fill(target, u)
+	}
+	if reflect.TypeOf(shown) == reflect.TypeOf(target) {
+		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(shown.DeepCopyObject()).Elem())
+		return nil
 	}
 	u, err := toUnstructured(nil, shown)
 	if err != nil {

@@ -30,12 +30,24 @@ type wireServer struct {
 	protobuf bool
 	refuse   int    // this status where protobuf is accepted
 	instead  string // is the body of a list, if not empty
-	one      string // is the body of an object that is read
+	single   string // is the body of an object that is read
 	objects  []any  // *kates.ConfigMap or broken
 	events   chan []byte
+	// one answers requests for one object.
+	one func(r *http.Request) any
 
 	mu      sync.Mutex
 	accepts []string
+	singles []string // methods of requests for one object, and LIST of those with labels
+}
+
+// seen are the requests for one object since the last call, and lists by labels.
+func (s *wireServer) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.singles
+	s.singles = nil
+	return was
 }
 
 func (s *wireServer) client(t *testing.T, options ...kates.Option) *kates.Client {
@@ -66,7 +78,15 @@ func (s *wireServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.mu.Unlock()
 	}
 	resp := &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}}
+	single := strings.Contains(r.URL.Path, "/configmaps/") && s.one != nil
+	if method := map[bool]string{true: r.Method, false: "LIST"}[single]; single || r.URL.Query().Get("labelSelector") != "" {
+		s.mu.Lock()
+		s.singles = append(s.singles, method)
+		s.mu.Unlock()
+	}
 	switch {
+	case single:
+		resp.Body = io.NopCloser(bytes.NewReader(must(json.Marshal(s.one(r)))))
 	case s.refuse != 0 && strings.Contains(r.Header.Get("Accept"), "protobuf"):
 		resp.StatusCode = s.refuse
 		resp.Body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":406}`))
@@ -84,8 +104,8 @@ func (s *wireServer) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}()
 		resp.Body = from
-	case s.one != "" && !strings.HasSuffix(r.URL.Path, "/configmaps"):
-		resp.Body = io.NopCloser(strings.NewReader(s.one))
+	case s.single != "" && !strings.HasSuffix(r.URL.Path, "/configmaps"):
+		resp.Body = io.NopCloser(strings.NewReader(s.single))
 	case s.instead != "":
 		resp.Body = io.NopCloser(strings.NewReader(s.instead))
 	default:

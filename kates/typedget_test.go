@@ -13,7 +13,7 @@ import (
 // sends it back, has deleted them.
 func TestAWatchOfAGoTypeDoesNotAnswerForFieldsThatItDoesNotKnow(t *testing.T) {
 	watched := func(one string) *kates.Client {
-		s := &wireServer{objects: []any{versioned("a", "5")}, one: one}
+		s := &wireServer{objects: []any{versioned("a", "5")}, single: one}
 		c := s.client(t)
 		w, err := kates.Watch[typedMaps](t.Context(), c)
 		require.NoError(t, err)

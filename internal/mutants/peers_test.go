@@ -40,6 +40,7 @@ const (
 	streams      = "accumulator/streams.go"
 	subscription = "accumulator/subscription.go"
 	accumulator  = "accumulator/accumulator.go"
+	replacing    = "accumulator/replace.go"
 )
 
 // collecting is what goes wrong between a watch and its readers.
@@ -290,7 +291,7 @@ var overlay = []mutant{
 		old: `!coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o) {`, new: `false) {`,
 	},
 	{
-		name: "what went in a gap of the watch stays", peer: byUIDOnly, file: stream, caught: streamModel,
+		name: "what went in a gap of the watch stays", peer: byUIDOnly, file: replacing, caught: streamModel,
 		old: `		if _, ok := fresh[key]; !ok {
 			wake`,
 		new: `		if _, ok := fresh[key]; ok {

@@ -102,7 +102,7 @@ var floor = []mutant{
 		new: `return ask{coherence.Newest(f.stream.view.Position(), floor[:0]), f.doubt}`,
 	},
 	{
-		name: "a list that was under way is no older than a give-up", rule: 3, file: stream, caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
+		name: "a list that was under way is no older than a give-up", rule: 3, file: replacing, caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
 		old: `case s.givenUp && !older && coherence.Newer(s.atLeast, version):`, new: `case false:`,
 	},
 	{

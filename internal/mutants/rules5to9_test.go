@@ -110,15 +110,15 @@ var probe = []mutant{
 		old: `case last.silent && f.stream.waiting():`, new: `case false:`,
 	},
 	{
-		name: "the old history never ends", rule: 8, file: stream, caught: "TestG5ARestoredClusterStartsANewHistory",
+		name: "the old history never ends", rule: 8, file: replacing, caught: "TestG5ARestoredClusterStartsANewHistory",
 		old: `case older && !asked.doubted:`, new: `case older:`,
 	},
 	{
-		name: "one older list is a restored cluster", rule: 8, file: stream, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
+		name: "one older list is a restored cluster", rule: 8, file: replacing, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
 		old: `case older && !asked.doubted:`, new: `case false:`,
 	},
 	{
-		name: "a list that was overtaken is a restored cluster", rule: 8, file: stream, caught: "TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer",
+		name: "a list that was overtaken is a restored cluster", rule: 8, file: replacing, caught: "TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer",
 		old: `case older && !coherence.Newer(asked.atLeast, version):`, new: `case false:`,
 	},
 	{
@@ -143,7 +143,7 @@ var echo = []mutant{
 // settle marks`,
 	},
 	{
-		name: "a list replaces every object", rule: 9, file: stream, caught: "TestG5ARestartFromAnyListKeepsWhatIsShown",
+		name: "a list replaces every object", rule: 9, file: replacing, caught: "TestG5ARestartFromAnyListKeepsWhatIsShown",
 		old: `fresh[key] = s.echo(shown(key), o)`, new: `fresh[key] = o`,
 	},
 	{
