@@ -88,7 +88,7 @@ func TestApplyOwnedGoesByVersionsWhereOnlyAGoTypeIsWatched(t *testing.T) {
 		s := &wireServer{objects: []any{owner, labelledOwned(owner, "x", "5")}}
 		stored := labelledOwned(owner, "x", "8")
 		stored.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: "kates", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)},
+			Manager: "kates", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`),
 		}}
 		s.one = func(*http.Request) any { return withKind(stored) }
 		var options []kates.Option
@@ -108,7 +108,7 @@ func TestApplyOwnedGoesByVersionsWhereOnlyAGoTypeIsWatched(t *testing.T) {
 		apply(1, 0, "PATCH")
 		apply(0, 1)
 		stored = stored.DeepCopy()
-		stored.ResourceVersion, stored.ManagedFields[0].FieldsV1 = "9", &metav1.FieldsV1{Raw: []byte(`{}`)} // somebody took the field
+		stored.ResourceVersion, stored.ManagedFields[0].FieldsV1 = "9", metav1.NewFieldsV1(`{}`) // somebody took the field
 		s.send("MODIFIED", stored)
 		var snap typedMaps
 		next(t, w, &snap, func() bool { return snap.ConfigMaps[1].ResourceVersion == "9" })
