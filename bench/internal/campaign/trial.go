@@ -211,6 +211,7 @@ func (t *trial) own(context.Context) error {
 	if err != nil || len(a.Samples) == 0 {
 		return err
 	}
+	t.add(report.OwnRead, 1e6*stats.Percentile(a.Reads, 50))
 	t.add(report.OwnP50, 1e6*stats.Percentile(a.Samples, 50))
 	t.add(report.OwnP99, 1e6*stats.Percentile(a.Samples, 99))
 	return nil

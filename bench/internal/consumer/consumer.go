@@ -31,6 +31,8 @@ type Consumer interface {
 type OwnWriter interface {
 	Consumer
 	WriteMark(ctx context.Context, namespace, name, mark string) error
+	// Read returns one object as the consumer knows it, without a request.
+	Read(namespace, name string) (metav1.Object, error)
 }
 
 // A View looks into a snapshot of any library.

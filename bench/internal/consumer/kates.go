@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/bench/internal/workload"
@@ -14,6 +15,8 @@ import (
 type snapshotter[S any] struct {
 	options   []kates.Option
 	view      func(*S) View
+	open      func(context.Context, *kates.Client) (reader, error)
+	pods      reader
 	client    *kates.Client
 	snapshots *kates.Snapshots[S]
 	last      *S
@@ -21,7 +24,7 @@ type snapshotter[S any] struct {
 
 func newKates(options ...kates.Option) func() Consumer {
 	return func() Consumer {
-		return &snapshotter[Typed]{options: options, view: (*Typed).view}
+		return &snapshotter[Typed]{options: options, view: (*Typed).view, open: openPods[*kates.Pod]}
 	}
 }
 
@@ -34,7 +37,7 @@ type untyped struct {
 
 func newKatesUntyped() func() Consumer {
 	return func() Consumer {
-		return &snapshotter[untyped]{view: func(u *untyped) View {
+		return &snapshotter[untyped]{open: openPods[*kates.Unstructured], view: func(u *untyped) View {
 			return View{
 				Objects: len(u.Pods) + len(u.Services) + len(u.ConfigMaps),
 				All:     chain(objects(u.Pods), objects(u.Services), objects(u.ConfigMaps)),
@@ -78,7 +81,29 @@ func (s *snapshotter[S]) Snapshot(ctx context.Context) (View, error) {
 	return s.view(now), nil
 }
 
+// reader reads a pod by name.
+type reader func(namespace, name string) (metav1.Object, error)
+
+// openPods opens a reader on the watch of pods that is running.
+func openPods[T metav1.Object](ctx context.Context, client *kates.Client) (reader, error) {
+	pods, err := kates.Open[T](ctx, client, kates.Query{Kind: "pods"})
+	if err != nil {
+		return nil, err
+	}
+	return func(namespace, name string) (metav1.Object, error) { return pods.Get(namespace, name) }, nil
+}
+
+func (s *snapshotter[S]) Read(namespace, name string) (metav1.Object, error) {
+	return s.pods(namespace, name)
+}
+
 func (s *snapshotter[S]) WriteMark(ctx context.Context, namespace, name, mark string) error {
+	if s.pods == nil {
+		var err error
+		if s.pods, err = s.open(ctx, s.client); err != nil {
+			return err
+		}
+	}
 	pod := &kates.Pod{}
 	pod.Namespace, pod.Name = namespace, name
 	return s.client.Patch(ctx, pod, kates.MergePatchType, workload.MarkPatch(mark), nil)

@@ -114,6 +114,15 @@ func (s *server) own(ctx context.Context, c Command) (Answer, error) {
 		if err := writer.WriteMark(ctx, pod.Namespace, pod.Name, mark); err != nil {
 			return Answer{}, err
 		}
+		asked := time.Now()
+		read, err := writer.Read(pod.Namespace, pod.Name)
+		a.Reads = append(a.Reads, time.Since(asked).Seconds())
+		if err != nil {
+			return Answer{}, err
+		}
+		if read.GetAnnotations()[workload.Mark] != mark {
+			return Answer{}, errors.New("an own write was not in what was read next")
+		}
 		start := time.Now()
 		view, err := writer.Snapshot(ctx)
 		took := time.Since(start)

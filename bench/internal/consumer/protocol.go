@@ -37,7 +37,7 @@ const (
 	Churn  What = "churn"
 	Settle What = "settle"
 	// Own writes marks by the consumer itself: Samples in seconds, from the return of the write to
-	// the return of the snapshot that shows it. Empty if it is no OwnWriter.
+	// the return of the snapshot that shows it, and Reads, to that of reading the object by name. Empty if it is no OwnWriter.
 	Own What = "own"
 	// Profile starts a CPU profile, and EndProfile writes it, and one of the heap.
 	Profile    What = "profile"
@@ -59,4 +59,5 @@ type Answer struct {
 	Mark         string    `json:"mark,omitempty"`
 	UnixNano     int64     `json:"unixNano,omitempty"`
 	Samples      []float64 `json:"samples,omitempty"`
+	Reads        []float64 `json:"reads,omitempty"`
 }

@@ -13,7 +13,7 @@ import (
 // mainRows are the metrics of the table, a row each.
 var mainRows = []Metric{
 	BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, RefreshTime, RefreshAlloc, CloneTime,
-	ChurnCPU, ChurnStale, ChurnLag, LatencyP50, LatencyP99, OwnP50, OwnP99, Requests,
+	ChurnCPU, ChurnStale, ChurnLag, LatencyP50, LatencyP99, OwnRead, OwnP50, OwnP99, Requests,
 }
 
 // ratioRows are those for which a ratio says something, and the consumer it is to.

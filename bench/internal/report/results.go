@@ -82,8 +82,9 @@ const (
 	ChurnLag      Metric = "last write of churn to fresh, s"
 	LatencyP50    Metric = "write to visible p50, ms"
 	LatencyP99    Metric = "write to visible p99, ms"
-	OwnP50        Metric = "own write p50, µs"
-	OwnP99        Metric = "own write p99, µs"
+	OwnRead       Metric = "own write, object read by name p50, µs"
+	OwnP50        Metric = "own write, next snapshot p50, µs"
+	OwnP99        Metric = "own write, next snapshot p99, µs"
 	ChangesTime   Metric = "refresh after several changes, ms" // At: changes
 	EventRate     Metric = "events per second"                 // At: cores
 	EventCPU      Metric = "CPU per event, µs"                 // At: cores
