@@ -19,7 +19,6 @@ type partition struct {
 	objects int  // that have the key
 	due     bool // it is to be handed out
 	forced  bool // though nothing may have changed
-	found   bool // it waits for the signal
 	queued  bool // the signal has come: it is in the queue, or will be when it is neither held nor rests
 	held    bool // by a worker
 	resting bool // the queue brings it after its backoff

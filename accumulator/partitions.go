@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -31,12 +32,12 @@ type Partitions struct {
 
 	mu    sync.Mutex
 	parts map[string]*partition
-	found []string // keys that wait for the signal
+	found map[string]bool // keys that wait for the signal
 }
 
 // Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
 // key function is one whose objects belong to every partition. Errors are those of [Streams.New]; and a type that does not suit the
-// queries, or a backoff that makes no sense.
+// queries, queries of which none has a key function, or a backoff that makes no sense.
 func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query, o PartitionOptions) (*Partitions, error) {
 	if o.Backoff == (attempts.Backoff{}) {
 		o.Backoff = attempts.Default
@@ -44,10 +45,13 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	if err := o.Backoff.Check(); err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(queries, func(q Query) bool { return q.Key != nil }) {
+		return nil, errors.New("no query has a key function: there would be no partition")
+	}
 	if _, err := compile(t, queries); err != nil {
 		return nil, err
 	}
-	p := &Partitions{typ: t, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition)}
+	p := &Partitions{typ: t, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
 	if err != nil {
 		p.queue.ShutDown()
@@ -91,7 +95,8 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// Refresh takes in what is new, as Next does, and hands nothing out: for who wants to be ready, but not at work yet.
+// Refresh takes in what is new, as Next does, and hands nothing out: for who wants to be ready, but not at work yet. Next does not wait for a
+// signal then.
 func (p *Partitions) Refresh(ctx context.Context) error {
 	p.released.Store(true)
 	_, err := p.take(ctx, true)
@@ -108,20 +113,20 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.open(b)
 	if !p.a.complete() || !p.a.takeAll(b) {
 		return nil, nil
 	}
 	p.advance(b)
+	if only {
+		return nil, nil
+	}
 	if p.released.Swap(false) {
 		p.release()
 	} else if p.a.found.Load() > 0 {
 		p.a.pacer.ensure()
 	}
-	for !only {
-		key, ok := p.queue.pop()
-		if !ok {
-			break
-		}
+	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
 		if t := p.hand(b, key); t != nil {
 			return t, nil
 		}
@@ -151,8 +156,8 @@ func (p *Partitions) Sync(ctx context.Context) error { return p.a.Sync(ctx) }
 // Err is [Accumulator.Err].
 func (p *Partitions) Err() error { return p.a.Err() }
 
-// Ended is closed when the partitions have ended.
-func (p *Partitions) Ended() <-chan struct{} { return p.a.Done() }
+// Done is [Accumulator.Done].
+func (p *Partitions) Done() <-chan struct{} { return p.a.Done() }
 
 // Close is [Accumulator.Close]: it waits for no turn that is under way.
 func (p *Partitions) Close() { p.a.Close() }

@@ -193,9 +193,12 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 		}
 		maps.Copy(ids, now[key])
 		for id := range ids {
+			version, shared := now["shared"][id]
 			switch {
 			case now[key][id] == "" && k.last[id] == "": // it came and went
 				delete(k.must, id)
+			case shared && before["shared"][id] == version && (before[key] == nil || now[key] == nil):
+				// the key comes or goes, and not because of that
 			case !quiet && before[key][id] != now[key][id]:
 				k.must[id] = true
 			}

@@ -4,7 +4,6 @@ package accumulator
 func (p *Partitions) advance(b layout) {
 	var invalid []Invalid
 	first, greet := !p.a.reader.delivered, false
-	p.open(b)
 	for i, f := range b.fields {
 		t := f.got
 		if f.got = (taken{}); !t.ok {
@@ -140,16 +139,24 @@ func (p *Partitions) emptied(part *partition) {
 // forget is called with mu held.
 func (p *Partitions) forget(part *partition) {
 	delete(p.parts, part.key)
+	p.wait(part.key, false)
 	p.queue.Forget(part.key)
 }
 
 // activate makes a turn due. Called with mu held.
 func (p *Partitions) activate(part *partition, forced bool) {
 	part.due, part.forced = true, part.forced || forced
-	if part.found || part.queued {
-		return
+	if !part.queued {
+		p.wait(part.key, true)
 	}
-	part.found = true
-	p.found = append(p.found, part.key)
-	p.a.found.Add(1)
+}
+
+// wait notes whether a key waits for the signal. Called with mu held.
+func (p *Partitions) wait(key string, yes bool) {
+	if yes {
+		p.found[key] = true
+	} else {
+		delete(p.found, key)
+	}
+	p.a.found.Store(int64(len(p.found)))
 }

@@ -9,16 +9,34 @@ import (
 func (p *Partitions) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slices.Sort(p.found)
-	for _, key := range p.found {
-		if part := p.parts[key]; part != nil && part.found {
-			part.found = false
-			p.enqueue(part)
+	for _, key := range slices.Sorted(maps.Keys(p.found)) {
+		p.enqueue(p.parts[key])
+		p.wait(key, false)
+	}
+	p.tidy()
+}
+
+// tidy takes keys from the queue that there is no partition of any more, before there are more of them than of others (G3). Called with
+// mu held, and in the reader's turn.
+func (p *Partitions) tidy() {
+	n := p.queue.Len()
+	if n <= 2*len(p.parts)+spareKeys {
+		return
+	}
+	for range n {
+		key, ok := p.queue.pop()
+		if !ok {
+			return
+		}
+		p.queue.Done(key)
+		if part := p.parts[key]; part != nil && part.queued {
+			p.queue.Add(key)
 		}
 	}
-	p.found = nil
-	p.a.found.Store(0)
 }
+
+// spareKeys may wait in the queue for nothing.
+const spareKeys = 100
 
 // enqueue is called with mu held.
 func (p *Partitions) enqueue(part *partition) {
