@@ -65,12 +65,22 @@ type Accumulator struct {
 	kicked  chan struct{} // wakes the manager
 	turn    chan struct{} // held by the reader for the time of an Update
 	reader  reader
+
+	// Of partitions: objects have places of their own, so many keys wait for a signal, and what else ends.
+	keyed bool
+	found atomic.Int64
+	ended func()
 }
 
 // New starts an accumulator of the queries that runs until ctx ends, or Close. A
 // kind that cannot be resolved is an error that names the query, unless the query is
 // optional. On an error nothing is left running.
 func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumulator, error) {
+	return s.start(ctx, queries, o, nil)
+}
+
+// start is New; with a function, which is called at the end, for partitions.
+func (s *Streams) start(ctx context.Context, queries []Query, o Options, ended func()) (*Accumulator, error) {
 	if err := causeOf(ctx); err != nil {
 		return nil, err
 	}
@@ -78,7 +88,7 @@ func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumul
 		o.Overdue = 10 * time.Second
 	}
 	a := &Accumulator{
-		streams: s, options: o,
+		streams: s, options: o, keyed: ended != nil, ended: ended,
 		finished: make(chan struct{}),
 		readied:  make(chan struct{}),
 		turn:     make(chan struct{}, 1),
@@ -176,7 +186,7 @@ func (a *Accumulator) news() bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.generation != a.read
+	return a.generation != a.read || a.found.Load() > 0
 }
 
 // Ready is nil once the first snapshot is complete, and stays so. Before that, and
@@ -256,6 +266,9 @@ func (a *Accumulator) end(cause error) {
 	delete(a.streams.accumulators, a)
 	a.streams.mu.Unlock()
 	a.pacer.close()
+	if a.ended != nil {
+		a.ended()
+	}
 	close(a.finished)
 }
 
@@ -273,13 +286,17 @@ func (a *Accumulator) holds(o any) bool {
 	a.reader.mu.Lock()
 	defer a.reader.mu.Unlock()
 	for _, f := range a.fieldsNow() {
+		obj, isObject := o.(Object)
+		if f.index != nil && isObject && f.index.holds(obj) {
+			return true
+		}
 		if f.table == nil {
 			continue
 		}
 		if f.table.Contains(o) {
 			return true
 		}
-		if obj, ok := o.(Object); ok {
+		if isObject {
 			if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
 				return true
 			}

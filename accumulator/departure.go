@@ -90,7 +90,7 @@ func (s *subscription) passed(wake []func(), w coherence.Write, how landing) []f
 	if !past || o == nil || s.quietOwn { // other streams have the news, if it is any
 		return wake
 	}
-	s.loud = true
+	s.shout(w.Key)
 	return append(wake, s.wake)
 }
 

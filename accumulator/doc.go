@@ -42,6 +42,30 @@
 // version that is waited for, so that two of them do not overtake each other by turns. The first snapshot waits until the streams have
 // been level once.
 //
+// # Partitions
+//
+// A program that has one output per something (per tenant, per gateway) takes its snapshot in [Partitions]: [Query.Key] says which
+// keys an object has, and each key gets a struct of its own, of its objects and of those that belong to every partition.
+//
+//	dirty keys ──▶ index (object ─▶ keys, converted once) ──▶ partitions: what changed in each
+//	                                                             │ due: when the accumulator signals
+//	                                                             ▼
+//	                                client-go's workqueue ──▶ Next: a Turn ──▶ Done
+//
+// A key is due if an object that it has, had, or has now has changed in a way that is worth a signal: one that moves makes both
+// keys due. What is not worth it ([Signal], quiet own writes) is in the key's next turn all the same. Changes coalesce: what came and went
+// unseen, or is as the last turn had it, is no turn. Whoever calls Next takes in what all streams have first, so that a turn is as
+// new as it can be (G2, G4), and nothing runs while all workers are busy.
+//
+// A partition is there as long as an object has its key; the objects that belong to all make none. When it has been handed out, and the last
+// object leaves, it is handed out once more, empty of everything, until that turn is done without an error; then nothing of it is
+// held. An object that is invalid still has its keys: those it had before, where they cannot be read now. A partition never ends because
+// something does not decode.
+//
+// A turn costs what changed in its partition: unchanged objects are neither looked at nor converted. The rows of all
+// objects are in one index for each field, by name, also of those that no key has; a partition has tables of pointers into it, made
+// up to date at its turns. Fields in which it has nothing of its own show one table that all such partitions share.
+//
 // # Lists and watches
 //
 // A feed lists and watches for a stream, in place of client-go's Reflector, which may list at

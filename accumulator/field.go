@@ -55,11 +55,13 @@ type field struct {
 	// Of the reader's turn. Others look at the table with reader.mu held.
 	table    *snapshot.Table
 	last     map[Key]Object // in place of a table, for a Reader
+	index    *index         // in place of a table, for partitions
 	spans    bool           // the table's keys have the namespace
 	present  bool           // it is in the snapshot
 	got      taken          // by the Update that runs
 	within   map[string]bool
 	held     going           // keys that stay as they are until streams that are late have come so far
+	loud     map[Key]bool    // what of that is to activate partitions
 	late     []*subscription // those streams
 	farthest string          // how far they have to come
 }
@@ -346,7 +348,7 @@ func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*pa
 
 // hears is what an accumulator wants to hear of a stream.
 func (a *Accumulator) hears() listener {
-	return listener{quietOwn: a.options.QuietOwnWrites, wake: a.pacer.poke, trouble: a.kick}
+	return listener{keyed: a.keyed, quietOwn: a.options.QuietOwnWrites, wake: a.pacer.poke, trouble: a.kick}
 }
 
 func closeAll(parts []*part) {

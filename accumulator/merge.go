@@ -97,6 +97,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		for _, c := range t.changes {
 			dirty.add(c.key, t.left[c.key])
 		}
+		f.hear(t)
 	}
 	if whole {
 		out.whole = true
@@ -118,12 +119,47 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 			out.changes = append(out.changes, change{key, shown})
 		}
 	}
+	f.tell(&out)
 	return out
+}
+
+// hear notes which changes are to activate partitions.
+func (f *field) hear(t taken) {
+	if f.index == nil {
+		return
+	}
+	if f.loud == nil {
+		f.loud = make(map[Key]bool)
+	}
+	maps.Copy(f.loud, t.loud)
+	for _, c := range t.changes {
+		if t.whole {
+			f.loud[c.key] = true
+		}
+	}
+}
+
+// tell hands over what was noted, and keeps it of keys that are held.
+func (f *field) tell(t *taken) {
+	if f.index == nil {
+		return
+	}
+	t.loud = f.loud
+	f.loud = make(map[Key]bool)
+	for key := range f.held {
+		if t.whole || t.loud[key] {
+			f.loud[key] = true
+		}
+	}
 }
 
 // keys calls yield with every key that is held in the table.
 func (f *field) keys(yield func(Key) bool) {
-	if f.table == nil {
+	switch {
+	case f.index != nil:
+		maps.Keys(f.index.objects)(yield)
+		return
+	case f.table == nil:
 		maps.Keys(f.last)(yield)
 		return
 	}
@@ -136,7 +172,14 @@ func (f *field) keys(yield func(Key) bool) {
 
 // shown is what the snapshot was made of for a key.
 func (f *field) shown(key Key) (Object, bool) {
-	if f.table == nil {
+	switch {
+	case f.index != nil:
+		p, had := f.index.objects[key]
+		if !had {
+			return nil, false
+		}
+		return p.row.Source, true
+	case f.table == nil:
 		o, had := f.last[key]
 		return o, had
 	}

@@ -47,8 +47,8 @@ func (s *stream) land(key Key, w *coherence.Write) {
 	if f.held && !s.showsWrite(key, w) {
 		f.held = false
 		for sub := range s.subs {
-			if _, dirty := sub.dirty[key]; dirty && sub.quietOwn && !sub.loud {
-				wake = append(wake, sub.waking(f.before, s.read(key)))
+			if sub.quietOwn && !sub.heeds(key) {
+				wake = append(wake, sub.waking(key, f.before, s.read(key)))
 			}
 		}
 	}

@@ -59,6 +59,16 @@ func (p *pacer) poke() {
 	}
 }
 
+// ensure sees to it that a signal is due.
+func (p *pacer) ensure() {
+	p.mu.Lock()
+	due := !p.first.IsZero()
+	p.mu.Unlock()
+	if !due {
+		p.poke()
+	}
+}
+
 // schedule signals if that is due, and sets the timer if it is not.
 func (p *pacer) schedule(now time.Time) {
 	due := p.first

@@ -87,6 +87,8 @@ type Query struct {
 	// Signal, if any, decides which changes are worth a signal; without it every change
 	// is. It is the subscriber's own: streams are shared all the same.
 	Signal Signal
+	// Key, for [Partitions], says to which of them an object belongs; without it, to all. Others ignore it.
+	Key KeyFunc
 	// Resolve finds the resource. It may ask the server.
 	Resolve func(ctx context.Context) (Resource, error)
 }

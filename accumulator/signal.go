@@ -17,13 +17,13 @@ type Signal func(old, current Object) bool
 
 // judged is what wakes the accumulator for a change that its query's Signal has to judge
 // first. It runs without locks.
-func (s *subscription) judged(before, after Object) func() {
+func (s *subscription) judged(key Key, before, after Object) func() {
 	return func() {
 		if !s.worth(before, after) {
 			return
 		}
 		s.stream.mu.Lock()
-		s.loud = true
+		s.shout(key)
 		s.stream.mu.Unlock()
 		s.wake()
 	}
@@ -49,10 +49,10 @@ func (s *subscription) worth(before, after Object) (yes bool) {
 
 // waking returns what is to be run, without locks, for a change that wakes the
 // accumulator. Called with the stream's lock held.
-func (s *subscription) waking(before, after Object) func() {
+func (s *subscription) waking(key Key, before, after Object) func() {
 	if s.signal != nil {
-		return s.judged(before, after)
+		return s.judged(key, before, after)
 	}
-	s.loud = true
+	s.shout(key)
 	return s.wake
 }

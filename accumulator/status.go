@@ -75,6 +75,9 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	if f.table != nil {
 		st.Invalid = len(f.table.Invalid())
 	}
+	if f.index != nil {
+		st.Invalid = f.index.invalid
+	}
 	a.reader.mu.Unlock()
 	first, absent := true, true
 	for _, p := range parts {

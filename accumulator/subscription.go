@@ -1,6 +1,10 @@
 package accumulator
 
-import "github.com/kates-go/kates/coherence"
+import (
+	"maps"
+
+	"github.com/kates-go/kates/coherence"
+)
 
 // subscription is what one accumulator has not taken in yet of one stream: a set
 // of dirty keys, so that a thousand events on one object are one key, and a slow
@@ -23,8 +27,10 @@ type subscription struct {
 	anew bool
 	// turned: whether there is such a resource at all has changed.
 	turned bool
-	// loud: some of it is worth a signal.
-	loud bool
+	// loud: some of it is worth a signal. Where the listener is keyed, louds says which of the dirty keys are, and late
+	// which were, of those that were taken before that was known.
+	loud        bool
+	louds, late map[Key]bool
 	listener
 }
 
@@ -34,6 +40,8 @@ type listener struct {
 	union anyOf
 	// optional: a resource that is gone leaves no field behind.
 	optional bool
+	// keyed: it wants to know of each key whether it is worth a signal.
+	keyed bool
 	// quietOwn: own writes do not signal.
 	quietOwn bool
 	// signal decides which changes are worth a signal; nil: all.
@@ -59,6 +67,7 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 	}
 	if after == nil && !known && s.union == nil {
 		delete(s.dirty, key)
+		delete(s.louds, key)
 		return nil
 	}
 	if !dirty {
@@ -68,7 +77,7 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 	if own && s.quietOwn {
 		return nil
 	}
-	return s.waking(before, after)
+	return s.waking(key, before, after)
 }
 
 // change is a key with what is true of it now: nil if there is no such object.
@@ -83,6 +92,8 @@ type taken struct {
 	// whole: it is all there is. What the reader knows besides is gone.
 	whole bool
 	left  going
+	// loud are the keys that are to activate partitions. Of all there is all are.
+	loud map[Key]bool
 	// anew: versions do not compare with what the reader knows.
 	anew bool
 	// reshaped: one version of an object may look different now.
@@ -103,6 +114,7 @@ func (s *subscription) take() taken {
 	case s.all:
 		anew := s.anew
 		s.all, s.anew, s.loud, s.turned = false, false, false, false
+		s.louds, s.late = nil, nil
 		return taken{changes: s.stream.everything(), whole: true, anew: anew, ok: true}
 	}
 	s.loud, s.turned = false, false
@@ -112,8 +124,44 @@ func (s *subscription) take() taken {
 	for key := range s.dirty {
 		changes = append(changes, change{key, s.stream.read(key)})
 	}
+	loud := s.heard()
 	s.clean()
-	return taken{changes: changes, left: left, ok: true}
+	return taken{changes: changes, left: left, loud: loud, ok: true}
+}
+
+// shout notes that a change of a key is worth a signal. Called with the stream's lock held.
+func (s *subscription) shout(key Key) {
+	s.loud = true
+	if !s.keyed {
+		return
+	}
+	to := &s.late
+	if _, dirty := s.dirty[key]; dirty {
+		to = &s.louds
+	}
+	if *to == nil {
+		*to = make(map[Key]bool)
+	}
+	(*to)[key] = true
+}
+
+// heeds reports whether nothing needs to be said of a change of a key: it has been said, or, unless the listener is keyed, taken.
+// Called with the stream's lock held.
+func (s *subscription) heeds(key Key) bool {
+	if s.keyed {
+		return s.louds[key] || s.late[key]
+	}
+	_, dirty := s.dirty[key]
+	return !dirty || s.loud
+}
+
+// heard returns the keys that were worth a signal. Called with the stream's lock held.
+func (s *subscription) heard() map[Key]bool {
+	if s.louds == nil {
+		return s.late
+	}
+	maps.Copy(s.louds, s.late)
+	return s.louds
 }
 
 // dirtyRoom is for how many dirty keys a subscription keeps room.
@@ -121,6 +169,7 @@ const dirtyRoom = 1024
 
 // clean leaves no key dirty. A map keeps the room of its largest day, and takes time in it to be walked or cleared.
 func (s *subscription) clean() {
+	s.louds, s.late = nil, nil
 	if s.most > dirtyRoom {
 		s.dirty, s.most = make(map[Key]bool), 0
 	} else {
@@ -147,7 +196,7 @@ func (s *subscription) restart() {
 func (s *subscription) news() bool {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return s.stream.synced && !s.stream.givenUp && (s.all || s.optional && s.turned || s.loud && len(s.dirty) > 0)
+	return s.stream.synced && !s.stream.givenUp && (s.all || s.optional && s.turned || s.loud && len(s.dirty)+len(s.late) > 0)
 }
 
 // ready reports whether the stream has its whole first list.

@@ -70,21 +70,10 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return Result{}, fmt.Errorf("the target of an update is a non-nil pointer to a struct, not %T", target)
 	}
-	if err := ctx.Err(); err != nil {
+	if err := a.enter(ctx); err != nil {
 		return Result{}, err
 	}
-	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
-	case <-ctx.Done():
-		return Result{}, ctx.Err()
-	}
-	if err := a.Err(); err != nil {
-		if why := a.Ready(); why != nil {
-			return Result{}, fmt.Errorf("the watch has ended: %w (%w)", err, why)
-		}
-		return Result{}, fmt.Errorf("the watch has ended: %w", err)
-	}
+	defer a.leave()
 	fields, err := a.bind(v.Elem().Type())
 	if err != nil {
 		return Result{}, err
@@ -97,6 +86,29 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	}
 	return a.refresh(v.Elem(), fields, j), nil
 }
+
+// enter waits for the reader's turn, as long as ctx allows and the accumulator runs.
+func (a *Accumulator) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := a.Err()
+	if err == nil {
+		return nil
+	}
+	a.leave()
+	if why := a.Ready(); why != nil {
+		return fmt.Errorf("the watch has ended: %w (%w)", err, why)
+	}
+	return fmt.Errorf("the watch has ended: %w", err)
+}
+
+func (a *Accumulator) leave() { <-a.turn }
 
 // Check reports whether a struct type can take the snapshot.
 func (a *Accumulator) Check(t reflect.Type, queries ...Query) error {

@@ -17,6 +17,9 @@
 //	    rebuild(snap) // may take as long as it likes
 //	}
 //
+// One that has an output per something, per namespace, tenant or gateway, gets a snapshot for each: [RunEach], and [Query].Key, which says what
+// belongs to whom.
+//
 // Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
 // says the kinds. [Client] also reads and writes single objects, of any kind and form;
 // [Modify] is read-modify-write.

@@ -9,10 +9,10 @@ import (
 	"github.com/kates-go/kates/internal/election"
 )
 
-// ErrLeadershipLost is the error of a [Run] that led and does so no more.
+// ErrLeadershipLost is the error of a [Run], or a [RunEach], that led and does so no more.
 var ErrLeadershipLost = election.ErrLost
 
-// LeaderElection is an option of [Run]: of several replicas with the same Lease one leads, and only the leader's function
+// LeaderElection is an option of [Run] and [RunEach]: of several replicas with the same Lease one leads, and only the leader's function
 // is called.
 //
 //	kates.Run(ctx, client, writeStatus, kates.LeaderElection{Namespace: "ingress", Name: "ingress-status"})
@@ -71,15 +71,40 @@ func (e LeaderElection) config(c *Client) election.Config {
 }
 
 // leader is a run as the work of a leader.
-type leader[S any] struct{ *runner[S] }
+type leader struct {
+	watching
+	tries   *tries
+	poked   <-chan struct{}             // by other triggers, which are for who leads; nil if they are not told so
+	refresh func(context.Context) error // brings what is shown up to date
+	lead    func(context.Context) error // calls the function
+}
+
+// watching is a watch whose snapshots a follower keeps up to date.
+type watching interface {
+	Ready() error
+	Changed() <-chan struct{}
+	Sync(ctx context.Context) error
+	Err() error
+	Done() <-chan struct{}
+}
+
+func (r *runner[S]) leader() leader {
+	return leader{
+		watching: r.snapshots.acc, tries: &r.tries, poked: r.poked, lead: r.loop,
+		refresh: func(ctx context.Context) error {
+			_, _, err := r.current(ctx)
+			return err
+		},
+	}
+}
 
 // Prepare follows until there is a snapshot.
-func (l leader[S]) Prepare(ctx context.Context) error {
-	return l.follow(ctx, nil, func() bool { return l.snapshots.Ready() == nil })
+func (l leader) Prepare(ctx context.Context) error {
+	return l.follow(ctx, nil, func() bool { return l.Ready() == nil })
 }
 
 // Follow keeps the snapshot up to date.
-func (l leader[S]) Follow(ctx context.Context, won <-chan struct{}) error {
+func (l leader) Follow(ctx context.Context, won <-chan struct{}) error {
 	return l.follow(ctx, won, func() bool {
 		select {
 		case <-won:
@@ -90,14 +115,14 @@ func (l leader[S]) Follow(ctx context.Context, won <-chan struct{}) error {
 	})
 }
 
-func (l leader[S]) follow(ctx context.Context, wake <-chan struct{}, until func() bool) error {
+func (l leader) follow(ctx context.Context, wake <-chan struct{}, until func() bool) error {
 	for !until() {
-		if _, _, err := l.current(ctx); err != nil {
+		if err := l.refresh(ctx); err != nil {
 			return err
 		}
 		select {
-		case <-l.snapshots.Changed():
-		case <-l.poked: // that is for who leads
+		case <-l.Changed():
+		case <-l.poked:
 		case <-wake:
 		case <-ctx.Done():
 		}
@@ -106,21 +131,21 @@ func (l leader[S]) follow(ctx context.Context, wake <-chan struct{}, until func(
 }
 
 // CatchUp waits until the watches are as new as the server is now.
-func (l leader[S]) CatchUp(ctx context.Context) error {
+func (l leader) CatchUp(ctx context.Context) error {
 	for failures := 1; ; failures++ {
-		err := l.snapshots.acc.Sync(ctx)
+		err := l.Sync(ctx)
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || l.snapshots.acc.Err() != nil {
+		if ctx.Err() != nil || l.Err() != nil {
 			return err
 		}
 		if failures == 1 {
 			l.tries.log.Info("cannot learn what the former leader has done, will keep trying", "error", err.Error())
 		}
-		l.rest(ctx, l.tries.settings.backoff.After(failures))
+		pause(ctx, l.tries.settings.backoff.After(failures), l.Done())
 	}
 }
 
 // Lead calls the function.
-func (l leader[S]) Lead(ctx context.Context) error { return l.loop(ctx) }
+func (l leader) Lead(ctx context.Context) error { return l.lead(ctx) }

@@ -83,6 +83,14 @@ type Query struct {
 	// It is asked once per change, of objects as they are held (after Transform), must not write to
 	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
 	Signal func(old, current Object) bool
+	// Key says, for [WatchEach] and [RunEach], to which partitions an object belongs: to those of the keys that it
+	// returns, which may be several; to none; or, if [EveryPartition] is among them, to all. All objects of a query without it
+	// belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
+	//
+	// It is asked once per version of an object, as that is held (after Transform), by one of those who take turns, never by two
+	// goroutines at a time; it must not write to it. The same object has the same keys. An object for which it panics, or returns an empty
+	// key, is left out as [Invalid] until its next version. Watch, Open and List ignore it.
+	Key func(Object) []string
 }
 
 // Selection narrows a query by labels and fields, as [Query] does.
@@ -168,7 +176,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	}
 	q = accumulator.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
-		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal,
+		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal, Key: t.Key,
 		Resolve: func(ctx context.Context) (accumulator.Resource, error) { return c.resolve(ctx, t) },
 	}
 	if q.Kind == "" {

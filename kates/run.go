@@ -43,6 +43,9 @@ import (
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil && settings.workers > 0 {
+		err = errors.New("Workers is an option of RunEach: one snapshot has one function")
+	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", t, err)
 	}
@@ -60,9 +63,9 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	if snapshots.deltas != nil {
 		r.changes = newChanges(snapshots.Status())
 	}
-	defer r.listen(ctx)()
+	defer settings.listen(ctx, r.poke)()
 	if settings.election != nil {
-		err = election.Lead(ctx, settings.election.config(c), leader[S]{r})
+		err = election.Lead(ctx, settings.election.config(c), r.leader())
 	} else {
 		err = r.loop(ctx)
 	}
@@ -154,6 +157,19 @@ func (r *runner[S]) wait(ctx context.Context) {
 
 // rest lets a backoff pass. No change ends it.
 func (r *runner[S]) rest(ctx context.Context, d time.Duration) {
+	pause(ctx, d, r.snapshots.acc.Done())
+}
+
+// poke tells that another trigger wants the function called.
+func (r *runner[S]) poke() {
+	select {
+	case r.poked <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// pause returns after a while, or when there is nothing to wait for any more.
+func pause(ctx context.Context, d time.Duration, end <-chan struct{}) {
 	if d <= 0 {
 		return
 	}
@@ -161,31 +177,7 @@ func (r *runner[S]) rest(ctx context.Context, d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-r.snapshots.acc.Done():
+	case <-end:
 	case <-ctx.Done():
-	}
-}
-
-// listen starts to listen to the other triggers. What it returns ends that, and waits.
-func (r *runner[S]) listen(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	poke := func() {
-		select {
-		case r.poked <- struct{}{}:
-		default: // one is waiting already
-		}
-	}
-	done := make(chan struct{})
-	for _, listen := range r.tries.settings.triggers {
-		go func() {
-			listen(ctx, poke)
-			done <- struct{}{}
-		}()
-	}
-	return func() {
-		cancel()
-		for range r.tries.settings.triggers {
-			<-done
-		}
 	}
 }

@@ -47,6 +47,53 @@ metadata: {name: web}
 	// ended: <nil>
 }
 
+// Each namespace with its quotas is one output. What fails for one is tried again for it alone.
+func ExampleRunEach() {
+	fake, err := katestest.NewFake(katestest.WithClientOptions(kates.WithInterval(0)), katestest.WithManifests(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: red}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: blue}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: red}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	client := fake.Client // in a program: kates.NewClient(kates.ClientConfig{})
+
+	type Tenant struct {
+		Namespaces []*kates.Namespace
+		ConfigMaps []*kates.ConfigMap
+	}
+	ctx, cancel := context.WithCancel(context.Background()) // in a program: signal.NotifyContext
+	defer cancel()
+	err = kates.RunEach(ctx, client, func(ctx context.Context, tenant string, snap *Tenant) error {
+		if len(snap.Namespaces) == 0 {
+			fmt.Println(tenant, "is gone")
+			cancel()
+			return nil
+		}
+		fmt.Println(tenant, "has", len(snap.ConfigMaps), "config maps")
+		if tenant == "red" && len(snap.ConfigMaps) == 1 { // own writes are in its next snapshot
+			return errors.Join(client.Delete(ctx, snap.ConfigMaps[0], nil), client.Delete(ctx, snap.Namespaces[0], nil))
+		}
+		return nil
+	}, kates.Query{Name: "Namespaces", Key: kates.ByObjectName}, kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace})
+	fmt.Println("ended:", err)
+	// Output:
+	// blue has 0 config maps
+	// red has 1 config maps
+	// red is gone
+	// ended: <nil>
+}
+
 type ingressInputs struct { // what a proxy is configured by
 	Ingresses []*kates.Ingress
 	Services  []*kates.Service

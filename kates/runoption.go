@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/internal/attempts"
 )
 
-// A RunOption configures a [Run]: a [Query], a [WatchOption], a [LeaderElection], or what [WithBackoff], [AlsoOn] and
-// [OnError] return.
+// A RunOption configures a [Run] or a [RunEach]: a [Query], a [WatchOption], a [LeaderElection], or what [WithBackoff], [AlsoOn],
+// [OnError] and [Workers] return.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
@@ -20,6 +20,7 @@ type runSettings struct {
 	triggers []func(ctx context.Context, poke func())
 	failed   []func(err error, attempt int)
 	election *LeaderElection
+	workers  int // 0: not said
 	wrong    error
 }
 
@@ -44,6 +45,24 @@ func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettin
 	return s, nil
 }
 
+// listen starts to listen to the other triggers. What it returns ends that, and waits.
+func (s *runSettings) listen(ctx context.Context, poke func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	for _, listen := range s.triggers {
+		go func() {
+			listen(ctx, poke)
+			done <- struct{}{}
+		}()
+	}
+	return func() {
+		cancel()
+		for range s.triggers {
+			<-done
+		}
+	}
+}
+
 type runOption func(*runSettings)
 
 func (o runOption) applyToRun(s *runSettings) { o(s) }
@@ -54,6 +73,15 @@ func (q Query) applyToRun(s *runSettings) { s.queries = append(s.queries, q) }
 // one in a row, up to most. Default: from 100 ms to 1 minute.
 func WithBackoff(first, most time.Duration) RunOption {
 	return runOption(func(s *runSettings) { s.backoff = attempts.Backoff{First: first, Most: most} })
+}
+
+// Workers sets for how many keys [RunEach] calls its function at the same time. Default: 1.
+func Workers(n int) RunOption {
+	return runOption(func(s *runSettings) {
+		if s.workers = n; n < 1 {
+			s.wrong = fmt.Errorf("the number of workers is %d: there must be one at least", n)
+		}
+	})
 }
 
 // AlsoOn makes [Run] call its function for each value that comes from a channel, too: from a timer, or another system. It is called

@@ -80,6 +80,11 @@ func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator
 	if err != nil {
 		return nil, err
 	}
+	return c.core.streams.New(ctx, queries, w.options())
+}
+
+// options are the settings as the accumulator has them.
+func (w watchSettings) options() accumulator.Options {
 	o := accumulator.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Overdue: w.overdue}
 	if w.invalid != nil {
 		o.Invalid = func(i accumulator.Invalid) { w.invalid(invalidOf(i)) }
@@ -87,7 +92,7 @@ func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator
 	if w.shown != nil {
 		o.Shown = func(query string, source accumulator.Object, value any) { w.shown(query, source, value) }
 	}
-	return c.core.streams.New(ctx, queries, o)
+	return o
 }
 
 // Changed gives a signal when there is something new for Update. The first comes when the first

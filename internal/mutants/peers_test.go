@@ -114,6 +114,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	{
 		name: "what came and went unread is kept", peer: keepsEvents, file: subscription, caught: "TestG3AHundredThousandUnreadEventsAreOneKeyOrNone",
 		old: `		delete(s.dirty, key)
+		delete(s.louds, key)
 		return nil`,
 		new: `		s.dirty[key] = known
 		return nil`,

@@ -16,11 +16,11 @@ const (
 var runs = []mutant{
 	{
 		name: "a change ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
-		old: `	case <-r.snapshots.acc.Done():`, new: `	case <-r.snapshots.Changed():`,
+		old: `	pause(ctx, d, r.snapshots.acc.Done())`, new: `	pause(ctx, d, r.snapshots.Changed())`,
 	},
 	{
 		name: "another trigger ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
-		old: `	case <-r.snapshots.acc.Done():`, new: `	case <-r.poked:`,
+		old: `	pause(ctx, d, r.snapshots.acc.Done())`, new: `	pause(ctx, d, r.poked)`,
 	},
 	{
 		name: "a try again has the snapshot that failed", says: "with the newest snapshot", file: run, caught: underChurn,
@@ -114,19 +114,19 @@ var elections = []mutant{
 	{
 		name: "a replica without a snapshot leads", says: "stands as soon as its first snapshot is complete", file: leading,
 		caught: "TestAReplicaStandsForElectionWhenItsFirstSnapshotIsComplete",
-		old:    `l.snapshots.Ready() == nil`, new: `l.snapshots.Ready() == nil || true`,
+		old:    `l.Ready() == nil`, new: `l.Ready() == nil || true`,
 	},
 	{
 		name: "a follower has nothing ready", says: "followers keep their snapshots up to date", file: leading,
 		caught: "TestAFollowerIsWarmAndItsFunctionIsCalledAtOnceWhenItWins",
-		old: `		if _, _, err := l.current(ctx); err != nil {
+		old: `		if err := l.refresh(ctx); err != nil {
 `, new: `		if err := ctx.Err(); err != nil {
 `,
 	},
 	{
 		name: "a new leader begins with what it has", says: "a snapshot as new as the server was when the lease was won", file: leading,
 		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
-		old:    `err := l.snapshots.acc.Sync(ctx)`, new: `err := ctx.Err()`,
+		old:    `err := l.Sync(ctx)`, new: `err := ctx.Err()`,
 	},
 	{
 		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/sync.go", in: "kates",

@@ -1,0 +1,186 @@
+package accumulator
+
+import (
+	"errors"
+	"maps"
+	"runtime/debug"
+	"slices"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// KeyFunc says to which partitions an object belongs: to those of the keys that it returns, to none, or, if
+// [EveryPartition] is among them, to all there are. The same object gives the same keys.
+//
+// It is called once per version of an object, as the stream holds it, without locks, by who calls [Partitions.Next]; never
+// by two goroutines at a time. It does not write to the object, and its result is the caller's. Where it panics, or returns an
+// empty key, that one object is left out as [Invalid] until its next version.
+type KeyFunc func(Object) []string
+
+// EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No key is like it.
+const EveryPartition = "\x00every"
+
+var errEmptyKey = errors.New("the key function returned an empty key: for no partition it returns none, for all of them EveryPartition")
+
+// placed is an object, what became of it, and where it belongs. It is never changed.
+type placed struct {
+	row   snapshot.Row // with a value where the object belongs to something
+	keys  []string     // sorted
+	every bool         // it belongs to all partitions, and keys is empty
+}
+
+// owned reports whether the object has a key.
+func (o *placed) owned(key string) bool {
+	if o == nil {
+		return false
+	}
+	_, has := slices.BinarySearch(o.keys, key)
+	return has
+}
+
+// in reports whether the object belongs to a partition.
+func (o *placed) in(key string) bool { return o != nil && o.every || o.owned(key) }
+
+// shared reports whether the object belongs to all partitions.
+func (o *placed) shared() bool { return o != nil && o.every }
+
+// source is the object, if it is shown where it belongs.
+func (o *placed) source() Object {
+	if o == nil || !o.row.Shown() {
+		return nil
+	}
+	return o.row.Source
+}
+
+// index is all objects of a query by their names, in place of one table.
+type index struct {
+	objects map[Key]*placed
+	shared  *snapshot.Table // of objects that belong to all partitions
+	invalid int
+}
+
+// holds reports whether an object is one that turns show.
+func (ix *index) holds(o Object) bool {
+	p := ix.objects[snapshot.KeyOf(o)]
+	return p != nil && p.row.Value == snapshot.Value(o)
+}
+
+// moved is what became of one object.
+type moved struct {
+	key      Key
+	old, now *placed // nil where there is none
+	loud     bool    // it activates
+}
+
+// unmoved are the loud keys that nothing became of now: what did had been taken before it was known to be loud.
+func unmoved(loud map[Key]bool, moves []moved) (keys []Key) {
+	if len(loud) == 0 {
+		return nil
+	}
+	left := maps.Clone(loud)
+	for _, m := range moves {
+		delete(left, m.key)
+	}
+	return slices.Collect(maps.Keys(left))
+}
+
+// moves finds out where what changed belongs, and converts it. The user's functions run here, without locks. The result is in
+// key order.
+func (a *Accumulator) moves(i row, t taken) (all []moved) {
+	ix, key := i.field().index, a.queryOf(i.field()).Key
+	differ := t.anew || t.reshaped
+	var there map[Key]bool
+	if t.whole {
+		there = make(map[Key]bool, len(t.changes))
+	}
+	for _, c := range t.changes {
+		old := ix.objects[c.key]
+		s := moved{key: c.key, old: old, loud: t.whole || t.loud[c.key]}
+		if t.whole {
+			there[c.key] = true
+		}
+		switch {
+		case c.object == nil && old == nil:
+			continue
+		case c.object == nil:
+		case old != nil && (old.row.Source == c.object || !differ && a.same(old.row.Source, c.object)):
+			continue
+		default:
+			s.now = a.placedOf(i, key, c.object, old)
+		}
+		all = append(all, s)
+	}
+	if t.whole {
+		for key, old := range ix.objects {
+			if !there[key] {
+				all = append(all, moved{key: key, old: old, loud: true})
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y moved) int { return snapshot.CompareKeys(x.key, y.key) })
+	return all
+}
+
+// placedOf finds out where an object belongs. One for which that cannot be known stays, as invalid, where it was.
+func (a *Accumulator) placedOf(i row, f KeyFunc, o Object, old *placed) *placed {
+	var keys []string
+	every, err := f == nil, rejection(o)
+	if f != nil && err == nil {
+		keys, every, err = keysOf(f, o)
+	}
+	switch {
+	case err != nil:
+		p := &placed{row: snapshot.Row{Source: o, Err: err}, every: f == nil}
+		if f != nil && old != nil && uidOf(old.row.Source) == uidOf(o) {
+			p.keys, p.every = old.keys, old.every
+		}
+		return p
+	case len(keys) == 0 && !every:
+		return &placed{row: snapshot.Row{Source: o}}
+	}
+	return &placed{row: a.convert(i, o), keys: keys, every: every}
+}
+
+// keysOf asks the user's function.
+func keysOf(f KeyFunc, o Object) (keys []string, every bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			keys, every, err = nil, false, &panicError{what: "the key function panicked", value: p, stack: debug.Stack()}
+		}
+	}()
+	keys = slices.Clone(f(o))
+	if slices.Contains(keys, EveryPartition) {
+		return nil, true, nil
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	if len(keys) > 0 && keys[0] == "" {
+		return nil, false, errEmptyKey
+	}
+	return keys, false, nil
+}
+
+// apply takes moves in. Called with the reader's lock held.
+func (ix *index) apply(moves []moved) {
+	var shared batch
+	for _, s := range moves {
+		if s.old != nil && s.old.row.Err != nil {
+			ix.invalid--
+		}
+		if s.now != nil && s.now.row.Err != nil {
+			ix.invalid++
+		}
+		switch {
+		case s.now.shared():
+			shared.put(s.key, s.now.row)
+		case s.old.shared():
+			shared.gone(s.key)
+		}
+		if s.now == nil {
+			delete(ix.objects, s.key)
+		} else {
+			ix.objects[s.key] = s.now
+		}
+	}
+	ix.shared.Apply(shared.changes)
+}

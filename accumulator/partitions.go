@@ -1,0 +1,163 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kates-go/kates/internal/attempts"
+)
+
+// PartitionOptions of [Streams.Partition].
+type PartitionOptions struct {
+	Options
+	// Backoff after errors of a key. Default: attempts.Default.
+	Backoff attempts.Backoff
+}
+
+// Partitions turns the watches of several queries into one snapshot per key: what [Query.Key] puts together. Each is complete,
+// the latest, and coherent with own writes as a whole one is (G1 to G10). See the package's documentation, Partitions.
+//
+// All methods may be called from anywhere, Next by several workers at a time.
+type Partitions struct {
+	a     *Accumulator
+	typ   reflect.Type
+	queue *keyQueue
+	// released: the accumulator has signalled since keys were last put into the queue.
+	released atomic.Bool
+
+	mu    sync.Mutex
+	parts map[string]*partition
+	found map[string]bool // keys that wait for the signal
+}
+
+// Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
+// key function is one whose objects belong to every partition. Errors are those of [Streams.New]; and a type that does not suit the
+// queries, queries of which none has a key function, or a backoff that makes no sense.
+func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query, o PartitionOptions) (*Partitions, error) {
+	if o.Backoff == (attempts.Backoff{}) {
+		o.Backoff = attempts.Default
+	}
+	if err := o.Backoff.Check(); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(queries, func(q Query) bool { return q.Key != nil }) {
+		return nil, errors.New("no query has a key function: there would be no partition")
+	}
+	if _, err := compile(t, queries); err != nil {
+		return nil, err
+	}
+	p := &Partitions{typ: t, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
+	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
+	if err != nil {
+		p.queue.ShutDown()
+		return nil, err
+	}
+	p.a = a
+	return p, nil
+}
+
+// Next waits until there is a key to be handed out, and hands it out: with everything that the watches had delivered
+// when it returns, and all own writes before that. There is none before all queries are complete.
+//
+// The error is ctx's, or says why the watch has ended. What is handed out is over with [Turn.Done].
+func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
+	for {
+		select {
+		case <-p.a.Changed():
+			p.released.Store(true)
+		default:
+		}
+		t, err := p.take(ctx, false)
+		if t != nil {
+			if p.queue.Len() > 0 {
+				p.queue.nudge()
+			}
+			return t, nil
+		}
+		if err == nil {
+			select {
+			case <-p.a.Changed(): // closed at the end
+				p.released.Store(true)
+				continue
+			case <-p.queue.ready:
+				continue
+			case <-ctx.Done():
+				err = causeOf(ctx)
+			}
+		}
+		p.queue.nudge() // whatever woke this one is another's now
+		return nil, err
+	}
+}
+
+// Refresh takes in what is new, as Next does, and hands nothing out: for who wants to be ready, but not at work yet. Next does not wait for a
+// signal then.
+func (p *Partitions) Refresh(ctx context.Context) error {
+	p.released.Store(true)
+	_, err := p.take(ctx, true)
+	return err
+}
+
+// take takes in what is new, and returns a turn if there is a key for one.
+func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
+	if err := p.a.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer p.a.leave()
+	b, err := p.a.bind(p.typ)
+	if err != nil {
+		return nil, err
+	}
+	p.open(b)
+	if !p.a.complete() || !p.a.takeAll(b) {
+		return nil, nil
+	}
+	p.advance(b)
+	if only {
+		return nil, nil
+	}
+	if p.released.Swap(false) {
+		p.release()
+	} else if p.a.found.Load() > 0 {
+		p.a.pacer.ensure()
+	}
+	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
+		if t := p.hand(b, key); t != nil {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
+// Keys are those that there are partitions of, in order, as of the last turn that was handed out.
+func (p *Partitions) Keys() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.parts))
+}
+
+// Changed is [Accumulator.Changed], for who calls Refresh.
+func (p *Partitions) Changed() <-chan struct{} { return p.a.Changed() }
+
+// Ready is [Accumulator.Ready].
+func (p *Partitions) Ready() error { return p.a.Ready() }
+
+// Status is [Accumulator.Status].
+func (p *Partitions) Status() []QueryStatus { return p.a.Status() }
+
+// Sync is [Accumulator.Sync].
+func (p *Partitions) Sync(ctx context.Context) error { return p.a.Sync(ctx) }
+
+// Err is [Accumulator.Err].
+func (p *Partitions) Err() error { return p.a.Err() }
+
+// Done is [Accumulator.Done].
+func (p *Partitions) Done() <-chan struct{} { return p.a.Done() }
+
+// Close is [Accumulator.Close]: it waits for no turn that is under way.
+func (p *Partitions) Close() { p.a.Close() }

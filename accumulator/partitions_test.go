@@ -1,0 +1,238 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// byLabel reads keys from a label: k=a.b, or "every".
+func byLabel(o Object) []string {
+	switch k := o.GetLabels()["k"]; k {
+	case "":
+		return nil
+	case "panic":
+		panic("a bug")
+	case "empty":
+		return []string{""}
+	case "every":
+		return []string{EveryPartition}
+	default:
+		return strings.Split(k, ".")
+	}
+}
+
+func keyed(name, resource string) Query {
+	q := simQuery(name, resource)
+	q.Key = byLabel
+	return q
+}
+
+func partitioned(t *testing.T, streams *Streams, o PartitionOptions, queries ...Query) *Partitions {
+	t.Helper()
+	p, err := streams.Partition(t.Context(), reflect.TypeFor[two](), queries, o)
+	require.NoError(t, err)
+	return p
+}
+
+// turn takes the next turn once all is quiet, nil if there is none.
+func turn(t *testing.T, p *Partitions) *Turn {
+	t.Helper()
+	synctest.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
+	defer cancel()
+	turn, err := p.Next(ctx)
+	if err != nil {
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	return turn
+}
+
+// turns takes and ends all turns there are: "key: A's names / B's names".
+func turns(t *testing.T, p *Partitions) (all []string) {
+	t.Helper()
+	for next := turn(t, p); next != nil; next = turn(t, p) {
+		all = append(all, text(next))
+		next.Done(nil)
+	}
+	return all
+}
+
+func text(t *Turn) string {
+	snap := t.Snapshot.(*two)
+	s := t.Key + ": " + strings.Join(names(snap.A), " ") + " / " + strings.Join(names(snap.B), " ")
+	if t.Gone {
+		s += " gone"
+	}
+	return s
+}
+
+// abc runs a test on partitions a and b, whose first turns are over: x and y in a, y in b, and c in both, of another kind.
+func abc(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *Streams, p *Partitions)) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x", "k", "a"))
+		s.create("as", thing("y", "k", "a.b"))
+		s.create("as", thing("none"))
+		s.create("bs", thing("c"))
+		p := partitioned(t, streams, o, keyed("A", "as"), simQuery("B", "bs"))
+		require.Equal(t, []string{"a: x y / c", "b: y / c"}, turns(t, p))
+		f(t, s, streams, p)
+	})
+}
+
+func TestG1NoTurnBeforeAllQueriesAreComplete(t *testing.T) {
+	for name, config := range ways {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("x", "k", "a"))
+				s.create("bs", thing("y", "k", "a"))
+				s.listDelay = func(resource string) time.Duration {
+					if resource == "bs" {
+						return 20 * second
+					}
+					return 0
+				}
+				s.listAnswer = s.listDelay
+				p := partitioned(t, streams, PartitionOptions{}, keyed("A", "as"), keyed("B", "bs"))
+				after(second)
+				assert.Nil(t, turn(t, p))
+				assert.Error(t, p.Ready())
+				after(time.Minute)
+				assert.Equal(t, []string{"a: x / y"}, turns(t, p))
+				assert.NoError(t, p.Ready())
+			})
+		})
+	}
+}
+
+func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		s.create("as", thing("z", "k", "c"))
+		assert.Equal(t, []string{"c: z / c"}, turns(t, p))
+		s.relabel("x", "k", "b")
+		assert.Equal(t, []string{"a: y / c", "b: x y / c"}, turns(t, p))
+		s.relabel("x")
+		assert.Equal(t, []string{"b: y / c"}, turns(t, p), "an object may belong to none")
+		s.relabel("x", "k", "every")
+		assert.Equal(t, []string{"a: x y / c", "b: x y / c", "c: x z / c"}, turns(t, p))
+		s.touch("as", "none", 1)
+		assert.Empty(t, turns(t, p))
+		s.relabel("x", "k", "c")
+		assert.Equal(t, []string{"a: y / c", "b: y / c", "c: x z / c"}, turns(t, p))
+		s.create("bs", thing("d"))
+		assert.Equal(t, []string{"a: y / c d", "b: y / c d", "c: x z / c d"}, turns(t, p))
+		assert.Equal(t, []string{"a", "b", "c"}, p.Keys())
+	})
+}
+
+func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		s.remove("as", "y")
+		assert.Equal(t, []string{"a: x / c"}, turns(t, p)[:1])
+		assert.Equal(t, []string{"a"}, p.Keys())
+		s.remove("as", "x")
+		for attempt := 1; attempt < 4; attempt++ {
+			gone := turn(t, p)
+			require.NotNil(t, gone)
+			assert.Equal(t, "a:  /  gone", text(gone))
+			assert.NotNil(t, gone.Snapshot.(*two).A, "an empty slice")
+			assert.Equal(t, attempt, gone.Attempt)
+			assert.Len(t, gone.Differences, map[bool]int{true: 2}[attempt == 1], "x and c go, once")
+			gone.Done(errors.New("oops"))
+			assert.Nil(t, turn(t, p))
+			after(time.Minute)
+		}
+		assert.Equal(t, []string{"a:  /  gone"}, turns(t, p))
+		assert.Empty(t, p.parts)
+		assert.Zero(t, p.queue.NumRequeues("a"))
+		s.touch("bs", "c", 1)
+		assert.Empty(t, turns(t, p), "what all have makes no partition")
+		s.create("as", thing("x", "k", "a"))
+		again := turn(t, p)
+		assert.Equal(t, "a: x / c", text(again))
+		assert.Len(t, again.Differences, 2)
+	})
+}
+
+func TestG7WhatCameAndWentUnseenIsNoTurn(t *testing.T) {
+	abc(t, PartitionOptions{Options: Options{Pace: Pace{Interval: second}}}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		s.create("as", thing("z", "k", "a"))
+		s.create("as", thing("v", "k", "new"))
+		assert.Nil(t, turn(t, p), "not before the signal, and yet taken in")
+		assert.Equal(t, []string{"a", "b", "new"}, p.Keys())
+		s.remove("as", "z")
+		s.remove("as", "v")
+		after(time.Minute)
+		assert.Empty(t, turns(t, p))
+		assert.Equal(t, []string{"a", "b"}, p.Keys())
+	})
+}
+
+func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T) {
+	shown := 0
+	o := PartitionOptions{Options: Options{Shown: func(string, Object, any) { shown++ }}}
+	abc(t, o, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		p.Activate()
+		a := turn(t, p)
+		b := turn(t, p)
+		a.Done(nil)
+		b.Done(nil)
+		before, other := a.Snapshot.(*two), b.Snapshot.(*two)
+		assert.Same(t, &before.B[0], &other.B[0], "one slice for all that have nothing of their own")
+		shown = 0
+		s.touch("as", "x", 1)
+		a = turn(t, p)
+		now := a.Snapshot.(*two)
+		assert.Equal(t, 1, shown)
+		assert.NotSame(t, before.A[0], now.A[0])
+		assert.Same(t, before.A[1], now.A[1])
+		assert.Same(t, &before.B[0], &now.B[0])
+		assert.Len(t, a.Differences, 1)
+		a.Done(nil)
+		p.Activate("b")
+		again := turn(t, p)
+		assert.Same(t, &other.A[0], &again.Snapshot.(*two).A[0])
+		assert.Empty(t, again.Differences)
+		assert.Equal(t, 1, shown)
+		assert.True(t, p.a.streams.Shares(now.A[0]))
+	})
+}
+
+// TestG10ATurnCostsNothingForObjectsOfOtherPartitions measures it by what is allocated: a slice of all objects would be 160 kB.
+func TestG10ATurnCostsNothingForObjectsOfOtherPartitions(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		for i := range 20_000 {
+			s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i/5)))
+		}
+		p := partitioned(t, streams, PartitionOptions{}, keyed("A", "as"), simQuery("B", "bs"))
+		synctest.Wait()
+		for range 4_000 {
+			next, err := p.Next(t.Context())
+			require.NoError(t, err)
+			next.Done(nil)
+		}
+		least := uint64(1 << 40)
+		for i := range 20 {
+			s.touch("as", "o7", i)
+			synctest.Wait()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			next, err := p.Next(t.Context())
+			runtime.ReadMemStats(&after)
+			require.NoError(t, err)
+			assert.Len(t, next.Snapshot.(*two).A, 5)
+			next.Done(nil)
+			least = min(least, after.TotalAlloc-before.TotalAlloc)
+		}
+		assert.Less(t, least, uint64(20_000))
+	})
+}

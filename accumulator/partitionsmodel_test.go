@@ -1,0 +1,259 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/rounds"
+)
+
+// partScript is all that chance decides.
+type partScript struct {
+	Quiet bool // own writes
+	Slow  bool // watches are late, and own writes are all there are
+	Bugs  bool // the key function panics over some objects
+	Pace  time.Duration
+	Steps []step
+}
+
+var (
+	partResources = []string{"as", "bs", "cs"}
+	partNames     = []string{"x", "y", "z", "v"}
+	partKeys      = [][]any{nil, {"k1"}, {"k2"}, {"k1", "k2"}, {"k3", "k3", "k1"}, {EveryPartition}, {"k2", EveryPartition}}
+	partBackoff   = attempts.Backoff{First: 100 * time.Millisecond, Most: second}
+)
+
+// partModel is the simulated server, a client's partitions of it, and what must be true of them.
+type partModel struct {
+	own
+	script partScript
+	p      *Partitions
+	held   []*Turn
+	over   []*Turn
+	keys   map[string]*partTruth
+	shown  map[string]Object // by name, UID and version
+}
+
+// partTruth is what is known of a key.
+type partTruth struct {
+	must   map[string]bool   // what it is to be handed out for, if that is not like the last time
+	last   map[string]string // the last turn: versions by field and name
+	replay map[string]string // the same from its differences
+	held   bool
+	fails  int
+	rests  time.Time
+}
+
+// TestG4G5G6G7G9PartitionsAreTheModels lets own and foreign writes of objects that come, go and move between keys, workers that
+// succeed and fail, mispaired calls of Done and time meet in every order that chance makes. Every turn is compared with the
+// server: its objects, pointers, and differences; that nobody else has it; that it is due, and not before its backoff.
+// At rest nothing is lost, and nothing is left.
+func TestG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
+	rounds.Check(t, func(rt *rapid.T, step func()) {
+		s := partScript{
+			Quiet: rapid.Bool().Draw(rt, "quiet"), Slow: rapid.Bool().Draw(rt, "slow"), Bugs: rapid.Bool().Draw(rt, "bugs"),
+			Pace:  rapid.SampledFrom([]time.Duration{0, second}).Draw(rt, "pace"),
+			Steps: drawScript(rt).Steps,
+		}
+		var err error
+		synctest.Test(t, func(*testing.T) { err = runPartScript(s, step) })
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func runPartScript(s partScript, taken func()) error {
+	m := &partModel{script: s, keys: map[string]*partTruth{}, shown: map[string]Object{}}
+	m.sim = newSim()
+	m.streams = NewStreams(Config{Source: m.source, StreamLists: true})
+	defer m.streams.Close()
+	var queries []Query
+	for i, resource := range partResources {
+		q := simQuery(modelFields[i], resource)
+		if q.Key = partKey; resource == "cs" {
+			q.Key = nil
+		}
+		queries = append(queries, q)
+	}
+	var err error
+	m.p, err = m.streams.Partition(context.Background(), reflect.TypeFor[three](), queries, PartitionOptions{
+		Options: Options{Pace: Pace{Interval: s.Pace}, QuietOwnWrites: s.Quiet}, Backoff: partBackoff,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := m.next(); err != nil { // its first lists are in
+		return err
+	}
+	for i, step := range s.Steps {
+		if err := m.do(step); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		taken()
+	}
+	return m.settle()
+}
+
+// partKey reads the keys of an object.
+func partKey(o Object) []string {
+	u := o.(*unstructured.Unstructured)
+	if broken, _, _ := unstructured.NestedBool(u.Object, "spec", "broken"); broken {
+		panic("a bug")
+	}
+	keys, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "keys")
+	return keys
+}
+
+func (m *partModel) do(s step) error {
+	switch {
+	case s.Op < 40:
+		m.write(s)
+	case s.Op < 65:
+		_, err := m.next()
+		return err
+	case s.Op < 85 && len(m.held) > 0:
+		m.done(s.A%len(m.held), s.B%3 == 0)
+	case s.Op < 90 && len(m.over) > 0:
+		m.over[s.A%len(m.over)].Done([]error{nil, errors.New("late")}[s.B%2])
+	case s.Op < 98:
+		after(modelPauses[s.A%4])
+	default:
+		return m.settle()
+	}
+	return nil
+}
+
+// write creates, changes, moves or deletes an object, as this client or another.
+func (m *partModel) write(s step) {
+	resource, name := partResources[s.A%3], partNames[s.B%len(partNames)]
+	byUs := m.script.Slow || s.C%2 == 0
+	if m.script.Slow {
+		m.mu.Lock()
+		m.delay = func(string) time.Duration { return modelPauses[s.C%4] }
+		m.mu.Unlock()
+	}
+	old := m.now[resource][Key{Namespace: "ns", Name: name}]
+	var u *unstructured.Unstructured
+	if old == nil || s.C%5 != 0 {
+		u = thing(name)
+		if old != nil && s.C%7 != 0 {
+			u.SetUID(old.GetUID())
+		}
+		u.Object["spec"] = map[string]any{"keys": partKeys[s.A/3%len(partKeys)], "broken": m.script.Bugs && s.C%11 == 0 && resource != "cs"}
+	}
+	before := m.wanted()
+	switch {
+	case u == nil && byUs:
+		m.own.delete(resource, name, 0, true)
+	case u == nil:
+		m.remove(resource, name)
+	case byUs && (old == nil || u.GetUID() == ""):
+		if old != nil {
+			m.own.delete(resource, name, 0, true)
+			m.changed(before, m.script.Quiet)
+			before = m.wanted()
+		}
+		m.put(resource, u, 0)
+	case byUs:
+		m.put(resource, u, 0)
+	default:
+		m.create(resource, u)
+	}
+	if m.script.Quiet && !m.script.Slow {
+		synctest.Wait() // an own write hides a foreign one of its object that has not been told of
+	}
+	m.changed(before, byUs && m.script.Quiet)
+}
+
+// changed notes what a write from a state to the present one is to activate.
+func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
+	now := m.wanted()
+	for key := range before {
+		m.truth(key)
+	}
+	for key := range now {
+		m.truth(key)
+	}
+	for key, k := range m.keys {
+		ids := maps.Clone(before[key])
+		if ids == nil {
+			ids = map[string]string{}
+		}
+		maps.Copy(ids, now[key])
+		for id := range ids {
+			version, shared := now["shared"][id]
+			switch {
+			case now[key][id] == "" && k.last[id] == "": // it came and went
+				delete(k.must, id)
+			case shared && before["shared"][id] == version && (before[key] == nil || now[key] == nil):
+				// the key comes or goes, and not because of that
+			case !quiet && before[key][id] != now[key][id]:
+				k.must[id] = true
+			}
+		}
+	}
+}
+
+func (m *partModel) truth(key string) *partTruth {
+	if m.keys[key] == nil {
+		m.keys[key] = &partTruth{must: map[string]bool{}, last: map[string]string{}, replay: map[string]string{}}
+	}
+	return m.keys[key]
+}
+
+// wanted are the versions, by field and name, of each key that an object has.
+func (m *partModel) wanted() map[string]map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all, shared := map[string]map[string]string{}, map[string]string{}
+	for i, resource := range partResources {
+		for _, u := range m.now[resource] {
+			keys, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "keys")
+			broken, _, _ := unstructured.NestedBool(u.Object, "spec", "broken")
+			id, version := modelFields[i]+u.GetName(), string(u.GetUID())+"@"+u.GetResourceVersion()
+			switch {
+			case broken:
+			case resource == "cs" || slices.Contains(keys, EveryPartition):
+				shared[id] = version
+			default:
+				for _, key := range keys {
+					if all[key] == nil {
+						all[key] = map[string]string{}
+					}
+					all[key][id] = version
+				}
+			}
+		}
+	}
+	for _, key := range all {
+		maps.Copy(key, shared)
+	}
+	all["shared"] = shared
+	return all
+}
+
+// broken reports whether there is an object whose keys nobody knows.
+func (m *partModel) broken() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, objects := range m.now {
+		for _, u := range objects {
+			if broken, _, _ := unstructured.NestedBool(u.Object, "spec", "broken"); broken {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package accumulator
+
+// advance takes in what was taken, and finds out which keys it concerns.
+func (p *Partitions) advance(b layout) {
+	var invalid []Invalid
+	first, greet := !p.a.reader.delivered, false
+	for i, f := range b.fields {
+		t := f.got
+		if f.got = (taken{}); !t.ok {
+			continue
+		}
+		present := !p.a.vanished(f)
+		turned := present != f.present
+		f.present = present
+		moves := p.a.moves(row{b, i}, t)
+		p.a.reader.mu.Lock()
+		f.index.apply(moves)
+		p.a.reader.mu.Unlock()
+		p.place(i, len(b.fields), moves)
+		p.alert(i, unmoved(t.loud, moves), turned && !first)
+		for _, s := range moves {
+			greet = greet || s.loud && (s.old.shared() || s.now.shared())
+			if s.now != nil && s.now.row.Err != nil {
+				invalid = append(invalid, Invalid{f.name, s.now.row.Source, s.now.row.Err})
+			}
+		}
+	}
+	if greet {
+		p.greet()
+	}
+	p.a.reader.delivered = true
+	p.a.mu.Lock()
+	p.a.read = b.generation
+	p.a.mu.Unlock()
+	p.a.report(invalid)
+}
+
+// open gives every field its index.
+func (p *Partitions) open(b layout) {
+	p.a.reader.mu.Lock()
+	defer p.a.reader.mu.Unlock()
+	for i, f := range b.fields {
+		if f.index == nil {
+			f.index = &index{objects: make(map[Key]*placed), shared: b.NewTable(i)}
+		}
+	}
+}
+
+// alert activates the partitions that have changes of some objects of a field, and with all all of them.
+func (p *Partitions) alert(i int, keys []Key, all bool) {
+	if len(keys) == 0 && !all {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.parts {
+		if all || part.touched(i, keys) {
+			p.activate(part, all)
+		}
+	}
+}
+
+// greet activates the partitions that have come, maybe just now and after a change for all of them.
+func (p *Partitions) greet() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.parts {
+		if part.fresh {
+			p.activate(part, false)
+		}
+	}
+}
+
+// place takes the moves of a field to the partitions that they concern.
+func (p *Partitions) place(i, fields int, moves []moved) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range moves {
+		var had, has []string
+		if s.old != nil {
+			had = s.old.keys
+		}
+		if s.now != nil {
+			has = s.now.keys
+		}
+		for _, key := range has {
+			if p.parts[key] == nil {
+				p.parts[key] = &partition{key: key, fresh: true, shares: make([]share, fields)}
+			}
+			p.parts[key].count(i, 1)
+		}
+		for _, key := range had {
+			p.parts[key].count(i, -1)
+		}
+		if s.old.shared() || s.now.shared() {
+			for _, part := range p.parts {
+				p.touch(part, i, s)
+			}
+		} else {
+			for _, key := range had {
+				p.touch(p.parts[key], i, s)
+			}
+			for _, key := range has {
+				if !s.old.owned(key) {
+					p.touch(p.parts[key], i, s)
+				}
+			}
+		}
+		for _, key := range had {
+			p.emptied(p.parts[key])
+		}
+	}
+}
+
+func (p *partition) count(i, n int) {
+	p.objects += n
+	p.shares[i].own += n
+}
+
+// touch is called with mu held.
+func (p *Partitions) touch(part *partition, i int, s moved) {
+	part.touch(i, s)
+	if s.loud {
+		p.activate(part, false)
+	}
+}
+
+// emptied lets go of a partition that no object has the key of, or makes its last turn due. Called with mu held.
+func (p *Partitions) emptied(part *partition) {
+	switch {
+	case part.objects > 0:
+	case part.known:
+		p.activate(part, true)
+	default:
+		p.forget(part)
+	}
+}
+
+// forget is called with mu held.
+func (p *Partitions) forget(part *partition) {
+	delete(p.parts, part.key)
+	p.wait(part.key, false)
+	p.queue.Forget(part.key)
+}
+
+// activate makes a turn due. Called with mu held.
+func (p *Partitions) activate(part *partition, forced bool) {
+	part.due, part.forced = true, part.forced || forced
+	if !part.queued {
+		p.wait(part.key, true)
+	}
+}
+
+// wait notes whether a key waits for the signal. Called with mu held.
+func (p *Partitions) wait(key string, yes bool) {
+	if yes {
+		p.found[key] = true
+	} else {
+		delete(p.found, key)
+	}
+	p.a.found.Store(int64(len(p.found)))
+}

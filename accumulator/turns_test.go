@@ -1,0 +1,287 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
+			abc(t, PartitionOptions{Options: Options{QuietOwnWrites: quiet}}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+				s.mu.Lock()
+				s.delay = func(string) time.Duration { return time.Minute }
+				s.mu.Unlock()
+				own{s, streams}.put("as", s.relabelled("x", "k", "b"), 0)
+				if quiet {
+					assert.Empty(t, turns(t, p))
+					p.Activate("a", "b", "nobody")
+				}
+				assert.Equal(t, []string{"a: y / c", "b: x y / c"}, turns(t, p))
+				after(10 * time.Minute)
+				assert.Empty(t, turns(t, p), "the echo")
+				s.touch("as", "x", 7)
+				after(10 * time.Minute)
+				assert.Equal(t, []string{"b: x y / c"}, turns(t, p), "others are heard")
+				own{s, streams}.delete("as", "y", 0, true)
+				if quiet {
+					assert.Equal(t, []string{"a:  /  gone"}, turns(t, p), "that is owed in any case")
+					p.Activate()
+					assert.Equal(t, []string{"b: x / c"}, turns(t, p))
+				} else {
+					assert.Equal(t, []string{"a:  /  gone", "b: x / c"}, turns(t, p))
+				}
+			})
+		})
+	}
+}
+
+func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		s.touch("as", "x", 1)
+		for i := range 400 {
+			name := fmt.Sprint("n", i)
+			s.create("as", thing(name, "k", "a."+name))
+			synctest.Wait()
+			require.NoError(t, p.Refresh(t.Context()))
+			if i%2 == 0 {
+				p.release()
+			}
+			s.remove("as", name)
+			synctest.Wait()
+			require.NoError(t, p.Refresh(t.Context()))
+		}
+		assert.Len(t, p.parts, 2)
+		assert.Len(t, p.parts["a"].shares[0].dirty, 1)
+		assert.Len(t, p.found, 0)
+		assert.LessOrEqual(t, p.queue.Len(), spareKeys+2*3)
+		assert.Equal(t, []string{"a: x y / c"}, turns(t, p))
+		assert.Zero(t, p.queue.Len())
+	})
+}
+
+func TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		s.touch("as", "x", 1)
+		first := turn(t, p)
+		require.Equal(t, "a", first.Key)
+		s.touch("as", "x", 2)
+		p.Activate("a")
+		assert.Nil(t, turn(t, p), "it is held")
+		first.Done(nil)
+		second := turn(t, p)
+		require.NotNil(t, second, "what came meanwhile is not forgotten")
+		first.Done(nil)
+		first.Done(errors.New("late"))
+		s.touch("as", "x", 3)
+		assert.Nil(t, turn(t, p), "it is another's")
+		second.Done(nil)
+		third := turn(t, p)
+		require.NotNil(t, third)
+		assert.Equal(t, 1, third.Attempt)
+		third.Done(nil)
+		second.Done(errors.New("late"))
+		after(time.Hour)
+		assert.Empty(t, turns(t, p))
+	})
+}
+
+func TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp(t *testing.T) {
+	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		start := time.Now()
+		var at []time.Duration
+		for i := range 400 {
+			s.touch("as", "y", i)
+			for next := turn(t, p); next != nil; next = turn(t, p) {
+				if next.Key == "b" {
+					next.Done(nil)
+					continue
+				}
+				at = append(at, time.Since(start).Round(10*time.Millisecond))
+				assert.Equal(t, len(at), next.Attempt)
+				next.Done(errors.New("oops"))
+			}
+			after(10 * time.Millisecond)
+		}
+		ms := time.Millisecond
+		assert.Equal(t, []time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1500 * ms, 2500 * ms, 3500 * ms}, at)
+	})
+}
+
+func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion(t *testing.T) {
+	var told []string
+	o := PartitionOptions{Options: Options{Invalid: func(i Invalid) { told = append(told, i.Object.GetName()+": "+i.Err.Error()) }}}
+	abc(t, o, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		for _, bad := range []string{"panic", "empty"} {
+			told = nil
+			s.relabel("x", "k", bad)
+			s.relabel("none", "k", bad)
+			a := turn(t, p)
+			assert.Equal(t, "a: y / c", text(a))
+			require.Len(t, a.Invalid, 1)
+			assert.Equal(t, "x", a.Invalid[0].Object.GetName())
+			assert.ErrorContains(t, a.Invalid[0].Err, "the key function")
+			a.Done(nil)
+			assert.Len(t, told, 2, "also what never had a key")
+			assert.Equal(t, 2, p.Status()[0].Invalid)
+			s.remove("as", "y")
+			for _, text := range turns(t, p) {
+				assert.NotContains(t, text, "a:  /  gone", "it is there, whatever is wrong with it")
+			}
+			s.relabel("x", "k", "a")
+			s.relabel("none")
+			s.create("as", thing("y", "k", "a.b"))
+			assert.Equal(t, []string{"a: x y / c", "b: y / c"}, turns(t, p))
+			assert.Zero(t, p.Status()[0].Invalid)
+		}
+		s.relabel("y", "k", "panic")
+		turns(t, p)
+		s.remove("as", "y")
+		assert.Contains(t, turns(t, p), "b:  /  gone")
+	})
+}
+
+func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		q := keyed("A", "as")
+		judge := make(chan bool)
+		q.Signal = func(old, current Object) bool { return <-judge }
+		s.create("as", thing("x", "k", "a"))
+		s.create("as", thing("y", "k", "b"))
+		p := partitioned(t, streams, PartitionOptions{}, q, simQuery("B", "bs"))
+		require.Len(t, turns(t, p), 2)
+		s.touch("as", "x", 1)
+		judge <- false
+		assert.Empty(t, turns(t, p))
+		s.relabel("x", "k", "c")
+		assert.Equal(t, []string{"a:  /  gone"}, turns(t, p), "it is taken in, and nobody knows whether it is worth anything to c")
+		judge <- true
+		assert.Equal(t, []string{"c: x / "}, turns(t, p))
+		s.relabel("y", "k", "b.c")
+		assert.Empty(t, turns(t, p))
+		p.Activate("c")
+		assert.Equal(t, []string{"c: x y / "}, turns(t, p))
+		judge <- true
+		assert.Equal(t, []string{"b: y / "}, turns(t, p), "c has had it")
+	})
+}
+
+func TestNextEndsWithItsContextAndWithTheWatchAndLosesNoKeyThereby(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ends := make(chan error)
+		for range 3 {
+			go func() {
+				_, err := p.Next(ctx)
+				ends <- err
+			}()
+		}
+		synctest.Wait()
+		s.touch("as", "y", 1)
+		cancel()
+		held := 0
+		for range 3 {
+			if err := <-ends; err != nil {
+				assert.ErrorIs(t, err, context.Canceled)
+			} else {
+				held++
+			}
+		}
+		assert.Len(t, turns(t, p), 2-held)
+		go func() {
+			_, err := p.Next(context.Background())
+			ends <- err
+		}()
+		synctest.Wait()
+		p.Close()
+		assert.ErrorIs(t, <-ends, ErrClosed)
+		assert.ErrorIs(t, p.Err(), ErrClosed)
+	})
+}
+
+func TestPartitionReportsWhatCannotBe(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		for text, try := range map[string]func() (*Partitions, error){
+			"no query has a key": func() (*Partitions, error) {
+				return streams.Partition(t.Context(), reflect.TypeFor[one](), []Query{simQuery("A", "as")}, PartitionOptions{})
+			},
+			"no field B": func() (*Partitions, error) {
+				return streams.Partition(t.Context(), reflect.TypeFor[one](), []Query{keyed("B", "as")}, PartitionOptions{})
+			},
+			"backoff": func() (*Partitions, error) {
+				o := PartitionOptions{}
+				o.Backoff.First = -1
+				return streams.Partition(t.Context(), reflect.TypeFor[one](), []Query{keyed("A", "as")}, o)
+			},
+		} {
+			_, err := try()
+			assert.ErrorContains(t, err, text)
+		}
+	})
+}
+
+// TestG11ManyWorkersHoldEachKeyOnceAndMissNothing is for the race detector.
+func TestG11ManyWorkersHoldEachKeyOnceAndMissNothing(t *testing.T) {
+	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		held, last := map[string]bool{}, map[string]string{}
+		var workers sync.WaitGroup
+		for range 4 {
+			workers.Go(func() {
+				for n := 0; ; n++ {
+					next, err := p.Next(ctx)
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					assert.False(t, held[next.Key], next.Key)
+					held[next.Key], last[next.Key] = true, text(next)
+					mu.Unlock()
+					after(time.Duration(n%3) * time.Millisecond)
+					mu.Lock()
+					held[next.Key] = false
+					mu.Unlock()
+					if next.Done(nil); n%5 == 0 {
+						next.Done(errors.New("again"))
+					}
+				}
+			})
+		}
+		for i := range 300 {
+			u := thing(fmt.Sprint("o", i%7), "k", []string{"a", "b", "c", "a.c", "every", "d"}[i%6])
+			u.SetUID(types.UID(u.GetName()))
+			if i%11 == 0 {
+				s.create("as", u)
+			} else {
+				own{s, streams}.put("as", u, 0)
+			}
+			after(time.Duration(i%2) * time.Millisecond)
+		}
+		for i := range 7 {
+			u := thing(fmt.Sprint("o", i), "k", "c")
+			u.SetUID(types.UID(u.GetName()))
+			own{s, streams}.put("as", u, 0)
+		}
+		after(time.Hour)
+		synctest.Wait()
+		mu.Lock()
+		assert.Equal(t, "a: x y / c", last["a"])
+		assert.Equal(t, "b: y / c", last["b"])
+		assert.Equal(t, "c: o0 o1 o2 o3 o4 o5 o6 / c", last["c"])
+		assert.Equal(t, "d:  /  gone", last["d"])
+		mu.Unlock()
+		cancel()
+		workers.Wait()
+	})
+}

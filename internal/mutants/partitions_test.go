@@ -1,0 +1,113 @@
+package mutants
+
+const (
+	keys      = "accumulator/keys.go"
+	placing   = "accumulator/placing.go"
+	partition = "accumulator/partition.go"
+	turn      = "accumulator/turn.go"
+
+	moves   = "TestAnObjectThatMovesActivatesBothKeysAndNoOther"
+	empties = "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten"
+	holds   = "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt"
+	panicky = "TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion"
+	parts   = "TestG4G5G6G7G9PartitionsAreTheModels"
+)
+
+// partitions is what can be wrong with snapshots by key.
+var partitions = []mutant{
+	{
+		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,
+		old: `				p.touch(p.parts[key], i, s)
+			}
+			for _, key := range has {`,
+		new: `				p.parts[key].touch(i, s)
+			}
+			for _, key := range has {`,
+	},
+	{
+		name: "an emptied partition is forgotten at once", says: "handed out once more, empty", file: placing, caught: empties,
+		old: `	case part.known:`, new: `	case part.known && part.held:`,
+	},
+	{
+		name: "an emptied partition shows what all have", says: "handed out once more, empty", file: partition, caught: empties,
+		old: `			table, sh.table = b.NewTable(i), nil`, new: `			sh.table = nil`,
+	},
+	{
+		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: turn, caught: empties,
+		old: `	if err != nil {
+		part.due`,
+		new: `	if err != nil && !t.Gone {
+		part.due`,
+	},
+	{
+		name: "keys that are gone stay in the queue", says: "never by the number of events", file: "accumulator/scheduling.go",
+		caught: "TestG3WhatWaitsIsBoundedByTheObjectsThereAre",
+		old: `	p.tidy()
+`, new: ``,
+	},
+	{
+		name: "a late Done ends another's turn", says: "further calls do nothing, whoever has the key by then", file: turn, caught: holds,
+		old: `	if t.ended.Swap(true) {`, new: `	if t.ended.Swap(false) {`,
+	},
+	{
+		name: "what comes during a turn is forgotten", says: "when something of it has changed since", file: turn, caught: holds,
+		old: `		if part.queued {
+			p.queue.Add(t.Key)
+		}
+`, new: ``,
+	},
+	{
+		name: "a change ends the backoff of its key", says: "after its backoff, however much changes meanwhile", file: turn,
+		caught: "TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp",
+		old:    `part.due, part.forced, part.queued, part.resting = true, true, true, true`, new: `part.due, part.forced = true, true`,
+	},
+	{
+		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: turn, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
+		old: ` || !part.forced && !part.changed()`, new: ``,
+	},
+	{
+		name: "a quiet own write activates its keys", says: "what is not worth a signal is in the key's next turn all the same", file: keys,
+		caught: "TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet",
+		old:    `loud: t.whole || t.loud[c.key]`, new: `loud: true`,
+	},
+	{
+		name: "what is judged when it has been taken activates nothing", says: "a key is due if an object that it has has changed in a way that is worth a signal",
+		file: subscription, caught: "TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn",
+		old: `	to := &s.late
+`,
+		new: `	if _, dirty := s.dirty[key]; !dirty {
+		return
+	}
+	to := &s.late
+`,
+	},
+	{
+		name: "a panic of a key function is everybody's", says: "that one object is left out", file: keys, caught: panicky,
+		old: `		if p := recover(); p != nil {`, new: `		if p := any(nil); p != nil {`,
+	},
+	{
+		name: "a partition ends because an object's key cannot be read", says: "a partition never ends because something does not decode", file: keys, caught: panicky,
+		old: `			p.keys, p.every = old.keys, old.every`, new: `			p.every = false`,
+	},
+	{
+		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: parts,
+		old: `		if part.fresh {
+			p.activate(part, false)`,
+		new: `		if !part.fresh {
+			p.activate(part, false)`,
+	},
+	{
+		name: "a difference forgets what was shown", says: "differences to the last turn of the key", file: partition, caught: parts,
+		old: `		sh.dirty[s.key] = b
+	}`,
+		new: `		if !dirty {
+			sh.dirty[s.key] = before{}
+		}
+	}`,
+	},
+	{
+		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/partitions.go",
+		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
+		old:    `			t.of.failed[t.Key] = t.changes`, new: `			delete(t.of.failed, t.Key)`,
+	},
+}

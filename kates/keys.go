@@ -1,0 +1,136 @@
+package kates
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// EveryPartition is what a [Query.Key] returns for an object that belongs to every partition, as those of a query without a Key do. It is
+// like no key that an object could give.
+const EveryPartition = accumulator.EveryPartition
+
+// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds that have none belong to no partition.
+func ByNamespace(o Object) []string { return keyOf(o.GetNamespace()) }
+
+// ByObjectName is a [Query.Key]: the object's name, whatever its namespace. [Namespace] objects have it in common with what is in them,
+// by [ByNamespace].
+func ByObjectName(o Object) []string { return keyOf(o.GetName()) }
+
+// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind that has no namespace. What it
+// controls has the same key, by [ByOwner].
+func ByNamespacedName(o Object) []string { return keyOf(join(o.GetNamespace(), o.GetName())) }
+
+// ByUID is a [Query.Key]: the object's UID. What it controls has the same key, by [ByOwnerUID].
+func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
+
+// ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, the owner whose reference says so, or its name,
+// for an object of a kind that has no namespace. The kind of the owner is Kind or Kind.group (Deployment, Deployment.apps), in any letter
+// case, or empty for any; objects without such a controller belong to no partition.
+//
+// The reference does not say whether the owner has a namespace: for owners that have none see [ByOwnerName]. See
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
+func ByOwner(kind string) func(Object) []string {
+	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return join(o.GetNamespace(), owner.Name) })
+}
+
+// ByOwnerName is [ByOwner] by the controller's name alone: the key that a controller without a namespace has by [ByObjectName].
+func ByOwnerName(kind string) func(Object) []string {
+	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return owner.Name })
+}
+
+// ByOwnerUID is [ByOwner] by the controller's UID: the key that the controller has by [ByUID].
+func ByOwnerUID(kind string) func(Object) []string {
+	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
+}
+
+func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(Object) []string {
+	wanted := schema.ParseGroupKind(kind)
+	return func(o Object) []string {
+		owner := metav1.GetControllerOfNoCopy(o)
+		if owner == nil || wanted.Kind != "" && !strings.EqualFold(owner.Kind, wanted.Kind) {
+			return nil
+		}
+		group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
+		if wanted.Group != "" && !strings.EqualFold(group, wanted.Group) {
+			return nil
+		}
+		return keyOf(key(o, owner))
+	}
+}
+
+// ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty one, belong to no partition.
+func ByLabel(name string) func(Object) []string {
+	return func(o Object) []string { return keyOf(o.GetLabels()[name]) }
+}
+
+// ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an empty one, belong to no partition.
+func ByAnnotation(name string) func(Object) []string {
+	return func(o Object) []string { return keyOf(o.GetAnnotations()[name]) }
+}
+
+// ByField returns a [Query.Key]: the value of a field, given by its path as the object's JSON has it, a backslash making a
+// dot part of a name:
+//
+//	kates.ByField("spec.nodeName")
+//	kates.ByField("spec.parentRefs.name") // one key for each element of a list
+//
+// Numbers and booleans are keys as JSON writes them. What is missing, null, empty, or a map gives no key. Of an object that is watched as metadata
+// alone only metadata can be read. A typed object is made untyped for it, once per version: a function of one's own is
+// faster. A path that is empty, or has an empty name in it, makes every object of the query [Invalid].
+func ByField(path string) func(Object) []string {
+	names := splitPath(path)
+	return func(o Object) []string {
+		if names == nil {
+			panic(fmt.Errorf("key by field %q: not a path", path))
+		}
+		if u, ok := o.(*Unstructured); ok {
+			return fieldKeys(nil, u.Object, names)
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			panic(fmt.Errorf("key by field %q: %w", path, err))
+		}
+		return fieldKeys(nil, content, names)
+	}
+}
+
+// fieldKeys adds what a path finds, each element of a list by itself.
+func fieldKeys(keys []string, value any, path []string) []string {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			keys = fieldKeys(keys, element, path)
+		}
+	case map[string]any:
+		if len(path) > 0 {
+			keys = fieldKeys(keys, v[path[0]], path[1:])
+		}
+	case nil:
+	default:
+		if len(path) == 0 {
+			keys = append(keys, keyOf(fmt.Sprint(v))...)
+		}
+	}
+	return keys
+}
+
+// keyOf is one key, or none.
+func keyOf(key string) []string {
+	if key == "" {
+		return nil
+	}
+	return []string{key}
+}
+
+func join(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

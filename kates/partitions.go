@@ -1,0 +1,184 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/attempts"
+)
+
+// Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
+type Partitions[S any] struct {
+	parts *accumulator.Partitions
+	// deltas and invalid are the indexes of those fields, if any.
+	deltas, invalid []int
+
+	mu     sync.Mutex
+	blank  *changes            // of no key
+	failed map[string]*changes // what turns had that were not taken
+}
+
+// Turn is the time of one key of [Partitions]: nobody else has it until [Turn.Done].
+type Turn[S any] struct {
+	// Key of the partition.
+	Key string
+	// Snapshot has its objects, and those of every partition. It is the caller's; the objects are shared and read-only.
+	Snapshot *S
+	// Gone: no object has the key any more. The snapshot is empty, also of what belongs to every partition, and the output that was
+	// made of the key can be removed.
+	Gone bool
+	// Attempt is 1, or more after turns of the key that ended with an error, in a row.
+	Attempt int
+
+	of      *Partitions[S]
+	turn    *accumulator.Turn
+	changes *changes // nil if S has no field for deltas
+	ended   atomic.Bool
+}
+
+// WatchEach starts watching what the exported fields of the struct S say, as [Watch] does, until ctx ends or Close, for a program
+// that has one output per something: per namespace, per tenant, per gateway. [Query.Key] says to which keys an object
+// belongs; each key has a snapshot of its own:
+//
+//	type Tenant struct {
+//	    Namespaces []*kates.Namespace
+//	    Quotas     []*corev1.ResourceQuota
+//	    Policies   []*Policy // has no Key: all of it belongs to every tenant
+//	}
+//
+//	tenants, err := kates.WatchEach[Tenant](ctx, client,
+//	    kates.Query{Name: "Namespaces", Key: kates.ByObjectName},
+//	    kates.Query{Name: "Quotas", Key: kates.ByNamespace})
+//	if err != nil { ... }
+//	for {
+//	    turn, err := tenants.Next(ctx)
+//	    if err != nil { ... }
+//	    turn.Done(rebuild(ctx, turn.Key, turn.Snapshot))
+//	}
+//
+// [RunEach] is that loop, with workers.
+//
+// A key's snapshot is what a whole one is (see the package's documentation), of its objects: complete, the latest, coherent with own
+// writes, in order, and what did not change since its last turn is the very same pointer. A key has a turn when something that
+// is worth a signal has changed for it since its last one. An object that moves from one key to another activates both. A change of an object that belongs to
+// every partition activates all; a key is there as long as an object has it that does not.
+//
+// When the last object of a key is gone, the key has one more turn, empty ([Turn.Gone]), so that its output can be removed. That is told to who
+// has had a turn of the key: what was deleted while the program did not run is not.
+//
+// A field of []*[Delta] says what has changed since the key's last turn that ended without an error; one of [][Invalid] which objects of the
+// key are left out. An object whose Key panics is left out where it was before, until its next version; [WithInvalid] and
+// Status tell of it also where it never was.
+//
+// Errors are those of Watch, and one if no query has a Key. On an error nothing is left running.
+func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partitions[S], error) {
+	return watchEach[S](ctx, c, attempts.Default, queries)
+}
+
+func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, queries []Query) (*Partitions[S], error) {
+	t := reflect.TypeFor[S]()
+	fields, err := c.fieldsOf(ctx, t, queries)
+	if err == nil {
+		err = checkStruct(t, fields.targets)
+	}
+	var compiled []accumulator.Query
+	if err == nil {
+		compiled, err = c.compile(fields.targets)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("watch each %s: %w", t, err)
+	}
+	parts, err := c.core.streams.Partition(ctx, t, compiled, accumulator.PartitionOptions{Options: c.watch.get().options(), Backoff: backoff})
+	if err != nil {
+		return nil, fmt.Errorf("watch each %s: %w", t, err)
+	}
+	p := &Partitions[S]{parts: parts, deltas: fields.deltas, invalid: fields.invalid, failed: make(map[string]*changes)}
+	p.blank = newChanges(p.Status())
+	return p, nil
+}
+
+// Next waits until a key is due, and hands it out. Several workers may call it at a time: no key is held by two. It has everything that the
+// watches had delivered when Next returns, and what this client has written before. There is no turn before all
+// queries are complete.
+//
+// The error is that of ctx, whose end means nothing to the watch, or the cause of the watch's end.
+func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
+	turn, err := p.parts.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &Turn[S]{Key: turn.Key, Snapshot: turn.Snapshot.(*S), Gone: turn.Gone, Attempt: turn.Attempt, of: p, turn: turn}
+	v := reflect.ValueOf(t.Snapshot).Elem()
+	if p.deltas != nil {
+		t.changes = p.changesOf(t.Key)
+		t.changes.add(deltasOf(turn.Differences))
+		v.FieldByIndex(p.deltas).Set(reflect.ValueOf(t.changes.deltas()))
+	}
+	if p.invalid != nil && len(turn.Invalid) > 0 {
+		invalid := make([]Invalid, len(turn.Invalid))
+		for i, x := range turn.Invalid {
+			invalid[i] = invalidOf(x)
+		}
+		v.FieldByIndex(p.invalid).Set(reflect.ValueOf(invalid))
+	}
+	return t, nil
+}
+
+// changesOf are those of a key since its last turn without an error. Who holds the key has them.
+func (p *Partitions[S]) changesOf(key string) *changes {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.failed[key]; c != nil {
+		return c
+	}
+	return &changes{order: p.blank.order, of: make(map[place]*change)}
+}
+
+// Done ends the turn. Without an error the key has its next one when something of it changes, or has changed since. With
+// one it has, whatever changes, when its backoff is over: 100 ms after the first error, twice as long after each further one in a
+// row, up to a minute. Each turn is to be ended, once, by any goroutine; what comes after the first call does nothing, whoever
+// holds the key by then.
+func (t *Turn[S]) Done(err error) {
+	if t.ended.Swap(true) {
+		return
+	}
+	if t.changes != nil {
+		t.of.mu.Lock()
+		if err != nil {
+			t.of.failed[t.Key] = t.changes
+		} else {
+			delete(t.of.failed, t.Key)
+		}
+		t.of.mu.Unlock()
+	}
+	t.turn.Done(err)
+}
+
+// Activate gives keys a turn, though nothing may have changed: some, or, without any, all that there are. Keys that no object has are none. Who
+// is held, or waits for a backoff, has it after that.
+func (p *Partitions[S]) Activate(keys ...string) { p.parts.Activate(keys...) }
+
+// Keys are those that objects have, in order, as of the latest Next.
+func (p *Partitions[S]) Keys() []string { return p.parts.Keys() }
+
+// Ready is [Accumulator.Ready].
+func (p *Partitions[S]) Ready() error { return p.parts.Ready() }
+
+// Status is [Accumulator.Status].
+func (p *Partitions[S]) Status() Status { return statusOf(p.parts.Status()) }
+
+// Close is [Accumulator.Close]. Turns that are under way are not waited for; to end them later does no harm.
+func (p *Partitions[S]) Close() { p.parts.Close() }
+
+// because says of the error of an end what was incomplete.
+func (p *Partitions[S]) because(err error) error {
+	if why := p.Ready(); why != nil && !errors.Is(err, why) {
+		return fmt.Errorf("%w (%w)", err, why)
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package kates
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/election"
+)
+
+// RunEach calls a function with the snapshot of each key (see [WatchEach]): once for each that there is when all kinds are
+// complete, and whenever something has changed for a key since, with its current one. It is the loop of a program that has one output per
+// something, and does not want one poisoned input to stop all of them.
+//
+//	err := kates.RunEach(ctx, client, func(ctx context.Context, tenant string, snap *Tenant) error {
+//	    return rebuild(ctx, tenant, snap) // an empty snapshot: the tenant is gone
+//	}, kates.Query{Name: "Namespaces", Key: kates.ByObjectName}, kates.Query{Name: "Quotas", Key: kates.ByNamespace}, kates.Workers(4))
+//
+// The options are those of [Run], and [Workers]: several keys have the function called at the same time, one key never has it twice. The function's
+// context ends when RunEach does, which is when all calls have returned.
+//
+// An error means another try for that key alone, with its newest snapshot, and no sooner than its backoff ([WithBackoff]) says, however much
+// changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks one that ends RunEach, whatever
+// key it is of. Errors name their key, are logged as those of Run are, for each key, and told to [OnError], by several goroutines at a
+// time where there are several workers. [AlsoOn] calls for all keys. With [LeaderElection] followers keep all snapshots up to date, and who wins calls
+// for every key.
+//
+// When no object has a key any more, and the function was called with it, it is called once more, with an empty
+// snapshot, until it returns no error. Objects of the key that do not decode are left out, which may leave nothing else: a field of [][Invalid] tells.
+//
+// What it returns is as of [Run].
+func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
+	t := reflect.TypeFor[S]()
+	settings, err := newRunSettings(c, f == nil, options)
+	if err != nil {
+		return fmt.Errorf("run each %s: %w", t, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	partitions, err := watchEach[S](ctx, c.With(settings.watch...), settings.backoff, settings.queries)
+	if err != nil {
+		return endOfRun(ctx, t, err)
+	}
+	defer partitions.Close()
+	r := &eachRunner[S]{
+		call: f, partitions: partitions, workers: max(1, settings.workers), failing: make(map[string]*tries),
+		template: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
+	}
+	defer settings.listen(ctx, func() { partitions.Activate() })()
+	if settings.election != nil {
+		err = election.Lead(ctx, settings.election.config(c), leader{
+			watching: partitions.parts, tries: &r.template, refresh: partitions.parts.Refresh, lead: r.loop,
+		})
+	} else {
+		err = r.loop(ctx)
+	}
+	return endOfRun(ctx, t, err)
+}
+
+// eachRunner is one RunEach. Its workers are the goroutines of loop.
+type eachRunner[S any] struct {
+	call       func(context.Context, string, *S) error
+	partitions *Partitions[S]
+	workers    int
+	template   tries
+
+	mu      sync.Mutex
+	failing map[string]*tries // of keys; each is used by who holds the key
+}
+
+// loop has workers call the function until ctx or the watch ends, or an error is permanent. It returns when the last call has.
+func (r *eachRunner[S]) loop(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error)
+	for range r.workers {
+		go func() { ends <- r.work(ctx) }()
+	}
+	why := <-ends
+	cancel()
+	for range r.workers - 1 {
+		err := <-ends
+		if _, final := attempts.Final(err); final {
+			why = err
+		}
+	}
+	return why
+}
+
+// work is one worker.
+func (r *eachRunner[S]) work(ctx context.Context) error {
+	for {
+		turn, err := r.partitions.Next(ctx)
+		if err != nil {
+			return r.partitions.because(err)
+		}
+		if err := r.try(ctx, turn); err != nil {
+			return err
+		}
+	}
+}
+
+// try calls the function for a key. An error ends the run.
+func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
+	t := r.triesOf(turn.Key)
+	var failed error
+	_, end := t.call(ctx, func() error {
+		failed = attempts.Guard(func() error { return r.call(ctx, turn.Key, turn.Snapshot) }, newPanicError)
+		if failed != nil {
+			failed = fmt.Errorf("key %q: %w", turn.Key, failed)
+		}
+		return failed
+	})
+	r.keep(turn.Key, t)
+	turn.Done(failed)
+	return end
+}
+
+// triesOf are the tries of a key that is held.
+func (r *eachRunner[S]) triesOf(key string) *tries {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.failing[key]; t != nil {
+		return t
+	}
+	t := r.template
+	t.log = t.log.WithValues("key", key)
+	return &t
+}
+
+// keep remembers the tries of a key as long as it fails.
+func (r *eachRunner[S]) keep(key string, t *tries) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t.failures > 0 {
+		r.failing[key] = t
+	} else {
+		delete(r.failing, key)
+	}
+}
