@@ -48,7 +48,8 @@ type Accumulator struct {
 
 	cancel   context.CancelFunc // of the manager
 	tasks    sync.WaitGroup
-	unwatch  func() bool // stops waiting for the context of Watch
+	leisure  sync.WaitGroup // what is copied ahead for the next snapshot
+	unwatch  func() bool    // stops waiting for the context of Watch
 	overdue  *time.Timer
 	ready    atomic.Bool   // complete once
 	readied  chan struct{} // closed with it
@@ -238,6 +239,7 @@ func (a *Accumulator) Close() {
 	a.end(ErrClosed)
 	<-a.finished
 	a.tasks.Wait()
+	a.leisure.Wait()
 }
 
 func (a *Accumulator) end(cause error) {

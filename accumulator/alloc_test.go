@@ -53,7 +53,7 @@ func TestG3ARefreshAllocatesNothingForWhatDidNotChange(t *testing.T) {
 			if form.query != nil {
 				form.query(&q)
 			}
-			few := refreshAllocs(t, 100, form.make, form.target(), q)
+			few := refreshAllocs(t, 2*worthAhead, form.make, form.target(), q)
 			many := refreshAllocs(t, 5000, form.make, form.target(), q)
 			assert.LessOrEqual(t, many, few+1, "a name of more digits is allocated")
 			t.Log(few, many)
@@ -127,4 +127,16 @@ func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
 	w.update(t, &snap, nil)
 	assert.Equal(t, 10, sub.most)
 	assert.Len(t, snap.A, 10)
+}
+
+func TestTheNextSnapshotIsBegunWhileTheReaderIsBusyWithThisOne(t *testing.T) {
+	for objects, want := range map[int]bool{worthAhead - 1: false, worthAhead: true} {
+		w := worked(t, objects, typedObject, Options{}, &typedSlice{})
+		for range 3 {
+			w.change(1)
+			w.update(t, &typedSlice{}, nil)
+			w.acc.leisure.Wait()
+			assert.Equal(t, want, w.acc.fields[0].table.Ahead() == nil, "%d objects: it has been asked for", objects)
+		}
+	}
 }

@@ -114,6 +114,35 @@ func (w *workload) refreshed(b *testing.B, changes int, target any) {
 	}
 }
 
+// refreshedAtLeisure measures the same, of a reader that is busy for a moment between two snapshots.
+func (w *workload) refreshedAtLeisure(b *testing.B, changes int, target any) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		w.change(changes)
+		w.acc.leisure.Wait()
+		b.StartTimer()
+		if r := w.update(b, target, nil); len(r.Differences) != changes {
+			b.Fatal(len(r.Differences))
+		}
+	}
+}
+
+// BenchmarkRefreshAtLeisure: what can be copied before it is known what will have changed, has been.
+func BenchmarkRefreshAtLeisure(b *testing.B) {
+	for _, objects := range []int{1_000, 10_000, 50_000, 100_000} {
+		for _, changes := range []int{1, 100} {
+			b.Run(fmt.Sprintf("slice/objects=%d/changed=%d", objects, changes), func(b *testing.B) {
+				worked(b, objects, typedObject, Options{}, &typedSlice{}).refreshedAtLeisure(b, changes, &typedSlice{})
+			})
+			b.Run(fmt.Sprintf("map/objects=%d/changed=%d", objects, changes), func(b *testing.B) {
+				worked(b, objects, typedObject, Options{}, &mapByName{}).refreshedAtLeisure(b, changes, &mapByName{})
+			})
+		}
+	}
+}
+
 // BenchmarkRefresh: an Update costs what changed, and a copy of one slice of pointers. "clone" is
 // that copy alone, beside the same objects: an allocation is paid for by collecting the heap, too.
 func BenchmarkRefresh(b *testing.B) {

@@ -19,6 +19,9 @@
 // Otherwise the write costs one list of the object for each stream concerned. What a watch or a list brings
 // the server has judged, and its judgement stands.
 //
+// What the next snapshot will need a copy of, whatever changes, is copied when one has been delivered, while its reader is busy: an
+// Update then costs what changed, and only who asks for the next one at once waits for the copying.
+//
 // # Forms
 //
 // A stream has a [Form], whole untyped objects, typed ones, or metadata alone, and may have a [Transform]; both are part of

@@ -116,51 +116,6 @@ func (a *Accumulator) Check(t reflect.Type, queries ...Query) error {
 	return err
 }
 
-// layout is the fields of a snapshot and how they are put into the target.
-type layout struct {
-	*snapshot.Binding
-	fields     []*field
-	generation int
-}
-
-func (a *Accumulator) bind(t reflect.Type) (layout, error) {
-	a.mu.Lock()
-	b := layout{fields: a.fields, generation: a.generation}
-	a.mu.Unlock()
-	r := &a.reader
-	if r.generation != b.generation {
-		r.bindings = nil
-		r.generation = b.generation
-	}
-	if b.Binding = r.bindings[t]; b.Binding != nil {
-		return b, nil
-	}
-	var err error
-	if b.Binding, err = compile(t, a.queriesOf(b.fields)); err != nil {
-		return b, err
-	}
-	if r.bindings == nil {
-		r.bindings = make(map[reflect.Type]*snapshot.Binding)
-	}
-	r.bindings[t] = b.Binding
-	return b, nil
-}
-
-func (a *Accumulator) queriesOf(fields []*field) (all []Query) {
-	for _, f := range fields {
-		all = append(all, a.queryOf(f))
-	}
-	return all
-}
-
-func compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
-	all := make([]snapshot.Query, len(queries))
-	for i, q := range queries {
-		all[i] = snapshot.Query{Name: q.Name, SpansNamespaces: q.Namespace == ""}
-	}
-	return snapshot.Compile(t, all)
-}
-
 // takeAll takes what is new of every field. It reports false where there can be no first
 // snapshot yet: some stream has its list, but has given it up again; or nothing is left of what a query had
 // that was replaced unread. One that was added, or replaced by one that wants more, is not waited for.
@@ -248,24 +203,9 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 	a.read = b.generation
 	a.mu.Unlock()
 	b.fill(target, r.retired)
+	a.prepare(b)
 	a.report(invalid)
 	return result
-}
-
-// fill sets every field of the target.
-func (b layout) fill(target reflect.Value, retired map[string]bool) {
-	for i, f := range b.fields {
-		if f.present {
-			b.Set(target, i, f.table)
-		} else {
-			b.SetAbsent(target, i)
-		}
-	}
-	for name := range retired {
-		if v := target.FieldByName(name); v.IsValid() && v.CanSet() {
-			v.SetZero()
-		}
-	}
 }
 
 // depart lets the objects of queries go that have been removed. It reports whether invalid ones

@@ -1,11 +1,13 @@
 package snapshot_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/snapshot"
 )
@@ -68,4 +70,72 @@ func TestNoChangesCostNoAllocations(t *testing.T) {
 		table.Apply(nil)
 		table.Value()
 	}))
+}
+
+// The promise of Ahead: what remains does not grow with the number of objects, in bytes either.
+func TestG10WhatIsCopiedAheadIsDeliveredOnceAndCostsNothingThen(t *testing.T) {
+	type byName struct {
+		Objects map[types.NamespacedName]*corev1.Service
+	}
+	t.Run("slice", func(t *testing.T) { costsAfterAhead[services](t, "Services", true) })
+	t.Run("map", func(t *testing.T) { costsAfterAhead[byName](t, "Objects", false) })
+}
+
+// costsAfterAhead counts, with inserts only where they cannot make what holds the objects grow.
+func costsAfterAhead[S any](t *testing.T, field string, inserts bool) {
+	const n = 20_000
+	b := compile[S](t, field)
+	table := tableOf(b, n)
+	for i := range 20 {
+		before := table.Value()
+		held := freeze(before)
+		ahead := table.Ahead()
+		require.NotNil(t, ahead)
+		require.Nil(t, table.Ahead(), "once is enough")
+		ahead()
+		changes := []snapshot.Change{changeOf(b, 0, typed("ns", numbered(i*7), 81))}
+		switch i % 4 {
+		case 1:
+			if !inserts {
+				break
+			}
+			changes[0] = changeOf(b, 0, typed("ns", numbered(i)+"-new", 81))
+		case 2:
+			changes[0].Row = nil
+		}
+		spent := allocated(func() {
+			table.Apply(changes)
+			table.Value()
+		})
+		require.Less(t, spent, uint64(4096), "bytes, of %d objects", n)
+		require.NotEqual(t, before.UnsafePointer(), table.Value().UnsafePointer())
+		require.Equal(t, held.Interface(), before.Interface(), "what was delivered stays")
+	}
+}
+
+// allocated is how much f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestACopyAheadOfAMapThatIsMadeAnewIsForgotten(t *testing.T) {
+	type byName struct {
+		Objects map[types.NamespacedName]*corev1.Service
+	}
+	b := compile[byName](t, "Objects")
+	table := tableOf(b, 10)
+	table.Value()
+	table.Ahead()
+	want := spread(b, 10, 10, numbered)
+	table.Apply(want)
+	table.Value()
+	table.Apply(spread(b, 10, 1, numbered))
+	got := table.Value().Interface().(map[types.NamespacedName]*corev1.Service)
+	for _, c := range want[1:] {
+		require.Same(t, c.Row.Source, got[c.Key])
+	}
 }

@@ -132,11 +132,17 @@ func sameElement(elem reflect.Value, v Value) bool {
 	return reflect.DeepEqual(elem.Interface(), v)
 }
 
-// spliceElems returns fresh elems (cap = len) with the edits made.
+// spliceElems returns elems with the edits made: of a slice fresh ones (cap = len), begun ahead or not.
 func (t *Table) spliceElems(edits []edit) reflect.Value {
 	old := t.elems
 	inserted, deleted := count(edits)
 	n := old.Len() + inserted - deleted
+	if t.form.inWords() && t.form.keying != inOrder {
+		return t.spliceOwn(edits)
+	}
+	if elems, ok := t.spliceAhead(edits, n); ok {
+		return elems
+	}
 	fresh := reflect.MakeSlice(old.Type(), n, n)
 	if t.form.inWords() {
 		spliceInto(words(fresh), words(old), edits, t.form.word)

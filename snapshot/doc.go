@@ -36,8 +36,11 @@
 // Nothing is allocated or called for a single object that did not change, and nothing at all where none did. For many
 // objects that change often, []*T is the field to choose.
 //
+// Most of that copying need not wait until something has changed: a reader that calls [Table.Ahead] when it has delivered a value,
+// and lets another goroutine do what that returns, has the next value for the price of what has changed alone.
+//
 // # What it does not know
 //
-// It is pure logic: no I/O, no goroutine, no lock, no clock. It knows nothing of clients, watches, or own writes; package
+// It is pure logic: no I/O, no goroutine, no clock, and no lock but that of a copy which is made ahead. It knows nothing of clients, watches, or own writes; package
 // accumulator feeds it.
 package snapshot

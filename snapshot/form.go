@@ -40,7 +40,8 @@ type form struct {
 	keying          keying
 	decoding        decoding
 	spansNamespaces bool
-	none            Object // a nil element, where elements may be the very objects that they are made from; else nil
+	slices          reflect.Type // in which a table keeps elements: typ, if that is a slice
+	none            Object       // a nil element, where elements may be the very objects that they are made from; else nil
 }
 
 var (
@@ -81,6 +82,10 @@ func formOf(t reflect.Type) (*form, error) {
 		return nil, errors.New("it is neither a slice nor a map")
 	}
 	f.elem = t.Elem()
+	f.slices = t
+	if f.keying != inOrder {
+		f.slices = reflect.SliceOf(f.elem)
+	}
 	f.base = f.elem
 	if f.elem.Kind() == reflect.Pointer {
 		f.base = f.elem.Elem()
@@ -122,11 +127,3 @@ func decodingOf(base reflect.Type) (decoding, error) {
 
 // byPointer reports whether the field holds pointers to its elements.
 func (f *form) byPointer() bool { return f.elem != f.base }
-
-// sliceType is the type in which a table keeps its elements: that of the field itself if the field is a slice.
-func (f *form) sliceType() reflect.Type {
-	if f.keying == inOrder {
-		return f.typ
-	}
-	return reflect.SliceOf(f.elem)
-}

@@ -23,7 +23,7 @@ func (t *Table) outdate(p *plan) {
 	// A value has to be one word to be in a map without being copied by its type.
 	few := len(p.shown) <= t.value.Len()/2
 	if !t.form.inWords() || !few || t.patches != nil {
-		t.value, t.patches = reflect.Value{}, nil
+		t.value, t.patches, t.ahead = reflect.Value{}, nil, nil
 		return
 	}
 	t.patches = make([]patch, len(p.diffs))
@@ -37,37 +37,58 @@ func (t *Table) outdate(p *plan) {
 
 // patchMap returns a copy of the last map with the patches made.
 //
-// A map costs O(N) to copy whoever does it: it is a hash table, not a tree, and what was delivered is never written to. This
-// is that copy, made by the runtime in whole groups, without hashing any key again.
+// A map costs O(N) to copy whoever does it: it is a hash table, not a tree, and what was delivered is never written to. Ahead lets
+// that be done beforehand.
 func (t *Table) patchMap() reflect.Value {
-	var v reflect.Value
+	ahead := t.ahead
+	if t.ahead = nil; ahead == nil {
+		ahead = &copied{make: t.form.mapCloner(t.value)}
+	}
+	m := ahead.take()
 	switch t.form.keying {
 	case byNamespacedName:
-		v = patched(t, func(o Object) Key { return KeyOf(o) })
+		makePatches(wordMap[Key](m), t.patches, func(o Object) Key { return KeyOf(o) })
 	case byUID:
-		v = patched(t, func(o Object) types.UID { return o.GetUID() })
+		makePatches(wordMap[types.UID](m), t.patches, func(o Object) types.UID { return o.GetUID() })
 	default:
-		v = patched(t, t.form.stringKey)
+		makePatches(wordMap[string](m), t.patches, t.form.stringKey)
 	}
-	if v.Len() != t.Len() {
+	if m.Len() != t.Len() {
 		return t.buildMap() // some rows have one key, or had: what it is then hangs on all of them
 	}
-	return v
+	return m
 }
 
-func patched[K comparable](t *Table, keyOf func(Object) K) reflect.Value {
-	m := maps.Clone(wordMap[K](t.value))
-	for _, p := range t.patches { // first: one that is added may have the key of one that is gone
+func makePatches[K comparable](m map[K]unsafe.Pointer, patches []patch, keyOf func(Object) K) {
+	for _, p := range patches { // first: one that is added may have the key of one that is gone
 		if p.old != nil {
 			delete(m, keyOf(p.old))
 		}
 	}
-	for _, p := range t.patches {
+	for _, p := range patches {
 		if p.new != nil {
 			m[keyOf(p.new)] = p.word
 		}
 	}
-	return reflect.NewAt(t.form.typ, unsafe.Pointer(&m)).Elem()
+}
+
+// mapCloner copies a map as the runtime does, in whole groups, without hashing any key again.
+func (f *form) mapCloner(m reflect.Value) func() reflect.Value {
+	return func() reflect.Value {
+		switch f.keying {
+		case byNamespacedName:
+			return cloned[Key](f, m)
+		case byUID:
+			return cloned[types.UID](f, m)
+		default:
+			return cloned[string](f, m)
+		}
+	}
+}
+
+func cloned[K comparable](f *form, m reflect.Value) reflect.Value {
+	clone := maps.Clone(wordMap[K](m))
+	return reflect.NewAt(f.typ, unsafe.Pointer(&clone)).Elem()
 }
 
 // buildMap makes the map of a map field. One key is reused for all rows, so that reflection does not box each.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,7 @@ type model struct {
 	versions  int64
 	delivered []reflect.Value
 	frozen    []reflect.Value // copies of delivered, made at once
+	busy      sync.WaitGroup  // those who copy ahead
 }
 
 // propTableIsItsModel draws a form and batches of changes, and compares after each batch.
@@ -121,6 +123,8 @@ func (m *model) object(key snapshot.Key) snapshot.Object {
 // apply makes the changes on both sides, and compares everything that can be seen.
 func (m *model) apply(t *rapid.T, changes []snapshot.Change) {
 	before, shownBefore, invalidBefore := m.table.Value(), m.shown(), m.faults()
+	m.ahead(t)
+	defer m.busy.Wait()
 	diffs, invalidChanged := m.table.Apply(changes)
 	for _, c := range changes {
 		if c.Row == nil {
@@ -145,6 +149,21 @@ func (m *model) apply(t *rapid.T, changes []snapshot.Change) {
 	m.compareValue(t, after)
 	m.delivered = append(m.delivered, after)
 	m.frozen = append(m.frozen, freeze(after))
+}
+
+// ahead has the next value begun beforehand, at any time, or not at all.
+func (m *model) ahead(t *rapid.T) {
+	when := rapid.SampledFrom([]string{"not", "asked for", "before", "meanwhile"}).Draw(t, "ahead")
+	if when == "not" {
+		return
+	}
+	switch ahead := m.table.Ahead(); {
+	case ahead == nil || when == "asked for":
+	case when == "before":
+		ahead()
+	default:
+		m.busy.Go(ahead)
+	}
 }
 
 // compareDiffs replays the diffs on what was shown before.

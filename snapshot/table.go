@@ -7,7 +7,7 @@ import (
 
 // Table holds the rows of one query, in key order:
 //
-//	elems    [ A | B | D | E ]   shown: their values; replaced, never edited
+//	elems    [ A | B | D | E ]   shown: their values; of a slice replaced, never edited
 //	sources  [ a | b | d | e ]   shown: the objects, where not each is its own value; private, edited in place
 //	leftOut  [ c | f ]           in error, or excluded by the predicate; private, edited in place
 //
@@ -28,10 +28,11 @@ type Table struct {
 	leftOut []Row
 	value   reflect.Value // the map that was delivered last; unused for slices
 	patches []patch       // what makes the next map of it
+	ahead   *copied       // of what is shown, elems or value, for the next one; or nil
 }
 
 func newTable(f *form) *Table {
-	return &Table{form: f, elems: reflect.MakeSlice(f.sliceType(), 0, 0), apart: f.none == nil}
+	return &Table{form: f, elems: reflect.MakeSlice(f.slices, 0, 0), apart: f.none == nil}
 }
 
 // Get returns the row of a key, shown or left out, and whether there is one.

@@ -202,6 +202,14 @@ var isolation = []mutant{
 		old: `	if len(p.leftOut) > 0 {`, new: `	if len(p.leftOut) < 0 {`,
 	},
 	{
+		name: "what was copied ahead is delivered twice", says: "what was delivered is never written to again", file: "snapshot/ahead.go", caught: "TestG10WhatIsCopiedAheadIsDeliveredOnceAndCostsNothingThen",
+		old: `	t.ahead = nil // whatever`, new: `	_ = 0 // whatever`,
+	},
+	{
+		name: "a stale copy of a map is patched", says: "what was delivered is never written to again", file: "snapshot/map.go", caught: "TestACopyAheadOfAMapThatIsMadeAnewIsForgotten",
+		old: `t.value, t.patches, t.ahead = reflect.Value{}, nil, nil`, new: `t.value, t.patches = reflect.Value{}, nil`,
+	},
+	{
 		name: "a settling list under the stream's lock", peer: lockHeld, file: write, caught: "TestG11NoLockIsHeldDuringARequest",
 		old: `	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
 `,
