@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Title is what people call a consumer. A minor one has a table of its own.
@@ -38,9 +39,10 @@ func Check(r *Results) error {
 	return errors.Join(wrong...)
 }
 
-// WriteAll writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder. If that
+// WriteAll puts the sizes in order, and writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder. If that
 // has a file notes.md, RESULTS.md includes it.
 func WriteAll(r *Results, titles []Title, dir string) error {
+	slices.SortFunc(r.Sizes, func(a, b Size) int { return a.Pods - b.Pods }) // they may be measured in another
 	if err := r.Write(filepath.Join(dir, rawName)); err != nil {
 		return err
 	}
