@@ -65,8 +65,15 @@ func (n *numbers) Set(text string) error {
 	return nil
 }
 
-// optionsOf parses the flags of run and profile.
-func optionsOf(name string, args []string, stderr io.Writer) (o campaign.Options, out string, err error) {
+// settings are what the flags of run and profile say.
+type settings struct {
+	campaign.Options
+	out string // the folder of the results
+	add bool   // to what it has
+}
+
+// settingsOf parses those flags.
+func settingsOf(name string, args []string, stderr io.Writer) (o settings, err error) {
 	sizes, changes, cores := numbers{1000, 10000, 50000}, numbers{1, 10, 100, 1000}, numbers{1, 2, 4}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -78,18 +85,20 @@ func optionsOf(name string, args []string, stderr io.Writer) (o campaign.Options
 	flags.IntVar(&o.Updates, "updates", 2000, "updates under a slow reconciler")
 	flags.IntVar(&o.Refreshes, "refreshes", 21, "refreshes after one change, per run")
 	flags.IntVar(&o.Latencies, "latencies", 200, "writes whose way into a snapshot is timed, per run")
+	flags.IntVar(&o.SlowUpTo, "slow-up-to", 10000, "number of pods up to which everything is measured of consumers that make each snapshot anew; beyond, start and refresh")
 	flags.IntVar(&o.Events, "events", 60000, "events that are replayed for each number of cores")
 	flags.DurationVar(&o.Budget, "budget", 15*time.Second, "time for the refreshes, and for the latencies, of a slow consumer in a run")
 	flags.DurationVar(&o.Settle, "settle", 100*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
 	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
 	consumers := flags.String("consumers", "", "which consumers (default: all)")
-	flags.StringVar(&out, "out", ".", "folder of the results")
+	flags.StringVar(&o.out, "out", ".", "folder of the results")
+	flags.BoolVar(&o.add, "add", false, "keep what the results there have of other sizes, and of events per second if -cores is empty")
 	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
 	if err := flags.Parse(args); err != nil {
-		return o, "", err
+		return o, err
 	}
 	if flags.NArg() > 0 {
-		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	o.Sizes, o.Changes, o.Cores, o.Log = sizes, changes, cores, stderr
 	if o.Strict = *smoke; o.Strict {
@@ -97,27 +106,34 @@ func optionsOf(name string, args []string, stderr io.Writer) (o campaign.Options
 		o.Updates, o.Refreshes, o.Latencies, o.Events, o.Settle = 60, 2, 3, 600, 50*time.Millisecond
 	}
 	if len(o.Sizes) == 0 || o.Runs < 1 || o.Updates < 1 || o.Refreshes < 1 || o.Latencies < 1 || o.Events < 1 {
-		return o, "", errors.New("sizes, runs, updates, refreshes, latencies and events must be above zero")
+		return o, errors.New("sizes, runs, updates, refreshes, latencies and events must be above zero")
 	}
 	o.Consumers, err = consumer.Select(*consumers)
-	return o, out, err
+	return o, err
 }
 
 // measure runs the campaign and writes everything about it.
 func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, out, err := optionsOf("run", args, stderr)
+	o, err := settingsOf("run", args, stderr)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	old := new(report.Results)
+	if o.add {
+		if old, err = report.ReadFrom(o.out); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	r, err := campaign.Run(ctx, o)
+	r, err := campaign.Run(ctx, o.Options)
 	if err != nil {
 		// It may have taken hours: what there is can be looked at.
-		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
+		return errors.Join(err, r.Write(filepath.Join(o.out, "incomplete.json")))
 	}
-	if err := report.WriteAll(r, titles(), out); err != nil || !o.Strict {
+	r.Keep(old)
+	if err := report.WriteAll(r, titles(), o.out); err != nil || !o.Strict {
 		return err
 	}
 	return report.Check(r)
@@ -149,7 +165,7 @@ func titles() []report.Title {
 
 // profile writes profiles to a folder of its own, and says which.
 func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, _, err := optionsOf("profile", args, stderr)
+	o, err := settingsOf("profile", args, stderr)
 	if err != nil {
 		return err
 	}
@@ -157,7 +173,7 @@ func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	if err := campaign.Profile(ctx, o, dir); err != nil {
+	if err := campaign.Profile(ctx, o.Options, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "go tool pprof -top %s/bootstrap.cpu   # also bootstrap.heap, churn.cpu, churn.heap\n", dir)

@@ -13,21 +13,21 @@ import (
 )
 
 func TestFlagsSayWhatIsMeasured(t *testing.T) {
-	o, out, err := optionsOf("run", []string{"-sizes", "10, 200", "-runs=3", "-consumers", "kates", "-out", "there"}, io.Discard)
+	o, err := settingsOf("run", []string{"-sizes", "10, 200", "-runs=3", "-consumers", "kates", "-out", "there"}, io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, []int{10, 200}, o.Sizes)
 	assert.Equal(t, 3, o.Runs)
 	assert.Len(t, o.Consumers, 1)
-	assert.Equal(t, "there", out)
+	assert.Equal(t, "there", o.out)
 	assert.False(t, o.Strict)
 
-	o, _, err = optionsOf("run", []string{"-smoke"}, io.Discard)
+	o, err = settingsOf("run", []string{"-smoke"}, io.Discard)
 	require.NoError(t, err)
 	assert.True(t, o.Strict)
 	assert.Less(t, o.Sizes[0], 100)
 
 	for _, wrong := range [][]string{{"-sizes", "many"}, {"-sizes", "0"}, {"-sizes", ""}, {"-runs", "0"}, {"-consumers", "x"}, {"more"}} {
-		_, _, err := optionsOf("run", wrong, io.Discard)
+		_, err := settingsOf("run", wrong, io.Discard)
 		require.Error(t, err, wrong)
 	}
 }

@@ -28,6 +28,8 @@ type Options struct {
 	Updates   int // of churn
 	Refreshes int // per run, of one change each
 	Latencies int // writes per run
+	// SlowUpTo is up to how many pods slow consumers have more than their start and their refreshes measured.
+	SlowUpTo int
 	// Budget bounds refreshes and latencies of one consumer in a run: slow ones have fewer samples.
 	Budget time.Duration
 	// Settle is how long a change has to reach a consumer's process before its refresh is timed.

@@ -45,6 +45,8 @@ func (t *trial) steps() []func(context.Context) error {
 		return []func(context.Context) error{t.bootstrap, t.heap}
 	case t.variant.LatencyOnly:
 		return []func(context.Context) error{t.begin, t.latency}
+	case t.variant.Slow && t.load.Pods() > t.SlowUpTo:
+		return []func(context.Context) error{t.bootstrap, t.heap, t.refresh}
 	}
 	steps := []func(context.Context) error{t.bootstrap, t.heap, t.refresh, t.churn, t.latency, t.own}
 	if t.load.Pods() == t.ChangesAt {

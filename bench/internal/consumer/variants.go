@@ -16,6 +16,8 @@ type Variant struct {
 	// BootstrapOnly marks what differs from another variant in nothing but how it
 	// starts and what it holds, and LatencyOnly what has no snapshots.
 	BootstrapOnly, LatencyOnly bool
+	// Slow marks what makes every snapshot of everything anew.
+	Slow bool
 
 	make func() Consumer
 }
@@ -29,9 +31,9 @@ var Variants = []Variant{
 	{Name: "kates-untyped", Title: "kates, untyped fields", make: newKatesUntyped()},
 	{Name: "informers", Title: "typed informers + listers", make: newInformers(nil)},
 	{Name: "cr-nocopy", Title: "controller-runtime cache, no copy", make: newRuntimeCache(true)},
-	{Name: "cr", Title: "controller-runtime cache, copying", make: newRuntimeCache(false)},
-	{Name: "dynamic", Title: "dynamic informers + conversion", make: newDynamic(false)},
-	{Name: "reencode", Title: "re-encode everything", make: newDynamic(true)},
+	{Name: "cr", Title: "controller-runtime cache, copying", Slow: true, make: newRuntimeCache(false)},
+	{Name: "dynamic", Title: "dynamic informers + conversion", Slow: true, make: newDynamic(false)},
+	{Name: "reencode", Title: "re-encode everything", Slow: true, make: newDynamic(true)},
 	{Name: "watch", Title: "bare typed watch", LatencyOnly: true, make: newBareWatch},
 
 	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},

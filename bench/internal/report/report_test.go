@@ -116,6 +116,25 @@ func TestResultsAreWrittenAndReadAgain(t *testing.T) {
 	require.ErrorContains(t, err, "read the results in")
 }
 
+func TestOlderResultsAreKeptOfSizesThatWereNotMeasuredAgain(t *testing.T) {
+	old := &Results{Sizes: []Size{{Pods: 10}, {Pods: 20}}, Startup: []Startup{{Consumer: "kates"}, {Consumer: "informers"}}}
+	old.Add(10, 1, "kates", RefreshTime, 1)
+	old.Add(20, 1, "kates", RefreshTime, 2)
+	old.Add(0, 1, "kates", EventRate, 3)
+	now := &Results{Sizes: []Size{{Pods: 10}}, Startup: []Startup{{Consumer: "kates", Requests: []string{"GET"}}}}
+	now.Add(10, 1, "kates", RefreshTime, 4)
+	now.Keep(old)
+	require.Equal(t, []Size{{Pods: 10}, {Pods: 20}}, now.Sizes)
+	require.Equal(t, []Startup{{Consumer: "kates", Requests: []string{"GET"}}, {Consumer: "informers"}}, now.Startup)
+	for pods, want := range map[int]float64{10: 4, 20: 2} {
+		got, ok := now.median(pods, "kates", RefreshTime, 0)
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+	_, ok := now.median(0, "kates", EventRate, 0)
+	require.True(t, ok)
+}
+
 func TestNumbersHaveThreeDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 0.00123456: "0.00123", 0.5: "0.5", 1.005: "1", 12.345: "12.3", 99.96: "100", 100: "100",

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/kates-go/kates/bench/internal/stats"
 )
@@ -98,6 +99,29 @@ func (r *Results) Add(pods, run int, consumer string, m Metric, value float64) {
 // AddAt adds a sample of a metric that depends on one thing more.
 func (r *Results) AddAt(pods, run int, consumer string, m Metric, at int, value float64) {
 	r.Samples = append(r.Samples, Sample{Pods: pods, Run: run, Consumer: consumer, Metric: m, At: at, Value: value})
+}
+
+// Keep adds what older results have of sizes that these do not have, and of what was replayed if these have nothing of that.
+func (r *Results) Keep(old *Results) {
+	measured := map[int]bool{}
+	for _, s := range r.Samples {
+		measured[s.Pods] = true
+	}
+	for _, s := range old.Sizes {
+		if !measured[s.Pods] {
+			r.Sizes = append(r.Sizes, s)
+		}
+	}
+	for _, s := range old.Samples {
+		if !measured[s.Pods] {
+			r.Samples = append(r.Samples, s)
+		}
+	}
+	for _, s := range old.Startup {
+		if !slices.ContainsFunc(r.Startup, func(has Startup) bool { return has.Consumer == s.Consumer }) {
+			r.Startup = append(r.Startup, s)
+		}
+	}
 }
 
 // runs are the values of one cell by run.
