@@ -85,7 +85,7 @@ func settingsOf(name string, args []string, stderr io.Writer) (o settings, err e
 	flags.IntVar(&o.Updates, "updates", 2000, "updates under a slow reconciler")
 	flags.IntVar(&o.Refreshes, "refreshes", 21, "refreshes after one change, per run")
 	flags.IntVar(&o.Latencies, "latencies", 200, "writes whose way into a snapshot is timed, per run")
-	flags.IntVar(&o.SlowUpTo, "slow-up-to", 10000, "number of pods up to which everything is measured of consumers that make each snapshot anew; beyond, start and refresh")
+	flags.IntVar(&o.SlowUpTo, "slow-up-to", 10000, "number of pods up to which consumers that make each snapshot anew have everything measured in every run; beyond, start and refreshes in the first")
 	flags.IntVar(&o.Events, "events", 60000, "events that are replayed for each number of cores")
 	flags.DurationVar(&o.Budget, "budget", 15*time.Second, "time for the refreshes, and for the latencies, of a slow consumer in a run")
 	flags.DurationVar(&o.Settle, "settle", 100*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
