@@ -3,6 +3,7 @@ package accumulator
 import (
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/kates-go/kates/snapshot"
 )
@@ -22,6 +23,7 @@ type partition struct {
 	queued  bool // the signal has come: it is in the queue, or will be when it is neither held nor rests
 	held    bool // by a worker
 	resting bool // the queue brings it after its backoff
+	ended   int  // as of which of the partitions' takes its last turn was
 	known   bool // it was handed out, and not without objects since
 }
 
@@ -74,8 +76,9 @@ func (p *partition) touched(i int, keys []Key) bool {
 	})
 }
 
-// fill makes the struct of a turn, and says what is not as in the last one. The partition is empty if it is gone.
-func (p *partition) fill(b layout, gone bool) (any, []Difference, []Invalid) {
+// fill makes the struct of a turn, and says what is not as in the last one. The partition is empty if it is gone. The lock
+// is held while what others look at changes.
+func (p *partition) fill(b layout, gone bool, lock sync.Locker) (any, []Difference, []Invalid) {
 	target := reflect.New(b.Type())
 	var differences []Difference
 	var invalid []Invalid
@@ -84,16 +87,12 @@ func (p *partition) fill(b layout, gone bool) (any, []Difference, []Invalid) {
 		differences = appendDifferences(differences, f.name, sh.diffs(p, f.index, gone))
 		switch {
 		case gone:
-			table, sh.table = b.NewTable(i), nil
+			table = b.NewTable(i)
+			sh.drop(lock)
 		case sh.own == 0:
-			sh.table = nil
+			sh.drop(lock)
 		default:
-			if sh.table == nil {
-				sh.table = b.NewTable(i)
-				sh.table.Apply(everything(f.index.shared))
-			}
-			sh.table.Apply(sh.changes(p, f.index))
-			table = sh.table
+			table = sh.refresh(p, row{b, i}, lock)
 		}
 		sh.dirty = nil
 		for _, row := range table.Invalid() {
@@ -107,6 +106,32 @@ func (p *partition) fill(b layout, gone bool) (any, []Difference, []Invalid) {
 	}
 	p.fresh = gone
 	return target.Interface(), differences, invalid
+}
+
+// drop drops the partition's own table.
+func (sh *share) drop(lock sync.Locker) {
+	lock.Lock()
+	defer lock.Unlock()
+	sh.table = nil
+}
+
+// refresh brings the partition's own table up to date.
+func (sh *share) refresh(p *partition, i row, lock sync.Locker) *snapshot.Table {
+	index := i.field().index
+	var all []snapshot.Change
+	fresh := sh.table == nil
+	if fresh {
+		all = everything(index.shared)
+	}
+	changes := sh.changes(p, index)
+	lock.Lock()
+	defer lock.Unlock()
+	if fresh {
+		sh.table = i.of.NewTable(i.at)
+		sh.table.Apply(all)
+	}
+	sh.table.Apply(changes)
+	return sh.table
 }
 
 // changes are what is to be made of the table of the last turn.

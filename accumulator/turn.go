@@ -39,7 +39,7 @@ func (p *Partitions) hand(b layout, key string) *Turn {
 	t := &Turn{Key: key, Gone: part.objects == 0, Attempt: p.queue.NumRequeues(key) + 1, of: p, part: part}
 	part.due, part.forced, part.held, part.known = false, false, true, true
 	p.mu.Unlock()
-	t.Snapshot, t.Differences, t.Invalid = part.fill(b, t.Gone)
+	t.Snapshot, t.Differences, t.Invalid = part.fill(b, t.Gone, &p.a.reader.mu)
 	return t
 }
 
@@ -53,7 +53,7 @@ func (t *Turn) Done(err error) {
 	p, part := t.of, t.part
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	part.held = false
+	part.held, part.ended = false, p.takes
 	if err != nil {
 		part.due, part.forced, part.queued, part.resting = true, true, true, true
 		p.queue.AddRateLimited(t.Key)

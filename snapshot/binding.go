@@ -85,6 +85,20 @@ func checkPath(t reflect.Type, index []int) error {
 // Type returns the struct type.
 func (b *Binding) Type() reflect.Type { return b.typ }
 
+// SlicesOf returns the queries whose fields are slices that p may point into, by its type.
+func (b *Binding) SlicesOf(p any) (queries []int) {
+	t := reflect.TypeOf(p)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil
+	}
+	for i, f := range b.forms {
+		if f.keying == inOrder && f.elem == t.Elem() {
+			queries = append(queries, i)
+		}
+	}
+	return queries
+}
+
 // NewTable returns an empty table for the query.
 func (b *Binding) NewTable(query int) *Table { return newTable(b.forms[query]) }
 
