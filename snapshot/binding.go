@@ -105,10 +105,22 @@ func (b *Binding) NewTable(query int) *Table { return newTable(b.forms[query]) }
 // Set stores the table's value into the query's field. The target is an addressable struct of [Binding.Type]; the table
 // is the query's own.
 func (b *Binding) Set(target reflect.Value, query int, t *Table) {
+	if b.forms[query].lookup {
+		b.SetRecorded(target, query, t, nil)
+		return
+	}
 	target.FieldByIndex(b.indexes[query]).Set(t.Value())
 }
 
-// SetAbsent makes the query's field nil: its kind is optional and not there, which is not the same as there being no
+// IsLookup reports whether the query's field is a [Lookup].
+func (b *Binding) IsLookup(query int) bool { return b.forms[query].lookup }
+
+// SetRecorded is Set for a [Lookup]; the recorder is told what is looked up in it. What is set in other structs is not its concern.
+func (b *Binding) SetRecorded(target reflect.Value, query int, t *Table, r Recorder) {
+	target.FieldByIndex(b.indexes[query]).Addr().Interface().(lookupField).show(t, r)
+}
+
+// SetAbsent makes the query's field nil, or a zero [Lookup]: its kind is optional and not there, which is not the same as there being no
 // objects of it.
 func (b *Binding) SetAbsent(target reflect.Value, query int) {
 	target.FieldByIndex(b.indexes[query]).SetZero()
