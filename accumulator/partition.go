@@ -33,7 +33,12 @@ type partition struct {
 type share struct {
 	table *snapshot.Table // nil while no object of the field has the key: then it shows what all partitions have
 	own   int             // objects that have the key
-	dirty map[Key]before  // what changed since the last turn
+	dirty map[Key]before  // what changed since the last turn; of a field that is looked up in, of what that has read
+
+	// Where things are looked up, guarded by the partitions' lock:
+	reads     *reads // of the last turn that ended
+	reading   *reads // of the one that is under way
+	meanwhile map[Key]meanwhile
 }
 
 // before is what the last turn had of an object.
@@ -83,9 +88,11 @@ func (p *partition) fill(b layout, gone bool, lock sync.Locker) (any, []Differen
 	var differences []Difference
 	var invalid []Invalid
 	for i, f := range b.fields {
-		sh, table := &p.shares[i], f.index.shared
-		differences = appendDifferences(differences, f.name, sh.diffs(p, f.index, gone))
+		sh, table, looked := &p.shares[i], f.index.shared, b.IsLookup(i)
+		differences = appendDifferences(differences, f.name, sh.diffs(p, f.index, gone, looked))
 		switch {
+		case looked:
+			sh.reading = &reads{}
 		case gone:
 			table = b.NewTable(i)
 			sh.drop(lock)
@@ -95,13 +102,19 @@ func (p *partition) fill(b layout, gone bool, lock sync.Locker) (any, []Differen
 			table = sh.refresh(p, row{b, i}, lock)
 		}
 		sh.dirty = nil
+		switch {
+		case !f.present:
+			b.SetAbsent(target.Elem(), i)
+		case looked:
+			b.SetRecorded(target.Elem(), i, table, sh.reading)
+		default:
+			b.Set(target.Elem(), i, table)
+		}
+		if looked {
+			continue // they are no partition's
+		}
 		for _, row := range table.Invalid() {
 			invalid = append(invalid, Invalid{f.name, row.Source, row.Err})
-		}
-		if f.present {
-			b.Set(target.Elem(), i, table)
-		} else {
-			b.SetAbsent(target.Elem(), i)
 		}
 	}
 	p.fresh = gone
@@ -148,12 +161,23 @@ func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 }
 
 // diffs are what a turn shows otherwise than the last one, in key order.
-func (sh *share) diffs(p *partition, ix *index, gone bool) (all []snapshot.Diff) {
+func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapshot.Diff) {
 	add := func(key Key, old, now Object) {
 		if old != now {
 			all = append(all, snapshot.Diff{Key: key, Old: old, New: now})
 		}
 	}
+	if looked {
+		sh.changedReads(ix, add)
+	} else {
+		sh.changed(p, ix, gone, add)
+	}
+	slices.SortFunc(all, func(x, y snapshot.Diff) int { return snapshot.CompareKeys(x.Key, y.Key) })
+	return all
+}
+
+// changed are the differences of objects that belong to the partition, in no order.
+func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, old, now Object)) {
 	for key, b := range sh.dirty {
 		if now := ix.objects[key]; now.in(p.key) && !gone {
 			add(key, b.shown, now.source())
@@ -178,8 +202,6 @@ func (sh *share) diffs(p *partition, ix *index, gone bool) (all []snapshot.Diff)
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y snapshot.Diff) int { return snapshot.CompareKeys(x.Key, y.Key) })
-	return all
 }
 
 // everything is a table's rows, for another one.

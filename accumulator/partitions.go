@@ -36,6 +36,9 @@ type Partitions struct {
 	parts map[string]*partition
 	found map[string]bool // keys that wait for the signal
 	takes int             // how often what is new was taken in
+	// Of each field that is looked up in who has read what, nil of others; and the partitions whose turns are under way, if there are such fields.
+	lookups []*readers
+	held    map[*partition]bool
 }
 
 // Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
@@ -55,7 +58,11 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	if err != nil {
 		return nil, err
 	}
-	p := &Partitions{typ: t, binding: b, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
+	lookups, err := lookupsOf(b, queries)
+	if err != nil {
+		return nil, err
+	}
+	p := &Partitions{lookups: lookups, held: make(map[*partition]bool), typ: t, binding: b, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
 	if err != nil {
 		p.queue.ShutDown()
@@ -64,6 +71,21 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	p.a = a
 	a.inner.Store(p)
 	return p, nil
+}
+
+// lookupsOf has readers for each field that is looked up in.
+func lookupsOf(b *snapshot.Binding, queries []Query) ([]*readers, error) {
+	all := make([]*readers, len(queries))
+	for i, q := range queries {
+		if !b.IsLookup(i) {
+			continue
+		}
+		if q.Key != nil {
+			return nil, queryError(q, errors.New("it has a key function, but what is looked up belongs to no partition"))
+		}
+		all[i] = newReaders()
+	}
+	return all, nil
 }
 
 // Next waits until there is a key to be handed out, and hands it out: with everything that the watches had delivered

@@ -115,3 +115,39 @@ func TestALookupThatCannotBeMeantIsAnErrorThatNamesItsField(t *testing.T) {
 	assert.ErrorContains(t, err, `is /v1, Kind=Secret, but "services" is`)
 	assert.Empty(t, c.Status().Queries)
 }
+
+func TestAPartitionsLookupIsRecordedAndItsChangesAreDeltasOfTheKey(t *testing.T) {
+	type snapshot struct {
+		ConfigMaps []*corev1.ConfigMap
+		Secrets    kates.Lookup[*corev1.Secret]
+		Deltas     []*kates.Delta
+	}
+	c := katestest.NewClient(t, secret("a", "x", "1"),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "m"}, Data: map[string]string{"secret": "y"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "m"}})
+	p, err := kates.WatchEach[snapshot](t.Context(), c, kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace})
+	require.NoError(t, err)
+	defer p.Close()
+	next := func() *kates.Turn[snapshot] {
+		turn, err := p.Next(t.Context())
+		require.NoError(t, err)
+		return turn
+	}
+	first, other := next(), next()
+	require.Equal(t, "ab", first.Key+other.Key)
+	other.Done(nil)
+	_, found := first.Snapshot.Secrets.Get("a", first.Snapshot.ConfigMaps[0].Data["secret"])
+	assert.False(t, found)
+	assert.Len(t, first.Snapshot.Deltas, 1, "nothing of the key's has been read before")
+	require.NoError(t, c.Create(t.Context(), secret("a", "y", "1"), nil))
+	first.Done(nil)
+	again := next()
+	assert.Equal(t, "a", again.Key)
+	y, found := again.Snapshot.Secrets.Get("a", "y")
+	require.True(t, found)
+	require.Len(t, again.Snapshot.Deltas, 1)
+	assert.Equal(t, "Secrets", again.Snapshot.Deltas[0].Query)
+	assert.ErrorIs(t, c.Get(t.Context(), y, y), kates.ErrShared)
+	again.Done(nil)
+	require.NoError(t, p.Status().Err())
+}
