@@ -29,6 +29,7 @@ type Table struct {
 	value   reflect.Value // the map that was delivered last; unused for slices
 	patches []patch       // what makes the next map of it
 	ahead   *copied       // of what is shown, elems or value, for the next one; or nil
+	looked  any           // what lookups hold of it, a *lookupContent; nil if none does
 }
 
 func newTable(f *form) *Table {
