@@ -15,6 +15,7 @@ import (
 // Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
 type Partitions[S any] struct {
 	parts *accumulator.Partitions
+	begin func(context.Context) context.Context // of the client
 	// deltas and invalid are the indexes of those fields, if any.
 	deltas, invalid []int
 
@@ -97,7 +98,7 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err != nil {
 		return nil, fmt.Errorf("watch each %s: %w", t, err)
 	}
-	p := &Partitions[S]{parts: parts, deltas: fields.deltas, invalid: fields.invalid, failed: make(map[string]*changes)}
+	p := &Partitions[S]{parts: parts, begin: c.begin, deltas: fields.deltas, invalid: fields.invalid, failed: make(map[string]*changes)}
 	p.blank = newChanges(p.Status())
 	return p, nil
 }
@@ -158,6 +159,10 @@ func (t *Turn[S]) Done(err error) {
 	}
 	t.turn.Done(err)
 }
+
+// Context returns the context for what is done in a turn, of the one that the turn was asked for with. Where that is bound to a lease, the preconditions
+// of writes are about what was known when Context was called: at once (see [LeaderElection]). [RunEach] does it.
+func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
 // Activate gives keys a turn, though nothing may have changed: some, or, without any, all that there are. Keys that no object has are none. Who
 // is held, or waits for a backoff, has it after that.

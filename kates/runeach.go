@@ -105,9 +105,10 @@ func (r *eachRunner[S]) work(ctx context.Context) error {
 // try calls the function for a key. An error ends the run.
 func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	t := r.triesOf(turn.Key)
+	working := turn.Context(ctx)
 	var failed error
 	_, end := t.call(ctx, func() error {
-		failed = attempts.Guard(func() error { return r.call(ctx, turn.Key, turn.Snapshot) }, newPanicError)
+		failed = attempts.Guard(func() error { return r.call(working, turn.Key, turn.Snapshot) }, newPanicError)
 		if failed != nil {
 			failed = fmt.Errorf("key %q: %w", turn.Key, failed)
 		}

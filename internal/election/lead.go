@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/kates-go/kates/internal/fence"
 )
 
 // ErrLost is the error of who led and does so no more.
@@ -52,9 +54,9 @@ func Lead(ctx context.Context, config Config, work Work) error {
 	return fmt.Errorf("%w (%w)", cause, err)
 }
 
-// whileLeading is ctx as long as the candidate leads. The function ends it, and what waits for its end.
+// whileLeading is ctx as long as the candidate leads, which writes under it are bound to. The function ends it, and what waits for its end.
 func whileLeading(ctx context.Context, candidate *Candidate) (context.Context, func()) {
-	leading, cancel := context.WithCancelCause(ctx)
+	leading, cancel := context.WithCancelCause(fence.With(ctx, candidate.Held))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
