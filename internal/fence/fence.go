@@ -107,7 +107,9 @@ func (h *Horizon) Includes(resource string, object any, version string) bool {
 
 // Since is the time that has passed, by whichever clock says more. Go's is monotonic, which on Linux stands still while the machine is suspended; the wall
 // clock does not, but may be set. One that was set forward says too much, which is safe.
-func Since(t time.Time) time.Duration {
-	now := time.Now()
+func Since(t time.Time) time.Duration { return Between(t, time.Now()) }
+
+// Between is Since, for another now.
+func Between(t, now time.Time) time.Duration {
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
