@@ -43,8 +43,14 @@ import (
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.foreign()
+	}
 	if err == nil && settings.workers > 0 {
 		err = errors.New("Workers is an option of RunEach: one snapshot has one function")
+	}
+	if err == nil && settings.sharding != nil {
+		err = errors.New("Sharding is an option of RunEach: one snapshot has no keys")
 	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", t, err)

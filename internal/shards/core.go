@@ -41,6 +41,7 @@ type core struct {
 	caught  bool                 // they have
 	gone    map[string]bool      // UIDs that were deleted, though the watch shows them
 	running map[string]*tenure
+	lost    error // why the membership ended last
 }
 
 // observed is a peer, and since when it has been what it is.
@@ -135,7 +136,7 @@ func (c *core) lose(why error) {
 	for _, t := range c.running {
 		t.revoke(fmt.Errorf("%w: %w", ErrLost, why))
 	}
-	c.config.lost(why)
+	c.lost = why
 }
 
 func (t *tenure) revoke(why error) {

@@ -224,19 +224,18 @@ func (r *Replica) note(w write, err error) {
 	}
 }
 
-// lost logs that the membership has ended.
-func (c *Config) lost(why error) {
-	c.Logger.Info("no shard any more", "group", c.Group, "identity", c.Identity, "error", why.Error())
-}
-
 // tell calls Moved, if there is something new.
 func (r *Replica) tell() {
 	r.mu.Lock()
-	now, caught := r.core.current(), r.core.caught
+	now, caught, lost := r.core.current(), r.core.caught, r.core.lost
+	r.core.lost = nil
 	moved := now != r.told || caught != r.caught
 	r.told, r.caught = now, caught
 	fresh := now != nil && (!caught || r.core.grants[0] != now)
 	r.mu.Unlock()
+	if lost != nil {
+		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "error", lost.Error())
+	}
 	if moved {
 		r.config.Moved()
 	}
