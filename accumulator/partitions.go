@@ -18,6 +18,8 @@ type PartitionOptions struct {
 	Options
 	// Backoff after errors of a key. Default: attempts.Default.
 	Backoff attempts.Backoff
+	// Lasting: the snapshot of a key that is gone has the objects that belong to every partition all the same.
+	Lasting bool
 }
 
 // Partitions turns the watches of several queries into one snapshot per key: what [Query.Key] puts together. Each is complete,
@@ -29,6 +31,7 @@ type Partitions struct {
 	typ     reflect.Type
 	binding *snapshot.Binding
 	queue   *keyQueue
+	lasting bool
 	// released: the accumulator has signalled since keys were last put into the queue.
 	released atomic.Bool
 
@@ -62,7 +65,7 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	if err != nil {
 		return nil, err
 	}
-	p := &Partitions{lookups: lookups, held: make(map[*partition]bool), typ: t, binding: b, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
+	p := &Partitions{lookups: lookups, held: make(map[*partition]bool), typ: t, lasting: o.Lasting, binding: b, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
 	if err != nil {
 		p.queue.ShutDown()

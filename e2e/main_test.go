@@ -20,6 +20,9 @@ import (
 var testCluster *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv(replicaEnvironment); role != "" { // this is a process that a test has started
+		os.Exit(replicaMain(role))
+	}
 	os.Exit(runWithCluster(m))
 }
 

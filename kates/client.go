@@ -20,11 +20,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/watchlist"
 	"k8s.io/utils/clock"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/fence"
 )
 
 // Client reads, writes and watches the objects of one cluster. It takes objects of
@@ -102,6 +104,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
 	rereadToken(cfg)
+	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport) // innermost
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)

@@ -43,8 +43,14 @@ import (
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.foreign()
+	}
 	if err == nil && settings.workers > 0 {
 		err = errors.New("Workers is an option of RunEach: one snapshot has one function")
+	}
+	if err == nil && settings.sharding != nil {
+		err = errors.New("Sharding is an option of RunEach: one snapshot has no keys")
 	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", t, err)
@@ -57,7 +63,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	defer snapshots.Close()
 	r := &runner[S]{
-		call: f, snapshots: snapshots, poked: make(chan struct{}, 1), due: true,
+		call: f, begin: c.begin, snapshots: snapshots, poked: make(chan struct{}, 1), due: true,
 		tries: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
 	}
 	if snapshots.deltas != nil {
@@ -86,6 +92,7 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 // runner is one Run. All of it belongs to the goroutine of Run, but for what pokes.
 type runner[S any] struct {
 	call      func(context.Context, *S) error
+	begin     func(context.Context) context.Context
 	snapshots *Snapshots[S]
 	tries     tries
 	changes   *changes      // nil if S has no field for deltas
@@ -138,7 +145,7 @@ func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err err
 
 // try calls the function. If it is to be called again whatever happens, again is when. An error ends the run.
 func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
-	again, err = r.tries.call(ctx, func() error { return r.call(ctx, snap) })
+	again, err = r.tries.call(ctx, func() error { return r.call(r.begin(ctx), snap) })
 	if again == 0 && err == nil && r.changes != nil {
 		r.changes.clear()
 	}

@@ -1,7 +1,9 @@
 package kates
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -23,7 +25,7 @@ import (
 //
 // An error means another try for that key alone, with its newest snapshot, and no sooner than its backoff ([WithBackoff]) says, however much
 // changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks one that ends RunEach, whatever
-// key it is of. Errors name their key, are logged as those of Run are, for each key, and told to [OnError], by several goroutines at a
+// key it is of. Errors are each a [*KeyError], are logged as those of Run are, for each key, and told to [OnError], by several goroutines at a
 // time where there are several workers. [AlsoOn] calls for all keys. With [LeaderElection] followers keep all snapshots up to date, and who wins calls
 // for every key.
 //
@@ -34,6 +36,9 @@ import (
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.foreign()
+	}
 	if err != nil {
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
@@ -49,14 +54,38 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		template: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
 	}
 	defer settings.listen(ctx, func() { partitions.Activate() })()
-	if settings.election != nil {
+	switch {
+	case settings.sharding != nil:
+		err = r.sharded(ctx, c.shard(settings.sharding))
+	case settings.election != nil:
 		err = election.Lead(ctx, settings.election.config(c), leader{
-			watching: partitions.parts, tries: &r.template, refresh: partitions.parts.Refresh, lead: r.loop,
+			watching: partitions.parts, tries: &r.template, refresh: partitions.parts.Refresh, lead: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
-	} else {
+	default:
 		err = r.loop(ctx)
 	}
 	return endOfRun(ctx, t, err)
+}
+
+// sharded is loop for the keys that are this replica's, when all kinds are complete.
+func (r *eachRunner[S]) sharded(ctx context.Context, s *shard) error {
+	follower := leader{watching: r.partitions.parts, tries: &r.template, refresh: r.partitions.parts.Refresh}
+	if err := follower.Prepare(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() {
+		err := s.Run(life, r.partitions.parts)
+		cancel(err)
+		ended <- err
+	}()
+	r.shard = s
+	err := r.loop(ctx)
+	end()
+	return cmp.Or(<-ended, err)
 }
 
 // eachRunner is one RunEach. Its workers are the goroutines of loop.
@@ -65,6 +94,7 @@ type eachRunner[S any] struct {
 	partitions *Partitions[S]
 	workers    int
 	template   tries
+	shard      *shard // nil: all keys are this replica's
 
 	mu      sync.Mutex
 	failing map[string]*tries // of keys; each is used by who holds the key
@@ -104,18 +134,37 @@ func (r *eachRunner[S]) work(ctx context.Context) error {
 
 // try calls the function for a key. An error ends the run.
 func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
+	ctx, leave, ours := r.enter(ctx, turn.Key)
+	defer leave()
+	if !ours {
+		r.keep(turn.Key, &tries{})
+		turn.Done(nil)
+		return nil
+	}
+	ctx = turn.Context(ctx)
 	t := r.triesOf(turn.Key)
 	var failed error
 	_, end := t.call(ctx, func() error {
 		failed = attempts.Guard(func() error { return r.call(ctx, turn.Key, turn.Snapshot) }, newPanicError)
 		if failed != nil {
-			failed = fmt.Errorf("key %q: %w", turn.Key, failed)
+			failed = &KeyError{Key: turn.Key, Err: failed}
 		}
 		return failed
 	})
 	r.keep(turn.Key, t)
 	turn.Done(failed)
+	if _, final := attempts.Final(end); !final && errors.Is(context.Cause(ctx), ErrKeyLost) {
+		return nil // it is another replica's
+	}
 	return end
+}
+
+// enter begins the work for a key, if it is this replica's.
+func (r *eachRunner[S]) enter(ctx context.Context, key string) (inner context.Context, leave func(), ours bool) {
+	if r.shard == nil {
+		return ctx, func() {}, true
+	}
+	return r.shard.Enter(ctx, key)
 }
 
 // triesOf are the tries of a key that is held.

@@ -61,8 +61,12 @@ func (c *Client) send(ctx context.Context, verb string, resource, target any, op
 	return fill(target, got)
 }
 
-// do sends a request without any lock held and takes its answer in as an own write.
+// do sends a request, if it may be sent under ctx, without any lock held, and takes its answer in as an own write.
 func (c *Client) do(ctx context.Context, verb string, o *object, w writeOptions, r request) (*Unstructured, error) {
+	w, err := c.fenced(ctx, verb, o, w)
+	if err != nil {
+		return nil, o.failed(verb, err)
+	}
 	begun := c.core.streams.Begin(o.resource, o.key())
 	a, err := r(o, w)
 	switch {
@@ -72,6 +76,7 @@ func (c *Client) do(ctx context.Context, verb string, o *object, w writeOptions,
 	case w.dryRun != nil || a.unrelated:
 		begun.Abandon()
 	default:
+		wrote(ctx, o, a.Outcome)
 		c.commit(ctx, begun, o, a.Outcome)
 	}
 	return a.object, nil

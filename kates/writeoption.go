@@ -18,6 +18,7 @@ type writeOptions struct {
 	version      *string
 	propagation  *metav1.DeletionPropagation
 	grace        *int64
+	unfenced     bool
 }
 
 // DryRun lets the server do everything but store the result. The write leaves no trace, here

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
+
+	"github.com/kates-go/kates/internal/fence"
 )
 
 // Resource is that of leases.
@@ -85,7 +87,8 @@ type Candidate struct {
 	leads    bool
 	err      error // why it lost
 	resigned bool
-	expiry   *time.Timer // of the lease, from when it was last renewed
+	sent     time.Time   // the request that renewed the lease last
+	expiry   *time.Timer // of the lease, from then on
 }
 
 // Stand makes a candidate, who stands until [Candidate.Resign]. The context's values are used, its end is not: work that ends
@@ -159,11 +162,12 @@ func (c *Candidate) renewed(sent time.Time) {
 	if c.resigned || c.err != nil {
 		return
 	}
-	left := c.config.LeaseDuration - time.Since(sent)
+	c.sent = sent
+	left := c.config.LeaseDuration - fence.Since(sent)
 	if !c.leads {
 		c.leads = true
 		c.expiry = time.AfterFunc(left, func() {
-			c.lose(fmt.Errorf("it has not been renewed for %s", c.config.LeaseDuration))
+			c.lose(c.expired())
 		})
 		close(c.elected)
 		c.config.Logger.Info("leading", "lease", c.lock.Describe(), "identity", c.config.Identity)
@@ -185,6 +189,31 @@ func (c *Candidate) lose(why error) {
 	c.mu.Unlock()
 	c.cancel()
 	c.config.Logger.Info("leading no more", "lease", c.lock.Describe(), "identity", c.config.Identity, "error", why.Error())
+}
+
+// Held is nil as long as the lease is the candidate's, by the clocks and not by what its goroutines have come to: a process that was stopped
+// may ask before any of its timers has run. Otherwise the error is an [ErrLost], and the lease is lost, if it was not given up.
+func (c *Candidate) Held() error {
+	c.mu.Lock()
+	led, resigned, sent, err := c.leads, c.resigned, c.sent, c.err
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+	case !led:
+		err = fmt.Errorf("lease %s: it was never held", c.lock.Describe())
+	case resigned:
+		err = fmt.Errorf("lease %s: it was given up", c.lock.Describe())
+	case fence.Since(sent) < c.config.LeaseDuration:
+		return nil
+	default:
+		c.lose(c.expired())
+		err = fmt.Errorf("lease %s: %w", c.lock.Describe(), c.expired())
+	}
+	return fmt.Errorf("%w: %w", ErrLost, err)
+}
+
+func (c *Candidate) expired() error {
+	return fmt.Errorf("it has not been renewed for %s", c.config.LeaseDuration)
 }
 
 // leading reports whether the candidate leads.

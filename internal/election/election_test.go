@@ -311,3 +311,26 @@ func TestADefaultIdentityIsNobodyElses(t *testing.T) {
 	assert.NotEqual(t, a.Identity, b.Identity)
 	assert.Equal(t, []time.Duration{15 * time.Second, 10 * time.Second, 2 * time.Second}, []time.Duration{a.LeaseDuration, a.RenewDeadline, a.RetryPeriod})
 }
+
+// TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost: before any timer of its process has run.
+func TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.stand(t, "a")
+		require.ErrorIs(t, a.Held(), ErrLost, "it is not elected yet")
+		<-a.Elected()
+		require.NoError(t, a.Held())
+		a.mu.Lock()
+		a.sent = a.sent.Add(-a.config.LeaseDuration)
+		a.mu.Unlock()
+		require.ErrorIs(t, a.Held(), ErrLost)
+		assert.ErrorContains(t, a.Held(), "it has not been renewed for 15s")
+		assert.True(t, isClosed(a.Lost()))
+		a.Resign()
+		b := l.stand(t, "b")
+		<-b.Elected()
+		b.Resign()
+		require.ErrorIs(t, b.Held(), ErrLost)
+		assert.ErrorContains(t, b.Held(), "it was given up")
+	})
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/kates-go/kates/internal/fence"
 )
 
 // ErrLost is the error of who led and does so no more.
@@ -18,8 +20,9 @@ type Work interface {
 	Follow(ctx context.Context, won <-chan struct{}) error
 	// CatchUp returns when all that a former leader has done is known.
 	CatchUp(ctx context.Context) error
-	// Lead does the work.
-	Lead(ctx context.Context) error
+	// Lead does the work. The lease is held until it returns; the context called lease ends when it is lost, and not when the one of
+	// [Lead] does: for what goes on for a while then.
+	Lead(ctx, lease context.Context) error
 }
 
 // Lead has the work done by the leader. It returns when the work has ended: with its error; with that and [ErrLost] if the
@@ -37,12 +40,14 @@ func Lead(ctx context.Context, config Config, work Work) error {
 	if err := work.Follow(ctx, candidate.Elected()); err != nil {
 		return err
 	}
-	leading, cancel := whileLeading(ctx, candidate)
+	lease, cancel := whileLeading(context.WithoutCancel(ctx), candidate)
 	defer cancel()
+	leading, stop := until(ctx, lease)
+	defer stop()
 	if err = work.CatchUp(leading); err == nil {
-		err = work.Lead(leading)
+		err = work.Lead(leading, lease)
 	}
-	cause := context.Cause(leading)
+	cause := context.Cause(lease)
 	if !errors.Is(cause, ErrLost) || ctx.Err() != nil {
 		return err
 	}
@@ -52,9 +57,19 @@ func Lead(ctx context.Context, config Config, work Work) error {
 	return fmt.Errorf("%w (%w)", cause, err)
 }
 
-// whileLeading is ctx as long as the candidate leads. The function ends it, and what waits for its end.
+// until is lease, ended with ctx too.
+func until(ctx, lease context.Context) (context.Context, func()) {
+	both, cancel := context.WithCancelCause(lease)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return both, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// whileLeading is ctx as long as the candidate leads, which writes under it are bound to. The function ends it, and what waits for its end.
 func whileLeading(ctx context.Context, candidate *Candidate) (context.Context, func()) {
-	leading, cancel := context.WithCancelCause(ctx)
+	leading, cancel := context.WithCancelCause(fence.With(ctx, candidate.Held))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

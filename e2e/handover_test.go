@@ -1,0 +1,297 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// handover is a namespace with roots that change all the time.
+type handover struct {
+	*audited
+	ns     string
+	admin  *kubernetes.Clientset
+	roots  int
+	wanted int // by all roots
+}
+
+func newHandover(t *testing.T, a *audited, roots int) *handover {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(a.Config)
+	require.NoError(t, err)
+	h := &handover{audited: a, ns: fmt.Sprint("hand-over-", rand.IntN(1e9)), admin: admin, roots: roots}
+	_, err = admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.ns}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for i := range roots {
+		_, err := admin.CoreV1().ConfigMaps(h.ns).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("root-", i), Labels: map[string]string{"root": ""}},
+			Data:       map[string]string{"want": "0"},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	return h
+}
+
+// load changes what roots want, one after the other, until it is stopped. Then all want the same.
+func (h *handover) load(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	change := func(ctx context.Context, i, want int) {
+		u := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("root-", i), Labels: map[string]string{"root": ""}},
+			Data:       map[string]string{"want": strconv.Itoa(want)},
+		}
+		if _, err := h.admin.CoreV1().ConfigMaps(h.ns).Update(ctx, u, metav1.UpdateOptions{}); ctx.Err() == nil {
+			assert.NoError(t, err)
+		}
+	}
+	running.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			change(ctx, n%h.roots, h.wanted+1+n)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+		h.wanted += 1_000_001
+		for i := range h.roots {
+			change(t.Context(), i, h.wanted)
+		}
+	}
+}
+
+// copies returns whose each copy is; "" where it is not what its root wants.
+func (h *handover) copies(t *testing.T) (by []string) {
+	t.Helper()
+	list, err := h.admin.CoreV1().ConfigMaps(h.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "copy"})
+	require.NoError(t, err)
+	by = make([]string, h.roots)
+	for _, c := range list.Items {
+		i, err := strconv.Atoi(c.Name[len(copyPrefix)+len("root-"):])
+		require.NoError(t, err)
+		if c.Data["have"] == strconv.Itoa(h.wanted) {
+			by[i] = c.Data["by"]
+		}
+	}
+	return by
+}
+
+// taken waits until every copy is what its root wants, and none is by that one.
+func (h *handover) taken(t *testing.T, not string) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		by := h.copies(t)
+		assert.NotContains(c, by, "")
+		assert.NotContains(c, by, not)
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// someone waits until somebody else's copy is there.
+func (h *handover) someone(t *testing.T, not string) {
+	t.Helper()
+	began := metav1.Now()
+	require.Eventually(t, func() bool {
+		for _, w := range h.writes(t, h.ns) {
+			if w.at.After(began.Time) && w.landed() && !w.lease() && w.user != not && strings.HasPrefix(w.name, copyPrefix) {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 20*time.Millisecond)
+}
+
+func (h *handover) leader(t *testing.T) string {
+	t.Helper()
+	var holder string
+	require.Eventually(t, func() bool {
+		lease, err := h.admin.CoordinationV1().Leases(h.ns).Get(t.Context(), handOverGroup, metav1.GetOptions{})
+		if kates.IsNotFound(err) {
+			return false
+		}
+		require.NoError(t, err)
+		holder = *lease.Spec.HolderIdentity
+		return holder != ""
+	}, time.Minute, 20*time.Millisecond)
+	return holder
+}
+
+// frozen is a replica that was stopped, and when.
+type frozen struct {
+	user          string
+	stopped, woke time.Time
+	whole         bool // others had written everything before it woke
+}
+
+// judge reads the audit log: from when others have written an object on, no write of who was stopped lands on it; and if they had written everything,
+// none lands anywhere; until it has a lease again. It returns how many were refused by the server.
+func (h *handover) judge(t *testing.T, rounds []frozen) (refused int) {
+	t.Helper()
+	all := h.writes(t, h.ns)
+	for _, round := range rounds {
+		others := map[string]bool{}
+		for _, w := range all {
+			own := w.user == round.user
+			if own && w.landed() && w.lease() && w.verb != "delete" && w.at.After(round.woke) {
+				break // it has a place again
+			}
+			switch {
+			case w.at.Before(round.stopped), w.lease(), !strings.HasPrefix(w.name, copyPrefix):
+			case !own && w.landed():
+				others[w.name] = true
+			case !own, w.at.Before(round.woke) && !others[w.name]: // it was under way when it was stopped
+			case !w.landed():
+				refused++
+			default:
+				assert.False(t, others[w.name] || round.whole, "late: %v %v", w, round)
+			}
+		}
+	}
+	return refused
+}
+
+// TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands: processes that are stopped (SIGSTOP) while they work, for longer than their lease, and
+// then go on, while another leads. The server's audit log says what they have done.
+func TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands(t *testing.T) {
+	t.Parallel()
+	h := newHandover(t, newAudited(t), 30)
+	replicas := map[string]*replicaProcess{}
+	for i := range 3 {
+		role := replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i)}
+		replicas[role.Identity] = h.startReplica(t, role)
+	}
+	h.freeze(t, 14, func() *replicaProcess { return replicas[h.leader(t)] })
+}
+
+// TestNoneOfTheLateWritesOfAShardThatWasFrozenLands is the same for one of three who share the work.
+func TestNoneOfTheLateWritesOfAShardThatWasFrozenLands(t *testing.T) {
+	t.Parallel()
+	h := newHandover(t, newAudited(t), 30)
+	var replicas []*replicaProcess
+	for i := range 3 {
+		replicas = append(replicas, h.startReplica(t, replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i), Sharded: true}))
+	}
+	h.freeze(t, 14, func() *replicaProcess {
+		one := replicas[rand.IntN(len(replicas))]
+		require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, time.Minute, 20*time.Millisecond)
+		return one
+	})
+	by := h.copies(t)
+	for _, p := range replicas {
+		t.Logf("%s has %d copies", p.role.Identity, countOf(by, p.role.Identity))
+	}
+}
+
+func countOf(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
+// freeze stops one process in each round, and wakes it when others have begun with its work, or have all of it.
+func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProcess) {
+	t.Helper()
+	var all []frozen
+	seen := map[*replicaProcess]bool{}
+	stop := h.load(t)
+	stop()
+	h.taken(t, "nobody")
+	for n := range rounds {
+		one := victim()
+		seen[one] = true
+		stop := h.load(t)
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		one.signal(t, syscall.SIGSTOP)
+		round := frozen{user: one.role.Identity, stopped: time.Now(), whole: n%2 == 0}
+		if round.whole {
+			time.Sleep(100 * time.Millisecond)
+			stop()
+			h.taken(t, round.user)
+			stop = func() {}
+		} else {
+			h.someone(t, round.user)
+		}
+		round.woke = time.Now()
+		one.signal(t, syscall.SIGCONT)
+		time.Sleep(time.Duration(100+rand.IntN(400)) * time.Millisecond)
+		stop()
+		h.taken(t, "nobody")
+		all = append(all, round)
+	}
+	refused, conflicts := 0, h.judge(t, all)
+	for p := range seen {
+		refused += int(p.refused.Load())
+	}
+	t.Logf("%d rounds: %d late writes were not sent, %d were refused by the server", rounds, refused, conflicts)
+	assert.Positive(t, refused+conflicts, "they tried")
+}
+
+// TestWritesThatWereOnTheirWayWhenTheLeaseEndedDoNotLand: what no client can stop any more, preconditions keep out. The
+// network holds all that is sent until another leads and has written everything.
+func TestWritesThatWereOnTheirWayWhenTheLeaseEndedDoNotLand(t *testing.T) {
+	t.Parallel()
+	h := newHandover(t, newAudited(t), 30)
+	network := katestest.NewNetwork(t)
+	var all []frozen
+	for n := range 5 {
+		held := h.startHere(t, fmt.Sprint("held-", n), network)
+		require.Equal(t, fmt.Sprint("held-", n), h.leader(t))
+		stop := h.load(t)
+		time.Sleep(time.Duration(300+rand.IntN(200)) * time.Millisecond)
+		thaw := network.Freeze()
+		round := frozen{user: fmt.Sprint("held-", n), stopped: time.Now(), whole: true}
+		free := h.startHere(t, fmt.Sprint("free-", n), nil)
+		stop()
+		h.taken(t, round.user)
+		round.woke = time.Now()
+		thaw()
+		time.Sleep(300 * time.Millisecond)
+		held()
+		free()
+		all = append(all, round)
+	}
+	late := h.judge(t, all)
+	t.Logf("%d late writes were refused by the server", late)
+	assert.Positive(t, late, "some were on their way")
+}
+
+// startHere runs a replica in this process.
+func (h *handover) startHere(t *testing.T, identity string, network *katestest.Network) (stop func()) {
+	t.Helper()
+	config, err := h.AddUser(identity, "system:masters")
+	require.NoError(t, err)
+	config = rest.CopyConfig(config)
+	if network != nil {
+		config.Dial = network.DialContext
+	}
+	client, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithNamespace(h.ns))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	role := replicaRole{Namespace: h.ns, Identity: identity}
+	running.Go(func() { assert.NoError(t, role.run(ctx, client, func() {})) })
+	return func() {
+		cancel()
+		running.Wait()
+		client.Close()
+	}
+}

@@ -1,0 +1,64 @@
+package fence
+
+import (
+	"io"
+	"net/http"
+)
+
+// Transport returns a transport that sends no write under a context whose lease is not held any more: as near to the wire as a
+// program comes. The innermost wrapper of a client is the place for it.
+func Transport(next http.RoundTripper) http.RoundTripper { return &transport{next} }
+
+type transport struct{ next http.RoundTripper }
+
+// RoundTrip refuses what may not be sent any more, with the error of the fence.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if of(r.Context()) == nil || reads(r.Method) {
+		return t.next.RoundTrip(r)
+	}
+	if err := Check(r.Context()); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as every transport does
+		}
+		return nil, err
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return t.next.RoundTrip(r)
+	}
+	fenced := *r // which is the caller's
+	fenced.Body = &body{r.Body, r}
+	if again := r.GetBody; again != nil {
+		fenced.GetBody = func() (io.ReadCloser, error) {
+			b, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return &body{b, r}, nil
+		}
+	}
+	return t.next.RoundTrip(&fenced)
+}
+
+// WrappedRoundTripper is for those who look for what is beneath.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func reads(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return false
+}
+
+// body is read when the connection is there. Without all of it the server has no request.
+type body struct {
+	io.ReadCloser
+	request *http.Request
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if err := Check(b.request.Context()); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
+}

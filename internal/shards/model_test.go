@@ -1,0 +1,363 @@
+package shards
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/internal/election"
+)
+
+// world is a server, and replicas that come, go, crash, freeze, and see everything late.
+type world struct {
+	t        *rapid.T
+	now      time.Time
+	version  int
+	uids     int
+	leases   map[string]peer // by member, as the server has them
+	history  [][]peer        // what they were at each version
+	replicas []*simulated
+	keys     []string
+	turns    int
+	moment   int             // counts what happens
+	last     map[string]last // work for each key
+}
+
+// last is who has worked at a key, and when.
+type last struct {
+	by *simulated
+	at int
+}
+
+// simulated is one replica.
+type simulated struct {
+	*core
+	frozen bool
+	deaf   bool // its watch brings nothing
+	seen   int  // the version that its watch has come to
+	flight *flight
+	dead   bool
+
+	catching *grant // up with this one,
+	began    int    // since then
+	caught   int    // when that began with which it has caught up last
+}
+
+// flight is a request between its being sent and its answer's being read.
+type flight struct {
+	write
+	sent    time.Time
+	arrived bool // at the server
+	lost    bool // nobody hears of the answer
+	got     peer
+	err     error
+}
+
+const lease = 15 * time.Second
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, now: time.Unix(1000, 0), leases: map[string]peer{}, last: map[string]last{}}
+	w.record()
+	for i := range 12 {
+		w.keys = append(w.keys, "key-"+strconv.Itoa(i))
+	}
+	return w
+}
+
+func (w *world) record() { w.history = append(w.history, slices.Collect(maps.Values(w.leases))) }
+
+func (w *world) join() {
+	config := Config{Group: "g", Namespace: "ns", Identity: fmt.Sprint("replica-", len(w.replicas)), LeaseDuration: lease}
+	if err := config.Complete(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.replicas = append(w.replicas, &simulated{core: newCore(config), seen: len(w.history) - 1})
+}
+
+// pick draws a replica of which something holds; nil if there is none.
+func (w *world) pick(what string, holds func(*simulated) bool) *simulated {
+	var all []*simulated
+	for _, r := range w.replicas {
+		if holds(r) {
+			all = append(all, r)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(all).Draw(w.t, what)
+}
+
+func awake(r *simulated) bool { return !r.frozen && !r.dead }
+
+// watch brings a replica some of what it has not seen.
+func (w *world) watch(r *simulated, by int) {
+	r.seen = min(r.seen+by, len(w.history)-1)
+	r.observe(w.history[r.seen], w.now)
+}
+
+// step lets a replica do what it wants to.
+func (w *world) step(r *simulated) {
+	if r.flight != nil {
+		return
+	}
+	r.observe(w.history[r.seen], w.now)
+	if todo, _ := r.todo(w.now); todo.verb != none {
+		r.flight = &flight{write: todo, sent: w.now}
+	}
+}
+
+// arrive has the server answer a request.
+func (w *world) arrive(r *simulated) {
+	f := r.flight
+	f.arrived = true
+	there, exists := w.leases[f.member]
+	gr := election.Resource.GroupResource()
+	switch {
+	case f.verb == create && exists:
+		f.err = apierrors.NewAlreadyExists(gr, f.member)
+	case f.verb == create:
+		w.uids++
+		f.got = w.store(peer{member: f.member, uid: strconv.Itoa(w.uids), duration: lease})
+	case !exists:
+		f.err = apierrors.NewNotFound(gr, f.member)
+	case f.verb == read:
+		f.got = there
+	case there.uid != f.uid || there.version != f.version:
+		f.err = apierrors.NewConflict(gr, f.member, nil)
+	case f.verb == update:
+		there.claim = f.claim
+		f.got = w.store(there)
+	default:
+		w.version++
+		delete(w.leases, f.member)
+		w.record()
+	}
+}
+
+func (w *world) store(p peer) peer {
+	w.version++
+	p.version = strconv.Itoa(w.version)
+	w.leases[p.member] = p
+	w.record()
+	return p
+}
+
+// answer has a replica read the answer, or learn that there is none.
+func (w *world) answer(r *simulated) {
+	f := r.flight
+	r.flight = nil
+	if !f.arrived || f.lost {
+		f.got, f.err = peer{}, fmt.Errorf("nobody knows")
+	}
+	r.answered(f.write, f.got, f.sent, w.now, f.err)
+}
+
+// take has a replica begin to work at what it may. Promised is that it has seen what others did.
+func (w *world) take(r *simulated) {
+	for _, key := range w.keys {
+		if l := w.last[key]; r.take(key, w.now) && l.by != nil && l.by != r && r.caught <= l.at {
+			w.t.Fatalf("%s is taken by one who has not seen what was done at %d, but at %d", key, l.at, r.caught)
+		}
+	}
+	w.check()
+}
+
+// catchUp has a replica's watches begin to catch up, or end it.
+func (w *world) catchUp(r *simulated) {
+	if r.catching == nil {
+		r.catching, r.began = r.current(), w.moment
+		return
+	}
+	if r.caughtUp(r.catching); len(r.grants) > 0 && r.grants[0] == r.catching {
+		r.caught = r.began
+	}
+	r.catching = nil
+}
+
+// check is the promise: no key is worked at by two that may write.
+func (w *world) check() {
+	w.moment++
+	for _, key := range w.keys {
+		var holders []string
+		for i, r := range w.replicas {
+			if t := r.running[key]; t != nil && !r.dead && r.held(t, w.now) == nil {
+				holders = append(holders, strconv.Itoa(i))
+				w.last[key] = last{r, w.moment}
+			}
+		}
+		if len(holders) > 1 {
+			w.t.Fatalf("%s is worked at by %v", key, holders)
+		}
+	}
+}
+
+// pass lets time pass, in which whoever is awake does what there is to do, at different speeds.
+func (w *world) pass(steps int, by time.Duration) {
+	for range steps {
+		for _, r := range w.replicas {
+			if w.turns++; !awake(r) || w.turns%5 == 0 {
+				continue
+			}
+			if r.flight != nil && !r.flight.arrived {
+				w.arrive(r)
+			}
+			if r.flight != nil {
+				w.answer(r)
+			}
+			if !r.deaf {
+				w.watch(r, len(w.history))
+			}
+			w.step(r)
+			w.catchUp(r)
+			w.check()
+		}
+		w.now = w.now.Add(by)
+	}
+}
+
+// settle lets time pass without trouble, until each key has an owner.
+func (w *world) settle() {
+	for _, r := range w.replicas {
+		r.frozen, r.deaf = false, false
+		clear(r.running)
+	}
+	w.pass(800, 200*time.Millisecond)
+}
+
+// TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd: whoever comes, goes, crashes or freezes, and however late everybody hears of it.
+func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.join()
+		w.join()
+		w.settle() // or most of the time nobody has anything
+		w.check()
+		actions := map[string]func(*rapid.T){
+			"come": func(*rapid.T) {
+				if len(w.replicas) < 6 {
+					w.join()
+				}
+			},
+			"watch": func(t *rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					w.watch(r, rapid.IntRange(1, 4).Draw(t, "by"))
+				}
+			},
+			"send": func(*rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					w.step(r)
+				}
+			},
+			"arrive": func(*rapid.T) {
+				if r := w.pick("whose", func(r *simulated) bool { return r.flight != nil && !r.flight.arrived }); r != nil {
+					w.arrive(r) // also if who has sent it is frozen
+				}
+			},
+			"answer": func(t *rapid.T) {
+				if r := w.pick("who", func(r *simulated) bool { return awake(r) && r.flight != nil && r.flight.arrived }); r != nil {
+					r.flight.lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
+					w.answer(r)
+				}
+			},
+			"freeze": func(*rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					r.frozen = true
+				}
+			},
+			"wake": func(*rapid.T) {
+				if r := w.pick("who", func(r *simulated) bool { return r.frozen }); r != nil {
+					r.frozen = false
+				}
+			},
+			"crash": func(*rapid.T) {
+				if r := w.pick("who", awake); r != nil && len(w.replicas) > 3 {
+					r.dead = true
+				}
+			},
+			"catch up": func(*rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					w.catchUp(r)
+				}
+			},
+			"take": func(t *rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					w.take(r)
+				}
+			},
+			"give": func(t *rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					r.give(rapid.SampledFrom(w.keys).Draw(t, "key"))
+				}
+			},
+			"give all": func(*rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					clear(r.running)
+				}
+			},
+			"deaf": func(*rapid.T) {
+				if r := w.pick("who", awake); r != nil {
+					r.deaf = !r.deaf
+				}
+			},
+			"pass": func(t *rapid.T) {
+				w.pass(rapid.IntRange(1, 10).Draw(t, "steps"), time.Second)
+			},
+			"take all": func(*rapid.T) {
+				for _, r := range w.replicas {
+					if awake(r) {
+						w.take(r)
+					}
+				}
+			},
+			"time": func(t *rapid.T) {
+				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
+			},
+			"": func(*rapid.T) { w.check() },
+		}
+		t.Repeat(actions)
+		if w.pick("who", func(r *simulated) bool { return !r.dead }) == nil {
+			w.join()
+		}
+		w.settle()
+		for _, key := range w.keys {
+			var owners []int
+			for i, r := range w.replicas {
+				if !r.dead && r.mine(key, w.now) {
+					owners = append(owners, i)
+				}
+			}
+			if len(owners) != 1 {
+				t.Fatalf("%s is that of %v in the end", key, owners)
+			}
+		}
+	})
+}
+
+func TestKeysThatMoveAreThoseOfWhoComesOrGoes(t *testing.T) {
+	four, five := claim{"a", "b", "c", "d"}, claim{"a", "b", "c", "d", "e"}
+	counts := map[string]int{}
+	for i := range 10000 {
+		key := "ns/name-" + strconv.Itoa(i)
+		before, after := owner("g", key, four), owner("g", key, five)
+		if after != "e" {
+			assert.Equal(t, before, after)
+		}
+		counts[after]++
+	}
+	for m, n := range counts {
+		assert.InDelta(t, 2000, n, 200, m)
+	}
+}
+
+// TestTheHashIsWhatItWas: replicas of several versions of a program must agree.
+func TestTheHashIsWhatItWas(t *testing.T) {
+	assert.Equal(t, uint64(0x9b3d0c201f2b274a), weight("g", "ns/name", "0123456789"))
+}

@@ -1,0 +1,95 @@
+package shards
+
+import (
+	"hash/fnv"
+	"slices"
+)
+
+// owner is the member that has the key among these; "" if there is none.
+func owner(group, key string, members []string) (best string) {
+	var most uint64
+	for _, m := range members {
+		if w := weight(group, key, m); best == "" || w > most || w == most && m < best {
+			best, most = m, w
+		}
+	}
+	return best
+}
+
+// weight is FNV-1a, which alone spreads keys that differ in their last letters badly, with MurmurHash3's finalizer. It is
+// the same in all versions of this package.
+func weight(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		_, _ = h.Write([]byte(p))
+		_, _ = h.Write([]byte{0})
+	}
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// claim is a set of members, in order; nil: the one who claims it has nothing.
+type claim []string
+
+func (c claim) equal(d claim) bool { return (c == nil) == (d == nil) && slices.Equal(c, d) }
+
+// claims are sets by all of which a key must belong to one member.
+type claims []claim
+
+func (cs claims) with(c claim) claims {
+	if slices.ContainsFunc(cs, c.equal) {
+		return cs
+	}
+	return append(slices.Clip(cs), c)
+}
+
+// grant says which keys a member may have, as of some moment.
+type grant struct {
+	group, self string
+	by          claims
+	// others claim something else.
+	others map[string]claim
+}
+
+// has reports whether the key is the member's. No grant has none.
+func (g *grant) has(key string) bool {
+	if g == nil {
+		return false
+	}
+	for _, c := range g.by {
+		if owner(g.group, key, c) != g.self {
+			return false
+		}
+	}
+	for other, c := range g.others {
+		if owner(g.group, key, c) == other {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether two grants are of the same keys, whatever these are.
+func (g *grant) same(h *grant) bool {
+	if g == nil || h == nil {
+		return g == h
+	}
+	if len(g.by) != len(h.by) || len(g.others) != len(h.others) {
+		return false
+	}
+	for _, c := range g.by {
+		if !slices.ContainsFunc(h.by, c.equal) {
+			return false
+		}
+	}
+	for other, c := range g.others {
+		if d, ok := h.others[other]; !ok || !c.equal(d) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,288 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/fence"
+)
+
+// Replica is one of a group. It has two goroutines, which end with [Replica.Leave]. All methods may be called from anywhere.
+type Replica struct {
+	config Config
+	leases dynamic.ResourceInterface
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+	poke   chan struct{} // something for the loop
+	behind chan struct{} // something to catch up with
+
+	mu      sync.Mutex
+	core    *core
+	told    *grant // of which Moved knows
+	caught  bool   // as it does
+	failing bool   // that is logged
+}
+
+// Join makes a replica, that has no key yet, and is one of its group until [Replica.Leave]. The context's values are used, its end is not: work that
+// ends with it needs its keys to the end.
+func Join(ctx context.Context, config Config) (*Replica, error) {
+	if err := config.Complete(); err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &Replica{
+		config: config, leases: config.Client.Resource(election.Resource).Namespace(config.Namespace), cancel: cancel,
+		poke: make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
+	}
+	r.tasks.Go(func() { r.run(life) })
+	r.tasks.Go(func() { r.catchUp(life) })
+	return r, nil
+}
+
+// Take begins work for a key, if the key is the replica's, and nothing is done for it. Give ends it.
+func (r *Replica) Take(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core.take(key, time.Now())
+}
+
+// Mine reports whether the key is the replica's.
+func (r *Replica) Mine(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core.mine(key, time.Now())
+}
+
+// Give ends the work for a key that was taken.
+func (r *Replica) Give(key string) {
+	r.mu.Lock()
+	r.core.give(key)
+	r.mu.Unlock()
+	signal(r.poke) // it may have been waited for
+}
+
+// Context returns a context for the work for a key that was taken. It ends when the key is lost, with a cause of [ErrLost], and no write is
+// sent under it, nor under what is derived from it, when the replica's Lease is over, even if it does not know yet.
+func (r *Replica) Context(ctx context.Context, key string) (context.Context, context.CancelFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.core.running[key]
+	if t == nil {
+		t = &tenure{revoked: fmt.Errorf("%w: nothing is done for it", ErrLost)}
+	}
+	ctx, cancel := context.WithCancelCause(fence.With(ctx, func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.core.held(t, time.Now())
+	}))
+	if t.cancel = cancel; t.revoked != nil {
+		cancel(t.revoked)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// Leave ends the membership, waits until nothing of it runs, and deletes the Lease, so that the keys are others' at once. What is done for keys must have
+// ended before. It takes no longer than the renew deadline.
+func (r *Replica) Leave() {
+	r.cancel()
+	r.tasks.Wait()
+	r.mu.Lock()
+	uid, joined := r.core.uid, r.core.joined
+	r.core.lose(errors.New("it has left"))
+	r.mu.Unlock()
+	if !joined {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.config.RenewDeadline)
+	defer cancel()
+	name := leaseName(r.config.Group, member(r.config.Identity))
+	err := r.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: (*types.UID)(&uid)}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		r.config.Logger.Info("cannot delete the lease, others will when it has expired", "group", r.config.Group, "lease", name, "error", err.Error())
+	}
+}
+
+// run is the goroutine that speaks with the server, until ctx ends.
+func (r *Replica) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		leases, known, err := r.config.Watch.Leases(ctx)
+		if err != nil {
+			return // the watch is over, and so is what needs the keys
+		}
+		now := time.Now()
+		r.mu.Lock()
+		if known {
+			r.core.observe(r.peers(leases), now)
+		}
+		w, wake := write{}, now.Add(r.config.RetryPeriod)
+		if known {
+			w, wake = r.core.todo(now)
+		}
+		r.mu.Unlock()
+		r.tell()
+		if w.verb != none {
+			r.ask(ctx, w)
+			r.tell()
+			continue
+		}
+		timer := time.NewTimer(time.Until(wake))
+		select {
+		case <-timer.C:
+		case <-r.config.Watch.Changed():
+		case <-r.poke:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+func (r *Replica) peers(leases []*coordinationv1.Lease) (all []peer) {
+	for _, lease := range leases {
+		if p, ok := peerOf(r.config.Group, lease); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// ask makes a request, and takes its answer in.
+func (r *Replica) ask(ctx context.Context, w write) {
+	sent := time.Now()
+	got, err := r.send(ctx, w, sent)
+	if ctx.Err() != nil {
+		return
+	}
+	r.note(w, err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.core.answered(w, got, sent, time.Now(), err)
+}
+
+func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.config.timeout())
+	defer cancel()
+	name := leaseName(r.config.Group, w.member)
+	var u *unstructured.Unstructured
+	var err error
+	switch w.verb {
+	case create, update:
+		if u, err = r.config.object(w, now); err != nil {
+			break
+		}
+		if w.verb == create {
+			u, err = r.leases.Create(ctx, u, metav1.CreateOptions{FieldManager: r.config.FieldManager})
+		} else {
+			u, err = r.leases.Update(ctx, u, metav1.UpdateOptions{FieldManager: r.config.FieldManager})
+		}
+	case read:
+		u, err = r.leases.Get(ctx, name, metav1.GetOptions{})
+	case remove:
+		return peer{}, r.leases.Delete(ctx, name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: (*types.UID)(&w.uid), ResourceVersion: &w.version},
+		})
+	}
+	if err != nil {
+		return peer{}, err
+	}
+	var lease coordinationv1.Lease
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
+		return peer{}, err
+	}
+	got, ok := peerOf(r.config.Group, &lease)
+	if !ok {
+		return peer{}, fmt.Errorf("the lease %s is none of the group", name)
+	}
+	return got, nil
+}
+
+// note logs that the server cannot be spoken with, and that it can again, once each; and who was removed.
+func (r *Replica) note(w write, err error) {
+	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
+	expected := apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	switch failing := err != nil && !expected; {
+	case failing && !r.failing:
+		log.Info("cannot keep a place among the shards, will keep trying", "error", err.Error())
+		r.failing = true
+	case !failing && r.failing:
+		log.Info("can keep a place among the shards again")
+		r.failing = false
+	}
+	if err == nil && w.verb == remove {
+		log.Info("a shard's lease has expired and was deleted", "member", w.member)
+	}
+}
+
+// tell calls Moved, if there is something new.
+func (r *Replica) tell() {
+	r.mu.Lock()
+	now, caught, lost := r.core.current(), r.core.caught, r.core.lost
+	r.core.lost = nil
+	moved := now != r.told || caught != r.caught
+	r.told, r.caught = now, caught
+	fresh := now != nil && (!caught || r.core.grants[0] != now)
+	r.mu.Unlock()
+	if lost != nil {
+		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "error", lost.Error())
+	}
+	if moved {
+		r.config.Moved()
+	}
+	if fresh {
+		signal(r.behind)
+	}
+}
+
+// catchUp is the goroutine that has the watches catch up, until ctx ends.
+func (r *Replica) catchUp(ctx context.Context) {
+	for {
+		select {
+		case <-r.behind:
+		case <-ctx.Done():
+			return
+		}
+		r.mu.Lock()
+		with := r.core.current()
+		r.mu.Unlock()
+		if with == nil {
+			continue
+		}
+		if err := r.config.CatchUp(ctx); err != nil {
+			pause(ctx, r.config.RetryPeriod)
+			signal(r.behind)
+			continue
+		}
+		r.mu.Lock()
+		r.core.caughtUp(with)
+		r.mu.Unlock()
+		r.tell()
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// signal leaves one signal in a channel.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
