@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kates-go/kates/snapshot"
 )
@@ -25,6 +26,8 @@ type partition struct {
 	resting bool // the queue brings it after its backoff
 	ended   int  // as of which of the partitions' takes its last turn was
 	known   bool // it was handed out, and not without objects since
+
+	first, latest time.Time // changes since it was queued last, where there is a debounce
 }
 
 // share is a partition's of one field.
