@@ -101,11 +101,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer stop()
 	p := &program{out: stdout, label: s.label, start: time.Now()}
 	p.intro(s.cluster == (kates.ClientConfig{}))
-	err = kates.RunEach(ctx, client, p.tenant, append(queries(s.label), kates.Workers(s.workers), kates.OnError(p.failed))...)
-	if err == nil && p.calls == 0 {
-		p.nothing(client)
-	}
-	return err
+	// What is missing is asked before the watches end.
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { p.ending(client.Ready()); end() })()
+	return kates.RunEach(running, client, p.tenant, append(queries(s.label), kates.Workers(s.workers), kates.OnError(p.failed))...)
 }
 
 // connect takes the cluster that the flags name, or pretends to have one.

@@ -47,15 +47,17 @@ func (p *program) failed(err error, attempt int) {
 	p.line("!", "try %d: %v", attempt, err)
 }
 
-// nothing says why there was no call at all.
-func (p *program) nothing(client *kates.Client) {
+// ending says why there was no call, if there was none.
+func (p *program) ending(missing error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := client.Ready(); err != nil {
-		fmt.Fprintf(p.out, "  No snapshot was complete: %v\n", err)
-		return
+	switch {
+	case p.calls > 0:
+	case missing != nil:
+		fmt.Fprintf(p.out, "  There was no complete snapshot: %v\n", missing)
+	default:
+		fmt.Fprintf(p.out, "  Nothing has the label %q, so there is no tenant. Try: kubectl label namespace NAME %s=red\n", p.label, p.label)
 	}
-	fmt.Fprintf(p.out, "  Nothing has the label %q, so there is no tenant. Try: kubectl label namespace NAME %s=red\n", p.label, p.label)
 }
 
 // causes sums up deltas: what has come, changed and gone.
