@@ -20,6 +20,9 @@ import (
 var testCluster *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	if kubeconfig := os.Getenv(crashingKubeconfig); kubeconfig != "" {
+		os.Exit(runCrashing(kubeconfig, os.Getenv(crashingNamespaces)))
+	}
 	os.Exit(runWithCluster(m))
 }
 
@@ -31,7 +34,7 @@ func runWithCluster(m *testing.M) int {
 		return 1
 	}
 	code := 1
-	if err = testCluster.InstallCRDs("../testdata/crds"); err == nil {
+	if err = testCluster.InstallCRDs("../testdata/crds", "../examples/configmapgen/crd.yaml"); err == nil {
 		code = m.Run()
 	}
 	if stopErr := testCluster.Stop(); err == nil {

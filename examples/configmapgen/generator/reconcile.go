@@ -70,7 +70,7 @@ func (g *Generator) generate(ctx context.Context, p *Parts) error {
 	}
 	result, err := g.Client.ApplyOwned(ctx, kates.OwnedSet{
 		Owner: p.Root, Name: "configmapgen", Objects: wanted, Existing: objects(p.ConfigMaps),
-	})
+	}, kates.ForceOwnership()) // what others have changed in them is put right
 	if err == nil {
 		err = g.Registry.Put(ctx, p.Info.Key, names(wanted))
 	}
