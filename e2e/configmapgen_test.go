@@ -38,8 +38,8 @@ func newGenerated(t *testing.T) *generated {
 	client := newWire().client(t, kates.WithScheme(scheme))
 	g.user = newWire().client(t, kates.WithScheme(scheme))
 	operator := &generator.Generator{Client: client, Registry: g.registry, Log: slog.New(slog.DiscardHandler)}
-	c, err := controller.New(client, "configmapgen", operator.Reconcile, kates.WithBackoff(10*time.Millisecond, 100*time.Millisecond), kates.WithQuietOwnWrites(),
-		kates.Query{Name: "Root", Namespace: g.ns}, kates.Query{Name: "ConfigMaps", Namespace: g.ns}, kates.Query{Name: "Secrets", Namespace: g.ns})
+	options := append(generator.Queries(g.ns), kates.WithBackoff(10*time.Millisecond, 100*time.Millisecond), kates.WithQuietOwnWrites())
+	c, err := controller.New(client, "configmapgen", operator.Reconcile, options...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -48,10 +48,11 @@ func main() {
 var errUsage = errors.New("usage")
 
 type settings struct {
-	cluster  kates.ClientConfig
-	registry string
-	workers  int
-	long     time.Duration
+	cluster   kates.ClientConfig
+	namespace string
+	registry  string
+	workers   int
+	long      time.Duration
 }
 
 func (s settings) simulated() bool { return s.cluster == (kates.ClientConfig{}) }
@@ -61,6 +62,7 @@ func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.cluster.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig")
 	flags.StringVar(&s.cluster.Context, "context", "", "run on the cluster of this context of the kubeconfig")
+	flags.StringVar(&s.namespace, "namespace", "", "reconcile in this namespace only (rights in it suffice)")
 	flags.StringVar(&s.registry, "registry", filepath.Join(os.TempDir(), "configmapgen.json"),
 		"the file that stands for something outside of the cluster (in a pretend cluster: one that is removed)")
 	flags.IntVar(&s.workers, "workers", 4, "how many ConfigTemplates to reconcile at the same time")
@@ -105,8 +107,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer stop()
 	registry := &generator.FileRegistry{Path: s.registry}
 	g := &generator.Generator{Client: client, Registry: registry, Log: logger(stdout)}
-	c, err := controller.New(client, "configmapgen", g.Reconcile, kates.Workers(s.workers),
+	options := append(generator.Queries(s.namespace), kates.Workers(s.workers),
 		kates.WithQuietOwnWrites()) // what it writes itself shall not wake it
+	c, err := controller.New(client, "configmapgen", g.Reconcile, options...)
 	if err != nil {
 		return err
 	}
@@ -116,6 +119,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintln(stdout, "What is outside of the cluster is in", s.registry)
 	}
 	if err := c.Run(ctx); err != nil {
+		if unknown := new(kates.UnknownKindError); errors.As(err, &unknown) {
+			return fmt.Errorf("%w: kubectl apply -f examples/configmapgen/crd.yaml", err)
+		}
 		return err
 	}
 	entries, err := registry.Entries()

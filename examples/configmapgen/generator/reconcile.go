@@ -31,6 +31,15 @@ type Parts struct {
 	Info       controller.Info
 }
 
+// Queries narrow what is watched to a namespace, or, with "", to none.
+func Queries(namespace string) []kates.RunOption {
+	var all []kates.RunOption
+	for _, field := range []string{"Root", "ConfigMaps", "Secrets"} {
+		all = append(all, kates.Query{Name: field, Namespace: namespace})
+	}
+	return all
+}
+
 // Generator reconciles ConfigTemplates. Its methods may be called concurrently.
 type Generator struct {
 	Client   *kates.Client
