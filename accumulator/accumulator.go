@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Options of one accumulator.
@@ -66,10 +64,11 @@ type Accumulator struct {
 	turn    chan struct{} // held by the reader for the time of an Update
 	reader  reader
 
-	// Of partitions: objects have places of their own, so many keys wait for a signal, and what else ends.
+	// Of partitions: objects have places of their own, so many keys wait for a signal, and what else ends, and the partitions.
 	keyed bool
 	found atomic.Int64
 	ended func()
+	inner atomic.Pointer[Partitions]
 }
 
 // New starts an accumulator of the queries that runs until ctx ends, or Close. A
@@ -279,28 +278,4 @@ func causeOf(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
-}
-
-// holds reports whether o is a value that the last snapshot shows, or points into one of its slices.
-func (a *Accumulator) holds(o any) bool {
-	a.reader.mu.Lock()
-	defer a.reader.mu.Unlock()
-	for _, f := range a.fieldsNow() {
-		obj, isObject := o.(Object)
-		if f.index != nil && isObject && f.index.holds(obj) {
-			return true
-		}
-		if f.table == nil {
-			continue
-		}
-		if f.table.Contains(o) {
-			return true
-		}
-		if isObject {
-			if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
-				return true
-			}
-		}
-	}
-	return false
 }

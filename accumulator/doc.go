@@ -66,6 +66,12 @@
 // objects are in one index for each field, by name, also of those that no key has; a partition has tables of pointers into it, made
 // up to date at its turns. Fields in which it has nothing of its own show one table that all such partitions share.
 //
+// A field that is a [snapshot.Lookup] belongs to no partition, and can be read in all turns. What a turn reads, by name or by
+// selector, absence included, is noted when it ends, in place of what the turn before had read: from the object to
+// the partitions. A change goes to the partitions that have read its object, and to no others; those whose turns are under way
+// hold it against what these have read when they end. So a change activates whom it concerns, whenever it comes, and what came and
+// went unseen nobody.
+//
 // # Lists and watches
 //
 // A feed lists and watches for a stream, in place of client-go's Reflector, which may list at

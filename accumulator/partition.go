@@ -3,6 +3,7 @@ package accumulator
 import (
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kates-go/kates/snapshot"
@@ -23,6 +24,7 @@ type partition struct {
 	queued  bool // the signal has come: it is in the queue, or will be when it is neither held nor rests
 	held    bool // by a worker
 	resting bool // the queue brings it after its backoff
+	ended   int  // as of which of the partitions' takes its last turn was
 	known   bool // it was handed out, and not without objects since
 
 	first, latest time.Time // changes since it was queued last, where there is a debounce
@@ -34,7 +36,12 @@ type partition struct {
 type share struct {
 	table *snapshot.Table // nil while no object of the field has the key: then it shows what all partitions have
 	own   int             // objects that have the key
-	dirty map[Key]before  // what changed since the last turn
+	dirty map[Key]before  // what changed since the last turn; of a field that is looked up in, of what that has read
+
+	// Where things are looked up, guarded by the partitions' lock:
+	reads     *reads // of the last turn that ended
+	reading   *reads // of the one that is under way
+	meanwhile map[Key]meanwhile
 }
 
 // before is what the last turn had of an object.
@@ -77,39 +84,70 @@ func (p *partition) touched(i int, keys []Key) bool {
 	})
 }
 
-// fill makes the struct of a turn, and says what is not as in the last one. The partition is empty if it is gone.
-func (p *partition) fill(b layout, gone bool) (any, []Difference, []Invalid) {
+// fill makes the struct of a turn, and says what is not as in the last one. The partition is empty if it is gone. The lock
+// is held while what others look at changes.
+func (p *partition) fill(b layout, gone bool, lock sync.Locker) (any, []Difference, []Invalid) {
 	target := reflect.New(b.Type())
 	var differences []Difference
 	var invalid []Invalid
 	for i, f := range b.fields {
-		sh, table := &p.shares[i], f.index.shared
-		differences = appendDifferences(differences, f.name, sh.diffs(p, f.index, gone))
+		sh, table, looked := &p.shares[i], f.index.shared, b.IsLookup(i)
+		differences = appendDifferences(differences, f.name, sh.diffs(p, f.index, gone, looked))
 		switch {
+		case looked:
+			sh.reading = &reads{}
 		case gone:
-			table, sh.table = b.NewTable(i), nil
+			table = b.NewTable(i)
+			sh.drop(lock)
 		case sh.own == 0:
-			sh.table = nil
+			sh.drop(lock)
 		default:
-			if sh.table == nil {
-				sh.table = b.NewTable(i)
-				sh.table.Apply(everything(f.index.shared))
-			}
-			sh.table.Apply(sh.changes(p, f.index))
-			table = sh.table
+			table = sh.refresh(p, row{b, i}, lock)
 		}
 		sh.dirty = nil
+		switch {
+		case !f.present:
+			b.SetAbsent(target.Elem(), i)
+		case looked:
+			b.SetRecorded(target.Elem(), i, table, sh.reading)
+		default:
+			b.Set(target.Elem(), i, table)
+		}
+		if looked {
+			continue // they are no partition's
+		}
 		for _, row := range table.Invalid() {
 			invalid = append(invalid, Invalid{f.name, row.Source, row.Err})
-		}
-		if f.present {
-			b.Set(target.Elem(), i, table)
-		} else {
-			b.SetAbsent(target.Elem(), i)
 		}
 	}
 	p.fresh = gone
 	return target.Interface(), differences, invalid
+}
+
+// drop drops the partition's own table.
+func (sh *share) drop(lock sync.Locker) {
+	lock.Lock()
+	defer lock.Unlock()
+	sh.table = nil
+}
+
+// refresh brings the partition's own table up to date.
+func (sh *share) refresh(p *partition, i row, lock sync.Locker) *snapshot.Table {
+	index := i.field().index
+	var all []snapshot.Change
+	fresh := sh.table == nil
+	if fresh {
+		all = everything(index.shared)
+	}
+	changes := sh.changes(p, index)
+	lock.Lock()
+	defer lock.Unlock()
+	if fresh {
+		sh.table = i.of.NewTable(i.at)
+		sh.table.Apply(all)
+	}
+	sh.table.Apply(changes)
+	return sh.table
 }
 
 // changes are what is to be made of the table of the last turn.
@@ -126,12 +164,23 @@ func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 }
 
 // diffs are what a turn shows otherwise than the last one, in key order.
-func (sh *share) diffs(p *partition, ix *index, gone bool) (all []snapshot.Diff) {
+func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapshot.Diff) {
 	add := func(key Key, old, now Object) {
 		if old != now {
 			all = append(all, snapshot.Diff{Key: key, Old: old, New: now})
 		}
 	}
+	if looked {
+		sh.changedReads(ix, add)
+	} else {
+		sh.changed(p, ix, gone, add)
+	}
+	slices.SortFunc(all, func(x, y snapshot.Diff) int { return snapshot.CompareKeys(x.Key, y.Key) })
+	return all
+}
+
+// changed are the differences of objects that belong to the partition, in no order.
+func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, old, now Object)) {
 	for key, b := range sh.dirty {
 		if now := ix.objects[key]; now.in(p.key) && !gone {
 			add(key, b.shown, now.source())
@@ -156,8 +205,6 @@ func (sh *share) diffs(p *partition, ix *index, gone bool) (all []snapshot.Diff)
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y snapshot.Diff) int { return snapshot.CompareKeys(x.Key, y.Key) })
-	return all
 }
 
 // everything is a table's rows, for another one.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // PartitionOptions of [Streams.Partition]. Pace.Quiet and QuietMax are each key's own: one that changes have made due waits until nothing
@@ -29,6 +30,7 @@ type PartitionOptions struct {
 type Partitions struct {
 	a       *Accumulator
 	typ     reflect.Type
+	binding *snapshot.Binding
 	queue   *keyQueue
 	lasting bool
 	// debounce is nil if there is none. life is for its goroutine, and does not end: that goes by the accumulator's end.
@@ -40,6 +42,10 @@ type Partitions struct {
 	mu    sync.Mutex
 	parts map[string]*partition
 	found map[string]bool // keys that wait for the signal
+	takes int             // how often what is new was taken in
+	// Of each field that is looked up in who has read what, nil of others; and the partitions whose turns are under way, if there are such fields.
+	lookups []*readers
+	held    map[*partition]bool
 }
 
 // Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
@@ -55,23 +61,41 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	if !slices.ContainsFunc(queries, func(q Query) bool { return q.Key != nil }) {
 		return nil, errors.New("no query has a key function: there would be no partition")
 	}
-	if _, err := compile(t, queries); err != nil {
+	b, err := compile(t, queries)
+	if err != nil {
 		return nil, err
 	}
-	p := &Partitions{
-		typ: t, lasting: o.Lasting, debounce: newDebounce(&o.Pace), life: context.WithoutCancel(ctx),
-		queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool),
+	lookups, err := lookupsOf(b, queries)
+	if err != nil {
+		return nil, err
 	}
+	p := &Partitions{lookups: lookups, held: make(map[*partition]bool), typ: t, binding: b, lasting: o.Lasting, debounce: newDebounce(&o.Pace), life: context.WithoutCancel(ctx), queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
 	if err != nil {
 		p.queue.ShutDown()
 		return nil, err
 	}
 	p.a = a
+	a.inner.Store(p)
 	if p.debounce != nil {
 		a.tasks.Go(p.attend)
 	}
 	return p, nil
+}
+
+// lookupsOf has readers for each field that is looked up in.
+func lookupsOf(b *snapshot.Binding, queries []Query) ([]*readers, error) {
+	all := make([]*readers, len(queries))
+	for i, q := range queries {
+		if !b.IsLookup(i) {
+			continue
+		}
+		if q.Key != nil {
+			return nil, queryError(q, errors.New("it has a key function, but what is looked up belongs to no partition"))
+		}
+		all[i] = newReaders()
+	}
+	return all, nil
 }
 
 // Next waits until there is a key to be handed out, and hands it out: with everything that the watches had delivered
@@ -127,10 +151,9 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 		return nil, err
 	}
 	p.open(b)
-	if !p.a.complete() || !p.a.takeAll(b) {
+	if !p.a.complete() || !p.takeIn(b) {
 		return nil, nil
 	}
-	p.advance(b)
 	if p.released.Swap(false) {
 		p.release()
 	} else if p.a.found.Load() > 0 {
@@ -140,11 +163,34 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 		return nil, nil
 	}
 	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
+		if p.endedMeanwhile(key) {
+			p.takeIn(b) // what was written in that turn is in the next one (G4)
+		}
 		if t := p.hand(b, key); t != nil {
 			return t, nil
 		}
 	}
 	return nil, nil
+}
+
+// takeIn takes in what is new. It reports false where there is no first snapshot yet.
+func (p *Partitions) takeIn(b layout) bool {
+	p.mu.Lock()
+	p.takes++
+	p.mu.Unlock()
+	if !p.a.takeAll(b) {
+		return false
+	}
+	p.advance(b)
+	return true
+}
+
+// endedMeanwhile reports whether a key's turn has ended since what is new began to be taken in.
+func (p *Partitions) endedMeanwhile(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	part := p.parts[key]
+	return part != nil && part.ended == p.takes
 }
 
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.

@@ -16,10 +16,14 @@ func (p *Partitions) advance(b layout) {
 		p.a.reader.mu.Lock()
 		f.index.apply(moves)
 		p.a.reader.mu.Unlock()
-		p.place(i, len(b.fields), moves)
+		if p.lookups[i] != nil {
+			p.consult(i, moves)
+		} else {
+			p.place(i, len(b.fields), moves)
+		}
 		p.alert(i, unmoved(t.loud, moves), turned && !first)
 		for _, s := range moves {
-			greet = greet || s.loud && (s.old.shared() || s.now.shared())
+			greet = greet || p.lookups[i] == nil && s.loud && (s.old.shared() || s.now.shared())
 			if s.now != nil && s.now.row.Err != nil {
 				invalid = append(invalid, Invalid{f.name, s.now.row.Source, s.now.row.Err})
 			}
@@ -53,6 +57,9 @@ func (p *Partitions) alert(i int, keys []Key, all bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for part := range p.held {
+		part.shares[i].shout(keys)
+	}
 	for _, part := range p.parts {
 		if all || part.touched(i, keys) {
 			p.activate(part, all)
@@ -138,6 +145,7 @@ func (p *Partitions) emptied(part *partition) {
 
 // forget is called with mu held.
 func (p *Partitions) forget(part *partition) {
+	p.unread(part)
 	delete(p.parts, part.key)
 	p.wait(part.key, false)
 	p.queue.Forget(part.key)

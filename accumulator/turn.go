@@ -17,9 +17,10 @@ type Turn struct {
 	Gone bool
 	// Attempt is 1, or more after turns of the key that ended with errors, in a row.
 	Attempt int
-	// Differences to the last turn of the key, whatever came of it: by query, then namespace and name.
+	// Differences to the last turn of the key, whatever came of it: by query, then namespace and name. Of what is looked up they are those
+	// of what that turn has read.
 	Differences []Difference
-	// Invalid objects of the key, by query, then namespace and name.
+	// Invalid objects of the key, by query, then namespace and name; none of what is looked up.
 	Invalid []Invalid
 
 	of     *Partitions
@@ -45,8 +46,9 @@ func (p *Partitions) hand(b layout, key string) *Turn {
 	}
 	t := &Turn{Key: key, Gone: part.objects == 0, Attempt: p.queue.NumRequeues(key) + 1, of: p, part: part, layout: b}
 	part.due, part.forced, part.held, part.known = false, false, true, true
+	p.held[part] = true
 	p.mu.Unlock()
-	t.Snapshot, t.Differences, t.Invalid = part.fill(b, t.Gone && !p.lasting)
+	t.Snapshot, t.Differences, t.Invalid = part.fill(b, t.Gone && !p.lasting, &p.a.reader.mu)
 	return t
 }
 
@@ -78,10 +80,18 @@ func (t *Turn) end(keep bool, again func(*Partitions)) {
 	if t.ended.Swap(true) {
 		return
 	}
-	p, part := t.of, t.part
+	t.of.done(t, keep, again)
+	if t.of.a.found.Load() > 0 {
+		t.of.a.pacer.ensure() // what it has read has changed, and maybe nothing else will
+	}
+}
+
+func (p *Partitions) done(t *Turn, keep bool, again func(*Partitions)) {
+	part := t.part
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	part.held = false
+	p.conclude(part)
+	part.held, part.ended = false, p.takes
 	if again != nil {
 		part.due, part.forced, part.queued, part.resting = true, true, true, true
 		again(p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -44,6 +45,51 @@ func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testin
 			})
 		})
 	}
+}
+
+func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, _ *Partitions) {
+		meanwhile := func() {}
+		q := keyed("A", "as")
+		q.Key = func(o Object) []string {
+			meanwhile() // it runs while Next is at work, without locks
+			return byLabel(o)
+		}
+		p := partitioned(t, streams, PartitionOptions{}, q)
+		turns(t, p)
+		p.Activate("a")
+		held := turn(t, p)
+		p.Activate("a")
+		meanwhile = func() {
+			meanwhile = func() {}
+			own{s, streams}.put("as", s.relabelled("x", "k", "b"), 0)
+			held.Done(nil)
+		}
+		s.create("as", thing("none of them"))
+		next := turn(t, p)
+		assert.Equal(t, "a: y / ", text(next))
+	})
+}
+
+func TestG10WhatPointsIntoASliceOfATurnIsShared(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		type values struct{ A []unstructured.Unstructured }
+		for _, u := range []*unstructured.Unstructured{thing("x", "k", "a"), thing("y", "k", "every"), thing("z", "k", "b")} {
+			s.create("as", u)
+		}
+		p, err := streams.Partition(t.Context(), reflect.TypeFor[values](), []Query{keyed("A", "as")}, PartitionOptions{})
+		require.NoError(t, err)
+		defer p.Close()
+		for next := turn(t, p); next != nil; next = turn(t, p) {
+			snap := next.Snapshot.(*values)
+			for i := range snap.A {
+				assert.True(t, streams.Shares(&snap.A[i]), "%s %s", next.Key, snap.A[i].GetName())
+				mine := snap.A[i]
+				assert.False(t, streams.Shares(&mine))
+			}
+			next.Done(nil)
+		}
+	})
 }
 
 func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {

@@ -20,6 +20,9 @@
 // One that has an output per something, per namespace, tenant or gateway, gets a snapshot for each: [RunEach], and [Query].Key, which says what
 // belongs to whom.
 //
+// What objects refer to, a [Lookup] finds by name or by selector; for an output per something what it reads is recorded, and a change of that
+// brings the next snapshot of those that have read it.
+//
 // Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
 // says the kinds. [Client] also reads and writes single objects, of any kind and form;
 // [Modify] is read-modify-write.

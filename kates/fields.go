@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/snapshot"
 )
 
 // structFields is what the struct type of a snapshot says.
@@ -70,7 +72,7 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 			}
 			f.place = index
 			continue
-		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged:
+		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged && snapshot.LookupElement(sf.Type) == nil:
 			if err := c.addFields(ctx, f, sf.Type, index, refine); err != nil {
 				return err
 			}
@@ -128,6 +130,9 @@ func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag f
 	}
 	if !tagged && !named && gvk.Empty() {
 		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`", sf.Type)
+	}
+	if q.Key != nil && snapshot.LookupElement(sf.Type) != nil {
+		return target{}, errors.New("its query has a Key, but what is looked up belongs to no partition")
 	}
 	t := target{Query: q, kind: gvk, form: c.core.formOf(sf.Type, gvk)}
 	t.Name = sf.Name

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // formOf is the form in which the objects of a field are watched: that of its elements' type, whose kind is given where
@@ -23,13 +24,17 @@ func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) accumula
 	return accumulator.Whole
 }
 
-// elementOf is the type of what a field has of each object, nil if it is neither a slice nor a map.
+// elementOf is the type of what a field has of each object, nil if it is neither a slice, nor a map, nor a Lookup.
 func elementOf(field reflect.Type) reflect.Type {
-	if field.Kind() != reflect.Slice && field.Kind() != reflect.Map {
-		return nil
+	elem := snapshot.LookupElement(field)
+	if elem == nil {
+		if field.Kind() != reflect.Slice && field.Kind() != reflect.Map {
+			return nil
+		}
+		elem = field.Elem()
 	}
-	if elem := field.Elem(); elem.Kind() != reflect.Pointer {
-		return elem
+	if elem.Kind() == reflect.Pointer {
+		return elem.Elem()
 	}
-	return field.Elem().Elem()
+	return elem
 }

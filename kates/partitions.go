@@ -39,7 +39,7 @@ type Turn[S any] struct {
 	// Snapshot has its objects, and those of every partition. It is the caller's; the objects are shared and read-only.
 	Snapshot *S
 	// Gone: no object has the key any more. The snapshot is empty, also of what belongs to every partition, and the output that was
-	// made of the key can be removed.
+	// made of the key can be removed. A [Lookup] can be read as ever.
 	Gone bool
 	// Attempt is 1, or more after turns of the key that ended with an error, in a row.
 	Attempt int

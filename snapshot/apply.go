@@ -20,6 +20,7 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	}
 	// elems are made anew first: if a value is of a wrong type this panics with the table as it was.
 	if len(p.shown) > 0 {
+		t.unshare()
 		apart := t.apart || !allOwn(p.shown)
 		if apart && !t.apart {
 			t.part()

@@ -85,16 +85,42 @@ func checkPath(t reflect.Type, index []int) error {
 // Type returns the struct type.
 func (b *Binding) Type() reflect.Type { return b.typ }
 
+// SlicesOf returns the queries whose fields are slices that p may point into, by its type.
+func (b *Binding) SlicesOf(p any) (queries []int) {
+	t := reflect.TypeOf(p)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil
+	}
+	for i, f := range b.forms {
+		if f.keying == inOrder && f.elem == t.Elem() {
+			queries = append(queries, i)
+		}
+	}
+	return queries
+}
+
 // NewTable returns an empty table for the query.
 func (b *Binding) NewTable(query int) *Table { return newTable(b.forms[query]) }
 
 // Set stores the table's value into the query's field. The target is an addressable struct of [Binding.Type]; the table
 // is the query's own.
 func (b *Binding) Set(target reflect.Value, query int, t *Table) {
+	if b.forms[query].lookup {
+		b.SetRecorded(target, query, t, nil)
+		return
+	}
 	target.FieldByIndex(b.indexes[query]).Set(t.Value())
 }
 
-// SetAbsent makes the query's field nil: its kind is optional and not there, which is not the same as there being no
+// IsLookup reports whether the query's field is a [Lookup].
+func (b *Binding) IsLookup(query int) bool { return b.forms[query].lookup }
+
+// SetRecorded is Set for a [Lookup]; the recorder is told what is looked up in it. What is set in other structs is not its concern.
+func (b *Binding) SetRecorded(target reflect.Value, query int, t *Table, r Recorder) {
+	target.FieldByIndex(b.indexes[query]).Addr().Interface().(lookupField).show(t, r)
+}
+
+// SetAbsent makes the query's field nil, or a zero [Lookup]: its kind is optional and not there, which is not the same as there being no
 // objects of it.
 func (b *Binding) SetAbsent(target reflect.Value, query int) {
 	target.FieldByIndex(b.indexes[query]).SetZero()

@@ -49,7 +49,7 @@ func TestCompileNamesTheQueryAndTheFieldThatIsImpossible(t *testing.T) {
 		{"Missing", `query "Missing": snapshot_test.impossible has no field Missing`},
 		{"hidden", `query "hidden": field hidden of snapshot_test.impossible is not exported`},
 		{"Remote", `query "Remote": field Remote of snapshot_test.impossible is promoted through an embedded pointer`},
-		{"Chan", `query "Chan": field Chan of snapshot_test.impossible has type chan int: it is neither a slice nor a map; want []T or map[K]T`},
+		{"Chan", `query "Chan": field Chan of snapshot_test.impossible has type chan int: it is neither a slice nor a map; want []T, map[K]T or Lookup[T]`},
 		{"Struct", `has type v1.Pod: it is neither`},
 		{"Array", `has type [4]v1.Pod: it is neither`},
 		{"Scalars", `has type []string: string cannot hold an object`},

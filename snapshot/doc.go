@@ -15,7 +15,8 @@
 //
 // A field is a []T, map[types.NamespacedName]T, map[types.UID]T or map[string]T (or a named type of that form), where T is,
 // or points to, an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any, or any struct that
-// decodes from the object's JSON. Slices are ordered by namespace, then name (G9).
+// decodes from the object's JSON. Slices are ordered by namespace, then name (G9). A [Lookup] of T is looked up in, by name or
+// selector, and may be told to record that.
 //
 // # Everything delivered is shared
 //

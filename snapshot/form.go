@@ -34,12 +34,13 @@ const (
 
 // form is the compiled shape of one field.
 type form struct {
-	typ             reflect.Type // of the field: a slice or a map
+	typ             reflect.Type // of the field: a slice or a map; for a lookup a slice
 	elem            reflect.Type // of the field's elements: base, or a pointer to it
 	base            reflect.Type // a struct, or a map[string]any
 	keying          keying
 	decoding        decoding
 	spansNamespaces bool
+	lookup          bool   // the field is a Lookup of such a slice
 	none            Object // a nil element, where elements may be the very objects that they are made from; else nil
 }
 
@@ -56,13 +57,17 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-const wanted = "want []T or map[K]T, where K is types.NamespacedName, types.UID or string, and T is " +
+const wanted = "want []T, map[K]T or Lookup[T], where K is types.NamespacedName, types.UID or string, and T is " +
 	"(a pointer to) an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any " +
 	"or a struct that decodes from JSON"
 
 // formOf compiles a field's type, or says what about it is impossible.
 func formOf(t reflect.Type) (*form, error) {
 	f := &form{typ: t}
+	if elem := LookupElement(t); elem != nil {
+		f.typ, f.lookup = reflect.SliceOf(elem), true
+		t = f.typ
+	}
 	switch t.Kind() {
 	case reflect.Slice:
 		f.keying = inOrder

@@ -28,6 +28,7 @@ type Table struct {
 	leftOut []Row
 	value   reflect.Value // the map that was delivered last; unused for slices
 	patches []patch       // what makes the next map of it
+	looked  any           // what lookups hold of it, a *lookupContent; nil if none does
 }
 
 func newTable(f *form) *Table {

@@ -30,7 +30,8 @@ var partitions = []mutant{
 	},
 	{
 		name: "an emptied partition shows what all have", says: "handed out once more, empty", file: partition, caught: empties,
-		old: `			table, sh.table = b.NewTable(i), nil`, new: `			sh.table = nil`,
+		old: `			table = b.NewTable(i)
+`, new: ``,
 	},
 	{
 		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: turn, caught: empties,
@@ -109,5 +110,15 @@ var partitions = []mutant{
 		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/partitions.go",
 		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
 		old:    `			t.of.failed[t.Key] = t.changes`, new: `			delete(t.of.failed, t.Key)`,
+	},
+	{
+		name: "a key is handed out as it was before its last turn ended", says: "all own writes before that", file: "accumulator/partitions.go",
+		caught: "TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne",
+		old:    `		if p.endedMeanwhile(key) {`, new: `		if len(key) == 0 {`,
+	},
+	{
+		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: "accumulator/sharing.go",
+		caught: "TestG10WhatPointsIntoASliceOfATurnIsShared",
+		old:    `table != nil && table.Contains(o)`, new: `table == nil`,
 	},
 }

@@ -1,0 +1,116 @@
+package accumulator
+
+// Look-ups of partitions: which changes of a field that is looked up in activate whom.
+//
+//	turn ──reads──▶ Done ──▶ readers: object ─▶ partitions
+//	                 ▲                 ▲
+//	         meanwhile: what changed   └── what changes
+//	         since the turn began
+//
+// What changes while a turn is under way is held against what it has read when it ends: until then nobody knows what that will be.
+
+// meanwhile is what became of an object since the turn of a partition began.
+type meanwhile struct {
+	old, now *placed
+	loud     bool
+}
+
+// consult takes the moves of the i-th field, which is looked up in, to the partitions that have read of them.
+func (p *Partitions) consult(i int, moves []moved) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range moves {
+		for part := range p.held {
+			part.shares[i].note(s)
+		}
+		for part := range p.lookups[i].concerned(s) {
+			if !part.held && part.shares[i].reread(s) && s.loud {
+				p.activate(part, false)
+			}
+		}
+	}
+}
+
+// note notes a move while a turn is under way.
+func (sh *share) note(s moved) {
+	m, noted := sh.meanwhile[s.key]
+	if !noted {
+		m.old = s.old
+	}
+	m.now, m.loud = s.now, m.loud || s.loud
+	switch {
+	case m.old.source() == m.now.source(): // it came and went
+		delete(sh.meanwhile, s.key)
+	case sh.meanwhile == nil:
+		sh.meanwhile = map[Key]meanwhile{s.key: m}
+	default:
+		sh.meanwhile[s.key] = m
+	}
+}
+
+// shout notes that what became of some objects since the turn began is worth a signal.
+func (sh *share) shout(keys []Key) {
+	for _, key := range keys {
+		if m, noted := sh.meanwhile[key]; noted {
+			m.loud = true
+			sh.meanwhile[key] = m
+		}
+	}
+}
+
+// reread notes a move, once, of something that may have been read. It reports whether it was, and has changed.
+func (sh *share) reread(s moved) bool {
+	old, now := sh.reads.of(s.key, s.old.source()), sh.reads.of(s.key, s.now.source())
+	b, dirty := sh.dirty[s.key]
+	if !dirty {
+		b = before{old != nil, old}
+	}
+	switch {
+	case b.shown == now:
+		delete(sh.dirty, s.key)
+	case sh.dirty == nil:
+		sh.dirty = map[Key]before{s.key: b}
+	default:
+		sh.dirty[s.key] = b
+	}
+	return old != now
+}
+
+// conclude has what a turn that is over has read take the place of what the one before had, and activates the partition if some
+// of that has changed meanwhile. Called with mu held.
+func (p *Partitions) conclude(part *partition) {
+	delete(p.held, part)
+	for i, readers := range p.lookups {
+		if readers == nil {
+			continue
+		}
+		sh := &part.shares[i]
+		sh.reading.end()
+		readers.leave(part, sh.reads)
+		readers.enter(part, sh.reading)
+		sh.reads, sh.reading = sh.reading, nil
+		changed := sh.meanwhile
+		sh.meanwhile = nil
+		for key, m := range changed {
+			if sh.reread(moved{key: key, old: m.old, now: m.now}) && m.loud {
+				p.activate(part, false)
+			}
+		}
+	}
+}
+
+// unread lets go of what a partition has read. Called with mu held.
+func (p *Partitions) unread(part *partition) {
+	for i, readers := range p.lookups {
+		if readers != nil {
+			readers.leave(part, part.shares[i].reads)
+		}
+	}
+}
+
+// changedReads are the differences to what the last turn has read, in no order.
+func (sh *share) changedReads(ix *index, add func(key Key, old, now Object)) {
+	for key, b := range sh.dirty {
+		add(key, b.shown, sh.reads.of(key, ix.objects[key].source()))
+	}
+}

@@ -1,0 +1,252 @@
+package accumulator
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// looking runs a test on partitions a and b, with an object each, whose first turns have read nothing.
+func looking(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *Streams, p *Partitions)) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x", "k", "a"))
+		s.create("as", thing("y", "k", "b"))
+		s.create("ls", thing("there"))
+		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), referringQueries(), o)
+		require.NoError(t, err)
+		defer p.Close()
+		require.Equal(t, []string{"a", "b"}, keysOfTurns(t, p, nil))
+		f(t, s, streams, p)
+	})
+}
+
+// keysOfTurns takes and ends all turns there are.
+func keysOfTurns(t *testing.T, p *Partitions, do func(*Turn)) (keys []string) {
+	t.Helper()
+	for next := turn(t, p); next != nil; next = turn(t, p) {
+		keys = append(keys, next.Key)
+		if do != nil {
+			do(next)
+		}
+		next.Done(nil)
+	}
+	return keys
+}
+
+func lookupOf(t *Turn) (get func(name string) bool, list func(selector string) int) {
+	look := t.Snapshot.(*referring).L
+	return func(name string) bool {
+			_, found := look.Get("ns", name)
+			return found
+		}, func(selector string) int {
+			s, _ := labels.Parse(selector)
+			return len(look.Select("ns", s))
+		}
+}
+
+// reading has a turn of a key read a name.
+func reading(key, name string) func(*Turn) {
+	return func(t *Turn) {
+		if get, _ := lookupOf(t); t.Key == key {
+			get(name)
+		}
+	}
+}
+
+func TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded(t *testing.T) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		p.Activate("a")
+		keysOfTurns(t, p, reading("a", "missing"))
+		s.touch("ls", "there", 1)
+		assert.Empty(t, keysOfTurns(t, p, nil), "nobody has read it")
+		s.create("ls", thing("missing"))
+		assert.Equal(t, []string{"a"}, keysOfTurns(t, p, reading("a", "missing")))
+		s.touch("ls", "missing", 1)
+		assert.Equal(t, []string{"a"}, keysOfTurns(t, p, reading("a", "missing")))
+		s.remove("ls", "missing")
+		assert.Equal(t, []string{"a"}, keysOfTurns(t, p, nil), "and now it reads nothing")
+		s.create("ls", thing("missing"))
+		assert.Empty(t, keysOfTurns(t, p, nil), "what is not read any more activates no more")
+	})
+}
+
+func TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected(t *testing.T) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		selecting := func(t *Turn) {
+			if _, list := lookupOf(t); t.Key == "b" {
+				list("in=yes")
+			}
+		}
+		p.Activate("b")
+		keysOfTurns(t, p, selecting)
+		s.create("ls", thing("n", "in", "no"))
+		assert.Empty(t, keysOfTurns(t, p, selecting))
+		s.create("ls", thing("n", "in", "yes"))
+		assert.Equal(t, []string{"b"}, keysOfTurns(t, p, selecting))
+		s.create("ls", thing("n", "in", "yes"))
+		assert.Equal(t, []string{"b"}, keysOfTurns(t, p, selecting), "it has changed")
+		s.create("ls", thing("n", "in", "no"))
+		assert.Equal(t, []string{"b"}, keysOfTurns(t, p, selecting))
+		s.create("ls", thing("n", "in", "yes"))
+		synctest.Wait()
+		require.NoError(t, p.Refresh(t.Context()))
+		s.create("ls", thing("n", "in", "no"))
+		assert.Empty(t, keysOfTurns(t, p, selecting), "what came and went unseen is no turn")
+	})
+}
+
+func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
+	for _, when := range []string{"taken in during the turn", "taken in after it", "before it is read", "by an own write"} {
+		t.Run(when, func(t *testing.T) {
+			looking(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+				p.Activate("a")
+				held := turn(t, p)
+				get, _ := lookupOf(held)
+				if when != "before it is read" {
+					assert.True(t, get("there"))
+				}
+				if when == "by an own write" {
+					u := thing("there")
+					u.SetUID(s.now["ls"][Key{Namespace: "ns", Name: "there"}].GetUID())
+					own{s, streams}.put("ls", u, 0)
+				} else {
+					s.remove("ls", "there")
+				}
+				if when != "taken in after it" {
+					assert.Nil(t, turn(t, p))
+				}
+				assert.True(t, get("there"), "a turn shows one state")
+				held.Done(nil)
+				assert.Equal(t, []string{"a"}, keysOfTurns(t, p, nil))
+			})
+		})
+	}
+}
+
+func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
+	looking(t, PartitionOptions{Options: Options{Pace: Pace{Interval: second}}}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		p.Activate("a")
+		held := turn(t, p)
+		got := make(chan *Turn, 1)
+		go func() {
+			next, _ := p.Next(t.Context())
+			got <- next
+		}()
+		s.remove("ls", "there")
+		after(time.Minute)
+		get, _ := lookupOf(held)
+		get("there")
+		held.Done(nil)
+		after(second)
+		select {
+		case next := <-got:
+			assert.Equal(t, "a", next.Key)
+		default:
+			t.Fatal("nobody is told")
+		}
+	})
+}
+
+func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing.T) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		p.Activate("a")
+		first := turn(t, p)
+		get, _ := lookupOf(first)
+		get("missing")
+		first.Done(errors.New("oops"))
+		assert.True(t, get("there"), "still read")
+		s.create("ls", thing("missing"))
+		after(time.Minute)
+		second := turn(t, p)
+		require.Len(t, second.Differences, 1)
+		assert.Equal(t, "missing", second.Differences[0].New.GetName())
+		get, _ = lookupOf(second)
+		var readers sync.WaitGroup
+		for i := range 8 {
+			readers.Go(func() { get(fmt.Sprint("n", i)) })
+		}
+		readers.Wait()
+		second.Done(nil)
+		s.remove("ls", "there")
+		assert.Empty(t, keysOfTurns(t, p, nil))
+		s.create("ls", thing("n7"))
+		assert.Equal(t, []string{"a"}, keysOfTurns(t, p, nil))
+	})
+}
+
+func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
+	looking(t, PartitionOptions{Options: Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+		p.Activate("a")
+		held := turn(t, p)
+		get, _ := lookupOf(held)
+		get("m1")
+		get("m2")
+		own{s, streams}.put("ls", thing("m1"), 0)
+		assert.Nil(t, turn(t, p))
+		held.Done(nil)
+		own{s, streams}.put("ls", thing("m2"), 0)
+		assert.Empty(t, keysOfTurns(t, p, nil))
+		p.Activate("a")
+		next := turn(t, p)
+		get, _ = lookupOf(next)
+		assert.True(t, get("m1") && get("m2"), "they are in the next one")
+		next.Done(nil)
+	})
+}
+
+func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		p.Activate("a")
+		keysOfTurns(t, p, func(t *Turn) {
+			get, list := lookupOf(t)
+			get("there")
+			list("")
+			list("k in (v, w)")
+		})
+		rs := p.lookups[1]
+		assert.Len(t, rs.names, 1)
+		assert.Len(t, rs.selected["ns"], 2)
+		s.remove("as", "x")
+		gone := turn(t, p)
+		require.True(t, gone.Gone)
+		get, _ := lookupOf(gone)
+		assert.True(t, get("there"), "what was made of it may be found by what it refers to")
+		gone.Done(nil)
+		assert.Empty(t, rs.names)
+		assert.Empty(t, rs.selected)
+		s.remove("ls", "there")
+		assert.Empty(t, keysOfTurns(t, p, nil))
+	})
+}
+
+func TestAKeyFunctionOfWhatIsLookedUpIsAnError(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, _ *sim, streams *Streams) {
+		_, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), []Query{keyed("A", "as"), keyed("L", "ls")}, PartitionOptions{})
+		assert.ErrorContains(t, err, `query "L": it has a key function, but what is looked up belongs to no partition`)
+	})
+}
+
+// TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt counts the shares that it touches.
+func TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt(t *testing.T) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		for i := range 200 {
+			s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
+		}
+		keysOfTurns(t, p, func(t *Turn) { reading(t.Key, "of-"+t.Key)(t) })
+		s.create("ls", thing("of-k7"))
+		synctest.Wait()
+		require.NoError(t, p.Refresh(t.Context()))
+		for key, part := range p.parts {
+			assert.Equal(t, key == "k7", len(part.shares[1].dirty) > 0, key)
+		}
+		assert.Len(t, p.lookups[1].concerned(moved{key: Key{Namespace: "ns", Name: "of-k7"}}), 1)
+	})
+}

@@ -1,0 +1,51 @@
+package accumulator
+
+import "github.com/kates-go/kates/snapshot"
+
+// holds reports whether o is a value that the last snapshot shows, or points into one of its slices.
+func (a *Accumulator) holds(o any) bool {
+	if p := a.inner.Load(); p != nil && p.shows(o) {
+		return true
+	}
+	a.reader.mu.Lock()
+	defer a.reader.mu.Unlock()
+	obj, isObject := o.(Object)
+	for _, f := range a.fieldsNow() {
+		if f.index != nil && (isObject && f.index.holds(obj) || f.index.shared.Contains(o)) {
+			return true
+		}
+		if f.table == nil {
+			continue
+		}
+		if f.table.Contains(o) {
+			return true
+		}
+		if isObject {
+			if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shows reports whether o points into a slice that a partition's last turn has. What the elements of such slices are, the index
+// knows.
+func (p *Partitions) shows(o any) bool {
+	fields := p.binding.SlicesOf(o)
+	if fields == nil {
+		return false // as for most: they point to objects, and slices have pointers to those
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.a.reader.mu.Lock()
+	defer p.a.reader.mu.Unlock()
+	for _, part := range p.parts {
+		for _, i := range fields {
+			if table := part.shares[i].table; table != nil && table.Contains(o) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package mutants
+
+const (
+	consult = "accumulator/consult.go"
+	reads   = "accumulator/reads.go"
+
+	since   = "TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain"
+	absence = "TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded"
+	ceases  = "TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected"
+	readAll = "TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
+)
+
+// references is what can be wrong with what objects refer to.
+var references = []mutant{
+	{
+		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
+		old: `			part.shares[i].note(s)
+`, new: ``,
+	},
+	{
+		name: "what is read in a turn counts before it ends", says: "what is not read any more activates no more", file: consult, caught: readAll,
+		old: `if !part.held && part.shares`, new: `if part.shares`,
+	},
+	{
+		name: "reads add up", says: "what the latest turn of the key has read counts", file: consult, caught: absence,
+		old: `		readers.leave(part, sh.reads)
+		readers.enter(part, sh.reading)
+		sh.reads, sh.reading = sh.reading, nil
+`,
+		new: `		if sh.reads != nil && sh.reads.names != nil {
+			sh.reading.names = sh.reads.names
+		}
+		readers.enter(part, sh.reading)
+		sh.reads, sh.reading = sh.reading, nil
+`,
+	},
+	{
+		name: "a partition that is gone keeps its reads", says: "a partition that is gone drops its reads", file: "accumulator/placing.go",
+		caught: "TestG6APartitionThatIsGoneDropsItsReads",
+		old: `	p.unread(part)
+`, new: ``,
+	},
+	{
+		name: "what ceases to be selected sleeps on", says: "one starts or ceases to be selected", file: reads, caught: ceases,
+		old: `if matches(in, old) || matches(in, now) {`, new: `if matches(in, now) {`,
+	},
+	{
+		name: "nobody is woken for what a turn has read", says: "no lost activation", file: turn, caught: "TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead",
+		old: `	if t.of.a.found.Load() > 0 {`, new: `	if t.of.a.found.Load() < 0 {`,
+	},
+	{
+		name: "what is read after the end is recorded", says: "after the turn is done: then that is not recorded", file: reads,
+		caught: "TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded",
+		old: `	defer r.mu.Unlock()
+	r.over = true
+`,
+		new: `	defer r.mu.Unlock()
+`,
+	},
+	{
+		name: "a quiet own write of what was read activates", says: "own writes may be told not to wake their controller", file: consult,
+		caught: "TestG4QuietOwnWritesOfWhatWasReadActivateNothing",
+		old:    `old: m.old, now: m.now}) && m.loud {`, new: `old: m.old, now: m.now}) {`,
+	},
+	{
+		name: "a lookup changes under its reader", says: "it shows one state for as long as somebody holds it", file: "snapshot/lookup.go",
+		caught: "TestG9G10ALookupShowsOneStateForEver",
+		old:    `		t.sources, t.looked = slices.Clone(t.sources), nil`, new: `		t.looked = slices.Clone([]any(nil))`,
+	},
+}

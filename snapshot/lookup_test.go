@@ -1,0 +1,186 @@
+package snapshot_test
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/snapshot"
+)
+
+// inner embeds a lookup, as package kates does.
+type inner[T any] struct{ snapshot.Lookup[T] }
+
+type lookups struct {
+	Typed    snapshot.Lookup[*corev1.Service]
+	Values   inner[corev1.Service]
+	Contents inner[map[string]any]
+	Plain    snapshot.Lookup[*plain]
+}
+
+// lookedUp is a lookup as it was, with what it has to show for as long as somebody has it.
+type lookedUp struct {
+	text func(namespace, name, selector string) string
+	want map[snapshot.Key]string
+}
+
+var lookupSelectors = []string{"", "port=odd", "port!=odd", "port=none"}
+
+// check compares with all that there may be, and selections of it.
+func (l lookedUp) check(t *rapid.T) {
+	for _, namespace := range []string{"", "a", "a-b", "b", "z"} {
+		for _, name := range []string{"a", "b", "aa", "ab", "none"} {
+			if got, want := l.text(namespace, name, ""), l.want[snapshot.Key{Namespace: namespace, Name: name}]; got != want {
+				t.Fatalf("%s/%s is %q, want %q", namespace, name, got, want)
+			}
+		}
+		for _, s := range lookupSelectors {
+			selector, _ := labels.Parse(s)
+			want := ""
+			for _, key := range slices.SortedFunc(maps.Keys(l.want), snapshot.CompareKeys) {
+				port := labels.Set{"port": "even"}
+				if v := l.want[key]; v[len(v)-1]%2 == 1 {
+					port["port"] = "odd"
+				}
+				if (namespace == "" || key.Namespace == namespace) && selector.Matches(port) {
+					want += l.want[key] + " "
+				}
+			}
+			if got := l.text(namespace, "", s); got != want {
+				t.Fatalf("%q in %q are %q, want %q", s, namespace, got, want)
+			}
+		}
+	}
+}
+
+func textOf[T any](l interface {
+	Get(namespace, name string) (T, bool)
+	Select(namespace string, selector labels.Selector) []T
+}, port func(T) int64) func(string, string, string) string {
+	return func(namespace, name, selector string) (text string) {
+		if name != "" {
+			if elem, ok := l.Get(namespace, name); ok {
+				return fmt.Sprint(port(elem))
+			}
+			return ""
+		}
+		var s labels.Selector
+		if selector != "" {
+			s, _ = labels.Parse(selector)
+		}
+		for _, elem := range l.Select(namespace, s) {
+			text += fmt.Sprint(port(elem)) + " "
+		}
+		return text
+	}
+}
+
+// texts are the lookups of a struct, by query.
+func (l lookups) texts() []func(string, string, string) string {
+	return []func(string, string, string) string{
+		textOf(l.Typed, func(s *corev1.Service) int64 { return int64(s.Spec.Ports[0].Port) }),
+		textOf(l.Values, func(s corev1.Service) int64 { return int64(s.Spec.Ports[0].Port) }),
+		textOf(l.Contents, func(m map[string]any) int64 {
+			return m["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)["port"].(int64)
+		}),
+		textOf(l.Plain, func(p *plain) int64 { return int64(p.Spec.Ports[0].Port) }),
+	}
+}
+
+// TestG9G10ALookupShowsOneStateForEver draws changes of a lookup of each form, and compares all that were handed out with what they
+// had to show then, at the end.
+func TestG9G10ALookupShowsOneStateForEver(t *testing.T) {
+	b := compile[lookups](t, "Typed", "Values", "Contents", "Plain")
+	rapid.Check(t, func(t *rapid.T) {
+		query, port := rapid.IntRange(0, 3).Draw(t, "query"), int64(0)
+		table, now := b.NewTable(query), map[snapshot.Key]string{}
+		var all []lookedUp
+		for range rapid.IntRange(1, 8).Draw(t, "batches") {
+			var changes []snapshot.Change
+			keys := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) snapshot.Key {
+				return snapshot.Key{
+					Namespace: rapid.SampledFrom([]string{"", "a", "a-b", "b"}).Draw(t, "namespace"),
+					Name:      rapid.StringMatching("[ab]{1,2}").Draw(t, "name"),
+				}
+			}), 0, 8, rapid.ID[snapshot.Key]).Draw(t, "keys")
+			for _, key := range keys {
+				c := snapshot.Change{Key: key}
+				if delete(now, key); rapid.Bool().Draw(t, "shown") {
+					port++
+					now[key] = fmt.Sprint(port)
+					parity := map[string]string{"port": []string{"even", "odd"}[port%2]}
+					if u, s := untyped(key.Namespace, key.Name, port), typed(key.Namespace, key.Name, int32(port)); query < 2 && rapid.Bool().Draw(t, "typed") {
+						s.Labels = parity
+						c.Row = rowOf(b, query, s)
+					} else {
+						u.SetLabels(parity)
+						c.Row = rowOf(b, query, u)
+					}
+				}
+				changes = append(changes, c)
+			}
+			table.Apply(changes)
+			var target lookups
+			b.Set(reflect.ValueOf(&target).Elem(), query, table)
+			all = append(all, lookedUp{target.texts()[query], maps.Clone(now)})
+		}
+		for _, l := range all {
+			l.check(t)
+		}
+	})
+}
+
+func TestALookupIsEqualWhereNothingHasChangedAndZeroWhereThereIsNoKind(t *testing.T) {
+	b := compile[lookups](t, "Typed")
+	table := b.NewTable(0)
+	table.Apply([]snapshot.Change{changeOf(b, 0, typed("a", "x", 80))})
+	var one, other lookups
+	set := func(l *lookups) { b.Set(reflect.ValueOf(l).Elem(), 0, table) }
+	set(&one)
+	set(&other)
+	require.Equal(t, one.Typed, other.Typed)
+	require.True(t, one.Typed == other.Typed && one.Typed.Available())
+	table.Apply([]snapshot.Change{changeOf(b, 0, typed("a", "x", 81))})
+	set(&other)
+	require.False(t, one.Typed == other.Typed)
+
+	b.SetAbsent(reflect.ValueOf(&one).Elem(), 0)
+	require.Zero(t, one)
+	require.False(t, one.Typed.Available())
+	_, found := one.Typed.Get("a", "x")
+	require.False(t, found)
+	require.Empty(t, one.Typed.Select("", nil))
+}
+
+// noted notes what is looked up.
+type noted []string
+
+func (n *noted) Named(key snapshot.Key) { *n = append(*n, key.String()) }
+func (n *noted) Selected(namespace string, selector labels.Selector) {
+	*n = append(*n, fmt.Sprint(namespace, " ", selector))
+}
+
+func TestEveryLookUpIsRecordedAbsenceIncludedWhereSomebodyAsksForIt(t *testing.T) {
+	b := compile[lookups](t, "Typed")
+	table := b.NewTable(0)
+	table.Apply([]snapshot.Change{changeOf(b, 0, typed("a", "x", 80))})
+	var plain, recorded lookups
+	var reads noted
+	b.SetRecorded(reflect.ValueOf(&recorded).Elem(), 0, table, &reads)
+	b.Set(reflect.ValueOf(&plain).Elem(), 0, table)
+	for _, l := range []lookups{plain, recorded} {
+		got, _ := l.Typed.Get("a", "x")
+		require.Equal(t, int32(80), got.Spec.Ports[0].Port)
+		_, _ = l.Typed.Get("a", "none")
+		l.Typed.Select("a", nil)
+		l.Typed.Select("", labels.SelectorFromSet(labels.Set{"l": "v"}))
+	}
+	require.Equal(t, noted{"a/x", "a/none", "a <nil>", " l=v"}, reads)
+}
