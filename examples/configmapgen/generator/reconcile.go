@@ -25,9 +25,9 @@ const Ready = "Ready"
 
 // Parts is what belongs to one ConfigTemplate.
 type Parts struct {
-	Root       *ConfigTemplate     `kates:",root"`
-	ConfigMaps []*corev1.ConfigMap `kates:",owned"`
-	Secrets    []*corev1.Secret    // of all: the templates say which
+	Root       *ConfigTemplate              `kates:",root"`
+	ConfigMaps []*corev1.ConfigMap          `kates:",owned"`
+	Secrets    kates.Lookup[*corev1.Secret] // a change of what was looked up, also in vain, has the root reconciled
 	Info       controller.Info
 }
 
@@ -66,12 +66,8 @@ func (g *Generator) Reconcile(ctx context.Context, p *Parts) (controller.Result,
 // generate is for a ConfigTemplate that lives, and has the finalizer.
 func (g *Generator) generate(ctx context.Context, p *Parts) error {
 	wanted, err := render(p.Root, func(name string) *corev1.Secret {
-		for _, secret := range p.Secrets {
-			if secret.Namespace == p.Root.Namespace && secret.Name == name {
-				return secret
-			}
-		}
-		return nil
+		secret, _ := p.Secrets.Get(p.Root.Namespace, name)
+		return secret
 	})
 	if problem := new(Problem); errors.As(err, &problem) {
 		g.Log.Warn("not generated", "template", p.Info.Key, "reason", problem.Reason, "message", problem.Message)
