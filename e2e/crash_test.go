@@ -111,8 +111,8 @@ func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConve
 
 func rootName(i int) string { return fmt.Sprintf("root-%03d", i) }
 
-// wanted is what a root wants: one to four config maps.
-func wanted(r *rand.Rand) generator.ConfigTemplateSpec {
+// anySpec is what a root wants: one to four config maps.
+func anySpec(r *rand.Rand) generator.ConfigTemplateSpec {
 	var spec generator.ConfigTemplateSpec
 	for i := range 1 + r.IntN(4) {
 		spec.ConfigMaps = append(spec.ConfigMaps, generator.ConfigMapTemplate{
@@ -123,13 +123,13 @@ func wanted(r *rand.Rand) generator.ConfigTemplateSpec {
 }
 
 func (c *crashTest) create(ctx context.Context, r *rand.Rand, name string) error {
-	return c.users.Create(ctx, &generator.ConfigTemplate{ObjectMeta: named(c.ns, name), Spec: wanted(r)}, nil)
+	return c.users.Create(ctx, &generator.ConfigTemplate{ObjectMeta: named(c.ns, name), Spec: anySpec(r)}, nil)
 }
 
 // change changes roots until ctx ends, some fifty in a second.
 func (c *crashTest) change(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
-		name, spec := rootName(r.IntN(crashRoots)), wanted(r)
+		name, spec := rootName(r.IntN(crashRoots)), anySpec(r)
 		root := &generator.ConfigTemplate{ObjectMeta: named(c.ns, name)}
 		what, err := "changed", error(nil)
 		if r.IntN(4) == 0 {
