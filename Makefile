@@ -13,7 +13,7 @@
 #   apiserver       5    kube-apiserver and etcd (measured: 10.6 of one core)
 #   e2e            11    envtest with -race (measured: 6.3 of one core); tests (measured, warm: 9.5)
 #   bench           3    the same without -race; tests; one small run (measured: 0.7)
-#   examples        1    the quickstart without -race, and 3 seconds of it
+#   examples        1    each without -race, and 3 seconds of it
 #   readme          1    a module of the README's blocks, built and vetted
 #   total          35    estimates, but for what is marked as measured
 #
@@ -141,6 +141,8 @@ bench-smoke: apiserver build-bench build-testgate ## see that the benchmarks wor
 .PHONY: examples
 examples: ## run each example for a few seconds
 	@$(STAGE) "quickstart" $(GO) run ./examples/quickstart -for $(EXAMPLE_TIME)
+	@$(STAGE) "tenants" $(GO) run ./examples/tenants -for $(EXAMPLE_TIME)
+	@$(STAGE) "configmapgen" $(GO) run ./examples/configmapgen -for $(EXAMPLE_TIME)
 
 .PHONY: readme
 readme: build-testgate ## compile the Go blocks of README.md

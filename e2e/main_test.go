@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(replicaEnvironment); role != "" { // this is a process that a test has started
 		os.Exit(replicaMain(role))
 	}
+	if kubeconfig := os.Getenv(crashingKubeconfig); kubeconfig != "" {
+		os.Exit(runCrashing(kubeconfig, os.Getenv(crashingNamespaces)))
+	}
 	os.Exit(runWithCluster(m))
 }
 
@@ -34,7 +37,7 @@ func runWithCluster(m *testing.M) int {
 		return 1
 	}
 	code := 1
-	if err = testCluster.InstallCRDs("../testdata/crds"); err == nil {
+	if err = testCluster.InstallCRDs("../testdata/crds", "../examples/configmapgen/crd.yaml"); err == nil {
 		code = m.Run()
 	}
 	if stopErr := testCluster.Stop(); err == nil {

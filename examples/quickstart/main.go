@@ -151,6 +151,10 @@ func (p *program) close() {
 		p.cluster.stop()
 		return
 	}
+	defer p.client.Close()
+	if p.generation == 0 { // it has published nothing
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	cm := &kates.ConfigMap{}
@@ -158,5 +162,4 @@ func (p *program) close() {
 	if err := p.client.Delete(ctx, cm, nil); err != nil && !kates.IsNotFound(err) {
 		fmt.Fprintln(os.Stderr, "quickstart: could not remove what it published:", err)
 	}
-	p.client.Close()
 }

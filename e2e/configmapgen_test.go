@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/examples/configmapgen/generator"
+	"github.com/kates-go/kates/kates"
+)
+
+// generated is the example's operator at work in a namespace, and a user.
+type generated struct {
+	*testing.T
+	ns       string
+	user     *kates.Client
+	admin    *kubernetes.Clientset
+	registry *generator.FileRegistry
+}
+
+func newGenerated(t *testing.T) *generated {
+	t.Helper()
+	scheme, err := generator.Scheme()
+	require.NoError(t, err)
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	g := &generated{T: t, ns: namespace(t), admin: admin, registry: &generator.FileRegistry{Path: filepath.Join(t.TempDir(), "registry.json")}}
+	client := newWire().client(t, kates.WithScheme(scheme))
+	g.user = newWire().client(t, kates.WithScheme(scheme))
+	operator := &generator.Generator{Client: client, Registry: g.registry, Log: slog.New(slog.DiscardHandler)}
+	options := append(generator.Queries(g.ns), kates.WithBackoff(10*time.Millisecond, 100*time.Millisecond), kates.WithQuietOwnWrites())
+	c, err := controller.New(client, "configmapgen", operator.Reconcile, options...)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, receive(t, done))
+	})
+	return g
+}
+
+// root is the ConfigTemplate as the server has it, nil if it has none.
+func (g *generated) root(name string) *generator.ConfigTemplate {
+	g.Helper()
+	root := &generator.ConfigTemplate{ObjectMeta: named(g.ns, name)}
+	err := g.user.Get(g.Context(), root, root)
+	if kates.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(g, err)
+	return root
+}
+
+// configMap is one as the server has it, nil if it has none.
+func (g *generated) configMap(name string) *corev1.ConfigMap {
+	g.Helper()
+	cm, err := g.admin.CoreV1().ConfigMaps(g.ns).Get(g.Context(), name, metav1.GetOptions{})
+	if kates.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(g, err)
+	return cm
+}
+
+// becomes waits until the condition of the root says so about its newest generation.
+func (g *generated) becomes(name string, status metav1.ConditionStatus, reason, message string) *generator.ConfigTemplate {
+	g.Helper()
+	var root *generator.ConfigTemplate
+	var ready kates.Condition
+	poll(g, time.Minute, func() bool {
+		if root = g.root(name); root == nil {
+			return false
+		}
+		if c := kates.FindCondition(root, generator.Ready); c != nil {
+			ready = *c
+		}
+		return ready.Status == status && ready.Reason == reason && ready.ObservedGeneration == root.Generation
+	})
+	require.NotNil(g, root)
+	require.Equal(g, reason, ready.Reason, ready.Message)
+	assert.Equal(g, status, ready.Status)
+	assert.Contains(g, ready.Message, message)
+	assert.Equal(g, root.Generation, root.Status.ObservedGeneration)
+	return root
+}
+
+func (g *generated) writes(err error) {
+	g.Helper()
+	require.NoError(g, err)
+}
+
+// data waits until a config map has the value.
+func (g *generated) data(name, key, value string) *corev1.ConfigMap {
+	g.Helper()
+	var cm *corev1.ConfigMap
+	poll(g, time.Minute, func() bool { cm = g.configMap(name); return cm != nil && cm.Data[key] == value })
+	require.NotNil(g, cm, name)
+	require.Equal(g, value, cm.Data[key])
+	return cm
+}
+
+func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
+	t.Parallel()
+	g, ctx := newGenerated(t), t.Context()
+	manifests, err := os.ReadFile("../examples/configmapgen/example.yaml")
+	require.NoError(t, err)
+	objects, err := kates.ParseManifests(string(manifests))
+	require.NoError(t, err)
+	require.Len(t, objects, 2)
+	secret, template := objects[0], objects[1]
+	for _, o := range objects {
+		o.SetNamespace(g.ns)
+	}
+	key := g.ns + "/web"
+
+	// Without its secret it says so, and has its finalizer already.
+	g.writes(g.user.Create(ctx, template, nil))
+	root := g.becomes("web", metav1.ConditionFalse, "SecretNotFound", `there is no secret "db"`)
+	assert.Equal(t, []string{generator.Finalizer}, root.Finalizers)
+	assert.Nil(t, g.configMap("web-env"))
+
+	// With it there is what is wanted, and it is the root's.
+	g.writes(g.user.Create(ctx, secret, nil))
+	root = g.becomes("web", metav1.ConditionTrue, "Generated", "")
+	assert.Equal(t, []string{"web-env", "web-banner"}, root.Status.ConfigMaps)
+	cm := g.data("web-env", "DATABASE", "postgres://shop@db.example.com/web")
+	owner := metav1.GetControllerOf(cm)
+	require.NotNil(t, owner)
+	assert.Equal(t, root.UID, owner.UID)
+	assert.NotNil(t, g.configMap("web-banner"))
+	entries, err := g.registry.Entries()
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]string{key: {"web-env", "web-banner"}}, entries)
+
+	// What the secret says counts, and what somebody has changed is put right.
+	patch := []byte(`{"stringData":{"user":"sam"}}`)
+	g.writes(g.user.Patch(ctx, secret, kates.MergePatchType, patch, nil))
+	cm = g.data("web-env", "DATABASE", "postgres://sam@db.example.com/web")
+	cm.Data["DATABASE"] = "mine"
+	_, err = g.admin.CoreV1().ConfigMaps(g.ns).Update(ctx, cm, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	g.data("web-env", "DATABASE", "postgres://sam@db.example.com/web")
+
+	// What is no longer wanted goes; what is another's stays, and is a condition.
+	_, err = g.admin.CoreV1().ConfigMaps(g.ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: named(g.ns, "web-taken")}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = kates.Modify(ctx, g.user, root, func(c *generator.ConfigTemplate) error {
+		c.Spec.ConfigMaps[1] = generator.ConfigMapTemplate{Name: "taken", Data: map[string]string{"a": "b"}}
+		return nil
+	})
+	require.NoError(t, err)
+	g.becomes("web", metav1.ConditionFalse, "ApplyFailed", "web-taken")
+	assert.Empty(t, g.configMap("web-taken").Data)
+	assert.Nil(t, g.configMap("web-banner"))
+	require.NoError(t, g.admin.CoreV1().ConfigMaps(g.ns).Delete(ctx, "web-taken", metav1.DeleteOptions{}))
+	g.becomes("web", metav1.ConditionTrue, "Generated", "")
+	g.data("web-taken", "a", "b")
+
+	// Before it goes, what is outside goes.
+	g.writes(g.user.Delete(ctx, root, nil))
+	poll(t, time.Minute, func() bool { return g.root("web") == nil })
+	assert.Nil(t, g.root("web"))
+	entries, err = g.registry.Entries()
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}

@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kates-go/kates/examples/configmapgen/generator"
+	"github.com/kates-go/kates/kates"
+)
+
+const (
+	crashRoots = 500
+	crashes    = 50
+)
+
+// crashTest is the world around a controller that is killed again and again.
+type crashTest struct {
+	*testing.T
+	ns, elsewhere string
+	users         *kates.Client // who create, change and delete roots
+	admin         *kubernetes.Clientset
+	kubeconfig    string
+
+	mu      sync.Mutex
+	changes map[string]int
+}
+
+func newCrashTest(t *testing.T) *crashTest {
+	t.Helper()
+	scheme, err := generator.Scheme()
+	require.NoError(t, err)
+	users, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithScheme(scheme))
+	require.NoError(t, err)
+	t.Cleanup(users.Close)
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	c := &crashTest{T: t, ns: namespace(t), elsewhere: namespace(t), users: users, admin: admin, changes: map[string]int{}}
+	content, err := testCluster.AdminKubeconfig()
+	require.NoError(t, err)
+	c.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(c.kubeconfig, content, 0o600))
+	return c
+}
+
+// TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConverges: SIGKILL 50 times, while it reconciles 500 roots
+// that are created, changed and deleted meanwhile.
+func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConverges(t *testing.T) {
+	c := newCrashTest(t)
+	t.Logf("seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 0))
+	began := time.Now()
+	for i := range crashRoots {
+		require.NoError(t, c.create(t.Context(), r, rootName(i)))
+	}
+	changing, stop := context.WithCancel(t.Context())
+	defer stop()
+	var changers sync.WaitGroup
+	for i := range uint64(4) {
+		changers.Go(func() { c.change(changing, rand.New(rand.NewPCG(*seed, 1+i))) })
+	}
+
+	amidst, reconciles := 0, 0
+	for i := range crashes {
+		p := c.start()
+		if i%5 > 0 { // else it may be that it has not come so far
+			p.waitForWork()
+		}
+		pause(t.Context(), 100*time.Millisecond+time.Duration(r.IntN(900))*time.Millisecond)
+		p.kill()
+		if p.running() > 0 {
+			amidst++
+		}
+		reconciles += p.ended
+	}
+	stop()
+	changers.Wait()
+	t.Logf("%d crashes in %s, %d of them amidst a reconcile, after %d whole ones; %v", crashes, time.Since(began), amidst, reconciles, c.changes)
+	assert.Greater(t, amidst, crashes/5, "the crashes come when nothing happens")
+	assert.Greater(t, c.changes["deleted"], 20)
+
+	last := c.start()
+	defer last.kill()
+	var wrong []string
+	poll(t, time.Minute, func() bool { wrong = c.judge(); return len(wrong) == 0 })
+	t.Logf("converged after %s", time.Since(began))
+	assert.Empty(t, wrong[:min(len(wrong), 10)], "%d things are wrong at the end; it said:\n%s", len(wrong), last.said())
+	was := c.versions()
+	pause(t.Context(), time.Second)
+	assert.Equal(t, was, c.versions(), "it has come to rest")
+}
+
+func rootName(i int) string { return fmt.Sprintf("root-%03d", i) }
+
+// anySpec is what a root wants: one to four config maps.
+func anySpec(r *rand.Rand) generator.ConfigTemplateSpec {
+	var spec generator.ConfigTemplateSpec
+	for i := range 1 + r.IntN(4) {
+		spec.ConfigMaps = append(spec.ConfigMaps, generator.ConfigMapTemplate{
+			Name: fmt.Sprint(i), Data: map[string]string{"n": fmt.Sprint(r.IntN(1000))},
+		})
+	}
+	return spec
+}
+
+func (c *crashTest) create(ctx context.Context, r *rand.Rand, name string) error {
+	return c.users.Create(ctx, &generator.ConfigTemplate{ObjectMeta: named(c.ns, name), Spec: anySpec(r)}, nil)
+}
+
+// change changes roots until ctx ends, some fifty in a second.
+func (c *crashTest) change(ctx context.Context, r *rand.Rand) {
+	for ctx.Err() == nil {
+		name, spec := rootName(r.IntN(crashRoots)), anySpec(r)
+		root := &generator.ConfigTemplate{ObjectMeta: named(c.ns, name)}
+		what, err := "changed", error(nil)
+		if r.IntN(4) == 0 {
+			what, err = "deleted", c.users.Delete(ctx, root, nil)
+		} else {
+			_, err = kates.Modify(ctx, c.users, root, func(t *generator.ConfigTemplate) error { t.Spec = spec; return nil })
+		}
+		if kates.IsNotFound(err) {
+			what, err = "created", c.create(ctx, r, name)
+		}
+		switch {
+		case err == nil:
+			c.mu.Lock()
+			c.changes[what]++
+			c.mu.Unlock()
+		case ctx.Err() == nil && !apierrors.IsAlreadyExists(err):
+			c.Errorf("%s is not %s: %v", name, what, err)
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// judge says what is not as it is to be in the end.
+func (c *crashTest) judge() (wrong []string) {
+	ctx := c.Context()
+	var roots []*generator.ConfigTemplate
+	require.NoError(c, c.users.List(ctx, kates.Query{Kind: "configtemplates", Namespace: c.ns}, &roots))
+	owned, err := c.admin.CoreV1().ConfigMaps(c.ns).List(ctx, metav1.ListOptions{})
+	require.NoError(c, err)
+	records, err := c.admin.CoreV1().ConfigMaps(c.elsewhere).List(ctx, metav1.ListOptions{})
+	require.NoError(c, err)
+
+	want, got := map[string]string{}, map[string]string{} // by what there is
+	for _, root := range roots {
+		ready := kates.FindCondition(root, generator.Ready)
+		if !slices.Contains(root.Finalizers, crashFinalizer) || ready == nil || ready.Status != metav1.ConditionTrue ||
+			root.Status.ObservedGeneration != root.Generation || root.DeletionTimestamp != nil {
+			wrong = append(wrong, fmt.Sprintf("%s at generation %d: deletion %v, finalizers %v, status %+v",
+				root.Name, root.Generation, root.DeletionTimestamp, root.Finalizers, root.Status))
+		}
+		want["record "+string(root.UID)] = fmt.Sprintf("map[generation:%d]", root.Generation)
+		for _, cm := range root.Spec.ConfigMaps {
+			want[fmt.Sprintf("config map %s-%s", root.Name, cm.Name)] = fmt.Sprintf("%v of %s", cm.Data, root.UID)
+		}
+	}
+	for _, cm := range owned.Items {
+		owner := metav1.GetControllerOf(&cm)
+		if owner == nil {
+			owner = &metav1.OwnerReference{UID: "nobody"}
+		}
+		got["config map "+cm.Name] = fmt.Sprintf("%v of %s", cm.Data, owner.UID)
+	}
+	for _, cm := range records.Items {
+		got["record "+cm.Name] = fmt.Sprint(cm.Data)
+	}
+	for what, is := range got {
+		if want[what] != is {
+			wrong = append(wrong, fmt.Sprintf("%s: %s, not %q", what, is, want[what]))
+		}
+	}
+	for what := range want {
+		if _, there := got[what]; !there {
+			wrong = append(wrong, what+" is missing")
+		}
+	}
+	return wrong
+}
+
+// versions are those of everything that the controller writes.
+func (c *crashTest) versions() map[string]string {
+	all := map[string]string{}
+	for _, q := range []kates.Query{{Kind: "configtemplates", Namespace: c.ns}, {Kind: "configmaps", Namespace: c.ns}, {Kind: "configmaps", Namespace: c.elsewhere}} {
+		var objects []*kates.PartialObjectMetadata
+		require.NoError(c, c.users.List(c.Context(), q, &objects))
+		for _, o := range objects {
+			all[q.Kind+" "+o.Namespace+" "+o.Name] = o.ResourceVersion
+		}
+	}
+	return all
+}
+
+// crashable is a process that runs the controller.
+type crashable struct {
+	t      *crashTest
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	errors bytes.Buffer
+	first  chan struct{} // closed when it has begun to reconcile
+	read   chan struct{} // closed when all that it has said is read
+
+	begun map[string]bool
+	ended int
+	dead  atomic.Bool
+}
+
+func (c *crashTest) start() *crashable {
+	c.Helper()
+	p := &crashable{t: c, cmd: exec.Command(os.Args[0]), first: make(chan struct{}), read: make(chan struct{}), begun: map[string]bool{}}
+	p.cmd.Env = append(os.Environ(), crashingKubeconfig+"="+c.kubeconfig, crashingNamespaces+"="+c.ns+","+c.elsewhere)
+	p.cmd.Stderr = &p.errors
+	stdin, err := p.cmd.StdinPipe()
+	require.NoError(c, err)
+	p.stdin = stdin
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(c, err)
+	require.NoError(c, p.cmd.Start())
+	go func() { // ends with the process
+		defer close(p.read)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			switch what, key, _ := strings.Cut(lines.Text(), " "); what {
+			case "+":
+				if len(p.begun)+p.ended == 0 {
+					close(p.first)
+				}
+				p.begun[key] = true
+			case "-":
+				delete(p.begun, key)
+				p.ended++
+			}
+		}
+	}()
+	return p
+}
+
+// waitForWork returns when it reconciles.
+func (p *crashable) waitForWork() {
+	p.t.Helper()
+	select {
+	case <-p.first:
+	case <-p.read:
+		p.t.Fatalf("it has ended by itself: %v: %s", p.cmd.Wait(), &p.errors)
+	case <-time.After(time.Minute):
+		p.t.Fatalf("it does not begin: %s", p.said())
+	}
+}
+
+// kill is by SIGKILL. It waits for the end.
+func (p *crashable) kill() {
+	if p.dead.Swap(true) {
+		return
+	}
+	require.NoError(p.t, p.cmd.Process.Kill())
+	<-p.read
+	err := p.cmd.Wait()
+	require.ErrorContains(p.t, err, "killed", "it ended by itself: %s", &p.errors)
+	_ = p.stdin.Close()
+}
+
+// running are the reconciles that it was killed in.
+func (p *crashable) running() int { return len(p.begun) }
+
+// said is what it logged; it is killed for it.
+func (p *crashable) said() string {
+	p.kill()
+	return p.errors.String() + strings.Join(slices.Sorted(maps.Keys(p.begun)), " ")
+}

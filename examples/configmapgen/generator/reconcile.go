@@ -1,0 +1,124 @@
+// Package generator makes ConfigMaps of ConfigTemplates and of the Secrets that these refer to.
+//
+// Start at [Generator.Reconcile], which is what the controller calls; everything else of an operator is in package controller.
+// What a template takes from a Secret is in a ConfigMap from then on, for all who may read that.
+package generator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates"
+)
+
+// Finalizer keeps a ConfigTemplate until its entry in the registry is removed.
+const Finalizer = "configmapgen.kates.io/registry"
+
+// Ready is the type of the condition.
+const Ready = "Ready"
+
+// Parts is what belongs to one ConfigTemplate.
+type Parts struct {
+	Root       *ConfigTemplate              `kates:",root"`
+	ConfigMaps []*corev1.ConfigMap          `kates:",owned"`
+	Secrets    kates.Lookup[*corev1.Secret] // a change of what was looked up, also in vain, has the root reconciled
+	Info       controller.Info
+}
+
+// Queries narrow what is watched to a namespace, or, with "", to none.
+func Queries(namespace string) []kates.RunOption {
+	var all []kates.RunOption
+	for _, field := range []string{"Root", "ConfigMaps", "Secrets"} {
+		all = append(all, kates.Query{Name: field, Namespace: namespace})
+	}
+	return all
+}
+
+// Generator reconciles ConfigTemplates. Its methods may be called concurrently.
+type Generator struct {
+	Client   *kates.Client
+	Registry Registry
+	Log      *slog.Logger
+}
+
+// Reconcile makes of one ConfigTemplate what there is to be. It may be called at any time, after a crash as well, and goes by what there is.
+func (g *Generator) Reconcile(ctx context.Context, p *Parts) (controller.Result, error) {
+	if p.Info.Departed != "" { // the finalizer has seen to it, unless somebody took it off
+		g.Log.Info("gone", "template", p.Info.Key)
+		return controller.Done, g.Registry.Remove(ctx, p.Info.Key)
+	}
+	err := kates.UnderFinalizer(ctx, g.Client, p.Root, Finalizer,
+		func(ctx context.Context, _ *ConfigTemplate) error { return g.generate(ctx, p) },
+		func(ctx context.Context, _ *ConfigTemplate) error {
+			// Its ConfigMaps go by their owner references.
+			g.Log.Info("being deleted: removing its entry", "template", p.Info.Key)
+			return g.Registry.Remove(ctx, p.Info.Key)
+		})
+	return controller.Done, err // an error means another try, after a backoff
+}
+
+// generate is for a ConfigTemplate that lives, and has the finalizer.
+func (g *Generator) generate(ctx context.Context, p *Parts) error {
+	wanted, err := render(p.Root, func(name string) *corev1.Secret {
+		secret, _ := p.Secrets.Get(p.Root.Namespace, name)
+		return secret
+	})
+	if problem := new(Problem); errors.As(err, &problem) {
+		g.Log.Warn("not generated", "template", p.Info.Key, "reason", problem.Reason, "message", problem.Message)
+		return g.setStatus(ctx, p.Root, nil, problem) // what has been generated before stays
+	}
+	result, err := g.Client.ApplyOwned(ctx, kates.OwnedSet{
+		Owner: p.Root, Name: "configmapgen", Objects: wanted, Existing: objects(p.ConfigMaps),
+	}, kates.ForceOwnership()) // what others have changed in them is put right
+	if err == nil {
+		err = g.Registry.Put(ctx, p.Info.Key, names(wanted))
+	}
+	if err != nil {
+		return errors.Join(err, g.setStatus(ctx, p.Root, nil, &Problem{"ApplyFailed", err.Error()}))
+	}
+	if len(result.Applied)+len(result.Pruned) > 0 {
+		g.Log.Info("generated", "template", p.Info.Key,
+			"applied", len(result.Applied), "unchanged", len(result.Unchanged), "pruned", len(result.Pruned))
+	}
+	return g.setStatus(ctx, p.Root, names(wanted), nil)
+}
+
+// setStatus says what has become of a ConfigTemplate, as it was looked at. Nothing is sent where that is what it says already.
+func (g *Generator) setStatus(ctx context.Context, root *ConfigTemplate, configMaps []string, problem *Problem) error {
+	next := root.DeepCopy()
+	next.Status.ObservedGeneration = root.Generation
+	condition := metav1.Condition{Type: Ready, Status: metav1.ConditionTrue, Reason: "Generated", ObservedGeneration: root.Generation}
+	if problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, problem.Reason, problem.Message
+	} else {
+		next.Status.ConfigMaps = configMaps
+	}
+	meta.SetStatusCondition(&next.Status.Conditions, condition)
+	_, err := kates.SetStatus(ctx, g.Client, next)
+	if kates.IsNotFound(err) {
+		return nil // it was deleted meanwhile, and that comes by itself
+	}
+	return err
+}
+
+func objects(configMaps []*corev1.ConfigMap) []kates.Object {
+	all := make([]kates.Object, len(configMaps))
+	for i, cm := range configMaps {
+		all[i] = cm
+	}
+	return all
+}
+
+func names(objects []kates.Object) []string {
+	all := make([]string, len(objects))
+	for i, o := range objects {
+		all[i] = o.GetName()
+	}
+	return all
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kates-go/kates/examples/configmapgen/generator"
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+//go:embed crd.yaml
+var crd string
+
+//go:embed example.yaml
+var example string
+
+// simulation is somebody who uses the operator, in a pretend cluster, by another client.
+type simulation struct {
+	user *kates.Client
+}
+
+// simulate returns a client of the pretend cluster, and what ends both.
+func simulate(options ...kates.Option) (client *kates.Client, stop func(), err error) {
+	scheme, err := generator.Scheme()
+	if err != nil {
+		return nil, nil, err
+	}
+	fake, err := katestest.NewFake(katestest.WithScheme(scheme), katestest.WithManifests(crd), katestest.WithClientOptions(options...))
+	if err != nil {
+		return nil, nil, err
+	}
+	behaveLikeAServer(fake.Dynamic)
+	user, err := kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper, kates.WithScheme(scheme))
+	if err != nil {
+		fake.Close()
+		return nil, nil, err
+	}
+	s := &simulation{user: user}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := s.populate(ctx); err != nil {
+		user.Close()
+		fake.Close()
+		cancel()
+		return nil, nil, err
+	}
+	var done sync.WaitGroup
+	done.Go(func() { s.change(ctx) })
+	return fake.Client, func() {
+		cancel()
+		done.Wait()
+		user.Close()
+		fake.Close()
+	}, nil
+}
+
+// populate makes what is there before the program is.
+func (s *simulation) populate(ctx context.Context) error {
+	objects, err := kates.ParseManifests(example)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := s.user.Create(ctx, o, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change changes something every now and then, over and over.
+func (s *simulation) change(ctx context.Context) {
+	banner := generator.ConfigMapTemplate{Name: "banner", Data: map[string]string{"banner.txt": "Back soon."}}
+	tls := generator.ConfigMapTemplate{Name: "tls", Data: map[string]string{"ca": `{{secret "ca" "crt"}}`}}
+	steps := []func(){
+		func() { s.secret(ctx, "db", map[string]string{"user": "shop2", "host": "db.example.com"}) },
+		func() { s.template(ctx, "web", 1, tls) }, // of a secret that is not there; banner is no longer wanted
+		func() { s.secret(ctx, "ca", map[string]string{"crt": "CERTIFICATE"}) },
+		func() { s.create(ctx, "shop", banner) },
+		func() { s.remove(ctx, &generator.ConfigTemplate{}, "shop") },
+		func() { s.remove(ctx, &corev1.Secret{}, "ca") }, // what was generated stays
+		func() { s.template(ctx, "web", 1, banner) },
+		func() { s.secret(ctx, "db", map[string]string{"user": "shop", "host": "db.example.com"}) },
+	}
+	for step := 0; ; step++ {
+		select {
+		case <-time.After(300 * time.Millisecond):
+			steps[step%len(steps)]()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// What these do only the end of ctx prevents.
+
+func (s *simulation) secret(ctx context.Context, name string, data map[string]string) {
+	secret := &corev1.Secret{Data: map[string][]byte{}}
+	secret.Namespace, secret.Name = "default", name
+	for key, value := range data {
+		secret.Data[key] = []byte(value)
+	}
+	_ = s.user.Upsert(ctx, nil, secret, nil)
+}
+
+// template keeps so many of the config maps that are wanted, and wants more.
+func (s *simulation) template(ctx context.Context, name string, keep int, more ...generator.ConfigMapTemplate) {
+	root := &generator.ConfigTemplate{}
+	root.Namespace, root.Name = "default", name
+	_, _ = kates.Modify(ctx, s.user, root, func(t *generator.ConfigTemplate) error {
+		t.Spec.ConfigMaps = append(t.Spec.ConfigMaps[:keep], more...)
+		return nil
+	})
+}
+
+func (s *simulation) create(ctx context.Context, name string, wanted ...generator.ConfigMapTemplate) {
+	root := &generator.ConfigTemplate{Spec: generator.ConfigTemplateSpec{ConfigMaps: wanted}}
+	root.Namespace, root.Name = "default", name
+	_ = s.user.Create(ctx, root, nil)
+}
+
+func (s *simulation) remove(ctx context.Context, o kates.Object, name string) {
+	o.SetNamespace("default")
+	o.SetName(name)
+	_ = s.user.Delete(ctx, o, nil)
+}
