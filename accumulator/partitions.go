@@ -17,6 +17,8 @@ type PartitionOptions struct {
 	Options
 	// Backoff after errors of a key. Default: attempts.Default.
 	Backoff attempts.Backoff
+	// Lasting: the snapshot of a key that is gone has the objects that belong to every partition all the same.
+	Lasting bool
 }
 
 // Partitions turns the watches of several queries into one snapshot per key: what [Query.Key] puts together. Each is complete,
@@ -24,9 +26,10 @@ type PartitionOptions struct {
 //
 // All methods may be called from anywhere, Next by several workers at a time.
 type Partitions struct {
-	a     *Accumulator
-	typ   reflect.Type
-	queue *keyQueue
+	a       *Accumulator
+	typ     reflect.Type
+	queue   *keyQueue
+	lasting bool
 	// released: the accumulator has signalled since keys were last put into the queue.
 	released atomic.Bool
 
@@ -51,7 +54,7 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	if _, err := compile(t, queries); err != nil {
 		return nil, err
 	}
-	p := &Partitions{typ: t, queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool)}
+	p := &Partitions{typ: t, queue: newKeyQueue(o.Backoff, s.config.Logger), lasting: o.Lasting, parts: make(map[string]*partition), found: make(map[string]bool)}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
 	if err != nil {
 		p.queue.ShutDown()

@@ -17,11 +17,20 @@ import (
 type structFields struct {
 	targets         []target
 	deltas, invalid []int
+
+	// What the type of a controller may have besides.
+	roles   bool         // fields with a role
+	special reflect.Type // one field of this type, which is no query
+	place   []int        // of that
+	blind   bool         // the server is not asked which kinds names mean
 }
 
 // fieldsOf reads the fields of a snapshot type and refines them by the queries.
 func (c *Client) fieldsOf(ctx context.Context, t reflect.Type, queries []Query) (structFields, error) {
-	var f structFields
+	return c.readFieldsOf(ctx, structFields{}, t, queries)
+}
+
+func (c *Client) readFieldsOf(ctx context.Context, f structFields, t reflect.Type, queries []Query) (structFields, error) {
 	if t.Kind() != reflect.Struct {
 		return f, fmt.Errorf("a snapshot is a struct, not %s", t.Kind())
 	}
@@ -55,6 +64,12 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		switch {
 		case tag == "-":
 			continue
+		case f.special != nil && sf.Type == f.special && sf.IsExported():
+			if f.place != nil {
+				return fmt.Errorf("field %s: there is another one of type %s", sf.Name, sf.Type)
+			}
+			f.place = index
+			continue
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged:
 			if err := c.addFields(ctx, f, sf.Type, index, refine); err != nil {
 				return err
@@ -80,10 +95,11 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		}
 		q, named := refine[sf.Name]
 		delete(refine, sf.Name)
-		target, err := c.fieldTarget(ctx, sf, tag, tagged, q, named)
+		target, err := c.roleTarget(ctx, f, sf, tag, tagged, q, named)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
+		target.index = index
 		f.targets = append(f.targets, target)
 	}
 	return nil
@@ -91,10 +107,18 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 
 // fieldTarget is what one field watches.
 func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag string, tagged bool, q Query, named bool) (target, error) {
-	kind, optional, err := parseTag(tag)
+	said, err := parseTag(tag)
 	if err != nil {
 		return target{}, err
 	}
+	if said.role != "" {
+		return target{}, fmt.Errorf("the option %q is of package controller", said.role)
+	}
+	return c.taggedTarget(ctx, sf, said, tagged, q, named, false)
+}
+
+// taggedTarget is what a field with such a tag watches. Blind, it does not ask the server whether names agree.
+func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag fieldTag, tagged bool, q Query, named, blind bool) (target, error) {
 	gvk, err := c.registered(sf.Type)
 	if err != nil {
 		return target{}, err
@@ -107,18 +131,21 @@ func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag st
 	}
 	t := target{Query: q, kind: gvk, form: c.core.formOf(sf.Type, gvk)}
 	t.Name = sf.Name
-	t.Optional = q.Optional || optional
-	for _, said := range []string{kind, q.Kind} {
+	t.Optional = q.Optional || tag.optional
+	for _, said := range []string{tag.kind, q.Kind} {
 		if said == "" {
+			continue
+		}
+		t.Kind = said
+		if blind {
 			continue
 		}
 		if err := c.agrees(ctx, said, gvk, sf.Type); err != nil {
 			return target{}, err
 		}
-		t.Kind = said
 	}
-	if kind != "" && q.Kind != "" && gvk.Empty() {
-		if err := c.same(ctx, kind, q.Kind); err != nil {
+	if tag.kind != "" && q.Kind != "" && gvk.Empty() && !blind {
+		if err := c.same(ctx, tag.kind, q.Kind); err != nil {
 			return target{}, err
 		}
 	}
@@ -128,16 +155,29 @@ func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag st
 	return t, nil
 }
 
-// parseTag reads `kates:"[KIND][,optional]"`.
-func parseTag(tag string) (kind string, optional bool, err error) {
+// fieldTag is a tag `kates:"[KIND][,optional]"`, or, in a controller's type, `kates:"[KIND][,root|,owned][,optional]"`.
+type fieldTag struct {
+	kind     string
+	optional bool
+	role     role
+}
+
+func parseTag(tag string) (t fieldTag, err error) {
 	parts := strings.Split(tag, ",")
 	for _, option := range parts[1:] {
-		if option != "optional" {
-			return "", false, fmt.Errorf("unknown option %q in the tag `kates:%q`, there is only \"optional\"", option, tag)
+		switch role := role(option); {
+		case option == "optional":
+			t.optional = true
+		case role != rootRole && role != ownedRole:
+			return t, fmt.Errorf("unknown option %q in the tag `kates:%q`, there is only \"optional\"", option, tag)
+		case t.role != "":
+			return t, fmt.Errorf("two roles in the tag `kates:%q`", tag)
+		default:
+			t.role = role
 		}
-		optional = true
 	}
-	return strings.TrimSpace(parts[0]), optional, nil
+	t.kind = strings.TrimSpace(parts[0])
+	return t, nil
 }
 
 // registered returns the kind of the objects in a field, where their Go type fixes it.

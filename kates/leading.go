@@ -76,7 +76,8 @@ type leader struct {
 	tries   *tries
 	poked   <-chan struct{}             // by other triggers, which are for who leads; nil if they are not told so
 	refresh func(context.Context) error // brings what is shown up to date
-	lead    func(context.Context) error // calls the function
+	// lead calls the function, with contexts as [election.Work] has them.
+	lead func(ctx, lease context.Context) error
 }
 
 // watching is a watch whose snapshots a follower keeps up to date.
@@ -90,7 +91,8 @@ type watching interface {
 
 func (r *runner[S]) leader() leader {
 	return leader{
-		watching: r.snapshots.acc, tries: &r.tries, poked: r.poked, lead: r.loop,
+		watching: r.snapshots.acc, tries: &r.tries, poked: r.poked,
+		lead: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		refresh: func(ctx context.Context) error {
 			_, _, err := r.current(ctx)
 			return err
@@ -148,4 +150,4 @@ func (l leader) CatchUp(ctx context.Context) error {
 }
 
 // Lead calls the function.
-func (l leader) Lead(ctx context.Context) error { return l.lead(ctx) }
+func (l leader) Lead(ctx, lease context.Context) error { return l.lead(ctx, lease) }

@@ -13,7 +13,10 @@ import (
 )
 
 // Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
-type Partitions[S any] struct {
+type Partitions[S any] struct{ *keyed }
+
+// keyed is partitions of a struct type.
+type keyed struct {
 	parts *accumulator.Partitions
 	// deltas and invalid are the indexes of those fields, if any.
 	deltas, invalid []int
@@ -21,6 +24,12 @@ type Partitions[S any] struct {
 	mu     sync.Mutex
 	blank  *changes            // of no key
 	failed map[string]*changes // what turns had that were not taken
+}
+
+func newKeyed(parts *accumulator.Partitions, f structFields) *keyed {
+	k := &keyed{parts: parts, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
+	k.blank = newChanges(k.Status())
+	return k
 }
 
 // Turn is the time of one key of [Partitions]: nobody else has it until [Turn.Done].
@@ -35,7 +44,7 @@ type Turn[S any] struct {
 	// Attempt is 1, or more after turns of the key that ended with an error, in a row.
 	Attempt int
 
-	of      *Partitions[S]
+	of      *keyed
 	turn    *accumulator.Turn
 	changes *changes // nil if S has no field for deltas
 	ended   atomic.Bool
@@ -97,9 +106,7 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err != nil {
 		return nil, fmt.Errorf("watch each %s: %w", t, err)
 	}
-	p := &Partitions[S]{parts: parts, deltas: fields.deltas, invalid: fields.invalid, failed: make(map[string]*changes)}
-	p.blank = newChanges(p.Status())
-	return p, nil
+	return &Partitions[S]{newKeyed(parts, fields)}, nil
 }
 
 // Next waits until a key is due, and hands it out. Several workers may call it at a time: no key is held by two. It has everything that the
@@ -112,25 +119,44 @@ func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn[S]{Key: turn.Key, Snapshot: turn.Snapshot.(*S), Gone: turn.Gone, Attempt: turn.Attempt, of: p, turn: turn}
-	v := reflect.ValueOf(t.Snapshot).Elem()
+	t := &Turn[S]{Key: turn.Key, Snapshot: turn.Snapshot.(*S), Gone: turn.Gone, Attempt: turn.Attempt, of: p.keyed, turn: turn}
+	t.changes = p.report(turn, reflect.ValueOf(t.Snapshot).Elem())
+	return t, nil
+}
+
+// report fills what a snapshot says about itself. What it returns, nil if S has no field for deltas, is for done.
+func (p *keyed) report(turn *accumulator.Turn, into reflect.Value) (c *changes) {
 	if p.deltas != nil {
-		t.changes = p.changesOf(t.Key)
-		t.changes.add(deltasOf(turn.Differences))
-		v.FieldByIndex(p.deltas).Set(reflect.ValueOf(t.changes.deltas()))
+		c = p.changesOf(turn.Key)
+		c.add(deltasOf(turn.Differences))
+		into.FieldByIndex(p.deltas).Set(reflect.ValueOf(c.deltas()))
 	}
 	if p.invalid != nil && len(turn.Invalid) > 0 {
 		invalid := make([]Invalid, len(turn.Invalid))
 		for i, x := range turn.Invalid {
 			invalid[i] = invalidOf(x)
 		}
-		v.FieldByIndex(p.invalid).Set(reflect.ValueOf(invalid))
+		into.FieldByIndex(p.invalid).Set(reflect.ValueOf(invalid))
 	}
-	return t, nil
+	return c
+}
+
+// done notes what became of the changes that a turn had: a turn that failed has them again.
+func (p *keyed) done(key string, c *changes, failed bool) {
+	if c == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if failed {
+		p.failed[key] = c
+	} else {
+		delete(p.failed, key)
+	}
 }
 
 // changesOf are those of a key since its last turn without an error. Who holds the key has them.
-func (p *Partitions[S]) changesOf(key string) *changes {
+func (p *keyed) changesOf(key string) *changes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.failed[key]; c != nil {
@@ -147,36 +173,28 @@ func (t *Turn[S]) Done(err error) {
 	if t.ended.Swap(true) {
 		return
 	}
-	if t.changes != nil {
-		t.of.mu.Lock()
-		if err != nil {
-			t.of.failed[t.Key] = t.changes
-		} else {
-			delete(t.of.failed, t.Key)
-		}
-		t.of.mu.Unlock()
-	}
+	t.of.done(t.Key, t.changes, err != nil)
 	t.turn.Done(err)
 }
 
 // Activate gives keys a turn, though nothing may have changed: some, or, without any, all that there are. Keys that no object has are none. Who
 // is held, or waits for a backoff, has it after that.
-func (p *Partitions[S]) Activate(keys ...string) { p.parts.Activate(keys...) }
+func (p *keyed) Activate(keys ...string) { p.parts.Activate(keys...) }
 
 // Keys are those that objects have, in order, as of the latest Next.
-func (p *Partitions[S]) Keys() []string { return p.parts.Keys() }
+func (p *keyed) Keys() []string { return p.parts.Keys() }
 
 // Ready is [Accumulator.Ready].
-func (p *Partitions[S]) Ready() error { return p.parts.Ready() }
+func (p *keyed) Ready() error { return p.parts.Ready() }
 
 // Status is [Accumulator.Status].
-func (p *Partitions[S]) Status() Status { return statusOf(p.parts.Status()) }
+func (p *keyed) Status() Status { return statusOf(p.parts.Status()) }
 
 // Close is [Accumulator.Close]. Turns that are under way are not waited for; to end them later does no harm.
-func (p *Partitions[S]) Close() { p.parts.Close() }
+func (p *keyed) Close() { p.parts.Close() }
 
 // because says of the error of an end what was incomplete.
-func (p *Partitions[S]) because(err error) error {
+func (p *keyed) because(err error) error {
 	if why := p.Ready(); why != nil && !errors.Is(err, why) {
 		return fmt.Errorf("%w (%w)", err, why)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,6 +130,10 @@ type target struct {
 	kind schema.GroupVersionKind
 	// form is fixed by it, too.
 	form accumulator.Form
+
+	index []int        // of the field
+	typ   reflect.Type // of the field that objects are put into; nil if it is the struct's own
+	role  role         // in a controller's type
 }
 
 // formOf is the form in which the target's objects are watched.

@@ -43,6 +43,9 @@ import (
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.foreign()
+	}
 	if err == nil && settings.workers > 0 {
 		err = errors.New("Workers is an option of RunEach: one snapshot has one function")
 	}

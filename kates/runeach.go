@@ -23,7 +23,7 @@ import (
 //
 // An error means another try for that key alone, with its newest snapshot, and no sooner than its backoff ([WithBackoff]) says, however much
 // changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks one that ends RunEach, whatever
-// key it is of. Errors name their key, are logged as those of Run are, for each key, and told to [OnError], by several goroutines at a
+// key it is of. Errors are each a [*KeyError], are logged as those of Run are, for each key, and told to [OnError], by several goroutines at a
 // time where there are several workers. [AlsoOn] calls for all keys. With [LeaderElection] followers keep all snapshots up to date, and who wins calls
 // for every key.
 //
@@ -34,6 +34,9 @@ import (
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.foreign()
+	}
 	if err != nil {
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
@@ -51,7 +54,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	defer settings.listen(ctx, func() { partitions.Activate() })()
 	if settings.election != nil {
 		err = election.Lead(ctx, settings.election.config(c), leader{
-			watching: partitions.parts, tries: &r.template, refresh: partitions.parts.Refresh, lead: r.loop,
+			watching: partitions.parts, tries: &r.template, refresh: partitions.parts.Refresh, lead: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
 	} else {
 		err = r.loop(ctx)
@@ -109,7 +112,7 @@ func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	_, end := t.call(ctx, func() error {
 		failed = attempts.Guard(func() error { return r.call(ctx, turn.Key, turn.Snapshot) }, newPanicError)
 		if failed != nil {
-			failed = fmt.Errorf("key %q: %w", turn.Key, failed)
+			failed = &KeyError{Key: turn.Key, Err: failed}
 		}
 		return failed
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/attempts"
 )
 
-// A RunOption configures a [Run] or a [RunEach]: a [Query], a [WatchOption], a [LeaderElection], or what [WithBackoff], [AlsoOn],
+// A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has some of its own): a [Query], a [WatchOption], a [LeaderElection], or what [WithBackoff], [AlsoOn],
 // [OnError] and [Workers] return.
 type RunOption interface{ applyToRun(*runSettings) }
 
@@ -21,7 +21,22 @@ type runSettings struct {
 	failed   []func(err error, attempt int)
 	election *LeaderElection
 	workers  int // 0: not said
+	own      []ownOption
 	wrong    error
+}
+
+// ownOption is one of package controller.
+type ownOption struct {
+	name  string
+	value any
+}
+
+// foreign is an error if an option is not one of Run and RunEach.
+func (s *runSettings) foreign() error {
+	if len(s.own) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is an option of package controller", s.own[0].name)
 }
 
 func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettings, error) {

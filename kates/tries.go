@@ -22,7 +22,7 @@ type tries struct {
 // call calls f. It returns when to try again, if f has failed, and the error that ends the run, if it is permanent. An error
 // that comes with the end of ctx counts as its consequence.
 func (t *tries) call(ctx context.Context, f func() error) (again time.Duration, end error) {
-	err := attempts.Guard(f, newPanicError)
+	err := withoutPanic(f)
 	if err == nil {
 		t.succeeded()
 		return 0, nil
@@ -37,8 +37,20 @@ func (t *tries) call(ctx context.Context, f func() error) (again time.Duration, 
 	if final {
 		return 0, err
 	}
-	return t.settings.backoff.After(t.failures), nil
+	return t.wait(err), nil
 }
+
+// wait is how long to wait after an error.
+func (t *tries) wait(err error) time.Duration {
+	var said *attempts.Later
+	if errors.As(err, &said) {
+		return said.After
+	}
+	return t.settings.backoff.After(t.failures)
+}
+
+// withoutPanic calls f, with a panic as an error.
+func withoutPanic(f func() error) error { return attempts.Guard(f, newPanicError) }
 
 func (t *tries) succeeded() {
 	if t.failures > 0 {
@@ -58,7 +70,7 @@ func (t *tries) failed(err error, panicked, final bool) {
 	case final:
 		log.Error(err, what+" for good")
 	case t.failures == 1 || t.panicked != panicked:
-		log.Error(err, what+", will keep trying", "again", t.settings.backoff.After(t.failures).String())
+		log.Error(err, what+", will keep trying", "again", t.wait(err).String())
 	default:
 		log.V(1).Info(what+" again", "error", err.Error())
 	}

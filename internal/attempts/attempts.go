@@ -44,6 +44,18 @@ func (p *Permanent) Error() string { return p.Err.Error() }
 // Unwrap returns the marked error.
 func (p *Permanent) Unwrap() error { return p.Err }
 
+// Later marks an error that says itself when the next try is to be, in place of a backoff.
+type Later struct {
+	Err   error
+	After time.Duration
+}
+
+// Error is the marked error's.
+func (l *Later) Error() string { return l.Err.Error() }
+
+// Unwrap returns the marked error.
+func (l *Later) Unwrap() error { return l.Err }
+
 // Final reports whether an error is marked as permanent, and returns it: without the mark, if that is the outermost.
 func Final(err error) (error, bool) {
 	var p *Permanent

@@ -18,8 +18,9 @@ type Work interface {
 	Follow(ctx context.Context, won <-chan struct{}) error
 	// CatchUp returns when all that a former leader has done is known.
 	CatchUp(ctx context.Context) error
-	// Lead does the work.
-	Lead(ctx context.Context) error
+	// Lead does the work. The lease is held until it returns; the context called lease ends when it is lost, and not when the one of
+	// [Lead] does: for what goes on for a while then.
+	Lead(ctx, lease context.Context) error
 }
 
 // Lead has the work done by the leader. It returns when the work has ended: with its error; with that and [ErrLost] if the
@@ -37,12 +38,14 @@ func Lead(ctx context.Context, config Config, work Work) error {
 	if err := work.Follow(ctx, candidate.Elected()); err != nil {
 		return err
 	}
-	leading, cancel := whileLeading(ctx, candidate)
+	lease, cancel := whileLeading(context.WithoutCancel(ctx), candidate)
 	defer cancel()
+	leading, stop := until(ctx, lease)
+	defer stop()
 	if err = work.CatchUp(leading); err == nil {
-		err = work.Lead(leading)
+		err = work.Lead(leading, lease)
 	}
-	cause := context.Cause(leading)
+	cause := context.Cause(lease)
 	if !errors.Is(cause, ErrLost) || ctx.Err() != nil {
 		return err
 	}
@@ -50,6 +53,16 @@ func Lead(ctx context.Context, config Config, work Work) error {
 		return cause
 	}
 	return fmt.Errorf("%w (%w)", cause, err)
+}
+
+// until is lease, ended with ctx too.
+func until(ctx, lease context.Context) (context.Context, func()) {
+	both, cancel := context.WithCancelCause(lease)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return both, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // whileLeading is ctx as long as the candidate leads. The function ends it, and what waits for its end.

@@ -1,0 +1,81 @@
+// Package seam is what package kates has for package controller and for nobody else: a controller's struct type and options,
+// read as those of kates.RunEach are, and the watch that they make. Package kates fills the functions in when it is initialized;
+// values of its types pass as any.
+package seam
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+var (
+	// New reads a controller's type and options (a *kates.Client, []kates.RunOption) as far as that is possible without asking
+	// the server. A field of the special type is no query.
+	New func(client any, name string, t, special reflect.Type, options any) (*Plan, error)
+	// Option returns a kates.RunOption that is package controller's own.
+	Option func(name string, value any) any
+)
+
+// Plan is a controller that does not run.
+type Plan struct {
+	Workers int // 0: not said
+	Own     []any
+	Elected bool // it stands for election
+	Log     logr.Logger
+	Special []int // the special field
+	Root    []int // the root's
+	// Open starts the watch. Its end is that of ctx, or Close.
+	Open func(ctx context.Context) (Watch, error)
+	// Listen starts to listen to the other triggers. What it returns ends that, and waits.
+	Listen func(ctx context.Context, poke func()) (stop func())
+	// Tries are the calls for one key: logged, and told.
+	Tries func(key string) Tries
+}
+
+// Tries are the calls of a function for one key. They are used by who holds it.
+type Tries interface {
+	// Call calls f, with a panic as an error. It returns when to try again, if f has failed, and what ends the tries: an error that
+	// is permanent, or the end of ctx.
+	Call(ctx context.Context, f func() error) (again time.Duration, end error)
+	// Failed returns the error of the last call, nil if it has succeeded, and how many there have been in a row.
+	Failed() (err error, attempts int)
+}
+
+// Watch hands out turns by the keys of roots.
+type Watch interface {
+	Next(ctx context.Context) (*Turn, error)
+	Activate(keys ...string)
+	Ready() error
+	Status() any // a kates.Status
+	// Complete returns when there is a first snapshot.
+	Complete(ctx context.Context) error
+	// Lead calls loop, when elected if that is wanted, with a context that ends with ctx or the lease, and one that ends with the lease alone.
+	Lead(ctx context.Context, loop func(ctx, lease context.Context) error) error
+	// Selective: the root may leave the query though it exists.
+	Selective() bool
+	Close()
+}
+
+// Turn is the time of one key.
+type Turn struct {
+	Key     string
+	Attempt int
+	// Struct is a controller's, addressable, but for the root and the special field. It has the objects that the root owns.
+	Struct reflect.Value
+	// Root is what the query shows, nil if there is none; Unread, if it shows one that it cannot show.
+	Root   accumulator.Object
+	Unread error
+
+	// OwnedBy gives the struct the objects that are controlled by that UID in place of the root's.
+	OwnedBy func(uid types.UID)
+	// Done, Again and Keep are those of an accumulator.Turn.
+	Done  func(err error)
+	Again func(after time.Duration)
+	Keep  func()
+}
