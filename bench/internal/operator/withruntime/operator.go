@@ -13,12 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kates-go/kates/bench/internal/operator/api"
@@ -57,7 +55,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, around func(reconc
 		return err
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
-		For(&api.App{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&api.App{}). // status changes too: what a stale cache had it say wrongly is put right by them
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&corev1.Service{}).
 		Owns(&appsv1.Deployment{}).
