@@ -125,6 +125,16 @@ bench: apiserver build-bench ## measure kates beside other clients, into bench/R
 	@cd bench && $(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \
 		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
+# On an idle machine, about 15 minutes.
+BENCH_ROOTS ?= 5000
+BENCH_OPERATOR_RUNS ?= 3
+BENCH_OPERATORS ?=
+
+.PHONY: bench-operator
+bench-operator: apiserver build-bench ## measure the same operator on kates and on controller-runtime, into bench/RESULTS.md (BENCH_ROOTS, BENCH_OPERATOR_RUNS)
+	@cd bench && $(STAGE) "operators" "$(BENCH)" operator -roots "$(BENCH_ROOTS)" -runs "$(BENCH_OPERATOR_RUNS)" -operators "$(BENCH_OPERATORS)" \
+		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
+
 .PHONY: bench-report
 bench-report: build-bench ## write bench/RESULTS.md again, from bench/results.json
 	@cd bench && "$(BENCH)" report
@@ -137,6 +147,7 @@ bench-profile: apiserver build-bench ## CPU and heap profiles of kates at bootst
 bench-smoke: apiserver build-bench build-testgate ## see that the benchmarks work, with tiny numbers
 	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
+	@cd bench && $(STAGE) "small operators" "$(BENCH)" operator -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples
 examples: ## run each example for a few seconds

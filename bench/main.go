@@ -2,10 +2,11 @@
 // `make bench` in the folder above, or
 //
 //	go run . run -sizes 1000,10000 -runs 5   # measures, and writes RESULTS.md and what belongs to it
+//	go run . operator -roots 5000 -runs 3    # measures one operator on several libraries, into the same results
 //	go run . report                          # writes RESULTS.md again, from the raw results
 //	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
 //
-// It starts itself as each of the consumers (`consume NAME`).
+// It starts itself as each of the consumers (`consume NAME`) and operators (`operate NAME`).
 package main
 
 import (
@@ -41,9 +42,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": measure, "report": again, "profile": profile, "consume": consume,
+		"operator": operators, "operate": operate,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("say what to do: run, report or profile")
+		return errors.New("say what to do: run, operator, report or profile")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }
@@ -118,11 +120,13 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	old := new(report.Results)
-	if o.add {
-		if old, err = report.ReadFrom(o.out); err != nil {
-			return err
-		}
+	old, err := report.ReadFrom(o.out)
+	switch {
+	case err == nil:
+	case o.add || !errors.Is(err, os.ErrNotExist):
+		return err
+	default:
+		old = new(report.Results)
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
@@ -132,8 +136,11 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		// It may have taken hours: what there is can be looked at.
 		return errors.Join(err, r.Write(filepath.Join(o.out, "incomplete.json")))
 	}
-	r.Keep(old)
-	if err := report.WriteAll(r, titles(), o.out); err != nil || !o.Strict {
+	r.Operators = old.Operators // they are measured by another command
+	if o.add {
+		r.Keep(old)
+	}
+	if err := report.WriteAll(r, titles(), operatorTitles(), o.out); err != nil || !o.Strict {
 		return err
 	}
 	return report.Check(r)
@@ -151,7 +158,7 @@ func again(_ context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return report.WriteAll(r, titles(), *out)
+	return report.WriteAll(r, titles(), operatorTitles(), *out)
 }
 
 // titles are what people call the consumers, in order.

@@ -32,8 +32,23 @@ func TestFlagsSayWhatIsMeasured(t *testing.T) {
 	}
 }
 
+func TestFlagsSayWhatIsMeasuredOfOperators(t *testing.T) {
+	o, out, err := operatorOptions([]string{"-roots", "300", "-operators", "kates cr", "-out", "there"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, 300, o.Roots)
+	assert.Len(t, o.Operators, 2)
+	assert.Equal(t, "there", out)
+	o, _, err = operatorOptions([]string{"-smoke"}, io.Discard)
+	require.NoError(t, err)
+	assert.Less(t, o.Roots, 100)
+	for _, wrong := range [][]string{{"-roots", "0"}, {"-roots", "10"}, {"-roots=10", "-changes=10", "-drift=11"}, {"-operators", "x"}, {"-quiet", "0s"}, {"-runs", "x"}, {"more"}} {
+		_, _, err := operatorOptions(wrong, io.Discard)
+		require.Error(t, err, wrong)
+	}
+}
+
 func TestMistakesOfTheUserAreErrors(t *testing.T) {
-	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"report", "-out", t.TempDir()}} {
+	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"operate"}, {"operate", "nobody"}, {"report", "-out", t.TempDir()}} {
 		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), args)
 	}
 }

@@ -8,15 +8,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/kates-go/kates/bench/internal/consumer"
+	"github.com/kates-go/kates/bench/internal/operator"
 )
 
 // KubeconfigEnv names the file by which a consumer's process finds the server.
 const KubeconfigEnv = "BENCH_KUBECONFIG"
 
-// process is a consumer that runs.
+// process is a consumer, or an operator, that runs.
 type process struct {
 	name    string
 	command *exec.Cmd
@@ -27,32 +29,37 @@ type process struct {
 
 // start starts this program as a consumer. It does nothing yet.
 func start(ctx context.Context, v consumer.Variant, kubeconfig string, env ...string) (*process, error) {
+	return startAs(ctx, "consume", v.Name, kubeconfig, append(slices.Clone(v.Env), env...)...)
+}
+
+// startAs starts this program as what one of its subcommands makes of a name.
+func startAs(ctx context.Context, command, name, kubeconfig string, env ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", v.Name, err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	c := exec.CommandContext(ctx, self, "consume", v.Name)
-	c.Env = append(append(os.Environ(), KubeconfigEnv+"="+kubeconfig), append(v.Env, env...)...)
+	c := exec.CommandContext(ctx, self, command, name)
+	c.Env = append(append(os.Environ(), KubeconfigEnv+"="+kubeconfig), env...)
 	c.Stderr = os.Stderr
 	c.WaitDelay = 10 * time.Second
 	in, err := c.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", v.Name, err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	out, err := c.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", v.Name, err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", v.Name, err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	return &process{name: v.Name, command: c, in: in, write: json.NewEncoder(in), read: json.NewDecoder(out)}, nil
+	return &process{name: name, command: c, in: in, write: json.NewEncoder(in), read: json.NewDecoder(out)}, nil
 }
 
 // ask sends a command and waits for its answer.
 func (p *process) ask(c consumer.Command) (consumer.Answer, error) {
-	if err := p.write.Encode(c); err != nil {
-		return consumer.Answer{}, fmt.Errorf("ask %s for %s: %w", p.name, c.Do, err)
+	if err := p.send(string(c.Do), c); err != nil {
+		return consumer.Answer{}, err
 	}
 	return p.answer()
 }
@@ -60,13 +67,36 @@ func (p *process) ask(c consumer.Command) (consumer.Answer, error) {
 // answer waits for an answer.
 func (p *process) answer() (consumer.Answer, error) {
 	var a consumer.Answer
-	if err := p.read.Decode(&a); err != nil {
-		return a, fmt.Errorf("%s ended without an answer: %w", p.name, err)
+	err := p.receive(&a, &a.Error)
+	return a, err
+}
+
+// askOperator is ask for an operator.
+func (p *process) askOperator(c operator.Command) (operator.Answer, error) {
+	var a operator.Answer
+	err := p.send(string(c.Do), c)
+	if err == nil {
+		err = p.receive(&a, &a.Error)
 	}
-	if a.Error != "" {
-		return a, fmt.Errorf("%s: %s", p.name, a.Error)
+	return a, err
+}
+
+func (p *process) send(what string, command any) error {
+	if err := p.write.Encode(command); err != nil {
+		return fmt.Errorf("ask %s for %s: %w", p.name, what, err)
 	}
-	return a, nil
+	return nil
+}
+
+// receive reads an answer, and what that says is wrong.
+func (p *process) receive(answer any, wrong *string) error {
+	if err := p.read.Decode(answer); err != nil {
+		return fmt.Errorf("%s ended without an answer: %w", p.name, err)
+	}
+	if *wrong != "" {
+		return fmt.Errorf("%s: %s", p.name, *wrong)
+	}
+	return nil
 }
 
 // stop ends the process, which ends with its input.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/kates-go/kates/bench/internal/usage"
 )
 
 // churn is a reconciler under way: it takes a snapshot when something has changed, and then its time.
@@ -36,7 +38,7 @@ func (s *server) startChurn(ctx context.Context, c Command) (Answer, error) {
 	if _, err := s.drain(ctx); err != nil {
 		return Answer{}, err
 	}
-	cpu, err := cpuSeconds()
+	cpu, err := usage.CPUSeconds()
 	if err != nil {
 		return Answer{}, err
 	}
@@ -61,7 +63,7 @@ func (s *server) settle(c Command) (Answer, error) {
 	if end.err != nil {
 		return Answer{}, end.err
 	}
-	cpu, err := cpuSeconds()
+	cpu, err := usage.CPUSeconds()
 	return Answer{
 		Seconds: end.last.Sub(ch.start).Seconds(), CPU: cpu - ch.cpu, UnixNano: end.last.UnixNano(),
 		Snapshots: end.snapshots, Missing: end.missing,

@@ -86,16 +86,6 @@ func TestMistakesAreAnswers(t *testing.T) {
 	assert.Empty(t, got[4].Samples, "it does not write")
 }
 
-func TestThePeakIsReadFromTheProcess(t *testing.T) {
-	peak, err := parsePeak([]byte("Name:\tx\nVmHWM:\t   12345 kB\nVmRSS:\t 99 kB\n"))
-	require.NoError(t, err)
-	assert.Equal(t, 12345.0*1024, peak)
-	_, err = parsePeak([]byte("Name:\tx\n"))
-	require.Error(t, err)
-	_, err = parsePeak([]byte("VmHWM: lots kB\n"))
-	require.Error(t, err)
-}
-
 func TestVariantsAreFoundByName(t *testing.T) {
 	some, err := Select("informers, kates")
 	require.NoError(t, err)

@@ -9,12 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/bench/internal/usage"
 	"github.com/kates-go/kates/bench/internal/workload"
 )
 
 func (s *server) bootstrap(ctx context.Context) (Answer, error) {
-	s.idle = liveBytes()
-	before, err := cpuSeconds()
+	s.idle = usage.LiveBytes()
+	before, err := usage.CPUSeconds()
 	if err != nil {
 		return Answer{}, err
 	}
@@ -28,12 +29,12 @@ func (s *server) bootstrap(ctx context.Context) (Answer, error) {
 	}
 	a := Answer{Seconds: time.Since(start).Seconds(), Objects: view.Objects, Requests: s.requests.soFar()}
 	s.objects = view.Objects
-	after, err := cpuSeconds()
+	after, err := usage.CPUSeconds()
 	if err != nil {
 		return Answer{}, err
 	}
 	a.CPU = after - before
-	a.PeakBytes, err = peakBytes()
+	a.PeakBytes, err = usage.PeakBytes()
 	return a, err
 }
 
@@ -54,14 +55,14 @@ func (s *server) drain(ctx context.Context) (View, error) {
 
 func (s *server) refresh(ctx context.Context, c Command) (Answer, error) {
 	marks := parseMarks(c.Marks)
-	allocated := allocatedBytes()
+	allocated := usage.AllocatedBytes()
 	start := time.Now()
 	view, err := s.consumer.Snapshot(ctx)
 	took := time.Since(start)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Seconds: took.Seconds(), Bytes: allocatedBytes() - allocated, Missing: marks.missing(view)}
+	a := Answer{Seconds: took.Seconds(), Bytes: usage.AllocatedBytes() - allocated, Missing: marks.missing(view)}
 	if view.Clone != nil {
 		start = time.Now()
 		view.Clone()

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/pprof"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/bench/internal/usage"
 )
 
 // Serve runs a consumer for the commands of in, and writes the answers to out, until in ends. An
@@ -46,7 +46,7 @@ type server struct {
 	idle    float64 // live heap before the start
 	objects int     // of the first snapshot
 	churn   *churn
-	profile *profile
+	profile usage.Profile
 }
 
 func (s *server) do(ctx context.Context, c Command) (Answer, error) {
@@ -54,7 +54,7 @@ func (s *server) do(ctx context.Context, c Command) (Answer, error) {
 	case Bootstrap:
 		return s.bootstrap(ctx)
 	case Heap:
-		return Answer{Bytes: liveBytes() - s.idle, Objects: s.objects}, nil
+		return Answer{Bytes: usage.LiveBytes() - s.idle, Objects: s.objects}, nil
 	case Drain:
 		_, err := s.drain(ctx)
 		return Answer{}, err
@@ -69,42 +69,9 @@ func (s *server) do(ctx context.Context, c Command) (Answer, error) {
 	case Own:
 		return s.own(ctx, c)
 	case Profile:
-		return Answer{}, s.startProfile(c.Path)
+		return Answer{}, s.profile.Start(c.Path)
 	case EndProfile:
-		return Answer{}, s.endProfile()
+		return Answer{}, s.profile.End()
 	}
 	return Answer{}, errors.New("there is no such command")
-}
-
-// profile is of the CPU from its start, and of the heap at its end.
-type profile struct {
-	path string
-	cpu  *os.File
-}
-
-func (s *server) startProfile(path string) error {
-	f, err := os.Create(path + ".cpu")
-	if err != nil {
-		return err
-	}
-	s.profile = &profile{path: path, cpu: f}
-	return pprof.StartCPUProfile(f)
-}
-
-func (s *server) endProfile() error {
-	if s.profile == nil {
-		return errors.New("none was started")
-	}
-	p := s.profile
-	s.profile = nil
-	pprof.StopCPUProfile()
-	if err := p.cpu.Close(); err != nil {
-		return err
-	}
-	liveBytes() // a heap profile is of the last collection
-	f, err := os.Create(p.path + ".heap")
-	if err != nil {
-		return err
-	}
-	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
 }

@@ -25,6 +25,8 @@ type Results struct {
 	Sizes     []Size    `json:"sizes"`
 	Samples   []Sample  `json:"samples"`
 	Startup   []Startup `json:"startup"`
+	// Operators is of a campaign of its own, nil if there was none.
+	Operators *Operators `json:"operators,omitempty"`
 }
 
 // Machine is what it ran on.

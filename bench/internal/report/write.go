@@ -8,10 +8,12 @@ import (
 	"slices"
 )
 
-// Title is what people call a consumer. A minor one has a table of its own.
+// Title is what people call a consumer, or an operator. A minor one has a table of its own.
 type Title struct {
 	Consumer, Text string
 	Minor          bool
+	// Lines is how many lines of code an operator has.
+	Lines int
 }
 
 // rawName is the file of the raw results, and notesName that of what somebody wrote about them, in the
@@ -41,7 +43,7 @@ func Check(r *Results) error {
 
 // WriteAll puts the sizes in order, and writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder. If that
 // has a file notes.md, RESULTS.md includes it.
-func WriteAll(r *Results, titles []Title, dir string) error {
+func WriteAll(r *Results, titles, operators []Title, dir string) error {
 	slices.SortFunc(r.Sizes, func(a, b Size) int { return a.Pods - b.Pods }) // they may be measured in another
 	if err := r.Write(filepath.Join(dir, rawName)); err != nil {
 		return err
@@ -60,7 +62,7 @@ func WriteAll(r *Results, titles []Title, dir string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, plots, string(notes))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, operators, plots, string(notes))), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

@@ -1,0 +1,36 @@
+package operator
+
+import (
+	"go/scanner"
+	"go/token"
+	"strings"
+)
+
+// Lines is how many lines of code the variant has: lines of its sources that have something else than blanks and comments.
+func (v Variant) Lines() (n int) {
+	for _, source := range v.Sources {
+		n += linesOf(source)
+	}
+	return n
+}
+
+func linesOf(source string) int {
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(source))
+	var s scanner.Scanner
+	s.Init(file, []byte(source), nil, 0) // without comments
+	lines := make(map[int]bool)
+	for {
+		at, what, text := s.Scan()
+		switch {
+		case what == token.EOF:
+			return len(lines)
+		case what == token.SEMICOLON && text == "\n":
+			continue // the scanner's own, in a line that has something else
+		}
+		first := file.Line(at)
+		for line := range 1 + strings.Count(text, "\n") { // a raw string has several
+			lines[first+line] = true
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/bench/internal/usage"
+)
+
+// Command asks an operator's process for something. Commands and answers are lines of JSON; every command has one
+// answer.
+type Command struct {
+	Do What `json:"do"`
+	// Workers is how many reconciles Start allows at a time.
+	Workers int `json:"workers,omitempty"`
+	// Path is where to write profiles: Path.cpu and Path.heap.
+	Path string `json:"path,omitempty"`
+}
+
+// What is a command's verb.
+type What string
+
+// The verbs, with the fields of the Answer that they fill. An error of the operator is the answer of what is asked next.
+const (
+	// Start starts the operator, and does not wait for it: CPU before.
+	Start What = "start"
+	// Count counts: CPU, PeakBytes, Counts.
+	Count What = "count"
+	// Heap measures what is live, less what was before the start: Bytes.
+	Heap What = "heap"
+	// Profile starts a CPU profile, and EndProfile writes it, and one of the heap.
+	Profile    What = "profile"
+	EndProfile What = "endprofile"
+)
+
+// Answer is what came out.
+type Answer struct {
+	Error     string  `json:"error,omitempty"`
+	CPU       float64 `json:"cpu,omitempty"`
+	PeakBytes float64 `json:"peakBytes,omitempty"`
+	Bytes     float64 `json:"bytes,omitempty"`
+	Counts    Counts  `json:"counts,omitzero"`
+}
+
+// Serve runs an operator for the commands of in, and writes the answers to out, until in ends. An
+// error of the operator is an answer; Serve's own is of in and out. The operator has ended when Serve returns.
+func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &server{variant: v, config: config, ended: make(chan error, 1)}
+	defer func() {
+		cancel()
+		if s.running {
+			<-s.ended
+		}
+	}()
+	commands, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var c Command
+		if err := commands.Decode(&c); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a command: %w", err)
+		}
+		answer, err := s.do(ctx, c)
+		if err != nil {
+			answer = Answer{Error: fmt.Sprintf("%s: %v", c.Do, err)}
+		}
+		if err := answers.Encode(answer); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+}
+
+type server struct {
+	variant Variant
+	config  *rest.Config
+	meter   Meter
+	profile usage.Profile
+	idle    float64 // live heap before the start
+	running bool
+	ended   chan error
+}
+
+func (s *server) do(ctx context.Context, c Command) (a Answer, err error) {
+	select {
+	case err := <-s.ended:
+		s.running = false
+		return Answer{}, fmt.Errorf("the operator has ended: %w", err)
+	default:
+	}
+	switch c.Do {
+	case Start:
+		if s.running {
+			return Answer{}, errors.New("it runs")
+		}
+		s.idle, s.running = usage.LiveBytes(), true
+		a.CPU, err = usage.CPUSeconds()
+		go func() { s.ended <- s.run(ctx, c.Workers) }() // until ctx ends
+		return a, err
+	case Count:
+		return s.count()
+	case Heap:
+		return Answer{Bytes: usage.LiveBytes() - s.idle}, nil
+	case Profile:
+		return Answer{}, s.profile.Start(c.Path)
+	case EndProfile:
+		return Answer{}, s.profile.End()
+	}
+	return Answer{}, errors.New("there is no such command")
+}
+
+// run returns no nil: an operator that ends without an error has ended too early.
+func (s *server) run(ctx context.Context, workers int) error {
+	err := s.variant.run(ctx, s.meter.Through(s.config), workers, &s.meter)
+	return errors.Join(err, context.Cause(ctx), errEnded)
+}
+
+var errEnded = errors.New("it does not run any more")
+
+func (s *server) count() (a Answer, err error) {
+	a.Counts = s.meter.Counts()
+	if a.CPU, err = usage.CPUSeconds(); err != nil {
+		return a, err
+	}
+	a.PeakBytes, err = usage.PeakBytes()
+	return a, err
+}

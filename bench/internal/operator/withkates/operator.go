@@ -1,0 +1,92 @@
+// Package withkates is the operator on kates' controllers: a struct of an App with what it owns, and a function that is called
+// with it.
+package withkates
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/bench/internal/operator/api"
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates"
+)
+
+// name is that of the controller, of what it owns, and the field manager of all writes.
+const name = "bench-operator"
+
+// parts are an App and what belongs to it.
+type parts struct {
+	App             *api.App                 `kates:",root"`
+	ServiceAccounts []*corev1.ServiceAccount `kates:",owned"`
+	Services        []*corev1.Service        `kates:",owned"`
+	Deployments     []*appsv1.Deployment     `kates:",owned"`
+	Settings        []*corev1.ConfigMap      `kates:",owned"`
+}
+
+// Run runs the operator until ctx ends. Around is put around each reconcile.
+func Run(ctx context.Context, config *rest.Config, workers int, around func(context.Context, func(context.Context) error) error) error {
+	client, err := kates.NewClientFromRESTConfig(config,
+		kates.WithScheme(api.NewScheme()), kates.WithFieldManager(name), kates.WithLogr(logr.Discard()))
+	if err != nil {
+		return err
+	}
+	r := &reconciler{client}
+	c, err := controller.New(client, name, func(ctx context.Context, p *parts) (controller.Result, error) {
+		return controller.Done, around(ctx, func(ctx context.Context) error { return r.reconcile(ctx, p) })
+	}, kates.Workers(workers), kates.WithQuietOwnWrites())
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+type reconciler struct{ client *kates.Client }
+
+// reconcile makes the objects of an App what they are to be, removes those of settings that are no longer there, and reports it.
+func (r *reconciler) reconcile(ctx context.Context, p *parts) error {
+	if p.App.DeletionTimestamp != nil {
+		return nil // the garbage collector does the rest
+	}
+	wanted := api.Wanted(p.App)
+	_, err := r.client.ApplyOwned(ctx, kates.OwnedSet{
+		Owner: p.App, Name: name, Objects: api.Listed[kates.Object](wanted), Existing: p.owned(),
+	}, kates.ForceOwnership())
+	return errors.Join(err, r.report(ctx, p.App, wanted, err))
+}
+
+// owned are all objects that the App has.
+func (p *parts) owned() []kates.Object {
+	return slices.Concat(objects(p.ServiceAccounts), objects(p.Services), objects(p.Deployments), objects(p.Settings))
+}
+
+func objects[T kates.Object](some []T) []kates.Object {
+	all := make([]kates.Object, len(some))
+	for i, o := range some {
+		all[i] = o
+	}
+	return all
+}
+
+// report writes the status, if it changes.
+func (r *reconciler) report(ctx context.Context, app *api.App, wanted api.Objects, failed error) error {
+	app = app.DeepCopy()
+	ready := kates.Condition{Type: api.Ready, Status: metav1.ConditionTrue, Reason: api.ReasonApplied}
+	if failed != nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+	} else {
+		app.Status.Objects, app.Status.Settings = int32(3+len(wanted.Settings)), int32(len(wanted.Settings))
+	}
+	app.Status.ObservedGeneration = app.Generation
+	if _, err := kates.SetCondition(app, ready); err != nil {
+		return err
+	}
+	_, err := kates.SetStatus(ctx, r.client, app)
+	return err
+}

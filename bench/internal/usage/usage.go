@@ -1,0 +1,104 @@
+// Package usage measures the process that it is part of: CPU time, memory, and profiles of both.
+package usage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"syscall"
+)
+
+// CPUSeconds is what this process has used so far, in user and kernel mode.
+func CPUSeconds() (float64, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, fmt.Errorf("read the CPU time: %w", err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, nil
+}
+
+// PeakBytes is the largest resident size that this process has had. It is not rusage's, which on Linux
+// includes the process that forked this one.
+func PeakBytes() (float64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, fmt.Errorf("read the peak memory: %w", err)
+	}
+	return parsePeak(status)
+}
+
+func parsePeak(status []byte) (float64, error) {
+	for line := range bytes.Lines(status) {
+		if value, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+			kb, err := strconv.ParseFloat(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(value), []byte("kB")))), 64)
+			if err != nil {
+				return 0, fmt.Errorf("read the peak memory: %w", err)
+			}
+			return kb * 1024, nil
+		}
+	}
+	return 0, fmt.Errorf("read the peak memory: there is no VmHWM in the process's status")
+}
+
+// LiveBytes is the heap after two collections: the second frees what finalizers and pools of the
+// first let go.
+func LiveBytes() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// AllocatedBytes is what the process has allocated on the heap so far.
+func AllocatedBytes() float64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.TotalAlloc)
+}
+
+// Profile is one of the CPU from its start, and of the heap at its end. The zero value has not started. Its
+// methods are for one goroutine.
+type Profile struct {
+	path string
+	cpu  *os.File
+}
+
+// Start begins a profile that goes to the files path.cpu and path.heap.
+func (p *Profile) Start(path string) error {
+	if p.cpu != nil {
+		return errors.New("one is under way")
+	}
+	f, err := os.Create(path + ".cpu")
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	p.path, p.cpu = path, f
+	return nil
+}
+
+// End writes what was started.
+func (p *Profile) End() error {
+	if p.cpu == nil {
+		return errors.New("none was started")
+	}
+	cpu := p.cpu
+	p.cpu = nil
+	pprof.StopCPUProfile()
+	if err := cpu.Close(); err != nil {
+		return err
+	}
+	LiveBytes() // a heap profile is of the last collection
+	f, err := os.Create(p.path + ".heap")
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kates-go/kates/bench/internal/campaign"
+	"github.com/kates-go/kates/bench/internal/operator"
+	"github.com/kates-go/kates/bench/internal/report"
+)
+
+// operatorOptions parses the flags of operator.
+func operatorOptions(args []string, stderr io.Writer) (o campaign.OperatorOptions, out string, err error) {
+	flags := flag.NewFlagSet("operator", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.Roots, "roots", 5000, "number of roots, each of which owns five objects")
+	flags.IntVar(&o.Runs, "runs", 3, "how often everything is measured")
+	flags.IntVar(&o.Workers, "workers", 16, "reconciles at a time")
+	flags.IntVar(&o.Changes, "changes", 200, "specs that are changed at once")
+	flags.IntVar(&o.Paced, "paced", 100, "specs that are changed one after the other")
+	flags.IntVar(&o.Drift, "drift", 200, "owned objects that others change or delete, at once")
+	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "how long an operator does nothing before it counts as idle")
+	flags.DurationVar(&o.Patience, "patience", 5*time.Minute, "how long anything may take")
+	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
+	flags.StringVar(&o.ProfileTo, "profiles", "", "folder for CPU and heap profiles of each phase (default: none)")
+	names := flags.String("operators", "", "which operators (default: all)")
+	flags.StringVar(&out, "out", ".", "folder of the results")
+	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
+	if err := flags.Parse(args); err != nil {
+		return o, "", err
+	}
+	if flags.NArg() > 0 {
+		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if o.Log = stderr; *smoke {
+		o.Roots, o.Runs, o.Changes, o.Paced, o.Drift = 30, 1, 10, 4, 12
+		o.Quiet, o.Patience = 500*time.Millisecond, time.Minute
+	}
+	if o.Roots < 1 || o.Runs < 1 || o.Workers < 1 || o.Changes < 1 || o.Paced < 1 || o.Drift < 1 || o.Quiet <= 0 || o.Patience <= 0 {
+		return o, "", errors.New("roots, runs, workers, changes, paced, drift, quiet and patience must be above zero")
+	}
+	if o.Changes > o.Roots || o.Drift > o.Roots {
+		return o, "", fmt.Errorf("there are %d roots: not so many can be changed, or drift", o.Roots)
+	}
+	o.Operators, err = operator.Select(*names)
+	return o, out, err
+}
+
+// operators measures operators, and writes everything about them into the results that there are.
+func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
+	o, out, err := operatorOptions(args, stderr)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{out, o.ProfileTo} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	r, err := report.ReadFrom(out)
+	if errors.Is(err, os.ErrNotExist) {
+		r, err = &report.Results{}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if r.Operators, err = campaign.Operators(ctx, o); err != nil {
+		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
+	}
+	if err := report.WriteAll(r, titles(), operatorTitles(), out); err != nil {
+		return err
+	}
+	return r.Operators.Check()
+}
+
+// operatorTitles are what people call the operators, in order, and how many lines they have.
+func operatorTitles() []report.Title {
+	var all []report.Title
+	for _, v := range operator.Variants {
+		all = append(all, report.Title{Consumer: v.Name, Text: v.Title, Lines: v.Lines()})
+	}
+	return all
+}
+
+// operate is an operator's process.
+func operate(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("operate: name one operator")
+	}
+	v, err := operator.ByName(args[0])
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(campaign.KubeconfigEnv))
+	if err != nil {
+		return err
+	}
+	return operator.Serve(ctx, v, config, os.Stdin, stdout)
+}
