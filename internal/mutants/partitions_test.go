@@ -35,9 +35,9 @@ var partitions = []mutant{
 	},
 	{
 		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: turn, caught: empties,
-		old: `	if err != nil {
+		old: `	if again != nil {
 		part.due`,
-		new: `	if err != nil && !t.Gone {
+		new: `	if again != nil && !t.Gone {
 		part.due`,
 	},
 	{
@@ -109,7 +109,7 @@ var partitions = []mutant{
 	{
 		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/partitions.go",
 		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
-		old:    `			t.of.failed[t.Key] = t.changes`, new: `			delete(t.of.failed, t.Key)`,
+		old:    `		p.failed[key] = c`, new: `		delete(p.failed, key)`,
 	},
 	{
 		name: "a key is handed out as it was before its last turn ended", says: "all own writes before that", file: "accumulator/partitions.go",

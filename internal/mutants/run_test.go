@@ -161,7 +161,7 @@ var elections = []mutant{
 	{
 		name: "a lease never expires by itself", says: "a lease that was not renewed is lost, whatever the loop does", file: campaign,
 		caught: "TestALeaseThatHasExpiredIsLostWhateverTheLoopDoes",
-		old:    `	left := c.config.LeaseDuration - time.Since(sent)`, new: `	left := time.Hour - time.Since(sent)`,
+		old:    `	left := c.config.LeaseDuration - fence.Since(sent)`, new: `	left := time.Hour - fence.Since(sent)`,
 	},
 	{
 		name: "another who holds the lease is noticed at the deadline", says: "who reads that another holds the lease has lost at once", file: lease,
