@@ -14,8 +14,7 @@ const (
 var references = []mutant{
 	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
-		old: `			part.shares[i].note(s)
-`, new: ``,
+		old: `part.shares[i].note(s)`, new: `part.shares[i].note(moved{})`,
 	},
 	{
 		name: "what is read in a turn counts before it ends", says: "what is not read any more activates no more", file: consult, caught: readAll,
@@ -42,7 +41,7 @@ var references = []mutant{
 	},
 	{
 		name: "what ceases to be selected sleeps on", says: "one starts or ceases to be selected", file: reads, caught: ceases,
-		old: `if matches(in, old) || matches(in, now) {`, new: `if matches(in, now) {`,
+		old: `if matches(in, old) || matches(in, now) {`, new: `if _ = old; matches(in, now) {`,
 	},
 	{
 		name: "nobody is woken for what a turn has read", says: "no lost activation", file: turn, caught: "TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead",
