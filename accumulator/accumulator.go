@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,7 @@ type Accumulator struct {
 
 	editing chan struct{} // held by who changes the fields
 	kicked  chan struct{} // wakes the manager
+	follows follower
 	turn    chan struct{} // held by the reader for the time of an Update
 	reader  reader
 
@@ -94,6 +96,7 @@ func (s *Streams) start(ctx context.Context, queries []Query, o Options, ended f
 		turn:     make(chan struct{}, 1),
 		editing:  make(chan struct{}, 1),
 		kicked:   make(chan struct{}, 1),
+		follows:  make(follower, 1),
 	}
 	a.pacer = newPacer(o.Pace, a.news)
 	var resolved []Resource
@@ -108,6 +111,9 @@ func (s *Streams) start(ctx context.Context, queries []Query, o Options, ended f
 			return nil, queryError(q, err)
 		}
 		a.fields, resolved = append(a.fields, f), append(resolved, r)
+	}
+	if err := link(a.fields); err != nil {
+		return nil, err
 	}
 	if err := a.start(ctx, resolved); err != nil {
 		return nil, err
@@ -139,6 +145,9 @@ func (a *Accumulator) start(ctx context.Context, resolved []Resource) error {
 		}
 	}
 	a.tasks.Go(func() { a.manage(life) })
+	if slices.ContainsFunc(a.fields, func(f *field) bool { return f.source != nil }) {
+		a.tasks.Go(func() { a.following(life) })
+	}
 	a.mu.Lock()
 	if a.err == nil {
 		a.overdue = time.AfterFunc(a.options.Overdue, a.logOverdue)

@@ -52,6 +52,12 @@ type field struct {
 	aligned atomic.Bool
 	target  string
 
+	// Of references: what a query with Refs watches, and what a field whose objects name others knows. rank is that of the longest chain
+	// of names to the field. None of them is ever replaced.
+	refs   *references
+	source *source
+	rank   int
+
 	// Of the reader's turn. Others look at the table with reader.mu held.
 	table    *snapshot.Table
 	last     map[Key]Object // in place of a table, for a Reader
@@ -155,8 +161,11 @@ func (a *Accumulator) stillComplete(f *field) bool {
 
 func (a *Accumulator) allParts(f *field) bool {
 	parts, spaces, known := a.wanted(f)
-	if !known {
+	switch {
+	case !known:
 		return a.isAbsent(f)
+	case f.refs != nil:
+		return f.refs.known.Load() && !slices.ContainsFunc(parts, func(p *part) bool { return !a.refReady(f, p) })
 	}
 	q := a.queryOf(f)
 	if spaces != nil && !spaces.ready() && !(q.Optional && spaces.refused()) {
@@ -232,6 +241,12 @@ func (f *field) subscriptions() (all []*subscription) {
 
 // news reports whether there is something of the field worth a signal.
 func (a *Accumulator) fieldNews(f *field) bool {
+	if f.refs != nil {
+		return f.refs.news()
+	}
+	if f.source != nil && f.source.kept.Load() {
+		return true
+	}
 	a.mu.Lock()
 	parts, spaces, regroup := f.parts, f.spaces, f.regroup || f.caughtUp
 	a.mu.Unlock()
@@ -254,6 +269,14 @@ func (f *field) unserved() bool {
 // attach makes a field consist of what its query wants of a resource, in the namespaces that count. What it has already stays.
 // It closes the namespaces that counted before, if those are others. On an error nothing has changed, and spaces is the caller's to close.
 func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *subscription) error {
+	if f.refs != nil {
+		a.mu.Lock()
+		f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
+		a.mu.Unlock()
+		a.rejoin(f)
+		a.pacer.poke()
+		return nil
+	}
 	wanted := q.Watches(r)
 	parts, err := a.joinAll(f, q, r, wanted)
 	if err != nil {
@@ -290,9 +313,13 @@ func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []Watched) (
 	union := q.anyOf(r)
 	for _, w := range wanted {
 		l := a.hears()
+		if f.source != nil {
+			l.wake = a.follows.kick
+		}
 		if l.union, l.optional, l.signal = union, q.Optional, q.Signal; union != nil {
+			wake := l.wake
 			l.wake = func() {
-				a.pacer.poke()
+				wake()
 				if !f.aligned.Load() {
 					a.kick()
 				}

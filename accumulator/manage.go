@@ -12,6 +12,8 @@ import (
 // ErrUnknownQuery is returned where no query has a name that was given.
 var ErrUnknownQuery = errors.New("there is no query of that name")
 
+var errRefsAtRunTime = errors.New("queries with Refs, and those whose objects name theirs, are not added, removed or replaced at run time")
+
 func queryError(q Query, err error) error { return fmt.Errorf("query %q: %w", q.Name, err) }
 
 // Add adds queries to a running accumulator. Signals and snapshots of the others go on; a new one is in
@@ -29,6 +31,9 @@ func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 				return queryError(q, errors.New("there is one of that name already"))
 			}
 			names[q.Name] = true
+			if q.Refs != nil {
+				return queryError(q, errRefsAtRunTime)
+			}
 			f, err := a.open(ctx, q)
 			if err != nil {
 				a.closeFields(fresh)
@@ -64,6 +69,10 @@ func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 				a.mu.Unlock()
 				return queryError(Query{Name: name}, ErrUnknownQuery)
 			}
+			if kept[i].refers() {
+				a.mu.Unlock()
+				return queryError(kept[i].query, errRefsAtRunTime)
+			}
 			gone = append(gone, kept[i])
 			kept = slices.Delete(kept, i, i+1)
 		}
@@ -84,6 +93,9 @@ func (a *Accumulator) Replace(ctx context.Context, q Query) error {
 			return queryError(q, ErrUnknownQuery)
 		}
 		f := a.fieldsNow()[i]
+		if f.refs != nil || q.Refs != nil {
+			return queryError(q, errRefsAtRunTime)
+		}
 		r, err := q.Resolve(ctx)
 		if err != nil {
 			return queryError(q, err)

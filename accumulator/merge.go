@@ -10,6 +10,9 @@ import (
 
 // takeField takes what is new of a field.
 func (a *Accumulator) takeField(f *field) taken {
+	if f.refs != nil {
+		return a.takeNamed(f)
+	}
 	a.mu.Lock() // once: what is to be done goes with the parts with which it is to be done
 	f.retire()
 	parts, spaces, known := f.parts, f.spaces, f.known
@@ -53,6 +56,9 @@ func (f *field) behind(p *part) bool {
 
 // untake makes a first take undone.
 func (a *Accumulator) untake(f *field) {
+	if f.refs != nil {
+		f.refs.wakeAll()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, sub := range f.subscriptions() {

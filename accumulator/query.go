@@ -89,6 +89,9 @@ type Query struct {
 	Signal Signal
 	// Key, for [Partitions], says to which of them an object belongs; without it, to all. Others ignore it.
 	Key KeyFunc
+	// Refs, if not nil, say which objects are watched, one by one: those that objects of other queries name. Labels and Fields
+	// narrow them.
+	Refs []Ref
 	// Resolve finds the resource. It may ask the server.
 	Resolve func(ctx context.Context) (Resource, error)
 }

@@ -159,10 +159,11 @@ func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing
 	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
 		p.Activate("a")
 		first := turn(t, p)
-		get, _ := lookupOf(first)
+		get, list := lookupOf(first)
 		get("missing")
 		first.Done(errors.New("oops"))
 		assert.True(t, get("there"), "still read")
+		assert.Zero(t, list("after=all"))
 		s.create("ls", thing("missing"))
 		after(time.Minute)
 		second := turn(t, p)

@@ -31,6 +31,8 @@ type QueryStatus struct {
 	Heard time.Time `json:"heard,omitzero"`
 	// Objects that the watch holds.
 	Objects int `json:"objects"`
+	// Refs is how many objects are named, where those are watched one by one.
+	Refs int `json:"refs,omitempty"`
 	// Invalid objects are left out of the snapshot.
 	Invalid int `json:"invalid"`
 	// Version up to which the watch has delivered everything.
@@ -64,8 +66,13 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	switch {
 	case f.absent:
 		st.State, st.Absent = Missing, true
-	case known && len(parts) == 0: // of no namespaces
+	case f.refs != nil && known && !f.refs.known.Load(): // what is named is not known yet
+		st.State = Listing
+	case known && len(parts) == 0: // of no namespaces, or nothing is named
 		st.State = Synced
+	}
+	if f.refs != nil {
+		st.Refs = len(parts)
 	}
 	if f.err != nil {
 		st.Error = f.err.Error()

@@ -29,6 +29,7 @@ type stream struct {
 	key      streamKey
 	resource Resource
 	selector selector
+	name     string // the only one that is selected; "" for all
 	streams  *Streams
 	feed     *feed
 	stop     func()
@@ -82,6 +83,9 @@ func newStream(s *Streams, key streamKey, r Resource, q Watched) *stream {
 		flights:   make(map[Key]*flight),
 		done:      make(chan struct{}),
 	}
+	if q.Fields != nil {
+		st.name, _ = q.Fields.RequiresExactMatch("metadata.name")
+	}
 	st.health.since = time.Now()
 	st.feed = newFeed(st, s.config.Source(r, key.namespace, key.form))
 	return st
@@ -128,7 +132,7 @@ func (s *stream) everything() []change {
 
 // covers reports whether an object of that name can be in the stream's query.
 func (s *stream) covers(key Key) bool {
-	return s.key.namespace == "" || s.key.namespace == key.Namespace
+	return (s.key.namespace == "" || s.key.namespace == key.Namespace) && (s.name == "" || s.name == key.Name)
 }
 
 // event takes in a live event of the watch.
@@ -273,12 +277,15 @@ func (s *stream) join(l listener) *subscription {
 	return sub
 }
 
-// leave removes a subscriber; the last one to leave ends the stream.
+// leave removes a subscriber, once; the last one to leave ends the stream.
 func (s *stream) leave(sub *subscription) {
 	s.mu.Lock()
+	_, in := s.subs[sub]
 	delete(s.subs, sub)
 	s.mu.Unlock()
-	s.streams.release(s)
+	if in {
+		s.streams.release(s)
+	}
 }
 
 // tell wakes whoever waits for any change. Called with mu held.

@@ -80,9 +80,13 @@ func (s *subject) grant(ns, purpose string, rule rbacv1.PolicyRule) (revoke func
 // may waits until the server's authorizer knows.
 func (s *subject) may(ns string, rule rbacv1.PolicyRule, allowed bool) {
 	s.t.Helper()
+	name := ""
+	if len(rule.ResourceNames) > 0 {
+		name = rule.ResourceNames[0]
+	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               s.name,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ns, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ns, Name: name, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]},
 	}}
 	require.Eventually(s.t, func() bool {
 		got, err := s.admin.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), review, metav1.CreateOptions{})

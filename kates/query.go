@@ -92,6 +92,20 @@ type Query struct {
 	// goroutines at a time; it must not write to it. The same object has the same keys. An object for which it panics, or returns an empty
 	// key, is left out as [Invalid] until its next version. Watch, Open and List ignore it.
 	Key func(Object) []string
+	// Refs, if not nil, say that only the objects are watched that those of other queries name, one by one, for as long as they are named: with
+	// the rights to get, list and watch these by their names (resourceNames), and in little memory. See [RefsOf]. LabelSelector and
+	// FieldSelector narrow them; namespaces and AnyOf there are none. With a [Lookup] what is not named is not found.
+	//
+	// The first snapshot waits until each object that is named is known to be present or absent. Later a new version of an object that names another
+	// is not shown before that is known; what it was until then stays, and everything else goes on. That is a moment, and ten seconds at
+	// most, and then, or where the server refuses, it counts as absent until it is known; Status has the error. A first snapshot, too, does not wait for
+	// what the server refuses if the query is Optional. An own write that names something new is an exception to "each later snapshot
+	// shows it": it waits like others.
+	//
+	// Each object that is named costs a list and a watch, shared with all who ask for the same, which end some time (the grace period) after it is named no
+	// more. For thousands of them a query without Refs costs less, if there are the rights; from a thousand on that is logged, once.
+	// Queries with Refs may name each other in a chain, and not in a circle. List ignores it, Open refuses it.
+	Refs []Ref
 }
 
 // Selection narrows a query by labels and fields, as [Query] does.
@@ -188,6 +202,9 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 		q.Kind = t.kind.Kind
 	}
 	if q.Labels, q.Fields, err = t.selectors(); err != nil {
+		return q, err
+	}
+	if q.Refs, err = t.refs(); err != nil {
 		return q, err
 	}
 	if t.AnyOf != nil {

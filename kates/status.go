@@ -50,6 +50,8 @@ type QueryStatus struct {
 	Lag time.Duration `json:"lag"`
 	// Objects that the watch holds.
 	Objects int `json:"objects"`
+	// Refs is how many objects are named, where those are watched one by one ([Query.Refs]).
+	Refs int `json:"refs,omitempty"`
 	// Invalid objects are left out of the snapshot.
 	Invalid int `json:"invalid"`
 	// Version up to which the watch has delivered everything.
@@ -67,7 +69,7 @@ func statusOf(all []accumulator.QueryStatus) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
-			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Invalid: q.Invalid,
+			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Refs: q.Refs, Invalid: q.Invalid,
 			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
 		})
 	}

@@ -3,6 +3,7 @@ package mutants
 const (
 	consult = "accumulator/consult.go"
 	reads   = "accumulator/reads.go"
+	follow  = "accumulator/follow.go"
 
 	since   = "TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain"
 	absence = "TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded"
@@ -14,8 +15,7 @@ const (
 var references = []mutant{
 	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
-		old: `			part.shares[i].note(s)
-`, new: ``,
+		old: `part.shares[i].note(s)`, new: `part.shares[i].note(moved{})`,
 	},
 	{
 		name: "what is read in a turn counts before it ends", says: "what is not read any more activates no more", file: consult, caught: readAll,
@@ -42,7 +42,7 @@ var references = []mutant{
 	},
 	{
 		name: "what ceases to be selected sleeps on", says: "one starts or ceases to be selected", file: reads, caught: ceases,
-		old: `if matches(in, old) || matches(in, now) {`, new: `if matches(in, now) {`,
+		old: `if matches(in, old) || matches(in, now) {`, new: `if _ = old; matches(in, now) {`,
 	},
 	{
 		name: "nobody is woken for what a turn has read", says: "no lost activation", file: turn, caught: "TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead",
@@ -66,5 +66,41 @@ var references = []mutant{
 		name: "a lookup changes under its reader", says: "it shows one state for as long as somebody holds it", file: "snapshot/lookup.go",
 		caught: "TestG9G10ALookupShowsOneStateForEver",
 		old:    `		t.sources, t.looked = slices.Clone(t.sources), nil`, new: `		t.looked = slices.Clone([]any(nil))`,
+	},
+	{
+		name: "what names something is shown before that is known", says: "not shown before that is known", file: follow,
+		caught: "TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits",
+		old:    `		if a.unsettled(s, w.names) == 0 {`, new: `		if true {`,
+	},
+	{
+		name: "the first snapshot does not wait for what is named", says: "the first snapshot waits until each object that is named is known", file: "accumulator/field.go",
+		caught: "TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown/paged",
+		old:    `return f.refs.known.Load() && !slices`, new: `return f.refs.known.Load() || !slices`,
+	},
+	{
+		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/refs.go",
+		caught: "TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs",
+		old:    `	if ref.by += by; ref.by > 0 {`, new: `	if ref.by += max(by, 0); ref.by > 0 {`,
+	},
+	{
+		name: "one that may not be read is waited for without end", says: "where the server refuses, it counts as absent", file: follow,
+		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
+		old:    `(a.queryOf(f).Optional || a.ready.Load()) && p.sub`, new: `a.queryOf(f).Optional && p.sub`,
+	},
+	{
+		name: "one that is not answered is waited for without end", says: "ten seconds at most", file: follow,
+		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/failing",
+		old:    `	case !a.ready.Load():`, new: `	default:`,
+	},
+	{
+		name: "a panic over a reference drops what was named", says: "the object names what it named before", file: "accumulator/refs.go",
+		caught: "TestG8WhereTheFunctionFailsTheObjectNamesWhatItDidBefore",
+		old: `			all[i] = orNone(before, all)[i]
+`, new: ``,
+	},
+	{
+		name: "a signal comes before what it is for", says: "one signal is enough", file: "accumulator/field.go",
+		caught: "TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown",
+		old:    `			l.wake = a.follows.kick`, new: `			l.wake = func() { a.pacer.poke(); a.follows.kick() }`,
 	},
 }

@@ -1,0 +1,287 @@
+package accumulator
+
+import (
+	"context"
+	"time"
+)
+
+// References: objects of one query that those of others name, and no others, are watched.
+//
+//	Ingresses ──take──▶ names ──▶ waiting ──all known?──▶ the next snapshot
+//	                      │                    ▲
+//	                      └──▶ a stream each ──┘ present, or absent
+//
+// An object that names something is not shown before what it names is known to be present or absent; what it was before, if it was,
+// stays shown, and so does what that names. Everything else goes on. After the first snapshot it waits for refPatience at most, and not for
+// what the server refuses.
+//
+// The names are read as soon as the watch brings an object, by a goroutine that takes the reader's turn for it: who waits for a
+// signal would otherwise wait for the first list after it.
+
+// follower is told when there is something to follow.
+type follower chan struct{}
+
+func (f follower) kick() {
+	select {
+	case f <- struct{}{}:
+	default:
+	}
+}
+
+// following reads the names in objects as they come, until ctx ends.
+func (a *Accumulator) following(ctx context.Context) {
+	for {
+		var late <-chan time.Time
+		if patience := a.followAll(ctx); patience > 0 {
+			late = time.After(patience)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.follows:
+		case <-late:
+		}
+	}
+}
+
+// followAll takes in what is new of fields whose objects name others, and keeps it for the next snapshot. It returns how long something
+// waits yet, 0 if nothing does.
+func (a *Accumulator) followAll(ctx context.Context) (patience time.Duration) {
+	if a.enter(ctx) != nil {
+		return 0
+	}
+	all := a.fieldsNow()
+	for _, f := range ranked(all) {
+		if f.source == nil || !f.present && !a.fieldComplete(f) && !a.stillComplete(f) {
+			continue
+		}
+		a.takeFollowed(f)
+		for _, w := range f.source.waiting {
+			if left := max(1, a.unsettled(f.source, w.names)); patience == 0 || left < patience {
+				patience = left
+			}
+		}
+	}
+	a.know(all)
+	a.leave()
+	a.pacer.poke()
+	return patience
+}
+
+// ranked returns the fields with those whose objects name others before these; each time the same.
+func ranked(all []*field) []*field {
+	most := 0
+	for _, f := range all {
+		most = max(most, f.rank)
+	}
+	if most == 0 {
+		return all
+	}
+	sorted := make([]*field, 0, len(all))
+	for rank := range most + 1 {
+		for _, f := range all {
+			if f.rank == rank {
+				sorted = append(sorted, f)
+			}
+		}
+	}
+	return sorted
+}
+
+// know finds out of which fields it is known what is named: all that name them have been taken in.
+func (a *Accumulator) know(all []*field) {
+	for _, f := range all {
+		if f.refs == nil || f.refs.known.Load() {
+			continue
+		}
+		known := true
+		for _, from := range f.refs.from {
+			known = known && (from.source.taken || a.fieldComplete(from) && a.without(from))
+		}
+		f.refs.known.Store(known)
+	}
+}
+
+// takeFollowed takes what is new of a field whose objects name others.
+func (a *Accumulator) takeFollowed(f *field) {
+	loud := a.fieldNews(f)
+	f.got = f.got.then(a.follow(f, a.takeField(f), loud))
+	for _, n := range f.source.to {
+		a.settle(n.to)
+	}
+}
+
+// follow holds objects back until what they name is known.
+func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
+	s := f.source
+	s.taken = s.taken || t.ok
+	there := make(map[Key]bool, len(t.changes))
+	for _, c := range t.changes {
+		there[c.key] = true
+		old, waits := s.waiting[c.key]
+		before := old.names
+		if !waits {
+			before = s.shown[c.key].names
+		}
+		now := waiting{c.object, a.namesIn(f, c.object, before), old.loud || t.whole || t.loud[c.key] || !a.keyed && loud}
+		a.count(s, now.names, 1)
+		a.count(s, old.names, -1)
+		s.waiting[c.key] = now
+	}
+	if t.whole {
+		s.leave(a, there)
+	}
+	s.anew, s.reshaped = s.anew || t.anew, s.reshaped || t.reshaped
+	out := taken{whole: t.whole, anew: s.anew, reshaped: s.reshaped, ok: t.ok, loud: t.loud}
+	for key, w := range s.waiting {
+		if a.unsettled(s, w.names) == 0 {
+			out.ok = true
+			a.release(s, &out, key, w)
+		} else if shown, had := s.shown[key]; t.whole && had {
+			out.changes = append(out.changes, change{key, shown.object}) // it stays as it is
+		}
+	}
+	if t.whole && loud {
+		s.kept.Store(true)
+	}
+	if len(s.waiting) == 0 {
+		s.anew, s.reshaped = false, false
+	}
+	return out
+}
+
+// leave lets go of what is not there any more, where all there is was taken.
+func (s *source) leave(a *Accumulator, there map[Key]bool) {
+	for key, w := range s.waiting {
+		if !there[key] {
+			a.count(s, w.names, -1)
+			delete(s.waiting, key)
+		}
+	}
+	for key, old := range s.shown {
+		if !there[key] {
+			a.count(s, old.names, -1)
+			delete(s.shown, key)
+		}
+	}
+}
+
+// release lets an object into the next snapshot.
+func (a *Accumulator) release(s *source, out *taken, key Key, w waiting) {
+	out.changes = append(out.changes, change{key, w.object})
+	delete(s.waiting, key)
+	a.count(s, s.shown[key].names, -1)
+	if w.object == nil {
+		delete(s.shown, key)
+	} else {
+		s.shown[key] = released{w.object, w.names}
+	}
+	if !w.loud {
+		return
+	}
+	s.kept.Store(true)
+	if a.keyed {
+		if out.loud == nil {
+			out.loud = make(map[Key]bool)
+		}
+		out.loud[key] = true
+	}
+}
+
+// unsettled returns how long what is named is worth waiting for; 0 if it is known, or not worth it.
+func (a *Accumulator) unsettled(s *source, names named) (patience time.Duration) {
+	for i, keys := range names {
+		for _, key := range keys {
+			patience = max(patience, a.unsettledOne(s.to[i].to, key))
+		}
+	}
+	return patience
+}
+
+func (a *Accumulator) unsettledOne(f *field, key Key) time.Duration {
+	f.refs.mu.Lock()
+	ref := *f.refs.named[key]
+	f.refs.mu.Unlock()
+	switch {
+	case ref.part != nil && a.refReady(f, ref.part), ref.part == nil && a.isAbsent(f):
+		return 0
+	case !a.ready.Load():
+		return refPatience // however long it takes
+	}
+	return max(0, refPatience-time.Since(ref.since))
+}
+
+// refReady reports whether an object that is named is known to be present or absent. Who may not read it sees none: an optional query
+// from the start, others once there was a snapshot.
+func (a *Accumulator) refReady(f *field, p *part) bool {
+	return p.ready() || p.sub.gone() || (a.queryOf(f).Optional || a.ready.Load()) && p.sub.refused()
+}
+
+// takeNamed takes what is new of what is named.
+func (a *Accumulator) takeNamed(f *field) taken {
+	r := f.refs
+	if !r.known.Load() {
+		return taken{}
+	}
+	r.mu.Lock()
+	woken, dropped := r.woken, r.dropped
+	r.woken, r.dropped = nil, nil
+	r.mu.Unlock()
+	out := taken{ok: true, loud: make(map[Key]bool, len(dropped))}
+	now := make(map[Key]Object, len(woken)+len(dropped))
+	for key := range dropped {
+		now[key], out.loud[key] = nil, true
+	}
+	for ref := range woken {
+		if ref.part == nil {
+			continue
+		}
+		t := ref.part.sub.take()
+		if t.ok && t.whole {
+			now[ref.key], out.loud[ref.key] = nil, true
+		}
+		for _, c := range t.changes {
+			now[c.key] = c.object
+			out.loud[c.key] = out.loud[c.key] || t.loud[c.key]
+		}
+		out.anew = out.anew || t.anew
+	}
+	for key, o := range now {
+		out.changes = append(out.changes, change{key, o})
+		if !out.loud[key] {
+			delete(out.loud, key)
+		}
+	}
+	return out
+}
+
+// then is what two takes, one after the other, come to.
+func (t taken) then(next taken) taken {
+	switch {
+	case !t.ok:
+		return next
+	case !next.ok:
+		return t
+	}
+	next.anew, next.reshaped = next.anew || t.anew, next.reshaped || t.reshaped
+	for key := range t.loud {
+		if next.loud == nil {
+			next.loud = make(map[Key]bool)
+		}
+		next.loud[key] = true
+	}
+	if next.whole {
+		return next
+	}
+	next.whole = t.whole
+	later := make(map[Key]bool, len(next.changes))
+	for _, c := range next.changes {
+		later[c.key] = true
+	}
+	for _, c := range t.changes {
+		if !later[c.key] {
+			next.changes = append(next.changes, c)
+		}
+	}
+	return next
+}

@@ -1,0 +1,332 @@
+package accumulator
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+// Ref says that objects of another query name objects of this one.
+type Ref struct {
+	// Query is the name of the other one.
+	Query string
+	// Names returns what an object names. A name without a namespace is in that of the object. It is called once per version of an object, as
+	// the stream holds it, without locks, by one goroutine at a time, and does not write to it. Where it fails or panics, the
+	// object names what it named before.
+	Names func(Object) ([]Key, error)
+}
+
+// refPatience is how long, after the first snapshot, an object waits for what it names to be known.
+const refPatience = 10 * time.Second
+
+// manyRefs is from how many on it is said that each costs a watch.
+const manyRefs = 1000
+
+// references are what a query with Refs watches: a stream of its own for each object that is named.
+type references struct {
+	from  []*field    // whose objects name them
+	known atomic.Bool // these have been taken in once
+
+	mu    sync.Mutex // comes before the accumulator's lock
+	named map[Key]*reference
+	// What the reader has not taken in yet: streams that have woken it, and names that are none any more.
+	woken   map[*reference]bool
+	dropped map[Key]bool
+	stale   bool // the field's parts are others by now
+	warned  bool
+}
+
+// reference is an object that is named.
+type reference struct {
+	key   Key
+	by    int   // how often: by objects that are shown, and by those that wait
+	part  *part // nil while the kind is not known
+	since time.Time
+}
+
+// source is what a field whose objects name others knows of them. Of the reader's turn.
+type source struct {
+	to []naming
+	// shown are objects that are in the snapshot, or will be with the next one; waiting those that wait for what they name.
+	shown   map[Key]released
+	waiting map[Key]waiting
+	taken   bool
+	// anew and reshaped are those of what waits, see taken.
+	anew, reshaped bool
+	kept           atomic.Bool // there is something for the next snapshot that is worth a signal
+}
+
+// naming is one way in which objects name those of another query.
+type naming struct {
+	to    *field
+	names func(Object) ([]Key, error)
+}
+
+// named are the names in an object, by naming.
+type named [][]Key
+
+type released struct {
+	object Object
+	names  named
+}
+
+type waiting struct {
+	object Object // nil: it is gone
+	names  named
+	loud   bool
+}
+
+// link finds out who names whom.
+func link(all []*field) error {
+	byName := make(map[string]*field)
+	for _, f := range all {
+		byName[f.name] = f
+	}
+	for _, f := range all {
+		q := f.query
+		if q.Refs == nil {
+			continue
+		}
+		if q.Namespace != "" || q.Namespaces != nil || q.Spaces != nil || q.AnyOf != nil {
+			return queryError(q, errors.New("its Refs say which objects are watched: it goes with neither namespaces nor AnyOf"))
+		}
+		f.refs = &references{named: make(map[Key]*reference)}
+		for _, r := range q.Refs {
+			from := byName[r.Query]
+			if from == nil {
+				return queryError(q, fmt.Errorf("its Refs are of %q: %w", r.Query, ErrUnknownQuery))
+			}
+			if from.source == nil {
+				from.source = &source{shown: make(map[Key]released), waiting: make(map[Key]waiting)}
+			}
+			from.source.to = append(from.source.to, naming{f, r.Names})
+			f.refs.from = append(f.refs.from, from)
+		}
+	}
+	return rank(all)
+}
+
+// rank puts whose objects name others before these.
+func rank(all []*field) error {
+	for range len(all) + 1 {
+		done := true
+		for _, f := range all {
+			if f.source == nil {
+				continue
+			}
+			for _, n := range f.source.to {
+				if n.to.rank <= f.rank {
+					n.to.rank, done = f.rank+1, false
+				}
+			}
+		}
+		if done {
+			return nil
+		}
+	}
+	return errors.New("the Refs of queries go in a circle")
+}
+
+// refers reports whether the field has to do with references.
+func (f *field) refers() bool { return f.refs != nil || f.source != nil }
+
+// namesIn asks the user's functions. Where one fails, what was named before counts.
+func (a *Accumulator) namesIn(f *field, o Object, before named) named {
+	all := make(named, len(f.source.to))
+	if o == nil {
+		return all
+	}
+	if rejection(o) != nil {
+		return orNone(before, all)
+	}
+	for i, n := range f.source.to {
+		keys, err := namesOf(n.names, o)
+		if err != nil {
+			a.streams.config.Logger.Error(err, "what an object refers to is not known, what it did before counts",
+				"query", n.to.name, "object", fmt.Sprint(f.name, " ", o.GetNamespace(), "/", o.GetName()))
+			all[i] = orNone(before, all)[i]
+			continue
+		}
+		for _, key := range keys {
+			if key = a.inResource(n.to, key, o); key.Name != "" {
+				all[i] = append(all[i], key)
+			}
+		}
+	}
+	return all
+}
+
+func orNone(before, none named) named {
+	if before == nil {
+		return none
+	}
+	return before
+}
+
+func namesOf(f func(Object) ([]Key, error), o Object) (keys []Key, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			keys, err = nil, &panicError{what: "the function for references panicked", value: p, stack: debug.Stack()}
+		}
+	}()
+	return f(o)
+}
+
+// inResource completes a name: without a namespace it is in that of the object, unless the kind has none.
+func (a *Accumulator) inResource(f *field, key Key, by Object) Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case f.known && !f.resource.Namespaced:
+		key.Namespace = ""
+	case key.Namespace == "":
+		key.Namespace = by.GetNamespace()
+	}
+	return key
+}
+
+// count notes that objects name others, or with -1 that they do so no more.
+func (a *Accumulator) count(s *source, names named, by int) {
+	for i, keys := range names {
+		for _, key := range keys {
+			a.countOne(s.to[i].to, key, by)
+		}
+	}
+}
+
+func (a *Accumulator) countOne(f *field, key Key, by int) {
+	r := f.refs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ref := r.named[key]
+	if ref == nil {
+		ref = &reference{key: key, since: time.Now()}
+		r.named[key] = ref
+		a.join(f, ref)
+	}
+	if ref.by += by; ref.by > 0 {
+		return
+	}
+	delete(r.named, key)
+	delete(r.woken, ref)
+	if r.dropped == nil {
+		r.dropped = make(map[Key]bool)
+	}
+	r.dropped[key], r.stale = true, true
+	if ref.part != nil {
+		ref.part.sub.close()
+	}
+}
+
+// join watches an object that is named, if its kind is known. Called with the references' lock held.
+func (a *Accumulator) join(f *field, ref *reference) {
+	a.mu.Lock()
+	q, resource, known := f.query, f.resource, f.known
+	a.mu.Unlock()
+	if !known {
+		return
+	}
+	l := a.hears()
+	l.optional, l.signal = q.Optional, q.Signal
+	l.wake = func() { a.wakeRef(f, ref) }
+	name := Selection{Fields: fields.OneTermEqualSelector("metadata.name", ref.key.Name)}
+	sub, err := a.streams.subscribe(resource, Watched{ref.key.Namespace, Selection{q.Labels, q.Fields}.and(name), q.Form, q.Transform}, l)
+	if err != nil {
+		return // all has ended
+	}
+	ref.part = &part{sub: sub}
+	f.refs.stale = true
+	f.refs.wake(ref) // it may be there already
+}
+
+// wake notes that there is something to be taken. Called with the lock held.
+func (r *references) wake(ref *reference) {
+	if r.woken == nil {
+		r.woken = make(map[*reference]bool)
+	}
+	r.woken[ref] = true
+}
+
+// wakeAll notes that there may be something to be taken of everything.
+func (r *references) wakeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, ref := range r.named {
+		r.wake(ref)
+	}
+}
+
+// news reports whether there is something worth a signal.
+func (r *references) news() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ref := range r.woken {
+		if ref.part != nil && ref.part.sub.news() {
+			return true
+		}
+	}
+	return len(r.dropped) > 0
+}
+
+func (a *Accumulator) wakeRef(f *field, ref *reference) {
+	r := f.refs
+	r.mu.Lock()
+	if r.named[ref.key] == ref {
+		r.wake(ref)
+	}
+	r.mu.Unlock()
+	a.follows.kick()
+	a.pacer.poke()
+}
+
+// settle puts the parts of a field in place that its references consist of now. If all has ended meanwhile, they end, too.
+func (a *Accumulator) settle(f *field) {
+	r := f.refs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stale {
+		return
+	}
+	r.stale = false
+	parts := make([]*part, 0, len(r.named))
+	for _, ref := range r.named {
+		if ref.part != nil {
+			parts = append(parts, ref.part)
+		}
+	}
+	a.mu.Lock()
+	ended := a.err != nil
+	f.parts = parts
+	a.mu.Unlock()
+	if ended {
+		closeAll(parts)
+	}
+	if len(parts) >= manyRefs && !r.warned {
+		r.warned = true
+		a.streams.config.Logger.Info("each object that is referred to has a watch of its own: a query without Refs may cost less",
+			"query", f.name, "objects", len(parts))
+	}
+}
+
+// rejoin watches everything that is named anew: as the resource is served now.
+func (a *Accumulator) rejoin(f *field) {
+	r := f.refs
+	r.mu.Lock()
+	var old []*part
+	for _, ref := range r.named {
+		if ref.part != nil {
+			old = append(old, ref.part)
+		}
+		ref.since = time.Now()
+		a.join(f, ref)
+	}
+	r.mu.Unlock()
+	a.settle(f)
+	closeAll(old)
+	a.follows.kick()
+}

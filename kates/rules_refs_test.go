@@ -1,0 +1,93 @@
+package kates_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+func ingress(namespace, name string, secrets ...string) *networkingv1.Ingress {
+	in := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	for _, s := range secrets {
+		in.Spec.TLS = append(in.Spec.TLS, networkingv1.IngressTLS{SecretName: s})
+	}
+	return in
+}
+
+func tlsSecrets(in *networkingv1.Ingress) (names []types.NamespacedName) {
+	for _, tls := range in.Spec.TLS {
+		names = append(names, types.NamespacedName{Name: tls.SecretName})
+	}
+	return names
+}
+
+func TestOnlyTheObjectsThatOthersNameAreInAQueryWithRefs(t *testing.T) {
+	type plain struct {
+		Spec struct{ TLS []struct{ SecretName string } }
+	}
+	for name, ref := range map[string]kates.Ref{
+		"typed": kates.RefsOf("Ingresses", tlsSecrets),
+		"plain": kates.RefsOf("Ingresses", func(p plain) (names []types.NamespacedName) {
+			for _, tls := range p.Spec.TLS {
+				names = append(names, types.NamespacedName{Namespace: "a", Name: tls.SecretName})
+			}
+			return names
+		}),
+		"object": kates.RefsOf("Ingresses", func(o kates.Object) []types.NamespacedName {
+			return []types.NamespacedName{{Name: "x"}, {Name: "missing"}}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			type snapshot struct {
+				Ingresses []*networkingv1.Ingress
+				Secrets   kates.Lookup[*corev1.Secret]
+				Listed    []*corev1.Secret
+			}
+			synctest.Test(t, func(t *testing.T) {
+				fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))
+				for _, o := range []kates.Object{ingress("a", "in", "x", "missing"), secret("a", "x", "1"), secret("a", "y", "1"), secret("b", "x", "1")} {
+					require.NoError(t, fake.Client.Create(t.Context(), o, nil))
+				}
+				s, snap := first[snapshot](t, fake.Client,
+					kates.Query{Name: "Secrets", Refs: []kates.Ref{ref}}, kates.Query{Name: "Listed", Refs: []kates.Ref{ref}})
+				assert.Len(t, snap.Secrets.Select("", nil), 1)
+				_, found := snap.Secrets.Get("a", "x")
+				assert.True(t, found)
+				assert.Len(t, snap.Listed, 1)
+				assert.Equal(t, 2, s.Status().Queries[1].Refs)
+				require.NoError(t, fake.Client.Create(t.Context(), secret("a", "missing", "1"), nil))
+				_, err := s.Update(t.Context(), snap)
+				require.NoError(t, err)
+				assert.Len(t, snap.Listed, 2)
+			})
+		})
+	}
+}
+
+func TestRefsThatCannotBeMeantAreErrorsThatNameTheirQuery(t *testing.T) {
+	type snapshot struct {
+		Ingresses []*networkingv1.Ingress
+		Secrets   []*corev1.Secret
+	}
+	c := katestest.NewClient(t)
+	for want, q := range map[string]kates.Query{
+		"there is no query of that name":  {Refs: []kates.Ref{kates.RefsOf("None", tlsSecrets)}},
+		"in a circle":                     {Refs: []kates.Ref{kates.RefsOf("Secrets", tlsSecrets)}},
+		"is empty: use RefsOf":            {Refs: []kates.Ref{{}}},
+		"has no namespaces and no AnyOf ": {Namespace: "a", Refs: []kates.Ref{kates.RefsOf("Ingresses", tlsSecrets)}},
+	} {
+		q.Name = "Secrets"
+		_, err := kates.Watch[snapshot](t.Context(), c, q)
+		assert.ErrorContains(t, err, want)
+	}
+	assert.Empty(t, c.Status().Queries)
+}
