@@ -75,6 +75,13 @@
 // hold it against what these have read when they end. So a change activates whom it concerns, whenever it comes, and what came and
 // went unseen nobody.
 //
+// # References
+//
+// With [Query.Refs] only the objects are watched that those of other queries name, by a stream each. The names are read as soon as a stream
+// brings an object, by a goroutine that takes the reader's turn for it. An object waits until what it names is known to be present or
+// absent; until then it is shown as it was, with what it named then, and all others as they are. So what is shown never names what is not
+// known. Nothing waits for ever: after the first snapshot not for what is refused, nor for longer than ten seconds.
+//
 // # Lists and watches
 //
 // A feed lists and watches for a stream, in place of client-go's Reflector, which may list at

@@ -21,7 +21,7 @@
 // belongs to whom.
 //
 // What objects refer to, a [Lookup] finds by name or by selector; for an output per something what it reads is recorded, and a change of that
-// brings the next snapshot of those that have read it.
+// brings the next snapshot of those that have read it. [Query].Refs watches nothing but what is named.
 //
 // Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
 // says the kinds. [Client] also reads and writes single objects, of any kind and form;

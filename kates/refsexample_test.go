@@ -1,0 +1,63 @@
+package kates_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// An Ingress is called for again when the secret that it was looked for comes.
+func ExampleLookup() {
+	type Host struct {
+		Ingresses []*networkingv1.Ingress
+		Secrets   kates.Lookup[*corev1.Secret] // belongs to no key: what is looked up is recorded
+	}
+	secretsOf := func(in *networkingv1.Ingress) (names []types.NamespacedName) {
+		for _, tls := range in.Spec.TLS {
+			names = append(names, types.NamespacedName{Name: tls.SecretName}) // in the Ingress's namespace
+		}
+		return names
+	}
+	fake, err := katestest.NewFake(katestest.WithClientOptions(kates.WithInterval(0)), katestest.WithManifests(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: prod}
+spec: {tls: [{secretName: cert}]}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer fake.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err = kates.RunEach(ctx, fake.Client, func(ctx context.Context, key string, host *Host) error {
+		for _, in := range host.Ingresses {
+			for _, name := range secretsOf(in) {
+				if _, found := host.Secrets.Get(in.Namespace, name.Name); found {
+					fmt.Println(key, "is served")
+					cancel()
+					continue
+				}
+				fmt.Println(key, "waits for the secret", name.Name) // and is called for when it comes
+				cert := &corev1.Secret{ObjectMeta: kates.ObjectMeta{Namespace: in.Namespace, Name: name.Name}}
+				if err := fake.Client.Create(ctx, cert, nil); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	},
+		kates.Query{Name: "Ingresses", Key: kates.ByNamespacedName},
+		kates.Query{Name: "Secrets", Refs: []kates.Ref{kates.RefsOf("Ingresses", secretsOf)}}) // all other secrets are not even watched
+	fmt.Println(err)
+	// Output:
+	// prod/web waits for the secret cert
+	// prod/web is served
+	// <nil>
+}
