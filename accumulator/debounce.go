@@ -43,7 +43,11 @@ func (p *Partitions) attend() {
 			signal = true
 		case <-d.ripe:
 		}
-		if p.Refresh(p.life) != nil {
+		_, err := p.take(p.life, func(layout) *Turn {
+			p.release()
+			return nil
+		})
+		if err != nil {
 			return
 		}
 		if signal {

@@ -85,7 +85,7 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 			p.released.Store(true)
 		default:
 		}
-		t, err := p.take(ctx, false)
+		t, err := p.take(ctx, p.next)
 		if t != nil {
 			if p.queue.Len() > 0 {
 				p.queue.nudge()
@@ -112,12 +112,12 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 // signal then.
 func (p *Partitions) Refresh(ctx context.Context) error {
 	p.released.Store(true)
-	_, err := p.take(ctx, true)
+	_, err := p.take(ctx, nil)
 	return err
 }
 
-// take takes in what is new, and returns a turn if there is a key for one.
-func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
+// take takes in what is new, and then returns a turn if there is one.
+func (p *Partitions) take(ctx context.Context, then func(layout) *Turn) (*Turn, error) {
 	if err := p.a.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -131,20 +131,25 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 		return nil, nil
 	}
 	p.advance(b)
+	if then == nil {
+		return nil, nil
+	}
+	return then(b), nil
+}
+
+// next hands out the first key in the queue that there is a reason for.
+func (p *Partitions) next(b layout) *Turn {
 	if p.released.Swap(false) {
 		p.release()
 	} else if p.a.found.Load() > 0 {
 		p.a.pacer.ensure()
 	}
-	if only {
-		return nil, nil
-	}
 	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
 		if t := p.hand(b, key); t != nil {
-			return t, nil
+			return t
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.
