@@ -18,7 +18,7 @@
 //	}
 //
 // One that has an output per something, per namespace, tenant or gateway, gets a snapshot for each: [RunEach], and [Query].Key, which says what
-// belongs to whom.
+// belongs to whom. One that reconciles the objects of a kind, with what they own, finds that in package controller, which stands on this one.
 //
 // What objects refer to, a [Lookup] finds by name or by selector; for an output per something what it reads is recorded, and a change of that
 // brings the next snapshot of those that have read it. [Query].Refs watches nothing but what is named.
