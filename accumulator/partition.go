@@ -3,6 +3,7 @@ package accumulator
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/kates-go/kates/snapshot"
 )
@@ -23,6 +24,8 @@ type partition struct {
 	held    bool // by a worker
 	resting bool // the queue brings it after its backoff
 	known   bool // it was handed out, and not without objects since
+
+	first, latest time.Time // changes since it was queued last, where there is a debounce
 }
 
 // share is a partition's of one field.

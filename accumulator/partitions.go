@@ -12,7 +12,8 @@ import (
 	"github.com/kates-go/kates/internal/attempts"
 )
 
-// PartitionOptions of [Streams.Partition].
+// PartitionOptions of [Streams.Partition]. Pace.Quiet and QuietMax are each key's own: one that changes have made due waits until nothing
+// more has changed for it. What there is at first, and what is activated, does not wait.
 type PartitionOptions struct {
 	Options
 	// Backoff after errors of a key. Default: attempts.Default.
@@ -30,6 +31,9 @@ type Partitions struct {
 	typ     reflect.Type
 	queue   *keyQueue
 	lasting bool
+	// debounce is nil if there is none. life is for its goroutine, and does not end: that goes by the accumulator's end.
+	debounce *debounce
+	life     context.Context
 	// released: the accumulator has signalled since keys were last put into the queue.
 	released atomic.Bool
 
@@ -54,13 +58,19 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	if _, err := compile(t, queries); err != nil {
 		return nil, err
 	}
-	p := &Partitions{typ: t, queue: newKeyQueue(o.Backoff, s.config.Logger), lasting: o.Lasting, parts: make(map[string]*partition), found: make(map[string]bool)}
+	p := &Partitions{
+		typ: t, lasting: o.Lasting, debounce: newDebounce(&o.Pace), life: context.WithoutCancel(ctx),
+		queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool),
+	}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
 	if err != nil {
 		p.queue.ShutDown()
 		return nil, err
 	}
 	p.a = a
+	if p.debounce != nil {
+		a.tasks.Go(p.attend)
+	}
 	return p, nil
 }
 
@@ -71,11 +81,11 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 	for {
 		select {
-		case <-p.a.Changed():
+		case <-p.Changed():
 			p.released.Store(true)
 		default:
 		}
-		t, err := p.take(ctx, false)
+		t, err := p.take(ctx, p.next)
 		if t != nil {
 			if p.queue.Len() > 0 {
 				p.queue.nudge()
@@ -84,7 +94,7 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 		}
 		if err == nil {
 			select {
-			case <-p.a.Changed(): // closed at the end
+			case <-p.Changed(): // closed at the end
 				p.released.Store(true)
 				continue
 			case <-p.queue.ready:
@@ -102,12 +112,12 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 // signal then.
 func (p *Partitions) Refresh(ctx context.Context) error {
 	p.released.Store(true)
-	_, err := p.take(ctx, true)
+	_, err := p.take(ctx, nil)
 	return err
 }
 
-// take takes in what is new, and returns a turn if there is a key for one.
-func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
+// take takes in what is new, and then returns a turn if there is one.
+func (p *Partitions) take(ctx context.Context, then func(layout) *Turn) (*Turn, error) {
 	if err := p.a.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -121,9 +131,14 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 		return nil, nil
 	}
 	p.advance(b)
-	if only {
+	if then == nil {
 		return nil, nil
 	}
+	return then(b), nil
+}
+
+// next hands out the first key in the queue that there is a reason for.
+func (p *Partitions) next(b layout) *Turn {
 	if p.released.Swap(false) {
 		p.release()
 	} else if p.a.found.Load() > 0 {
@@ -131,10 +146,10 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 	}
 	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
 		if t := p.hand(b, key); t != nil {
-			return t, nil
+			return t
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.
@@ -145,7 +160,12 @@ func (p *Partitions) Keys() []string {
 }
 
 // Changed is [Accumulator.Changed], for who calls Refresh.
-func (p *Partitions) Changed() <-chan struct{} { return p.a.Changed() }
+func (p *Partitions) Changed() <-chan struct{} {
+	if p.debounce != nil {
+		return p.debounce.changed
+	}
+	return p.a.Changed()
+}
 
 // Ready is [Accumulator.Ready].
 func (p *Partitions) Ready() error { return p.a.Ready() }

@@ -148,6 +148,7 @@ func (p *Partitions) activate(part *partition, forced bool) {
 	part.due, part.forced = true, part.forced || forced
 	if !part.queued {
 		p.wait(part.key, true)
+		p.stirred(part)
 	}
 }
 

@@ -3,16 +3,27 @@ package accumulator
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // release puts the keys that wait for a signal into the queue, in order.
 func (p *Partitions) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
+	var next time.Time
 	for _, key := range slices.Sorted(maps.Keys(p.found)) {
-		p.enqueue(p.parts[key])
+		part := p.parts[key]
+		if at := p.ripens(part); at.After(now) {
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+			continue
+		}
+		p.enqueue(part)
 		p.wait(key, false)
 	}
+	p.wakeAt(next)
 	p.tidy()
 }
 
@@ -43,7 +54,7 @@ func (p *Partitions) enqueue(part *partition) {
 	if !part.due || part.queued {
 		return
 	}
-	part.queued = true
+	part.queued, part.first = true, time.Time{}
 	if !part.held && !part.resting {
 		p.queue.Add(part.key)
 	}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/kates"
@@ -85,9 +88,7 @@ func (w *world) put(r schema.GroupVersionResource, o kates.Object) {
 	require.NoError(w, err)
 	u.SetGroupVersionKind(gvk)
 	in := w.Dynamic.Resource(r).Namespace(u.GetNamespace())
-	if _, err = in.Get(context.Background(), u.GetName(), metav1.GetOptions{}); err == nil {
-		_, err = in.Update(context.Background(), u, metav1.UpdateOptions{})
-	} else {
+	if _, err = in.Update(context.Background(), u, metav1.UpdateOptions{}); kates.IsNotFound(err) {
 		_, err = in.Create(context.Background(), u, metav1.CreateOptions{})
 	}
 	require.NoError(w, err)
@@ -185,4 +186,56 @@ func (r *running[P]) stop() {
 	r.t.Helper()
 	r.end()
 	require.NoError(r.t, <-r.done)
+}
+
+const (
+	second = time.Second
+	hour   = time.Hour
+)
+
+// after is time.After: for what waits in a bubble.
+func after(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// count is how many requests of a verb there have been.
+func (w *world) count(verb string) (n int) {
+	for _, a := range w.Dynamic.Actions() {
+		if a.GetVerb() == verb {
+			n++
+		}
+	}
+	return n
+}
+
+// outage has requests of a kind fail while what it returns is true. It is made before anything runs.
+func (w *world) outage(verb, resource string, err error) *atomic.Bool {
+	var on atomic.Bool
+	w.Dynamic.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return on.Load(), nil, err
+	})
+	return &on
+}
+
+// journal is what reconcilers note, with the time since it was begun.
+type journal struct {
+	start time.Time
+
+	mu    sync.Mutex
+	notes []string
+}
+
+func newJournal() *journal { return &journal{start: time.Now()} }
+
+func (j *journal) note(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.notes = append(j.notes, fmt.Sprint(what, " ", time.Since(j.start)))
+}
+
+// taken are the notes since the last time.
+func (j *journal) taken() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := j.notes
+	j.notes = nil
+	return all
 }

@@ -139,8 +139,8 @@ func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T
 	}
 }
 
-// controller plays the namespace controller: it deletes a namespace with all that is in it.
-func controller(t *testing.T, ns string) {
+// namespaceController plays the namespace controller: it deletes a namespace with all that is in it.
+func namespaceController(t *testing.T, ns string) {
 	t.Helper()
 	ctx := context.Background()
 	admin, err := kubernetes.NewForConfig(testCluster.Config)
@@ -192,7 +192,7 @@ func TestG5ANamespaceThatIsDeletedWhileDisconnectedTakesItsObjectsThoughItsListI
 	f, s, stays, goes, _ := tenant(t, "get")
 	f.faults.On(reads).Hold()
 	f.faults.Now(reads).Cut(0)
-	controller(t, goes)
+	namespaceController(t, goes)
 	f.ns = stays
 	f.change(1)
 	f.unchanged()
@@ -238,7 +238,7 @@ func TestG8ANamespaceThatIsDeletedWhileDisconnectedStaysShownToWhoMayNotGetIt(t 
 	f, s, _, goes, _ := tenant(t)
 	f.faults.On(reads).Hold()
 	f.faults.Now(reads).Cut(0)
-	controller(t, goes)
+	namespaceController(t, goes)
 	f.faults.Heal()
 	f.says(kates.StateForbidden, "cannot")
 	f.unchanged()

@@ -51,6 +51,9 @@ func (c *Client) planController(name string, t, special reflect.Type, options []
 	if err == nil {
 		err = checkStruct(fields.shape(), fields.targets)
 	}
+	if err == nil {
+		_, err = p.client.compile(fields.targets)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,8 @@ func (c *Client) roleTarget(ctx context.Context, f *structFields, sf reflect.Str
 		return target{}, errors.New("a root is not optional")
 	case said.role == rootRole && (sf.Type.Kind() != reflect.Pointer || !sf.Type.Implements(reflect.TypeFor[Object]())):
 		return target{}, fmt.Errorf("a root is a pointer to an API type, or *kates.Unstructured, not %s", sf.Type)
+	case said.role == ownedRole && elementOf(sf.Type) == nil:
+		return target{}, fmt.Errorf("what is owned is a slice or a map, not %s", sf.Type)
 	case said.role == rootRole:
 		sf.Type = reflect.SliceOf(sf.Type)
 	}

@@ -1,0 +1,168 @@
+package controller_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+type (
+	twoRoots struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B *corev1.Secret    `kates:",root"`
+	}
+	noRoot   struct{ A []*corev1.ConfigMap }
+	listRoot struct {
+		A []*corev1.ConfigMap `kates:",root"`
+	}
+	valueRoot struct {
+		A corev1.ConfigMap `kates:",root"`
+	}
+	optional struct {
+		A *corev1.ConfigMap `kates:",root,optional"`
+	}
+	both struct {
+		A *corev1.ConfigMap `kates:",root,owned"`
+	}
+	unknown struct {
+		A *corev1.ConfigMap `kates:",rot"`
+	}
+	untagged struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B []string
+	}
+	kindless struct {
+		A *kates.Unstructured `kates:",root"`
+	}
+	oneOwned struct {
+		A *corev1.ConfigMap  `kates:",root"`
+		B *appsv1.Deployment `kates:",owned"`
+	}
+	twoInfos struct {
+		A    *corev1.ConfigMap `kates:",root"`
+		B, C controller.Info
+	}
+	ownKind struct {
+		A *corev1.ConfigMap     `kates:",root"`
+		B []*kates.Unstructured `kates:"cm,owned"`
+	}
+	ownNodes struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B []*corev1.Node    `kates:",owned"`
+	}
+	nonsense struct {
+		A *kates.Unstructured `kates:"nonsenses.example.com,root"`
+	}
+	fine struct {
+		A *corev1.ConfigMap `kates:",root"`
+	}
+)
+
+// made makes a controller, and runs it if it can be made.
+func made[P any](t *testing.T, options ...kates.RunOption) (ofNew, ofRun error) {
+	t.Helper()
+	c, err := controller.New(katestest.NewClient(t), "x", func(context.Context, *P) (controller.Result, error) { return controller.Done, nil }, options...)
+	if err != nil {
+		return err, nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return nil, c.Run(ctx)
+}
+
+func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
+	for text, of := range map[string]func(*testing.T, ...kates.RunOption) (error, error){
+		"controller_test.twoRoots: field B: there is another root, A":                              made[twoRoots],
+		"controller_test.noRoot: no field is the root: tag one `kates:\",root\"`":                  made[noRoot],
+		"field A: a root is a pointer to an API type, or *kates.Unstructured, not []*v1.ConfigMap": made[listRoot],
+		"field A: a root is a pointer to an API type, or *kates.Unstructured, not v1.ConfigMap":    made[valueRoot],
+		"field A: a root is not optional":                                                          made[optional],
+		"field A: two roles in the tag `kates:\",root,owned\"`":                                    made[both],
+		"field A: unknown option \"rot\" in the tag `kates:\",rot\"`":                              made[unknown],
+		"field B: its type []string says no kind":                                                  made[untagged],
+		"field A: neither its type nor its tag nor its query says a kind":                          made[kindless],
+		"field B: what is owned is a slice or a map, not *v1.Deployment":                           made[oneOwned],
+		"field C: there is another one of type controller.Info":                                    made[twoInfos],
+		"a snapshot is a struct, not string":                                                       made[string],
+	} {
+		ofNew, _ := of(t)
+		assert.ErrorContains(t, ofNew, text)
+		assert.ErrorContains(t, ofNew, `controller "x" of `)
+	}
+	for text, options := range map[string][]kates.RunOption{
+		`field A: its query has a Key: the key of what is "root" is the root's name`: {kates.Query{Name: "A", Key: kates.ByNamespace}},
+		"field A: a root is not optional":                                            {kates.Query{Name: "A", Optional: true}},
+		`query "B": controller_test.fine has no exported field of`:                   {kates.Query{Name: "B"}},
+		`label selector "=": `:                                                       {kates.Query{Name: "A", LabelSelector: "="}},
+		"there must be one at least":                                                 {kates.Workers(0)},
+		"a backoff from 0s":                                                          {kates.WithBackoff(0, time.Second)},
+		"the grace period is -1s":                                                    {controller.GracePeriod(-time.Second)},
+		"a signal is nil":                                                            {controller.HandleSignals(nil)},
+		"an option is nil":                                                           {nil},
+		`the Name of a lease, ""`:                                                    {kates.LeaderElection{}},
+	} {
+		ofNew, _ := made[fine](t, options...)
+		assert.ErrorContains(t, ofNew, text)
+	}
+	_, err := controller.New[fine](katestest.NewClient(t), "x", nil)
+	assert.EqualError(t, err, `controller "x" of controller_test.fine: there is no function to call`)
+	f := func(context.Context, *fine) (controller.Result, error) { return controller.Done, nil }
+	_, err = controller.New(katestest.NewClient(t), "", f)
+	assert.ErrorContains(t, err, "it has no name")
+	_, err = controller.New(nil, "x", f)
+	assert.ErrorContains(t, err, "the client is nil")
+}
+
+func TestWhatOnlyTheServerKnowsToBeWrongIsAnErrorOfRun(t *testing.T) {
+	for text, of := range map[string]func(*testing.T, ...kates.RunOption) (error, error){
+		"field B: what is owned is of the root's kind, ConfigMap":                                  made[ownKind],
+		"field B: its owner is in another namespace: nodes have no namespace, configmaps have one": made[ownNodes],
+		`query "A": the server doesn't have a resource type "nonsenses.example.com"`:               made[nonsense],
+	} {
+		ofNew, ofRun := of(t)
+		require.NoError(t, ofNew)
+		assert.ErrorContains(t, ofRun, text)
+		assert.ErrorContains(t, ofRun, `controller "x": `)
+	}
+}
+
+func TestOptionsAndTagsOfAControllerAreErrorsElsewhere(t *testing.T) {
+	c := katestest.NewClient(t)
+	err := kates.Run(t.Context(), c, func(context.Context, *noRoot) error { return nil }, controller.GracePeriod(0))
+	assert.ErrorContains(t, err, "GracePeriod is an option of package controller")
+	err = kates.RunEach(t.Context(), c, func(context.Context, string, *noRoot) error { return nil }, controller.HandleSignals())
+	assert.ErrorContains(t, err, "HandleSignals is an option of package controller")
+	_, err = kates.Watch[listRoot](t.Context(), c)
+	assert.ErrorContains(t, err, `field A: the option "root" is of package controller`)
+}
+
+func TestStatusBeforeItHasRunAndWhileItDoes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.root("a", "u1", "1")
+		c := &calls{}
+		idle, err := controller.New(w.Client, "idle", c.reconcile, bySecret)
+		require.NoError(t, err)
+		assert.EqualError(t, idle.Ready(), `controller "idle": it has not started to watch`)
+		assert.Equal(t, controller.Status{Name: "idle"}, idle.Status())
+		assert.Empty(t, idle.Keys())
+		assert.True(t, idle.NeedLeaderElection())
+		r := run(w, c.reconcile, bySecret)
+		status := r.Status()
+		require.Len(t, status.Watches.Queries, 4)
+		assert.Equal(t, "Deployments", status.Watches.Queries[1].Name)
+		assert.Equal(t, 1, status.Roots)
+		assert.Equal(t, []string{"ns/a"}, r.Keys())
+		assert.NoError(t, status.Watches.Err())
+		r.stop()
+		assert.NoError(t, r.Ready(), "it never turns back")
+	})
+}

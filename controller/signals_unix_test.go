@@ -1,0 +1,59 @@
+package controller_test
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// signalled runs a controller until it reconciles, sends signals to this process, and returns what Run does. (The runtime's signals are outside
+// of every bubble.)
+func signalled(t *testing.T, reconcile func(context.Context, *app) (controller.Result, error), signals ...os.Signal) error {
+	t.Helper()
+	w := &world{t, katestest.New(t, katestest.WithClientOptions(silent))}
+	w.root("a", "u1", "1")
+	begun := make(chan struct{})
+	c, err := controller.New(w.Client, "test", func(ctx context.Context, a *app) (controller.Result, error) {
+		close(begun)
+		return reconcile(ctx, a)
+	}, bySecret, controller.HandleSignals(syscall.SIGUSR1, syscall.SIGUSR2), controller.GracePeriod(hour))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(t.Context()) }()
+	<-begun
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	for _, s := range signals {
+		require.NoError(t, self.Signal(s))
+	}
+	return <-done
+}
+
+func TestTheFirstSignalShutsDown(t *testing.T) {
+	ended := make(chan struct{})
+	err := signalled(t, func(ctx context.Context, _ *app) (controller.Result, error) {
+		defer close(ended)
+		return controller.Done, ctx.Err()
+	}, syscall.SIGUSR1)
+	assert.NoError(t, err)
+	<-ended
+}
+
+func TestTheSecondSignalAborts(t *testing.T) {
+	var cause error
+	err := signalled(t, func(ctx context.Context, _ *app) (controller.Result, error) {
+		<-ctx.Done()
+		cause = context.Cause(ctx)
+		return controller.Done, ctx.Err()
+	}, syscall.SIGUSR1, syscall.SIGUSR2)
+	assert.ErrorIs(t, err, controller.ErrAborted)
+	assert.EqualError(t, err, `controller "test": reconciles that were under way have been aborted by a second signal`)
+	assert.ErrorIs(t, cause, controller.ErrAborted)
+}

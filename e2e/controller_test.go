@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates"
+)
+
+// hostParts is a host and the config maps that are made of it: so many as its name's first number says, each with its value.
+type hostParts struct {
+	Root *kates.Unstructured `kates:"hosts.getambassador.io,root"`
+	Maps []*corev1.ConfigMap `kates:",owned"`
+	Info controller.Info
+}
+
+// hostOf is a host that wants n config maps with a value.
+func hostOf(ns, name string, n int, value string) *kates.Unstructured {
+	u := object(hosts, ns, name, nil)
+	u.Object["spec"] = map[string]any{"hostname": fmt.Sprint(n, "-", value)}
+	return u
+}
+
+// wanted is what a host wants.
+func wanted(host *kates.Unstructured) map[string]string {
+	hostname, _, _ := unstructured.NestedString(host.Object, "spec", "hostname")
+	number, value, _ := strings.Cut(hostname, "-")
+	n, _ := strconv.Atoi(number)
+	all := map[string]string{}
+	for i := range n {
+		all[fmt.Sprint(host.GetName(), "-", i)] = value
+	}
+	return all
+}
+
+// hostMaker is a reconciler that checks, of all that it has written, that it sees it.
+type hostMaker struct {
+	t      *testing.T
+	client *kates.Client
+	reads  kubernetes.Interface
+
+	mu       sync.Mutex
+	held     map[string]bool
+	written  map[string]map[types.UID]*corev1.ConfigMap // by key; nil: it deleted it
+	deleting map[types.UID]bool                         // by others, maybe
+	departed map[types.UID]bool
+}
+
+func (m *hostMaker) reconcile(ctx context.Context, p *hostParts) (controller.Result, error) {
+	defer m.hold(p)()
+	if p.Info.Departed != "" {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		assert.False(m.t, m.departed[p.Root.GetUID()], "departed once")
+		m.departed[p.Root.GetUID()] = true
+		delete(m.written, p.Info.Key)
+		return controller.Done, nil
+	}
+	if rand.IntN(6) == 0 {
+		return controller.Done, errors.New("by chance")
+	}
+	want := wanted(p.Root)
+	for _, cm := range p.Maps {
+		value, keep := want[cm.Name]
+		delete(want, cm.Name)
+		switch {
+		case !keep:
+			if err := m.client.Delete(ctx, cm, nil, kates.IfUID(cm.UID)); err != nil {
+				return controller.Done, err
+			}
+			m.wrote(p.Info.Key, cm.UID, nil)
+		case cm.Data["value"] != value:
+			changed := cm.DeepCopy()
+			changed.Data = map[string]string{"value": value}
+			if err := m.client.Update(ctx, changed, changed); err != nil {
+				return controller.Done, err
+			}
+			m.wrote(p.Info.Key, cm.UID, changed)
+		}
+	}
+	for name, value := range want {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.Root.GetNamespace(), Name: name}, Data: map[string]string{"value": value}}
+		if err := kates.SetControllerReference(p.Root, cm); err != nil {
+			return controller.Done, err
+		}
+		if err := m.client.Create(ctx, cm, cm); err != nil {
+			return controller.Done, err // where it is an earlier root's, until the collector takes it
+		}
+		m.wrote(p.Info.Key, cm.UID, cm)
+	}
+	return controller.Done, nil
+}
+
+func (m *hostMaker) wrote(key string, uid types.UID, cm *corev1.ConfigMap) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.written[key] == nil {
+		m.written[key] = map[types.UID]*corev1.ConfigMap{}
+	}
+	m.written[key][uid] = cm
+}
+
+// hold checks that a key is held once, and that its struct has what was written for it.
+func (m *hostMaker) hold(p *hostParts) (release func()) {
+	key, shown := p.Info.Key, map[types.UID]*corev1.ConfigMap{}
+	for _, cm := range p.Maps {
+		shown[cm.UID] = cm
+		assert.True(m.t, metav1.IsControlledBy(cm, p.Root), "%s of %s is another root's", cm.Name, key)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	assert.False(m.t, m.held[key], "%s is held by two", key)
+	m.held[key] = true
+	for uid, wrote := range m.written[key] {
+		now := shown[uid]
+		switch {
+		case wrote == nil:
+			assert.Nil(m.t, now, "G4: what was deleted is shown")
+		case !metav1.IsControlledBy(wrote, p.Root) || m.deleting[uid]:
+		case assert.NotNil(m.t, now, "G4: %s that was written is not shown", wrote.Name):
+			assert.GreaterOrEqual(m.t, number(now.ResourceVersion), number(wrote.ResourceVersion), "G4: %s is older than what was written", wrote.Name)
+		}
+	}
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.held, key)
+	}
+}
+
+// collect plays the garbage collector until ctx ends: what a root controls goes when that has gone.
+func (m *hostMaker) collect(ctx context.Context, ns string) {
+	d := foreign(m.t)
+	for ctx.Err() == nil {
+		all, err := m.reads.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		alive := map[types.UID]bool{}
+		roots, err := d.Resource(hosts).Namespace(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		for _, root := range roots.Items {
+			alive[root.GetUID()] = true
+		}
+		for _, cm := range all.Items {
+			if owner := metav1.GetControllerOf(&cm); owner != nil && !alive[owner.UID] {
+				m.remove(ctx, &cm)
+			}
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// remove deletes a config map as another program does.
+func (m *hostMaker) remove(ctx context.Context, cm *corev1.ConfigMap) {
+	m.mu.Lock()
+	m.deleting[cm.UID] = true
+	m.mu.Unlock()
+	_ = m.reads.CoreV1().ConfigMaps(cm.Namespace).Delete(ctx, cm.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(cm.UID))}) // or gone
+}
+
+// TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten: three writers edit roots, delete them, make others of their names, and
+// edit and delete what they own; four workers fail by chance.
+func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *testing.T) {
+	t.Parallel()
+	ns, ctx := namespace(t), t.Context()
+	c, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	defer c.Close()
+	reads, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	m := &hostMaker{
+		t: t, client: c, reads: reads, held: map[string]bool{}, written: map[string]map[types.UID]*corev1.ConfigMap{},
+		deleting: map[types.UID]bool{}, departed: map[types.UID]bool{},
+	}
+	ctl, err := controller.New(c, "hosts", m.reconcile, kates.Workers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond),
+		kates.Query{Name: "Root", Namespace: ns}, kates.Query{Name: "Maps", Namespace: ns})
+	require.NoError(t, err)
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- ctl.Run(running) }()
+	var writers, collector sync.WaitGroup
+	collector.Go(func() { m.collect(running, ns) })
+	for w := range 3 {
+		writers.Go(func() { m.disturb(ctx, ns, w) })
+	}
+	writers.Wait()
+	poll(t, time.Minute, func() bool { return m.converged(ctx, ns) })
+	assert.True(t, m.converged(ctx, ns))
+	cancel()
+	assert.NoError(t, <-done)
+	collector.Wait()
+	assert.NotEmpty(t, m.departed)
+}
+
+// disturb writes as other programs do.
+func (m *hostMaker) disturb(ctx context.Context, ns string, seed int) {
+	r, d := rand.New(rand.NewPCG(uint64(seed), 1)), foreign(m.t)
+	for i := range 60 {
+		name := fmt.Sprint("h", r.IntN(8))
+		switch in := d.Resource(hosts).Namespace(ns); r.IntN(5) {
+		case 0:
+			_ = in.Delete(ctx, name, metav1.DeleteOptions{}) // which may not be there
+		case 1:
+			all, err := m.reads.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
+			if err == nil && len(all.Items) > 0 {
+				m.remove(ctx, &all.Items[r.IntN(len(all.Items))])
+			}
+		case 2:
+			all, err := m.reads.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
+			if err == nil && len(all.Items) > 0 {
+				cm := &all.Items[r.IntN(len(all.Items))]
+				cm.Data = map[string]string{"value": "drifted"}
+				_, _ = m.reads.CoreV1().ConfigMaps(ns).Update(ctx, cm, metav1.UpdateOptions{}) // or a conflict
+			}
+		default:
+			host := hostOf(ns, name, r.IntN(4), fmt.Sprint("w", seed, i))
+			if _, err := in.Create(ctx, host, metav1.CreateOptions{}); err != nil {
+				if now, err := in.Get(ctx, name, metav1.GetOptions{}); err == nil {
+					now.Object["spec"] = host.Object["spec"]
+					_, _ = in.Update(ctx, now, metav1.UpdateOptions{}) // or a conflict
+				}
+			}
+		}
+	}
+}
+
+// converged reports whether each root has what it wants, and nothing else is there.
+func (m *hostMaker) converged(ctx context.Context, ns string) bool {
+	want, got := map[string]string{}, map[string]string{}
+	roots, err := foreign(m.t).Resource(hosts).Namespace(ns).List(ctx, metav1.ListOptions{})
+	require.NoError(m.t, err)
+	owners := map[string]types.UID{}
+	for _, root := range roots.Items {
+		for name, value := range wanted(&root) {
+			want[name], owners[name] = value, root.GetUID()
+		}
+	}
+	all, err := m.reads.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
+	require.NoError(m.t, err)
+	for _, cm := range all.Items {
+		if owner := metav1.GetControllerOf(&cm); owner == nil || owner.UID == owners[cm.Name] {
+			got[cm.Name] = cm.Data["value"]
+		} else {
+			got[cm.Name] = "another root's"
+		}
+	}
+	return maps.Equal(want, got)
+}
