@@ -122,6 +122,19 @@ func (c *core) current() *grant {
 	return c.grants[len(c.grants)-1]
 }
 
+// standing is what decides which keys are the replica's.
+type standing struct {
+	first, last *grant // those between change with them
+	caught      bool
+}
+
+func (c *core) standing() standing {
+	if len(c.grants) == 0 {
+		return standing{}
+	}
+	return standing{c.grants[0], c.current(), c.caught}
+}
+
 // caughtUp says that all watches have come to where the server was when the grant was current.
 func (c *core) caughtUp(with *grant) {
 	if i := slices.Index(c.grants, with); i >= 0 {

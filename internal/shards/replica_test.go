@@ -330,3 +330,50 @@ func TestAWrongGroupIsAnErrorThatNamesIt(t *testing.T) {
 	_, err = Join(t.Context(), Config{Namespace: "ns", Group: "a", LeaseDuration: time.Millisecond})
 	require.ErrorContains(t, err, "LeaseDuration is 1ms")
 }
+
+// TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem: not before, and each time.
+func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		var a *Replica
+		var mu sync.Mutex
+		mine := func() (n int) {
+			for i := range 100 {
+				if a.Mine(fmt.Sprint("key-", i)) {
+					n++
+				}
+			}
+			return n
+		}
+		told := 0 // how many there were when it was told last
+		watch := &shown{l, make(chan struct{}, 1)}
+		l.watchers = append(l.watchers, watch.changed)
+		b := l.join(t, "b")
+		<-time.After(time.Second)
+		var err error
+		mu.Lock()
+		a, err = Join(t.Context(), Config{
+			Client: l, Namespace: "ns", Group: "group", Identity: "a", Watch: watch, Logger: funcr.New(func(string, string) {}, funcr.Options{}),
+			CatchUp: func(context.Context) error { <-time.After(time.Second); return nil },
+			Moved: func() {
+				mu.Lock()
+				defer mu.Unlock()
+				told = mine()
+			},
+		})
+		mu.Unlock()
+		require.NoError(t, err)
+		for _, leave := range []func(){func() {}, b.Leave} {
+			leave()
+			<-time.After(900 * time.Millisecond)
+			before := mine()
+			<-time.After(10 * time.Second)
+			mu.Lock()
+			assert.Greater(t, told, before)
+			assert.Equal(t, mine(), told)
+			mu.Unlock()
+		}
+		assert.Equal(t, 100, told)
+		a.Leave()
+	})
+}

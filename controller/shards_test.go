@@ -13,11 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kates-go/kates/internal/seam"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// half is a gate that lets some keys pass.
+// half has some of the keys.
 type half struct {
 	mu      sync.Mutex
 	mine    map[string]bool
@@ -28,7 +29,7 @@ type half struct {
 
 type ctxKey struct{}
 
-func (g *half) enter(ctx context.Context, key string) (context.Context, func(), bool) {
+func (g *half) Enter(ctx context.Context, key string) (context.Context, func(), bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return context.WithValue(ctx, ctxKey{}, "of "+key), func() {
@@ -38,9 +39,9 @@ func (g *half) enter(ctx context.Context, key string) (context.Context, func(), 
 	}, g.mine[key]
 }
 
-func (g *half) run(ctx context.Context, _ *kates.Client, changed func()) error {
+func (g *half) Run(ctx context.Context, keys seam.Keys) error {
 	g.mu.Lock()
-	g.changed = changed
+	g.changed = func() { keys.Activate(keys.Keys()...) }
 	g.mu.Unlock()
 	select {
 	case <-ctx.Done():
@@ -55,8 +56,8 @@ type part struct {
 	Info Info
 }
 
-// gated runs a controller behind a gate, with roots a and b.
-func gated(t *testing.T, f func(t *testing.T, g *half, c *kates.Client, run func() (seen func() []string, end func(), done <-chan error))) {
+// halved runs a controller that has some of the keys, with roots a and b.
+func halved(t *testing.T, f func(t *testing.T, g *half, c *kates.Client, run func() (seen func() []string, end func(), done <-chan error))) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &half{mine: map[string]bool{"default/a": true}, err: make(chan error, 1)}
 		client := katestest.New(t, katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler)))).Client
@@ -71,8 +72,9 @@ func gated(t *testing.T, f func(t *testing.T, g *half, c *kates.Client, run func
 				defer mu.Unlock()
 				seen = append(seen, ctx.Value(ctxKey{}).(string)+" "+string(p.Info.Departed))
 				return Done, nil
-			}, ownOption("Half", func(s *settings) error { s.gate = g; return nil }))
+			})
 			require.NoError(t, err)
+			c.plan.Shards = g
 			assert.False(t, c.NeedLeaderElection())
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
@@ -90,8 +92,8 @@ func gated(t *testing.T, f func(t *testing.T, g *half, c *kates.Client, run func
 	})
 }
 
-func TestAGateKeepsKeysThatAreNotThisReplicasUntilTheyAre(t *testing.T) {
-	gated(t, func(t *testing.T, g *half, c *kates.Client, run func() (func() []string, func(), <-chan error)) {
+func TestKeysOfOtherReplicasWaitUntilTheyAreThisOnes(t *testing.T) {
+	halved(t, func(t *testing.T, g *half, c *kates.Client, run func() (func() []string, func(), <-chan error)) {
 		seen, end, done := run()
 		assert.Equal(t, []string{"of default/a "}, seen())
 		g.mu.Lock()
@@ -112,8 +114,8 @@ func TestAGateKeepsKeysThatAreNotThisReplicasUntilTheyAre(t *testing.T) {
 	})
 }
 
-func TestTheErrorOfAGateEndsTheController(t *testing.T) {
-	gated(t, func(t *testing.T, g *half, _ *kates.Client, run func() (func() []string, func(), <-chan error)) {
+func TestTheErrorOfShardsEndsTheController(t *testing.T) {
+	halved(t, func(t *testing.T, g *half, _ *kates.Client, run func() (func() []string, func(), <-chan error)) {
 		_, end, done := run()
 		defer end()
 		oops := errors.New("oops")
