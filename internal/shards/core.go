@@ -122,6 +122,19 @@ func (c *core) current() *grant {
 	return c.grants[len(c.grants)-1]
 }
 
+// standing is what decides which keys are the replica's.
+type standing struct {
+	first, last *grant // those between change with them
+	caught      bool
+}
+
+func (c *core) standing() standing {
+	if len(c.grants) == 0 {
+		return standing{}
+	}
+	return standing{c.grants[0], c.current(), c.caught}
+}
+
 // caughtUp says that all watches have come to where the server was when the grant was current.
 func (c *core) caughtUp(with *grant) {
 	if i := slices.Index(c.grants, with); i >= 0 {
@@ -212,20 +225,21 @@ func (c *core) aim(now time.Time) {
 // drained reports whether nothing is done any more for keys that would be others' by the members that there are, or when to look again. What takes
 // too long is cancelled, and then given up.
 func (c *core) drained(now time.Time) (bool, time.Time) {
-	patience := c.config.LeaseDuration
+	patience, waited := c.config.LeaseDuration, now.Sub(c.since)
+	if waited >= 2*patience {
+		return true, time.Time{}
+	}
+	drained, again := true, c.since.Add(patience)
 	for key, t := range c.running {
 		if owner(c.config.Group, key, c.target) == c.self {
 			continue
 		}
-		switch waited := now.Sub(c.since); {
-		case waited < patience:
-			return false, c.since.Add(patience)
-		case waited < 2*patience:
+		if drained = false; waited >= patience {
 			t.revoke(fmt.Errorf("%w: it has not ended %s after the key was another's", ErrLost, patience))
-			return false, c.since.Add(2 * patience)
+			again = c.since.Add(2 * patience)
 		}
 	}
-	return true, time.Time{}
+	return drained, again
 }
 
 // todo says what is to be asked of the server now, and when to ask again if nothing happens. What it says is to be answered before

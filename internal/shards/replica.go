@@ -30,9 +30,8 @@ type Replica struct {
 
 	mu      sync.Mutex
 	core    *core
-	told    *grant // of which Moved knows
-	caught  bool   // as it does
-	failing bool   // that is logged
+	told    standing // of which Moved knows
+	failing bool     // that is logged
 }
 
 // Join makes a replica, that has no key yet, and is one of its group until [Replica.Leave]. The context's values are used, its end is not: work that
@@ -227,11 +226,10 @@ func (r *Replica) note(w write, err error) {
 // tell calls Moved, if there is something new.
 func (r *Replica) tell() {
 	r.mu.Lock()
-	now, caught, lost := r.core.current(), r.core.caught, r.core.lost
+	now, lost := r.core.standing(), r.core.lost
 	r.core.lost = nil
-	moved := now != r.told || caught != r.caught
-	r.told, r.caught = now, caught
-	fresh := now != nil && (!caught || r.core.grants[0] != now)
+	moved := now != r.told
+	r.told = now
 	r.mu.Unlock()
 	if lost != nil {
 		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "error", lost.Error())
@@ -239,7 +237,7 @@ func (r *Replica) tell() {
 	if moved {
 		r.config.Moved()
 	}
-	if fresh {
+	if now.last != nil && (!now.caught || now.first != now.last) {
 		signal(r.behind)
 	}
 }

@@ -1,0 +1,379 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/fence"
+)
+
+// leases is a server of Leases, with versions, UIDs and preconditions.
+type leases struct {
+	*fake.FakeDynamicClient
+	out bytes.Buffer
+
+	mu       sync.Mutex
+	version  int
+	down     bool
+	watchers []chan struct{}
+}
+
+func newLeases() *leases {
+	l := &leases{FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{election.Resource: "LeaseList"})}
+	l.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.down {
+			return true, nil, errors.New("down")
+		}
+		handled, err := l.react(a)
+		return handled, nil, err
+	})
+	return l
+}
+
+func (l *leases) react(a clienttesting.Action) (handled bool, err error) {
+	conflict := func(name string) error {
+		return apierrors.NewConflict(election.Resource.GroupResource(), name, errors.New("it is another"))
+	}
+	switch a := a.(type) {
+	case clienttesting.CreateActionImpl:
+		l.version++
+		u := a.GetObject().(*unstructured.Unstructured)
+		u.SetUID(types.UID("uid-" + strconv.Itoa(l.version)))
+		u.SetResourceVersion(strconv.Itoa(l.version))
+	case clienttesting.UpdateActionImpl:
+		u := a.GetObject().(*unstructured.Unstructured)
+		if there, err := l.Tracker().Get(election.Resource, "ns", u.GetName()); err == nil && there.(*unstructured.Unstructured).GetResourceVersion() != u.GetResourceVersion() {
+			return true, conflict(u.GetName())
+		}
+		l.version++
+		u.SetResourceVersion(strconv.Itoa(l.version))
+	case clienttesting.DeleteActionImpl:
+		there, err := l.Tracker().Get(election.Resource, "ns", a.GetName())
+		if err != nil {
+			return false, nil
+		}
+		u, p := there.(*unstructured.Unstructured), a.GetDeleteOptions().Preconditions
+		if *p.UID != u.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != u.GetResourceVersion() {
+			return true, conflict(a.GetName())
+		}
+		l.version++
+	case clienttesting.GetAction:
+		return false, nil
+	}
+	for _, w := range l.watchers {
+		time.AfterFunc(10*time.Millisecond, func() { signal(w) })
+	}
+	return false, nil
+}
+
+// shown is a watch of them.
+type shown struct {
+	*leases
+	changed chan struct{}
+}
+
+func (s *shown) Changed() <-chan struct{} { return s.changed }
+
+func (s *shown) Leases(context.Context) (all []*coordinationv1.Lease, known bool, err error) {
+	list, err := s.Tracker().List(election.Resource, election.Resource.GroupVersion().WithKind("Lease"), "ns")
+	if err != nil {
+		return nil, false, err
+	}
+	for _, u := range list.(*unstructured.UnstructuredList).Items {
+		var lease coordinationv1.Lease
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
+			return nil, false, err
+		}
+		all = append(all, &lease)
+	}
+	return all, true, nil
+}
+
+func (l *leases) setDown(down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = down
+}
+
+func (l *leases) join(t *testing.T, identity string) *Replica {
+	t.Helper()
+	watch := &shown{l, make(chan struct{}, 1)}
+	l.mu.Lock()
+	l.watchers = append(l.watchers, watch.changed)
+	l.mu.Unlock()
+	r, err := Join(t.Context(), Config{
+		Client: l, Namespace: "ns", Group: "group", Identity: identity, Watch: watch,
+		CatchUp: func(context.Context) error { return nil }, Moved: func() {},
+		Logger: funcr.New(func(_, args string) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.out.WriteString(args + "\n")
+		}, funcr.Options{}),
+	})
+	require.NoError(t, err)
+	return r
+}
+
+// owners says who has each of many keys.
+func owners(replicas ...*Replica) (by []int) {
+	for i := range 100 {
+		owner := -1
+		for n, r := range replicas {
+			if r.Mine(fmt.Sprint("key-", i)) {
+				owner = n
+			}
+		}
+		by = append(by, owner)
+	}
+	return by
+}
+
+func TestKeysAreDividedAndMoveWhenReplicasComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.join(t, "a")
+		<-time.After(time.Second)
+		assert.NotContains(t, owners(a), -1, "alone it has all")
+		b, c := l.join(t, "b"), l.join(t, "c")
+		<-time.After(time.Second)
+		before := owners(a, b, c)
+		assert.NotContains(t, before, -1)
+		for n := range 3 {
+			assert.Contains(t, before, n)
+		}
+		start := time.Now()
+		b.Leave()
+		<-time.After(time.Second)
+		after := owners(a, b, c)
+		assert.NotContains(t, after, -1, "at once: %s", time.Since(start))
+		for i := range before {
+			if before[i] != 1 {
+				assert.Equal(t, before[i], after[i], "it stays where it was")
+			}
+		}
+		a.Leave()
+		c.Leave()
+		list, err := l.Tracker().List(election.Resource, election.Resource.GroupVersion().WithKind("Lease"), "ns")
+		require.NoError(t, err)
+		assert.Empty(t, list.(*unstructured.UnstructuredList).Items, "nothing is left")
+	})
+}
+
+func TestTheKeysOfAReplicaThatDiedMoveWhenItsLeaseHasExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a, b := l.join(t, "a"), l.join(t, "b")
+		<-time.After(time.Second)
+		b.cancel() // without a word
+		b.tasks.Wait()
+		start := time.Now()
+		<-time.After(12 * time.Second)
+		assert.Contains(t, owners(a), -1)
+		<-time.After(6 * time.Second)
+		assert.NotContains(t, owners(a), -1, "%s", time.Since(start))
+		a.Leave()
+	})
+}
+
+func TestAKeyMovesWhenWhatIsDoneForItHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.join(t, "a")
+		<-time.After(time.Second)
+		var moving string
+		for i := range 100 {
+			if key := fmt.Sprint("key-", i); owner("group", key, claim{member("a"), member("b")}) == member("b") {
+				moving = key
+			}
+		}
+		require.True(t, a.Take(moving))
+		assert.False(t, a.Take(moving), "it is taken")
+		ctx, cancel := a.Context(t.Context(), moving)
+		defer cancel()
+		b := l.join(t, "b")
+		<-time.After(10 * time.Second)
+		assert.False(t, a.Mine(moving), "it takes no more turns")
+		assert.False(t, b.Mine(moving), "nor does the other")
+		require.NoError(t, ctx.Err(), "but it may go on")
+		require.NoError(t, fence.Check(ctx))
+		a.Give(moving)
+		<-time.After(time.Second)
+		assert.True(t, b.Mine(moving))
+		a.Leave()
+		b.Leave()
+	})
+}
+
+func TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.join(t, "a")
+		<-time.After(time.Second)
+		var ends []context.Context
+		for i := range 100 {
+			key := fmt.Sprint("key-", i)
+			require.True(t, a.Take(key))
+			ctx, cancel := a.Context(t.Context(), key)
+			defer cancel()
+			ends = append(ends, ctx)
+		}
+		b := l.join(t, "b")
+		<-time.After(16 * time.Second)
+		lost := 0
+		for _, ctx := range ends {
+			if ctx.Err() != nil {
+				lost++
+				require.ErrorIs(t, context.Cause(ctx), ErrLost)
+				require.ErrorIs(t, fence.Check(context.WithoutCancel(ctx)), ErrLost)
+			}
+		}
+		assert.Greater(t, lost, 20)
+		assert.Less(t, lost, 80, "those that stay go on")
+		assert.NotContains(t, owners(b), 0)
+		<-time.After(16 * time.Second)
+		assert.Contains(t, owners(b), 0, "it is waited for no longer")
+		a.Leave()
+		b.Leave()
+	})
+}
+
+func TestAReplicaThatCannotRenewGivesUpBeforeOthersTakeOverAndJoinsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.join(t, "a")
+		<-time.After(time.Second)
+		require.True(t, a.Take("key"))
+		ctx, cancel := a.Context(t.Context(), "key")
+		defer cancel()
+		start := time.Now()
+		l.setDown(true)
+		<-ctx.Done()
+		assert.Less(t, time.Since(start), 15*time.Second)
+		require.ErrorIs(t, context.Cause(ctx), ErrLost)
+		assert.ErrorContains(t, context.Cause(ctx), "could not be renewed within 10s")
+		require.ErrorIs(t, fence.Check(context.WithoutCancel(ctx)), ErrLost)
+		assert.NotContains(t, owners(a), 0)
+		a.Give("key")
+		l.setDown(false)
+		<-time.After(time.Minute)
+		assert.NotContains(t, owners(a), -1)
+		a.Leave()
+		assert.Equal(t, 1, bytes.Count(l.out.Bytes(), []byte("cannot keep a place")), "%s", l.out.String())
+	})
+}
+
+// TestWhoWasStoppedLongerThanItsLeaseWritesNothing: before any of its goroutines has run.
+func TestWhoWasStoppedLongerThanItsLeaseWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.join(t, "a")
+		<-time.After(time.Second)
+		require.True(t, a.Take("key"))
+		ctx, cancel := a.Context(t.Context(), "key")
+		defer cancel()
+		require.NoError(t, fence.Check(ctx))
+		a.mu.Lock()
+		a.core.sent = a.core.sent.Add(-15 * time.Second)
+		a.mu.Unlock()
+		require.ErrorIs(t, fence.Check(ctx), ErrLost)
+		assert.False(t, a.Mine("key"))
+		a.Leave()
+	})
+}
+
+func TestWhoseLeaseWasDeletedHasLostAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		a := l.join(t, "a")
+		<-time.After(time.Second)
+		require.True(t, a.Take("key"))
+		ctx, cancel := a.Context(t.Context(), "key")
+		defer cancel()
+		a.mu.Lock()
+		uid := types.UID(a.core.uid)
+		a.mu.Unlock()
+		require.NoError(t, l.Resource(election.Resource).Namespace("ns").Delete(t.Context(), leaseName("group", member("a")),
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}))
+		<-time.After(time.Second)
+		require.ErrorIs(t, context.Cause(ctx), ErrLost)
+		a.Leave()
+	})
+}
+
+func TestAWrongGroupIsAnErrorThatNamesIt(t *testing.T) {
+	_, err := Join(t.Context(), Config{Namespace: "ns", Group: "a.b"})
+	require.ErrorContains(t, err, `the Name of a group of shards, "a.b"`)
+	_, err = Join(t.Context(), Config{Namespace: "ns", Group: "a", LeaseDuration: time.Millisecond})
+	require.ErrorContains(t, err, "LeaseDuration is 1ms")
+}
+
+// TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem: not before, and each time.
+func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		var a *Replica
+		var mu sync.Mutex
+		mine := func() (n int) {
+			for i := range 100 {
+				if a.Mine(fmt.Sprint("key-", i)) {
+					n++
+				}
+			}
+			return n
+		}
+		told := 0 // how many there were when it was told last
+		watch := &shown{l, make(chan struct{}, 1)}
+		l.watchers = append(l.watchers, watch.changed)
+		b := l.join(t, "b")
+		<-time.After(time.Second)
+		var err error
+		mu.Lock()
+		a, err = Join(t.Context(), Config{
+			Client: l, Namespace: "ns", Group: "group", Identity: "a", Watch: watch, Logger: funcr.New(func(string, string) {}, funcr.Options{}),
+			CatchUp: func(context.Context) error { <-time.After(time.Second); return nil },
+			Moved: func() {
+				mu.Lock()
+				defer mu.Unlock()
+				told = mine()
+			},
+		})
+		mu.Unlock()
+		require.NoError(t, err)
+		for _, leave := range []func(){func() {}, b.Leave} {
+			leave()
+			<-time.After(900 * time.Millisecond)
+			before := mine()
+			<-time.After(10 * time.Second)
+			mu.Lock()
+			assert.Greater(t, told, before)
+			assert.Equal(t, mine(), told)
+			mu.Unlock()
+		}
+		assert.Equal(t, 100, told)
+		a.Leave()
+	})
+}
