@@ -27,13 +27,11 @@ type PartitionOptions struct {
 //
 // All methods may be called from anywhere, Next by several workers at a time.
 type Partitions struct {
-	a       *Accumulator
-	typ     reflect.Type
-	queue   *keyQueue
-	lasting bool
-	// debounce is nil if there is none. life is for its goroutine, and does not end: that goes by the accumulator's end.
-	debounce *debounce
-	life     context.Context
+	a        *Accumulator
+	typ      reflect.Type
+	queue    *keyQueue
+	lasting  bool
+	debounce *debounce // nil if there is none
 	// released: the accumulator has signalled since keys were last put into the queue.
 	released atomic.Bool
 
@@ -59,7 +57,7 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 		return nil, err
 	}
 	p := &Partitions{
-		typ: t, lasting: o.Lasting, debounce: newDebounce(&o.Pace), life: context.WithoutCancel(ctx),
+		typ: t, lasting: o.Lasting, debounce: newDebounce(&o.Pace),
 		queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool),
 	}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
@@ -69,7 +67,8 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	}
 	p.a = a
 	if p.debounce != nil {
-		a.tasks.Go(p.attend)
+		life := context.WithoutCancel(ctx) // it ends with the accumulator
+		a.tasks.Go(func() { p.attend(life) })
 	}
 	return p, nil
 }
@@ -85,7 +84,7 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 			p.released.Store(true)
 		default:
 		}
-		t, err := p.take(ctx, false)
+		t, err := p.take(ctx, p.next)
 		if t != nil {
 			if p.queue.Len() > 0 {
 				p.queue.nudge()
@@ -112,12 +111,12 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 // signal then.
 func (p *Partitions) Refresh(ctx context.Context) error {
 	p.released.Store(true)
-	_, err := p.take(ctx, true)
+	_, err := p.take(ctx, nil)
 	return err
 }
 
-// take takes in what is new, and returns a turn if there is a key for one.
-func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
+// take takes in what is new, and then returns a turn if there is one.
+func (p *Partitions) take(ctx context.Context, then func(layout) *Turn) (*Turn, error) {
 	if err := p.a.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -131,20 +130,25 @@ func (p *Partitions) take(ctx context.Context, only bool) (*Turn, error) {
 		return nil, nil
 	}
 	p.advance(b)
+	if then == nil {
+		return nil, nil
+	}
+	return then(b), nil
+}
+
+// next hands out the first key in the queue that there is a reason for.
+func (p *Partitions) next(b layout) *Turn {
 	if p.released.Swap(false) {
 		p.release()
 	} else if p.a.found.Load() > 0 {
 		p.a.pacer.ensure()
 	}
-	if only {
-		return nil, nil
-	}
 	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
 		if t := p.hand(b, key); t != nil {
-			return t, nil
+			return t
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.

@@ -1,0 +1,109 @@
+package mutants
+
+const (
+	reconciles = "controller/reconcile.go"
+	roles      = "kates/roles.go"
+
+	inController = "controller"
+	deleted      = "TestARootThatWasDeletedIsReconciledOnceMoreWithTheLastKnownObjectAndWhatItOwns"
+	left         = "TestARootThatLeftItsQueryIsToldFromOneThatWasDeletedAsFarAsTheServerTells"
+	requeues     = "TestRequeueAfterReconcilesOnceMoreThenUnlessSomethingIsEarlier"
+	debounces    = "TestADebouncedKeyIsReconciledWhenItIsQuietButNoLaterThanAMost"
+)
+
+// controllers is what can be wrong with reconcilers of roots.
+var controllers = []mutant{
+	{
+		name: "what an earlier root of the name owned is the present one's", says: "the objects whose controller reference has its UID", file: roles,
+		in: inController, caught: "TestOwnedIsWhatTheRootControlsByUIDAndNotWhatAnEarlierRootOfItsNameDid",
+		old: `return owner != nil && owner.UID == uid`, new: `return owner != nil`,
+	},
+	{
+		name: "a departed root has what others of its name owned", says: "with the last object that was known", file: reconciles, caught: deleted,
+		old: `		turn.OwnedBy(root.GetUID())
+`, new: ``,
+	},
+	{
+		name: "a departed root is never forgotten", says: "then the key is forgotten", file: reconciles, caught: deleted,
+		old: `k.root, k.tries, f = nil, nil, nil`, new: `k.tries, f = nil, nil`,
+	},
+	{
+		name: "what left its query was deleted", says: "whether it was deleted, or has left the query", file: reconciles, caught: left,
+		old: `if replaced || !r.watch.Selective() {`, new: `if true {`,
+	},
+	{
+		name: "another object of the name is the one that left", says: "whether it was deleted, or has left the query", file: reconciles, caught: left,
+		old: `case there.GetUID() != root.GetUID():`, new: `case false:`,
+	},
+	{
+		name: "the successor of a departed root waits for a change", says: "it is reconciled next", file: reconciles,
+		caught: "TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOwnWritesInSight",
+		old: `		r.watch.Activate(turn.Key)
+	}
+}`, new: `	}
+}`,
+	},
+	{
+		name: "a root that cannot be read has departed", says: "a root that does not decode has not departed", file: reconciles,
+		caught: "TestG8ARootThatCannotBeReadHasNotDepartedAndIsAnErrorUntilItCan",
+		old:    `k.root != nil && turn.Unread == nil && (`, new: `k.root != nil && (`,
+	},
+	{
+		name: "who is not to be told of departures is", says: "it never sees a root that is not there", file: reconciles,
+		caught: "TestAReconcilerThatDoesNotAskIsNotToldOfDepartures",
+		old:    `(!ours || r.plan.Special == nil)`, new: `!ours`,
+	},
+	{
+		name: "a departed root that is to be reconciled again is forgotten", says: "neither an error nor RequeueAfter", file: turn,
+		in: inController, caught: "TestADepartedRootIsReconciledUntilThatSucceedsAndThenForgotten",
+		old: `if t.Gone && !keep {`, new: `if t.Gone {`,
+	},
+	{
+		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: turn,
+		in: inController, caught: "TestADepartedRootHasWhatIsForAllThoughNothingElseHasItsKey",
+		old: `part.fill(b, t.Gone && !p.lasting)`, new: `part.fill(b, t.Gone)`,
+	},
+	{
+		name: "an earlier reconcile does not replace a requeue", says: "one more reconcile then, if nothing comes earlier", file: reconciles, caught: requeues,
+		old: `		k.timer.Stop()
+		k.timer = nil
+	}
+	return k`, new: `		k.timer = nil
+	}
+	return k`,
+	},
+	{
+		name: "the wait that comes with an error is the backoff's", says: "RequeueAfter with an error sets the wait itself", file: turn,
+		in: inController, caught: "TestRequeueAfterWithAnErrorIsTheWaitInPlaceOfTheBackoff",
+		old: `p.queue.AddAfter(t.Key, after)`, new: `p.queue.AddRateLimited(t.Key)`,
+	},
+	{
+		name: "a permanent error is tried again", says: "not tried again until something changes for the key", file: reconciles,
+		caught: "TestAPermanentErrorWaitsForAChangeAndEndsNothing",
+		old:    `	case final:`, new: `	case false:`,
+	},
+	{
+		name: "a key that never gets quiet waits for ever", says: "but no longer than most", file: "accumulator/debounce.go", in: inController, caught: debounces,
+		old: `limit.Before(at) {`, new: `limit.Before(at) && false {`,
+	},
+	{
+		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/debounce.go", in: inController, caught: debounces,
+		old: ` || !p.a.reader.delivered {`, new: ` {`,
+	},
+	{
+		name: "the end cuts what runs short", says: "those that run have the grace period to return", file: "controller/run.go",
+		caught: "TestWhenItsContextEndsNoWorkBeginsAndWhatRunsMayFinish",
+		old:    `time.After(r.settings.grace)`, new: `time.After(0)`,
+	},
+	{
+		name: "a lease that is lost in the grace period is not missed", says: "who loses the lease has the contexts of its reconciles cancelled at once",
+		file: "internal/election/lead.go", in: inController,
+		caught: "TestWhoLosesTheLeaseHasItsReconcilesCancelledAtOnceAlsoWithinTheGracePeriod/in_the_grace_period",
+		old:    `whileLeading(context.WithoutCancel(ctx), candidate)`, new: `whileLeading(ctx, candidate)`,
+	},
+	{
+		name: "a shard reconciles what is another's", says: "false if the key is not this replica's", file: reconciles,
+		caught: "TestAGateKeepsKeysThatAreNotThisReplicasUntilTheyAre",
+		old:    `case ours && (`, new: `case (`,
+	},
+}
