@@ -36,13 +36,13 @@ type Variant struct {
 var Variants = []Variant{
 	{Name: "kates", Title: "kates", Sources: []string{withkates.Source}, run: runKates},
 	{
-		Name: "cr", Title: "controller-runtime, CreateOrUpdate", Sources: []string{withruntime.Source, withruntime.UpdateSource},
+		Name: "cr", Title: "controller-runtime", Sources: []string{withruntime.Source, withruntime.UpdateSource},
 		run: onRuntime(withruntime.Options{Put: withruntime.CreateOrUpdate}),
 	}, {
-		Name: "cr-apply", Title: "controller-runtime, server-side apply", Sources: []string{withruntime.Source, withruntime.ApplySource},
+		Name: "cr-apply", Title: "the same, server-side apply", Sources: []string{withruntime.Source, withruntime.ApplySource},
 		run: onRuntime(withruntime.Options{Put: withruntime.Apply}),
 	}, {
-		Name: "cr-consistent", Title: "controller-runtime, CreateOrUpdate, reads wait for own writes",
+		Name: "cr-consistent", Title: "the same, reads wait for own writes",
 		Sources: []string{withruntime.Source, withruntime.UpdateSource},
 		run:     onRuntime(withruntime.Options{Put: withruntime.CreateOrUpdate, ReadYourWrites: true}),
 	},

@@ -141,7 +141,7 @@ func writeOperators(b *strings.Builder, o *Operators, titles []Title) {
 	if o == nil {
 		return
 	}
-	fmt.Fprintf(b, "## The same operator\n\n%s roots with %d objects each, %d workers; %d runs, medians shown, in parentheses as multiples of kates (medians over pairs). "+
+	fmt.Fprintf(b, "## The same operator\n\n%s roots with %d objects each, %d workers. Runs: %d; medians, in parentheses as multiples of kates (medians over pairs). "+
 		"%s, %d cores, %s, %s; load before %.1f.\n\n",
 		count(o.Roots), o.PerRoot, o.Workers, o.Runs, o.Machine.CPU, o.Machine.Cores, strings.Join(o.Machine.Versions, ", "), o.Machine.Date, o.Machine.LoadBefore)
 	if o.Note != "" {

@@ -35,7 +35,7 @@ func TestOperatorsHaveASectionWithATablePerPhase(t *testing.T) {
 	r.Operators.Note = "loud"
 	text := Markdown(r, titles, operatorTitles, nil, "")
 	for _, want := range []string{
-		"## The same operator\n\n5,000 roots with 5 objects each, 16 workers; 2 runs", "a CPU, 4 cores, kates v1", "> **loud**",
+		"## The same operator\n\n5,000 roots with 5 objects each, 16 workers. Runs: 2;", "a CPU, 4 cores, kates v1", "> **loud**",
 		"| lines of code | 80 | 200 |", "with the roots there and nothing else:\n\n| | kates | controller-runtime |\n",
 		"| until all is right, s | 15 | 45 (3×) |", "| reconciles that failed | 0 | 3 |",
 		"150 owned objects changed or deleted by others, at once:\n\n| | controller-runtime |\n|---|--:|\n| requests | 31 |\n",

@@ -5,7 +5,6 @@ package withkates
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -61,15 +60,15 @@ func (r *reconciler) reconcile(ctx context.Context, p *parts) error {
 	return errors.Join(err, r.report(ctx, p.App, wanted, err))
 }
 
-// owned are all objects that the App has.
+// owned are all objects that the App has: not nil, which would have ApplyOwned look for them.
 func (p *parts) owned() []kates.Object {
-	return slices.Concat(objects(p.ServiceAccounts), objects(p.Services), objects(p.Deployments), objects(p.Settings))
+	all := add([]kates.Object{}, p.ServiceAccounts)
+	return add(add(add(all, p.Services), p.Deployments), p.Settings)
 }
 
-func objects[T kates.Object](some []T) []kates.Object {
-	all := make([]kates.Object, len(some))
-	for i, o := range some {
-		all[i] = o
+func add[T kates.Object](all []kates.Object, some []T) []kates.Object {
+	for _, o := range some {
+		all = append(all, o)
 	}
 	return all
 }
