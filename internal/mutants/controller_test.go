@@ -61,7 +61,7 @@ var controllers = []mutant{
 	{
 		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: turn,
 		in: inController, caught: "TestADepartedRootHasWhatIsForAllThoughNothingElseHasItsKey",
-		old: `part.fill(b, t.Gone && !p.lasting)`, new: `part.fill(b, t.Gone)`,
+		old: `part.fill(b, t.Gone && !p.lasting, `, new: `part.fill(b, t.Gone, `,
 	},
 	{
 		name: "an earlier reconcile does not replace a requeue", says: "one more reconcile then, if nothing comes earlier", file: reconciles, caught: requeues,
@@ -78,7 +78,7 @@ var controllers = []mutant{
 		old: `p.queue.AddAfter(t.Key, after)`, new: `p.queue.AddRateLimited(t.Key)`,
 	},
 	{
-		name: "a permanent error is tried again", says: "not tried again until something changes for the key", file: reconciles,
+		name: "a permanent error of a key is tried again", says: "not tried again until something changes for the key", file: reconciles,
 		caught: "TestAPermanentErrorWaitsForAChangeAndEndsNothing",
 		old:    `	case final:`, new: `	case false:`,
 	},
