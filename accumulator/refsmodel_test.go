@@ -120,6 +120,8 @@ func (m *refModel) look() error {
 		return fmt.Errorf("G7: the differences give %v, the snapshot has %v", m.replay, shown)
 	}
 	refs := m.a.fieldsNow()[0].refs
+	refs.mu.Lock()
+	defer refs.mu.Unlock()
 	for _, u := range snap.A {
 		keys, _ := inLabelOf(u)
 		for _, key := range keys {
@@ -169,6 +171,7 @@ func (m *refModel) settle() error {
 		return fmt.Errorf("G6: the snapshot has %v, the server %v", m.replay, want)
 	}
 	f := m.a.fieldsNow()
+	synctest.Wait()
 	if n := len(f[0].refs.named); n != len(named) || len(f[0].parts) != n {
 		return fmt.Errorf("G6: %d are watched by %d, and %v are named", n, len(f[0].parts), slices.Sorted(maps.Keys(named)))
 	}

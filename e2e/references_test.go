@@ -183,7 +183,7 @@ func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 func churn(ctx context.Context, admin *kubernetes.Clientset, c *kates.Client, ns string, w int, all bool) error {
 	name := func() string { return fmt.Sprint("s", rand.IntN(6)) }
 	if rand.IntN(4) == 0 {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("m", w, rand.IntN(3)), Labels: map[string]string{"my": "own"}},
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m%d-%d", w, rand.IntN(3)), Labels: map[string]string{"my": "own"}},
 			Data: map[string]string{"a": name(), "b": name()}}
 		if all && rand.IntN(3) == 0 {
 			cm.Name = "all"
@@ -196,7 +196,7 @@ func churn(ctx context.Context, admin *kubernetes.Clientset, c *kates.Client, ns
 		}
 		return unlessRaced(err)
 	}
-	s := secretNamed(name(), fmt.Sprint(w, rand.IntN(1000)))
+	s := secretNamed(name(), fmt.Sprintf("%d-%d", w, rand.IntN(1000)))
 	s.Namespace, s.Labels = ns, map[string]string{"in": []string{"yes", "no"}[rand.IntN(2)]}
 	if w == 0 { // own writes
 		if rand.IntN(3) == 0 {
