@@ -1,6 +1,9 @@
 package accumulator
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // debounce holds keys back that changes have made due: each until nothing more has changed for it for a while, or it has waited long
 // enough. Its goroutine takes in what is new as it comes, whoever is at work, so that it is known when that was; it ends with
@@ -29,7 +32,7 @@ func newDebounce(pace *Pace) *debounce {
 }
 
 // attend is the goroutine.
-func (p *Partitions) attend() {
+func (p *Partitions) attend(ctx context.Context) {
 	d := p.debounce
 	defer close(d.changed)
 	defer p.stopRipening()
@@ -43,7 +46,7 @@ func (p *Partitions) attend() {
 			signal = true
 		case <-d.ripe:
 		}
-		_, err := p.take(p.life, func(layout) *Turn {
+		_, err := p.take(ctx, func(layout) *Turn {
 			p.release()
 			return nil
 		})

@@ -27,13 +27,11 @@ type PartitionOptions struct {
 //
 // All methods may be called from anywhere, Next by several workers at a time.
 type Partitions struct {
-	a       *Accumulator
-	typ     reflect.Type
-	queue   *keyQueue
-	lasting bool
-	// debounce is nil if there is none. life is for its goroutine, and does not end: that goes by the accumulator's end.
-	debounce *debounce
-	life     context.Context
+	a        *Accumulator
+	typ      reflect.Type
+	queue    *keyQueue
+	lasting  bool
+	debounce *debounce // nil if there is none
 	// released: the accumulator has signalled since keys were last put into the queue.
 	released atomic.Bool
 
@@ -59,7 +57,7 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 		return nil, err
 	}
 	p := &Partitions{
-		typ: t, lasting: o.Lasting, debounce: newDebounce(&o.Pace), life: context.WithoutCancel(ctx),
+		typ: t, lasting: o.Lasting, debounce: newDebounce(&o.Pace),
 		queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool),
 	}
 	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
@@ -69,7 +67,8 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	}
 	p.a = a
 	if p.debounce != nil {
-		a.tasks.Go(p.attend)
+		life := context.WithoutCancel(ctx) // it ends with the accumulator
+		a.tasks.Go(func() { p.attend(life) })
 	}
 	return p, nil
 }

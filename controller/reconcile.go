@@ -39,8 +39,9 @@ func (r *run) worker(ctx context.Context) error {
 
 // take sees to a turn.
 func (r *run) take(turn *seam.Turn) {
-	ctx, leave, ours := r.work, func() {}, true
+	ctx, ours := r.work, true
 	if r.plan.Shards != nil {
+		var leave func()
 		if ctx, leave, ours = r.plan.Shards.Enter(r.work, turn.Key); ours {
 			defer leave()
 		}
@@ -88,7 +89,7 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 		return
 	}
 	r.counts.reconciles.Add(1)
-	if err, attempt := k.tries.Failed(); err != nil {
+	if attempt, err := k.tries.Failed(); err != nil {
 		r.counts.errors.Add(1)
 		r.failed(turn, k, departed, final, result, &Failure{Key: turn.Key, Attempt: attempt, Err: err})
 		return

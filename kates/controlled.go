@@ -211,4 +211,4 @@ func (t *keyTries) Call(ctx context.Context, f func() error) (time.Duration, err
 }
 
 // Failed implements [seam.Tries].
-func (t *keyTries) Failed() (error, int) { return t.err, t.failures }
+func (t *keyTries) Failed() (int, error) { return t.failures, t.err }

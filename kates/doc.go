@@ -18,7 +18,7 @@
 //	}
 //
 // One that has an output per something, per namespace, tenant or gateway, gets a snapshot for each: [RunEach], and [Query].Key, which says what
-// belongs to whom.
+// belongs to whom. One that reconciles the objects of a kind, with what they own, finds that in package controller, which stands on this one.
 //
 // Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
 // says the kinds. [Client] also reads and writes single objects, of any kind and form;

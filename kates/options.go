@@ -168,7 +168,8 @@ func WithInterval(d time.Duration) WatchOption {
 }
 
 // WithDebounce holds a signal back until no change has come for the quiet time, but no
-// longer than most (0: ten times quiet). Off by default.
+// longer than most (0: ten times quiet). Off by default. For [WatchEach], [RunEach] and controllers it is each key's own: a key that changes
+// waits until nothing more has changed for it, however much changes for others; what there is at first, and [Partitions.Activate], does not wait.
 func WithDebounce(quiet, most time.Duration) WatchOption {
 	return watchOption(func(w *watchSettings) { w.pace.Quiet, w.pace.QuietMax = max(quiet, 0), max(most, 0) })
 }

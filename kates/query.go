@@ -84,7 +84,7 @@ type Query struct {
 	// It is asked once per change, of objects as they are held (after Transform), must not write to
 	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
 	Signal func(old, current Object) bool
-	// Key says, for [WatchEach] and [RunEach], to which partitions an object belongs: to those of the keys that it
+	// Key says, for [WatchEach], [RunEach] and what a controller watches, to which partitions an object belongs: to those of the keys that it
 	// returns, which may be several; to none; or, if [EveryPartition] is among them, to all. All objects of a query without it
 	// belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
 	//

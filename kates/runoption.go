@@ -143,7 +143,7 @@ func OnError(f func(err error, attempt int)) RunOption {
 }
 
 // Permanent marks an error of a function given to [Run] as one that another try will not mend: it ends Run, which returns err. Wrapped in
-// other errors it does so too, and Run returns these. Permanent(nil) is nil.
+// other errors it does so too, and Run returns these. In a controller it ends nothing: the key waits for a change. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

@@ -34,9 +34,9 @@ var partitions = []mutant{
 	},
 	{
 		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: turn, caught: empties,
-		old: `	if err != nil {
+		old: `	if again != nil {
 		part.due`,
-		new: `	if err != nil && !t.Gone {
+		new: `	if again != nil && !t.Gone {
 		part.due`,
 	},
 	{
@@ -108,6 +108,6 @@ var partitions = []mutant{
 	{
 		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/partitions.go",
 		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
-		old:    `			t.of.failed[t.Key] = t.changes`, new: `			delete(t.of.failed, t.Key)`,
+		old:    `		p.failed[key] = c`, new: `		delete(p.failed, key)`,
 	},
 }

@@ -16,7 +16,7 @@ var replicas = []mutant{
 		old: `	if err := Check(r.Context()); err != nil {`, new: `	if err := error(nil); err != nil {`,
 	},
 	{
-		name: "the lease is not looked at when the connection is there", says: "when its connection is there and its body is read", file: "internal/fence/transport.go",
+		name: "the lease is not looked at when the connection is there", says: "when its body is read", file: "internal/fence/transport.go",
 		caught: "TestAWriteIsNotSentWhenItsLeaseEndsWhileItWaitsForAConnection",
 		old:    `	fenced.Body = &body{r.Body, r}`, new: ``,
 	},
@@ -33,7 +33,7 @@ var replicas = []mutant{
 	{
 		name: "what others have written meanwhile counts as seen", says: "that the client knew when the function was called", file: "internal/fence/fence.go",
 		caught: "TestAHorizonIncludesWhatWasThereAndWhatTheWorkHasWritten",
-		old:    `	if !known || !coherence.Newer(version, begun) {`, new: `	if !known || version != "" {`,
+		old:    `	if !known || !coherence.Newer(version, begun) {`, new: `	if !known || !coherence.Newer(version, begun) || begun != "" {`,
 	},
 	{
 		name: "a shard that was frozen believes its timers", says: "given up when it has not been renewed for its duration", file: shardCore, caught: frozen,

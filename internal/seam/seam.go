@@ -63,8 +63,8 @@ type Tries interface {
 	// Call calls f, with a panic as an error. It returns when to try again, if f has failed, and what ends the tries: an error that
 	// is permanent, or the end of ctx.
 	Call(ctx context.Context, f func() error) (again time.Duration, end error)
-	// Failed returns the error of the last call, nil if it has succeeded, and how many there have been in a row.
-	Failed() (err error, attempts int)
+	// Failed returns how many calls have failed in a row, and the error of the last one.
+	Failed() (attempts int, err error)
 }
 
 // Watch hands out turns by the keys of roots.
