@@ -70,12 +70,20 @@
 // What has a key but no root, an object that outlived its owner, or that names a root before that exists, is not reconciled. A root that does not
 // decode has not departed: its key fails with a permanent error until it is mended.
 //
-// # Replicas
+// # Several replicas
 //
 // With [kates.LeaderElection] one replica reconciles, and the others watch, so that they know everything when they take over. Who loses the lease
-// has the contexts of its reconciles cancelled at once. Since leases do not fence, writes that must not happen after that carry
-// preconditions: updates carry the resource version of what they are made of, [kates.IfUID] and [kates.IfResourceVersion] are for the
-// others.
+// has the contexts of its reconciles cancelled at once.
+//
+// With [kates.Sharding] the keys are divided among all replicas, by a hash; each watches everything, and reconciles its own. When a replica comes or
+// goes, the keys that move are those that it gets or had: no key is reconciled by two, and who gets one begins when the
+// former owner has ended and its writes are seen. A root that departs is told to the key's owner at that time; one that departs while its key is on its way
+// may be told to nobody, like one that departs while nothing runs: that is for finalizers.
+//
+// A replica that was stopped for longer than its lease, and goes on without knowing, is kept from writing ([kates.LeaderElection], Fencing): its writes are not
+// sent when the lease is over, and those that were on their way carry the UID and the resource version of what the reconcile was made of, so
+// that the server refuses those that come after another's. For this, writes are made through the controller's client, under the
+// reconcile's context, and what is created has a name that follows from its root.
 //
 // # For who knows controller-runtime
 //

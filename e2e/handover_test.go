@@ -176,7 +176,7 @@ func TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands(t *testing.T) {
 		role := replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i)}
 		replicas[role.Identity] = h.startReplica(t, role)
 	}
-	h.freeze(t, 14, func() *replicaProcess { return replicas[h.leader(t)] })
+	h.freeze(t, 10, func() *replicaProcess { return replicas[h.leader(t)] })
 }
 
 // TestNoneOfTheLateWritesOfAShardThatWasFrozenLands is the same for one of three who share the work.
@@ -187,7 +187,7 @@ func TestNoneOfTheLateWritesOfAShardThatWasFrozenLands(t *testing.T) {
 	for i := range 3 {
 		replicas = append(replicas, h.startReplica(t, replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i), Sharded: true}))
 	}
-	h.freeze(t, 14, func() *replicaProcess {
+	h.freeze(t, 10, func() *replicaProcess {
 		one := replicas[rand.IntN(len(replicas))]
 		require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, time.Minute, 20*time.Millisecond)
 		return one

@@ -28,10 +28,31 @@ var ErrLeadershipLost = election.ErrLost
 // Run again, to follow. If Run ends otherwise, the lease is renewed until the function has returned, and then released, which is
 // tried for RenewDeadline at most.
 //
+// # Fencing
+//
 // Leases do not fence: "This implementation does not guarantee that only one client is acting as a leader"
-// (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A leader that was stopped for longer than its lease may do one more
-// write before it knows, and one whose function does not heed its context writes on. Preconditions on the writes (UID, resource
-// version) keep those out that must not happen.
+// (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A process that was stopped for longer than its lease (SIGSTOP, a long
+// garbage collection, a suspended machine) goes on in the middle of a write, and does not know. So the writes of this client under the
+// function's context, and what is derived from it (context.WithoutCancel too), are bound to the lease:
+//
+//   - None is sent when the lease is over: it fails with [ErrLeadershipLost] ([ErrKeyLost] for shards). That is looked at when the method is called, and
+//     again where the request leaves the process, when its connection is there and its body is read, by the monotonic and the wall
+//     clock, whichever says more. A machine that stands still together with all its clocks, as a paused virtual one may, is not noticed so.
+//   - What is on its way by then the server refuses: updates without a resource version, patches, applies and deletions carry as preconditions the
+//     UID and the resource version of the object that the client knew when the function was called, or that the function has written since. Who has the
+//     lease and has written to the object has made that version an old one: a conflict ([IsConflict]), whatever the clocks say. An object that
+//     nobody has written to since is as it was when the lease was held; who writes to it next, from what it was before, gets the conflict.
+//     Upsert, [Modify] and the helpers that stand on them read and compare by themselves, and are sent no more when the lease is over.
+//
+// It costs a conflict, and so another call of the function with a newer snapshot, where somebody else writes to an object while the function
+// runs, though the write does not depend on that; and one request more for each write to an object that the client does not watch. [Unfenced] leaves
+// the preconditions of a write out. client-go's fake has no versions, and so no preconditions.
+//
+// Nothing can be a precondition of a creation. One that was on its way when the lease ended lands late, if there is no object of that name then. So
+// names of what is created are made of what it is for, and not generated: then the creation fails where another has created the same (AlreadyExists),
+// and what it makes otherwise, an object that was deleted meanwhile or is not wanted any more, is what its watcher sees, knows by its name or owner, and removes. With a
+// reference to an owner that is gone the garbage collector does so. An apply of an object that does not exist is a creation, too, and if it
+// exists by the time, merges into it.
 //
 // It needs the rights to get, create and update leases (coordination.k8s.io) in Namespace, and is
 // not subject to the client's rate limit.

@@ -78,6 +78,10 @@ func TestAWriteIsNotSentWhenItsLeaseIsOver(t *testing.T) {
 			require.ErrorIs(t, send(ctx, t, client, method, url), errOver)
 			require.ErrorIs(t, send(context.WithoutCancel(With(ctx, func() error { return nil })), t, client, method, url), errOver, "all leases count")
 		}
+		empty, err := http.NewRequestWithContext(ctx, http.MethodDelete, url, nil)
+		require.NoError(t, err)
+		_, err = client.Do(empty)
+		require.ErrorIs(t, err, errOver)
 		assert.Equal(t, int64(1), whole.Load())
 		require.NoError(t, send(ctx, t, client, http.MethodGet, url), "reading is allowed")
 		require.NoError(t, send(t.Context(), t, client, http.MethodPost, url), "this is another's")

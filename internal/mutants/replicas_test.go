@@ -1,0 +1,80 @@
+package mutants
+
+const (
+	shardCore   = "internal/shards/core.go"
+	shardAnswer = "internal/shards/answer.go"
+	shardLoop   = "internal/shards/replica.go"
+	oneOwner    = "TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd"
+	frozen      = "TestWhoWasStoppedLongerThanItsLeaseWritesNothing"
+	overstays   = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
+)
+
+// replicas is what can be wrong where several replicas share the work.
+var replicas = []mutant{
+	{
+		name: "a write is sent though its lease is over", says: "none is sent when the lease is over", file: "internal/fence/transport.go", caught: "TestAWriteIsNotSentWhenItsLeaseIsOver",
+		old: `	if err := Check(r.Context()); err != nil {`, new: `	if err := error(nil); err != nil {`,
+	},
+	{
+		name: "the lease is not looked at when the connection is there", says: "when its body is read", file: "internal/fence/transport.go",
+		caught: "TestAWriteIsNotSentWhenItsLeaseEndsWhileItWaitsForAConnection",
+		old:    `	fenced.Body = &body{r.Body, r}`, new: ``,
+	},
+	{
+		name: "a write is sent once more though its lease is over", says: "when it is sent once more on another connection", file: "internal/fence/transport.go",
+		caught: "TestAWriteIsNotSentAgainWhenItsLeaseIsOver",
+		old:    `return &body{b, r}, nil`, new: `return b, nil`,
+	},
+	{
+		name: "a leader that was frozen believes its timers", says: "by the clocks and not by what its goroutines have come to", file: "internal/election/election.go",
+		caught: "TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost",
+		old:    `	case fence.Since(sent) < c.config.LeaseDuration:`, new: `	case fence.Since(sent) >= 0:`,
+	},
+	{
+		name: "what others have written meanwhile counts as seen", says: "that the client knew when the function was called", file: "internal/fence/fence.go",
+		caught: "TestAHorizonIncludesWhatWasThereAndWhatTheWorkHasWritten",
+		old:    `	if !known || !coherence.Newer(version, begun) {`, new: `	if !known || !coherence.Newer(version, begun) || begun != "" {`,
+	},
+	{
+		name: "a shard that was frozen believes its timers", says: "given up when it has not been renewed for its duration", file: shardCore, caught: frozen,
+		old: `	case fence.Between(c.sent, now) >= c.config.LeaseDuration:`, new: `	case now.IsZero():`,
+	},
+	{
+		name: "a shard's lease counts from the answer", says: "counted from before the request was sent", file: shardAnswer, caught: oneOwner,
+		old: `		c.sent, c.next = sent, sent.Add(c.config.RetryPeriod)
+		c.claims(got)`,
+		new: `		c.sent, c.next = now, sent.Add(c.config.RetryPeriod)
+		c.claims(got)`,
+	},
+	{
+		name: "others' claims do not matter", says: "no other member that it sees is the key's owner by that one's own claim", file: shardCore, caught: oneOwner,
+		old: `name != c.self && o.claim != nil &&`, new: `name != c.self && o.claim != nil && c.self == "" &&`,
+	},
+	{
+		name: "a claim counts before it has come back", says: "it has seen its own claim come back through the watch", file: shardCore, caught: oneOwner,
+		old: `!coherence.Newer(c.claimed, p.version)`, new: `!coherence.Newer("", p.version)`,
+	},
+	{
+		name: "keys that were another's meanwhile are begun with at once", says: "its watches catch up with the server", file: shardCore, caught: oneOwner,
+		old: `c.grants = append(c.grants, g)`, new: `c.grants = []*grant{g}`,
+	},
+	{
+		name: "what happens while the watches catch up is forgotten", says: "its watches catch up with the server", file: shardCore, caught: oneOwner,
+		old: `c.grants, c.caught = c.grants[i:], true`, new: `c.grants, c.caught = c.grants[len(c.grants)-1+0*i:], true`,
+	},
+	{
+		name: "a key moves though its work has not ended", says: "waits until what it does for such keys has ended", file: shardCore, caught: "TestAKeyMovesWhenWhatIsDoneForItHasEnded",
+		old: `	if waited >= 2*patience {`, new: `	if waited >= 0 {`,
+	},
+	{
+		name: "only one of those that overstay is cancelled", says: "has its contexts cancelled", file: shardCore, caught: overstays,
+		old: `			again = c.since.Add(2 * patience)
+`,
+		new: `			return false, c.since.Add(2 * patience)
+`,
+	},
+	{
+		name: "that keys are usable is not told", says: "its watches catch up with the server", file: shardLoop, caught: "TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem",
+		old: `moved := now != r.told`, new: `moved := now.last != r.told.last || now.caught != r.told.caught`,
+	},
+}
