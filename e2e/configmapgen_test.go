@@ -153,8 +153,22 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 	require.NoError(t, err)
 	g.data("web-env", "DATABASE", "postgres://sam@db.example.com/web")
 
-	// What is no longer wanted goes; what is another's stays, and is a condition.
-	_, err = g.admin.CoreV1().ConfigMaps(g.ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: named(g.ns, "web-taken")}, metav1.CreateOptions{})
+	g.prunes(root)
+
+	// Before it goes, what is outside goes.
+	g.writes(g.user.Delete(ctx, root, nil))
+	poll(t, time.Minute, func() bool { return g.root("web") == nil })
+	assert.Nil(t, g.root("web"))
+	entries, err = g.registry.Entries()
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
+// prunes wants something else: what is no longer wanted goes; what is another's stays, and is a condition.
+func (g *generated) prunes(root *generator.ConfigTemplate) {
+	g.Helper()
+	t, ctx := g.T, g.Context()
+	_, err := g.admin.CoreV1().ConfigMaps(g.ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: named(g.ns, "web-taken")}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = kates.Modify(ctx, g.user, root, func(c *generator.ConfigTemplate) error {
 		c.Spec.ConfigMaps[1] = generator.ConfigMapTemplate{Name: "taken", Data: map[string]string{"a": "b"}}
@@ -167,12 +181,4 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 	require.NoError(t, g.admin.CoreV1().ConfigMaps(g.ns).Delete(ctx, "web-taken", metav1.DeleteOptions{}))
 	g.becomes("web", metav1.ConditionTrue, "Generated", "")
 	g.data("web-taken", "a", "b")
-
-	// Before it goes, what is outside goes.
-	g.writes(g.user.Delete(ctx, root, nil))
-	poll(t, time.Minute, func() bool { return g.root("web") == nil })
-	assert.Nil(t, g.root("web"))
-	entries, err = g.registry.Entries()
-	require.NoError(t, err)
-	assert.Empty(t, entries)
 }
