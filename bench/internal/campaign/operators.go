@@ -40,7 +40,7 @@ type OperatorOptions struct {
 }
 
 // Operators runs one operator on several libraries, each in a process of its own and on a server of its own, and in an order
-// that changes from run to run. An error of any of them ends it; the results are those up to then. That they make
+// that changes from run to run. Those that are brief are in the first run only. An error of any of them ends it; the results are those up to then. That they make
 // different objects is an error, too.
 func Operators(ctx context.Context, o OperatorOptions) (*report.Operators, error) {
 	r := &report.Operators{
@@ -51,6 +51,9 @@ func Operators(ctx context.Context, o OperatorOptions) (*report.Operators, error
 	for run := 1; run <= o.Runs; run++ {
 		first := (run - 1) % len(o.Operators)
 		for _, v := range slices.Concat(o.Operators[first:], o.Operators[:first]) {
+			if v.Brief && run > 1 {
+				continue
+			}
 			t := &operatorTrial{OperatorOptions: o, results: r, variant: v, run: run}
 			if err := t.measure(ctx); err != nil {
 				return r, fmt.Errorf("the operator %s, run %d: %w", v.Name, run, err)

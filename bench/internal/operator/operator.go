@@ -26,6 +26,8 @@ import (
 type Variant struct {
 	// Name is for command lines and results, Title for people.
 	Name, Title string
+	// Brief: it shows what a choice costs, and is measured in the first run only.
+	Brief bool
 	// Sources are its Go files, less what all share and what measures it.
 	Sources []string
 
@@ -39,10 +41,11 @@ var Variants = []Variant{
 		Name: "cr", Title: "controller-runtime", Sources: []string{withruntime.Source, withruntime.UpdateSource},
 		run: onRuntime(withruntime.Options{Put: withruntime.CreateOrUpdate}),
 	}, {
-		Name: "cr-apply", Title: "the same, server-side apply", Sources: []string{withruntime.Source, withruntime.ApplySource},
-		run: onRuntime(withruntime.Options{Put: withruntime.Apply}),
+		Name: "cr-apply", Title: "the same, server-side apply", Brief: true,
+		Sources: []string{withruntime.Source, withruntime.ApplySource},
+		run:     onRuntime(withruntime.Options{Put: withruntime.Apply}),
 	}, {
-		Name: "cr-consistent", Title: "the same, reads wait for own writes",
+		Name: "cr-consistent", Title: "the same, reads wait for own writes", Brief: true,
 		Sources: []string{withruntime.Source, withruntime.UpdateSource},
 		run:     onRuntime(withruntime.Options{Put: withruntime.CreateOrUpdate, ReadYourWrites: true}),
 	},

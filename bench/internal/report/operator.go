@@ -147,6 +147,7 @@ func writeOperators(b *strings.Builder, o *Operators, titles []Title) {
 	if o.Note != "" {
 		fmt.Fprintf(b, "> **%s**\n\n", o.Note)
 	}
+	titles = o.withRuns(titles)
 	lines := []string{"lines of code"}
 	for _, t := range titles {
 		text := ""
@@ -169,6 +170,25 @@ func writeOperators(b *strings.Builder, o *Operators, titles []Title) {
 		o.writePhase(b, titles, p.phase, p.text)
 	}
 	o.writeVerbs(b, titles)
+}
+
+// withRuns are the titles of operators that were measured, with the number of runs where there were fewer.
+func (o *Operators) withRuns(titles []Title) (all []Title) {
+	for _, t := range titles {
+		runs := make(map[int]bool)
+		for _, s := range o.Samples {
+			if s.Operator == t.Consumer {
+				runs[s.Run] = true
+			}
+		}
+		if n := len(runs); n > 0 && n < o.Runs {
+			t.Text += fmt.Sprintf(" (runs: %d)", n)
+		}
+		if len(runs) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 func (o *Operators) writePhase(b *strings.Builder, titles []Title, p Phase, text string) {

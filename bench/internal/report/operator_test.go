@@ -10,7 +10,8 @@ import (
 )
 
 var operatorTitles = []Title{
-	{Consumer: "kates", Text: "kates", Lines: 80}, {Consumer: "cr", Text: "controller-runtime", Lines: 200}, {Consumer: "other", Text: "not measured"},
+	{Consumer: "kates", Text: "kates", Lines: 80}, {Consumer: "cr", Text: "controller-runtime", Lines: 200}, {Consumer: "other", Text: "not measured", Lines: 7},
+	{Consumer: "brief", Text: "once", Lines: 9},
 }
 
 // sampleOperators has two runs, of which the second is twice as slow for all.
@@ -25,6 +26,7 @@ func sampleOperators() *Operators {
 		o.AddRequests(run, "cr", PhaseDrift, "create", 30)
 		o.AddRequests(run, "cr", PhaseDrift, "apply", 1)
 	}
+	o.Add(1, "brief", PhaseStart, OperatorTime, 50)
 	return o
 }
 
@@ -36,8 +38,8 @@ func TestOperatorsHaveASectionWithATablePerPhase(t *testing.T) {
 	text := Markdown(r, titles, operatorTitles, nil, "")
 	for _, want := range []string{
 		"## The same operator\n\n5,000 roots with 5 objects each, 16 workers. Runs: 2;", "a CPU, 4 cores, kates v1", "> **loud**",
-		"| lines of code | 80 | 200 |", "with the roots there and nothing else:\n\n| | kates | controller-runtime |\n",
-		"| until all is right, s | 15 | 45 (3×) |", "| reconciles that failed | 0 | 3 |",
+		"| lines of code | 80 | 200 | 9 |\n", "with the roots there and nothing else:\n\n| | kates | controller-runtime | once (runs: 1) |\n",
+		"| until all is right, s | 15 | 45 (3×) | 50 (5×) |", "| reconciles that failed | 0 | 3 |",
 		"150 owned objects changed or deleted by others, at once:\n\n| | controller-runtime |\n|---|--:|\n| requests | 31 |\n",
 		"| drift | apply 1, create 30 |",
 	} {
