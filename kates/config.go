@@ -3,6 +3,7 @@ package kates
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -136,11 +137,16 @@ func noCluster(raw *clientcmdapi.Config, rules *clientcmd.ClientConfigLoadingRul
 		return fmt.Errorf("no cluster configured: no current context in the kubeconfig at %s (choose one, %s), and not running in a cluster",
 			paths(rules), contexts(raw))
 	}
-	return fmt.Errorf("no cluster configured: no kubeconfig at %s (set KUBECONFIG or name a file), and not running in a cluster", paths(rules))
+	return fmt.Errorf("no cluster configured: no kubeconfig at %s: set KUBECONFIG or name a file; and not running in a cluster", paths(rules))
 }
 
 func paths(rules *clientcmd.ClientConfigLoadingRules) string {
 	files := slices.DeleteFunc(rules.GetLoadingPrecedence(), func(path string) bool { return path == "" })
+	for i, file := range files {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			files[i] += " (which does not exist)"
+		}
+	}
 	return strings.Join(files, ", ")
 }
 

@@ -100,7 +100,7 @@ func TestConfigurationErrorsSayWhatToDo(t *testing.T) {
 		"missing file":     {twoClusters, ClientConfig{Kubeconfig: missing}, []string{missing, "no such file"}},
 		"not a kubeconfig": {"a: b: c", ClientConfig{}, []string{"load kubeconfig"}},
 		"unknown context":  {twoClusters, ClientConfig{Context: "nope"}, []string{`there is no context "nope"`, "it has broken, prod, test"}},
-		"context of none":  {"", ClientConfig{Context: "nope"}, []string{`there is no context "nope", it has none`}},
+		"context of none":  {"", ClientConfig{Context: "nope"}, []string{`there is no context "nope", it has none`, "(which does not exist)"}},
 		"current is gone":  {"current-context: gone\n" + twoClusters[len("\napiVersion: v1\nkind: Config\ncurrent-context: test\n"):], ClientConfig{}, []string{`there is no context "gone"`}},
 		"no current":       {twoClusters[len("\napiVersion: v1\nkind: Config\ncurrent-context: test\n"):], ClientConfig{}, []string{"no current context", "broken, prod, test"}},
 		"no such cluster":  {twoClusters, ClientConfig{Context: "broken"}, []string{"load kubeconfig", "missing"}},
