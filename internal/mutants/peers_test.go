@@ -300,7 +300,7 @@ var overlay = []mutant{
 	},
 	{
 		name: "a write of another namespace is shown", peer: ignoresQuery, file: stream, caught: streamModel,
-		old: `return s.key.namespace == "" || s.key.namespace == key.Namespace`, new: `return true`,
+		old: `return (s.key.namespace == "" || s.key.namespace == key.Namespace)`, new: `return true`,
 	},
 	{
 		name: "a write that the selector does not match is shown", peer: ignoresQuery, file: write, caught: "TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown",

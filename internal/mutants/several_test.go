@@ -102,7 +102,7 @@ var several = []mutant{
 		new: `p.outgoing = false`,
 	},
 	{
-		name: "a query that is added is shown by halves", peer: firstPage, file: "accumulator/update.go", caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
+		name: "a query that is added is shown by halves", peer: firstPage, file: "accumulator/taking.go", caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
 		old: `whole := f.present || a.fieldComplete(f)`,
 		new: `whole := true`,
 	},
