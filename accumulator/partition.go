@@ -24,7 +24,6 @@ type partition struct {
 	queued  bool // the signal has come: it is in the queue, or will be when it is neither held nor rests
 	held    bool // by a worker
 	resting bool // the queue brings it after its backoff
-	ended   int  // as of which of the partitions' takes its last turn was
 	known   bool // it was handed out, and not without objects since
 
 	first, latest time.Time // changes since it was queued last, where there is a debounce

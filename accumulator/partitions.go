@@ -41,6 +41,9 @@ type Partitions struct {
 	parts map[string]*partition
 	found map[string]bool // keys that wait for the signal
 	takes int             // how often what is new was taken in
+	asked int             // as of which of these a turn has ended, or keys were activated, last
+	// losing have lost an object. Of the reader's turn.
+	losing []*partition
 	// Of each field that is looked up in who has read what, nil of others; and the partitions whose turns are under way, if there are such fields.
 	lookups []*readers
 	held    map[*partition]bool
@@ -171,8 +174,11 @@ func (p *Partitions) next(b layout) *Turn {
 		p.a.pacer.ensure()
 	}
 	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
-		if p.endedMeanwhile(key) {
-			p.takeIn(b) // what was written in that turn is in the next one (G4)
+		if p.askedMeanwhile() {
+			p.takeIn(b) // what was written in that turn, or before somebody activated keys, is in the next one (G4)
+			if p.a.found.Load() > 0 {
+				p.a.pacer.ensure()
+			}
 		}
 		if t := p.hand(b, key); t != nil {
 			return t
@@ -193,12 +199,11 @@ func (p *Partitions) takeIn(b layout) bool {
 	return true
 }
 
-// endedMeanwhile reports whether a key's turn has ended since what is new began to be taken in.
-func (p *Partitions) endedMeanwhile(key string) bool {
+// askedMeanwhile reports whether a turn has ended, or keys were activated, since what is new began to be taken in.
+func (p *Partitions) askedMeanwhile() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	part := p.parts[key]
-	return part != nil && part.ended == p.takes
+	return p.asked == p.takes
 }
 
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.

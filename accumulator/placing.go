@@ -32,6 +32,7 @@ func (p *Partitions) advance(b layout) {
 	if greet {
 		p.greet()
 	}
+	p.lost()
 	p.a.reader.delivered = true
 	p.a.mu.Lock()
 	p.a.read = b.generation
@@ -114,9 +115,24 @@ func (p *Partitions) place(i, fields int, moves []moved) {
 			}
 		}
 		for _, key := range had {
-			p.emptied(p.parts[key])
+			if part := p.parts[key]; part.objects == 0 {
+				p.losing = append(p.losing, part)
+			}
 		}
 	}
+}
+
+// lost lets go of the partitions that no object of any field has the key of now. One that has lost an object of one field, and got one of
+// another, has been there all the time: what is due for it stays so.
+func (p *Partitions) lost() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.losing {
+		if p.parts[part.key] == part {
+			p.emptied(part)
+		}
+	}
+	p.losing = nil
 }
 
 func (p *partition) count(i, n int) {

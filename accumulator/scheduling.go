@@ -65,6 +65,7 @@ func (p *Partitions) enqueue(part *partition) {
 func (p *Partitions) Activate(keys ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asked = p.takes
 	if keys == nil {
 		keys = slices.Sorted(maps.Keys(p.parts))
 	}

@@ -91,7 +91,7 @@ func (p *Partitions) done(t *Turn, keep bool, again func(*Partitions)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conclude(part)
-	part.held, part.ended = false, p.takes
+	part.held, p.asked = false, p.takes
 	if again != nil {
 		part.due, part.forced, part.queued, part.resting = true, true, true, true
 		again(p)

@@ -114,7 +114,7 @@ var partitions = []mutant{
 	{
 		name: "a key is handed out as it was before its last turn ended", says: "all own writes before that", file: "accumulator/partitions.go",
 		caught: "TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne",
-		old:    `		if p.endedMeanwhile(key) {`, new: `		if len(key) == 0 {`,
+		old:    `		if p.askedMeanwhile() {`, new: `		if len(key) == 0 {`,
 	},
 	{
 		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: "accumulator/sharing.go",

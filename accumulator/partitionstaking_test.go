@@ -1,0 +1,84 @@
+package accumulator
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBefore(t *testing.T) {
+	for _, quiet := range []bool{true, false} {
+		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
+			abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, _ *Partitions) {
+				meanwhile := func() {}
+				q := keyed("A", "as")
+				q.Key = func(o Object) []string {
+					meanwhile()
+					return byLabel(o)
+				}
+				p := partitioned(t, streams, PartitionOptions{Options: Options{QuietOwnWrites: quiet}}, q)
+				turns(t, p)
+				meanwhile = func() {
+					meanwhile = func() {}
+					own{s, streams}.put("as", s.relabelled("x", "k", "b"), 0)
+					p.Activate("b")
+				}
+				s.create("as", thing("none of them"))
+				next := turn(t, p)
+				require.NotNil(t, next)
+				next.Done(nil)
+				all := append([]string{text(next)}, turns(t, p)...)
+				assert.Equal(t, map[bool][]string{true: {"b: x y / "}, false: {"b: x y / ", "a: y / "}}[quiet], all)
+			})
+		})
+	}
+}
+
+func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, _ *Partitions) {
+		meanwhile := func() {}
+		q := keyed("A", "as")
+		q.Key = func(o Object) []string {
+			meanwhile()
+			return byLabel(o)
+		}
+		p := partitioned(t, streams, PartitionOptions{Options: Options{QuietOwnWrites: true}}, q)
+		turns(t, p)
+		p.Activate("a")
+		held := turn(t, p)
+		p.Activate("b")
+		meanwhile = func() {
+			meanwhile = func() {}
+			own{s, streams}.put("as", s.relabelled("x", "k", "b"), 0)
+			held.Done(nil)
+		}
+		s.create("as", thing("none of them"))
+		next := turn(t, p)
+		assert.Equal(t, "b: x y / ", text(next))
+	})
+}
+
+func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		p, err := streams.Partition(t.Context(), reflect.TypeFor[three](), []Query{keyed("A", "as"), keyed("B", "bs"), simQuery("C", "cs")},
+			PartitionOptions{Options: Options{QuietOwnWrites: true}})
+		require.NoError(t, err)
+		assert.Nil(t, turn(t, p))
+		us := own{s, streams}
+		us.put("as", thing("x", "k", "a"), 0)
+		assert.Nil(t, turn(t, p), "a quiet write")
+		s.create("cs", thing("c"))
+		synctest.Wait()
+		require.NoError(t, p.Refresh(t.Context()), "the key is due")
+		us.delete("as", "x", 0, true)
+		us.put("bs", thing("y", "k", "a"), 0)
+		next := turn(t, p)
+		require.NotNil(t, next)
+		assert.Equal(t, []string{"y"}, names(next.Snapshot.(*three).B))
+		assert.Equal(t, []string{"c"}, names(next.Snapshot.(*three).C))
+	})
+}
