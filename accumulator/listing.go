@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/snapshot"
 )
@@ -84,11 +85,15 @@ type ItemLister interface {
 }
 
 // each makes one list request and hands its items to put.
-func (f *feed) each(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (m metav1.ListMeta, err error) {
-	if l, ok := f.source.(ItemLister); ok {
+func (f *feed) each(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
+	return eachOf(ctx, f.source, o, put)
+}
+
+func eachOf(ctx context.Context, source cache.ListerWatcherWithContext, o metav1.ListOptions, put func(runtime.Object) error) (m metav1.ListMeta, err error) {
+	if l, ok := source.(ItemLister); ok {
 		return l.ListItems(ctx, o, put)
 	}
-	list, err := f.source.ListWithContext(ctx, o)
+	list, err := source.ListWithContext(ctx, o)
 	if err != nil {
 		return m, err
 	}
@@ -103,12 +108,12 @@ func (f *feed) each(ctx context.Context, o metav1.ListOptions, put func(runtime.
 // patience is how often somebody who waits for a list takes the server's advice to try later.
 const patience = 5
 
-// listPatiently lists for somebody who waits: where the server says when to try again (it throttles, or is
+// listPatiently lists from a source for somebody who waits: where the server says when to try again (it throttles, or is
 // starting), that is done, a few times, as long as ctx allows. A feed does not: it shows what the server
 // says, and goes on for ever.
-func (f *feed) listPatiently(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
+func listPatiently(ctx context.Context, source cache.ListerWatcherWithContext, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 	for tried := 1; ; tried++ {
-		list, err := f.each(ctx, o, put)
+		list, err := eachOf(ctx, source, o, put)
 		seconds, later := apierrors.SuggestsClientDelay(err)
 		if err == nil || !later || tried == patience || ctx.Err() != nil {
 			return list, err

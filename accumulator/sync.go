@@ -143,7 +143,7 @@ func (s *stream) list(ctx context.Context, first metav1.ListOptions) (goal, erro
 	o.Limit = pageSize
 	o.ResourceVersion, o.ResourceVersionMatch = first.ResourceVersion, first.ResourceVersionMatch
 	for {
-		list, err := s.feed.listPatiently(ctx, o, func(item runtime.Object) error { s.note(&g, item); return nil })
+		list, err := listPatiently(ctx, s.feed.source, o, func(item runtime.Object) error { s.note(&g, item); return nil })
 		switch {
 		case err != nil && o.Continue != "" && expired(err):
 			g, o.Continue, o.Limit = newGoal(), "", 0

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
@@ -168,6 +169,20 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how l
 	return version, nil
 }
 
+// Narrower is a source of all namespaces that can list one of them. A server finds an object by its namespace and name at once;
+// by its name alone it goes through all that there are.
+type Narrower interface {
+	Within(namespace string) cache.ListerWatcherWithContext
+}
+
+// within is the source of what has a key.
+func (f *feed) within(key Key) cache.ListerWatcherWithContext {
+	if n, ok := f.source.(Narrower); ok && f.stream.key.namespace == "" && key.Namespace != "" {
+		return n.Within(key.Namespace)
+	}
+	return f.source
+}
+
 // lookup lists one object as the stream would show it, no older than version; nil if
 // the stream would not show it. The second result is the version of the list.
 func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, string, error) {
@@ -185,7 +200,7 @@ func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, str
 		o.ResourceVersion, o.ResourceVersionMatch = version, metav1.ResourceVersionMatchNotOlderThan
 	}
 	var found Object
-	list, err := f.listPatiently(ctx, o, func(item runtime.Object) error {
+	list, err := listPatiently(ctx, f.within(key), o, func(item runtime.Object) error {
 		if o, ok := item.(Object); ok && snapshot.KeyOf(o) == key {
 			found = o
 		}

@@ -36,7 +36,8 @@ type OwnedSet struct {
 	// Objects of other kinds are not found. One that is not known is an error; the rest is done.
 	Kinds []string
 	// Existing, if not nil, are the objects among which to prune, as a snapshot shows them (others may be among
-	// them; Kinds does not matter then). A program that watches what it owns saves requests thereby: else each
+	// them; Kinds does not matter then): a slice that is empty, not nil, where there are none. A controller has them by
+	// controller.Owned. A program that watches what it owns saves requests thereby: else each
 	// kind is looked through in a running watch without selectors, or listed by label.
 	Existing []Object
 	// Plain owner references, in place of controller references.

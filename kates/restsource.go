@@ -29,6 +29,11 @@ type restSource struct {
 	namespace string
 }
 
+// Within is the source for one namespace.
+func (s *restSource) Within(namespace string) cache.ListerWatcherWithContext {
+	return &restSource{s.client, s.resource, namespace}
+}
+
 var (
 	optionsVersion = schema.GroupVersion{Version: "v1"}
 	optionsCodec   = func() runtime.ParameterCodec {
@@ -62,8 +67,16 @@ func (s *restSource) WatchWithContext(ctx context.Context, o metav1.ListOptions)
 // shorten them, as some aggregated ones, it gets them whole.
 type metadataSource struct {
 	rest    restSource
-	whole   cache.ListerWatcherWithContext
+	whole   *restSource
 	refused atomic.Bool
+}
+
+// Within is the source for one namespace.
+func (s *metadataSource) Within(namespace string) cache.ListerWatcherWithContext {
+	whole := restSource{s.whole.client, s.rest.resource, namespace}
+	one := &metadataSource{rest: restSource{s.rest.client, s.rest.resource, namespace}, whole: &whole}
+	one.refused.Store(s.refused.Load())
+	return one
 }
 
 func metadataClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {

@@ -16,7 +16,7 @@ import (
 // ask for other forms than whole objects.
 func (c *core) source(r accumulator.Resource, namespace string, form accumulator.Form) cache.ListerWatcherWithContext {
 	if c.rest == nil {
-		return &dynamicSource{within(c.dynamic, r, namespace)}
+		return &dynamicSource{within(c.dynamic, r, namespace), c.dynamic, r}
 	}
 	whole := &restSource{c.rest, r, namespace}
 	switch form {
@@ -32,7 +32,16 @@ func (c *core) source(r accumulator.Resource, namespace string, form accumulator
 
 // dynamicSource lists and watches a resource as untyped objects, for clients made of a
 // dynamic.Interface.
-type dynamicSource struct{ in dynamic.ResourceInterface }
+type dynamicSource struct {
+	in       dynamic.ResourceInterface
+	client   dynamic.Interface
+	resource accumulator.Resource
+}
+
+// Within is the source for one namespace.
+func (s *dynamicSource) Within(namespace string) cache.ListerWatcherWithContext {
+	return &dynamicSource{within(s.client, s.resource, namespace), s.client, s.resource}
+}
 
 // Form is whole objects, whatever was asked for.
 func (*dynamicSource) Form() accumulator.Form { return accumulator.Whole }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/accumulator"
@@ -44,6 +45,13 @@ func (c *core) typedSource(r accumulator.Resource, namespace string) (*typedSour
 	return &typedSource{
 		rest: restSource{c.metadata, r, namespace}, decoder: newDecoder(r, typ, c.managedFields), streamed: c.streamTyped,
 	}, true
+}
+
+// Within is the source for one namespace, which has in common with this one what its objects have in common.
+func (s *typedSource) Within(namespace string) cache.ListerWatcherWithContext {
+	one := &typedSource{rest: restSource{s.rest.client, s.rest.resource, namespace}, decoder: s.decoder, streamed: s.streamed}
+	one.refused.Store(s.refused.Load())
+	return one
 }
 
 // typeOf is the Go type of a kind's objects, where objects can be streamed in it.
