@@ -87,17 +87,12 @@ func (r *replicaRole) run(ctx context.Context, client *kates.Client, refused fun
 		kates.Query{Name: "Copies", Namespace: r.Namespace, LabelSelector: "copy", Key: func(o kates.Object) []string {
 			return []string{strings.TrimPrefix(o.GetName(), copyPrefix)}
 		}},
-		kates.Workers(4), kates.WithBackoff(5*time.Millisecond, 50*time.Millisecond), place,
-		kates.OnError(func(err error, _ int) {
-			if errors.Is(err, kates.ErrLeadershipLost) || errors.Is(err, kates.ErrKeyLost) {
-				refused()
-			}
-		}),
+		kates.Workers(8), kates.WithBackoff(5*time.Millisecond, 50*time.Millisecond), place,
 	}
 	work := func(ctx context.Context, key string, c *copying) error {
 		err := r.copy(ctx, client, key, c)
 		if errors.Is(err, kates.ErrLeadershipLost) || errors.Is(err, kates.ErrKeyLost) {
-			refused() // also where the context has ended, which OnError is not told of
+			refused()
 		}
 		return err
 	}
@@ -109,11 +104,27 @@ func (r *replicaRole) run(ctx context.Context, client *kates.Client, refused fun
 	return nil
 }
 
-// copy makes the copy of a root what that wants, by one way of writing after the other. Each replica writes its own name.
+// copy makes the copy of a root what that wants, and marks it then: two writes.
 func (r *replicaRole) copy(ctx context.Context, client *kates.Client, key string, c *copying) error {
 	if len(c.Roots) == 0 {
 		return nil
 	}
+	if len(c.Copies) > 0 && c.Copies[0].Data["have"] == c.Roots[0].Data["want"] && c.Copies[0].Data["by"] == r.Identity && c.Copies[0].Annotations["done"] == c.Roots[0].Data["want"] {
+		return nil
+	}
+	copied, err := r.write(ctx, client, key, c)
+	if err != nil {
+		return err
+	}
+	mark, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"done": copied.Data["have"]}}})
+	if err != nil {
+		return err
+	}
+	return client.Patch(ctx, copied, kates.MergePatchType, mark, nil)
+}
+
+// write makes the copy, by one way of writing after the other. Each replica writes its own name.
+func (r *replicaRole) write(ctx context.Context, client *kates.Client, key string, c *copying) (*corev1.ConfigMap, error) {
 	want := c.Roots[0].Data["want"]
 	copied := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -121,38 +132,35 @@ func (r *replicaRole) copy(ctx context.Context, client *kates.Client, key string
 		Data:       map[string]string{"have": want, "by": r.Identity},
 	}
 	if len(c.Copies) == 0 {
-		return client.Create(ctx, copied, nil)
+		return copied, client.Create(ctx, copied, nil)
 	}
 	now := c.Copies[0]
-	if now.Data["have"] == want && now.Data["by"] == r.Identity {
-		return nil
-	}
 	n, err := strconv.Atoi(want)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch n % 5 {
 	case 0:
 		if err := client.Delete(ctx, now, nil); err != nil {
-			return err
+			return nil, err
 		}
-		return client.Create(ctx, copied, nil)
+		err = client.Create(ctx, copied, nil)
 	case 1:
-		return client.Update(ctx, copied, nil) // without a version
+		err = client.Update(ctx, copied, nil) // without a version
 	case 2:
-		patch, err := json.Marshal(map[string]any{"data": copied.Data})
-		if err != nil {
-			return err
+		var patch []byte
+		if patch, err = json.Marshal(map[string]any{"data": copied.Data}); err == nil {
+			err = client.Patch(ctx, now, kates.MergePatchType, patch, nil)
 		}
-		return client.Patch(ctx, now, kates.MergePatchType, patch, nil)
 	case 3:
-		return client.Apply(ctx, copied, nil, kates.ForceOwnership())
+		err = client.Apply(ctx, copied, nil, kates.ForceOwnership())
+	default:
+		_, err = kates.Modify(ctx, client, now, func(m *corev1.ConfigMap) error {
+			m.Data = copied.Data
+			return nil
+		})
 	}
-	_, err = kates.Modify(ctx, client, now, func(m *corev1.ConfigMap) error {
-		m.Data = copied.Data
-		return nil
-	})
-	return err
+	return copied, err
 }
 
 // replicaProcess is one that a test has started.

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kates-go/kates/internal/fence"
 )
 
 // Modify changes an object as change does: read, modify, write, and again if somebody else was
@@ -83,7 +85,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	if err == nil {
 		if m.object, err = c.object(ctx, resource); err == nil {
-			err = cmp.Or(m.object.named(), ctx.Err())
+			err = cmp.Or(m.object.named(), fence.Check(ctx), ctx.Err())
 		}
 	}
 	if err != nil {

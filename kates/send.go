@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/fence"
 )
 
 // reply is what the server said to a write, and what that tells of the object written.
@@ -51,7 +52,7 @@ func (c *Client) send(ctx context.Context, verb string, resource, target any, op
 	if err == nil && verb != "create" {
 		err = o.named()
 	}
-	if err = cmp.Or(err, ctx.Err()); err != nil {
+	if err = cmp.Or(err, fence.Check(ctx), ctx.Err()); err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 	got, err := c.do(ctx, verb, o, c.writeOptions(opts), r)

@@ -40,7 +40,7 @@ var ErrKeyLost = shards.ErrLost
 // Writes are fenced, as [LeaderElection] describes it.
 //
 // It needs the rights to get, list, watch, create, update and delete leases (coordination.k8s.io) in Namespace; renewals are not subject to
-// the client's rate limit. client-go's fake has neither versions nor preconditions: there it is of use for one replica.
+// the client's rate limit. client-go's fake has neither versions nor preconditions: replicas on it divide the keys, for tests, and none of them is stopped.
 type Sharding struct {
 	// Namespace of the Leases. Default: the client's.
 	Namespace string

@@ -79,7 +79,7 @@ func (c *core) removed(w write, now time.Time, err error) {
 	case o == nil || o.uid != w.uid:
 	case err == nil:
 		delete(c.peers, w.member)
-		c.gone[w.uid] = true
+		c.gone[w.uid] = w.uid != ""
 	default:
 		o.since = now
 	}

@@ -176,7 +176,7 @@ func (c *core) observe(all []peer, now time.Time) {
 			continue
 		}
 		there[p.member] = true
-		if o := c.peers[p.member]; o == nil || o.uid != p.uid || o.version != p.version {
+		if o := c.peers[p.member]; o == nil || o.uid != p.uid || o.version != p.version || !o.renewed.Equal(p.renewed) {
 			c.peers[p.member] = &observed{p, now}
 		}
 	}

@@ -36,6 +36,7 @@ func leaseName(group, member string) string { return group + "-" + member }
 type peer struct {
 	member       string
 	uid, version string
+	renewed      time.Time // to see that it was, where there are no versions
 	claim        claim
 	duration     time.Duration
 }
@@ -49,6 +50,9 @@ func peerOf(group string, lease *coordinationv1.Lease) (peer, bool) {
 	p := peer{member: name, uid: string(lease.UID), version: lease.ResourceVersion, claim: parseClaim(lease.Annotations[claimAnnotation])}
 	if d := lease.Spec.LeaseDurationSeconds; d != nil {
 		p.duration = time.Duration(*d) * time.Second
+	}
+	if at := lease.Spec.RenewTime; at != nil {
+		p.renewed = at.Time
 	}
 	return p, true
 }

@@ -1,0 +1,160 @@
+package kates_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+func shardNamed(identity string) kates.Sharding {
+	return kates.Sharding{Name: "group", Identity: identity}
+}
+
+// keyed are the keys that a function was called for, since the last time.
+type keyed struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (k *keyed) add(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys = append(k.keys, key)
+}
+
+func (k *keyed) taken() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := slices.Sorted(slices.Values(k.keys))
+	k.keys = nil
+	return all
+}
+
+// shared runs a test with 40 keys and two clients of one fake.
+func shared(t *testing.T, f func(t *testing.T, one, two *kates.Client, keys []string)) {
+	tenants(t, func(t *testing.T, fake *katestest.Fake) {
+		keys := []string{"a", "b"}
+		for i := range 38 {
+			keys = append(keys, fmt.Sprintf("key-%02d", i))
+			putFor(t, fake, keys[len(keys)-1], fmt.Sprint("cm-", i), "1")
+		}
+		f(t, fake.Client, another(t, fake), keys)
+	})
+}
+
+func TestTheKeysOfRunEachAreDividedAmongShards(t *testing.T) {
+	shared(t, func(t *testing.T, one, two *kates.Client, keys []string) {
+		var a, b keyed
+		call := func(k *keyed) func(context.Context, string, *maps) error {
+			return func(_ context.Context, key string, _ *maps) error {
+				k.add(key)
+				return nil
+			}
+		}
+		first := runEach(t, one, call(&a), byTenant, shardNamed("a"))
+		<-time.After(time.Minute)
+		assert.Equal(t, keys, a.taken(), "alone it has all")
+		second := runEach(t, two, call(&b), byTenant, shardNamed("b"))
+		<-time.After(time.Minute)
+		moved := b.taken()
+		assert.Greater(t, len(moved), 10)
+		assert.Less(t, len(moved), 30)
+		assert.Empty(t, a.taken(), "what stays is not called for again")
+		second.stop()
+		<-time.After(time.Second)
+		assert.Equal(t, moved, a.taken(), "at once, and no others")
+		first.stop()
+	})
+}
+
+type rooted struct {
+	Root *corev1.ConfigMap `kates:",root"`
+}
+
+func TestTheRootsOfAControllerAreDividedAmongShards(t *testing.T) {
+	shared(t, func(t *testing.T, one, two *kates.Client, keys []string) {
+		start := func(c *kates.Client, identity string, k *keyed) (stop func()) {
+			r, err := controller.New(c, "test", func(_ context.Context, p *rooted) (controller.Result, error) {
+				k.add(p.Root.Name)
+				return controller.Done, nil
+			}, shardNamed(identity))
+			require.NoError(t, err)
+			assert.False(t, r.NeedLeaderElection())
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- r.Run(ctx) }()
+			return func() {
+				cancel()
+				require.NoError(t, <-done)
+			}
+		}
+		var a, b keyed
+		first := start(one, "a", &a)
+		<-time.After(time.Minute)
+		assert.Len(t, a.taken(), len(keys)+1)
+		second := start(two, "b", &b)
+		<-time.After(time.Minute)
+		moved := b.taken()
+		assert.Greater(t, len(moved), 10)
+		assert.Empty(t, a.taken())
+		second()
+		<-time.After(time.Second)
+		assert.Equal(t, moved, a.taken())
+		first()
+	})
+}
+
+// TestAnErrorForAKeyThatIsAnothersNowIsForgotten: and the key is called for when it is back.
+func TestAnErrorForAKeyThatIsAnothersNowIsForgotten(t *testing.T) {
+	shared(t, func(t *testing.T, one, two *kates.Client, _ []string) {
+		var a, b keyed
+		first := runEach(t, one, func(_ context.Context, key string, _ *maps) error {
+			a.add(key)
+			return errors.New("oops")
+		}, byTenant, shardNamed("a"), kates.WithBackoff(time.Second, time.Second))
+		<-time.After(5 * time.Second)
+		second := runEach(t, two, func(_ context.Context, key string, _ *maps) error {
+			b.add(key)
+			return nil
+		}, byTenant, shardNamed("b"))
+		<-time.After(time.Minute)
+		a.taken()
+		<-time.After(10 * time.Second)
+		still := slices.Compact(a.taken())
+		for _, key := range b.taken() {
+			assert.NotContains(t, still, key)
+		}
+		second.stop()
+		first.stop()
+	})
+}
+
+func TestWhatShardingCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
+	fake := katestest.New(t)
+	f := func(context.Context, string, *maps) error { return nil }
+	for text, options := range map[string][]kates.RunOption{
+		`the Name of a group of shards, ""`:    {kates.Sharding{}},
+		`the Name of a group of shards, "a.b"`: {kates.Sharding{Name: "a.b"}},
+		`the Namespace of a lease, "."`:        {kates.Sharding{Name: "a", Namespace: "."}},
+		"not of several":                       {shardNamed("a"), shardNamed("b")},
+		"both a leader and shards":             {shardNamed("a"), election},
+		"LeaseDuration is 1.5s":                {kates.Sharding{Name: "a", LeaseDuration: 1500 * time.Millisecond}},
+	} {
+		assert.ErrorContains(t, kates.RunEach(t.Context(), fake.Client, f, append(options, byTenant)...), text)
+	}
+	err := kates.Run(t.Context(), fake.Client, func(context.Context, *maps) error { return nil }, shardNamed("a"))
+	assert.ErrorContains(t, err, "Sharding is an option of RunEach")
+	assert.Empty(t, fake.Dynamic.Actions(), "nothing was asked")
+}
