@@ -43,6 +43,7 @@ type Partitions struct {
 	parts map[string]*partition
 	found map[string]bool // keys that wait for the signal
 	takes int             // how often what is new was taken in
+	begun bool            // something was
 	asked int             // as of which of these a turn has ended, or keys were activated, last
 	// losing have lost an object. Of the reader's turn.
 	losing []*partition
