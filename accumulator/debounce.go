@@ -64,7 +64,7 @@ func (p *Partitions) attend(ctx context.Context) {
 
 // stirred notes that a key has changed. What there was at first does not wait. Called with mu held.
 func (p *Partitions) stirred(part *partition) {
-	if p.debounce == nil || !p.a.reader.delivered {
+	if p.debounce == nil || !p.begun {
 		return
 	}
 	part.latest = time.Now()

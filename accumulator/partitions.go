@@ -41,6 +41,7 @@ type Partitions struct {
 	parts map[string]*partition
 	found map[string]bool // keys that wait for the signal
 	takes int             // how often what is new was taken in
+	begun bool            // something was
 	asked int             // as of which of these a turn has ended, or keys were activated, last
 	// losing have lost an object. Of the reader's turn.
 	losing []*partition
@@ -104,8 +105,9 @@ func lookupsOf(b *snapshot.Binding, queries []Query) ([]*readers, error) {
 	return all, nil
 }
 
-// Next waits until there is a key to be handed out, and hands it out: with everything that the watches had delivered
-// when it returns, and all own writes before that. There is none before all queries are complete.
+// Next waits until there is a key to be handed out, and hands it out: with everything that the watches had delivered, and all own writes
+// that were over, when it was called; and if later, before it returns, a turn ended or keys were activated, when the last of that
+// happened. There is none before all queries are complete.
 //
 // The error is ctx's, or says why the watch has ended. What is handed out is over with [Turn.Done].
 func (p *Partitions) Next(ctx context.Context) (*Turn, error) {

@@ -16,6 +16,7 @@ func (m *partModel) next() (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
 	defer cancel()
 	t, err := m.p.Next(ctx)
+	m.taken = m.wanted()
 	if errors.Is(err, context.DeadlineExceeded) {
 		return false, nil
 	}

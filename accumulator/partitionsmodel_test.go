@@ -42,7 +42,8 @@ type partModel struct {
 	held   []*Turn
 	over   []*Turn
 	keys   map[string]*partTruth
-	shown  map[string]Object // by name, UID and version
+	taken  map[string]map[string]string // what was wanted when things were last taken in
+	shown  map[string]Object            // by name, UID and version
 }
 
 // partTruth is what is known of a key.
@@ -195,7 +196,7 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 		for id := range ids {
 			version, shared := now["shared"][id]
 			switch {
-			case now[key][id] == "" && k.last[id] == "": // it came and went
+			case now[key][id] == "" && (k.last[id] == "" || m.script.Quiet && m.taken[key][id] == ""): // it came and went
 				delete(k.must, id)
 			case shared && before["shared"][id] == version && (before[key] == nil || now[key] == nil):
 				// the key comes or goes, and not because of that

@@ -3,8 +3,10 @@ package accumulator
 import (
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -80,5 +82,40 @@ func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
 		require.NotNil(t, next)
 		assert.Equal(t, []string{"y"}, names(next.Snapshot.(*three).B))
 		assert.Equal(t, []string{"c"}, names(next.Snapshot.(*three).C))
+	})
+}
+
+// It is for the race detector: what a turn has read has changed when it ends.
+func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		for _, k := range []string{"a", "b", "c", "d"} {
+			s.create("as", thing("x"+k, "k", k))
+		}
+		s.create("ls", thing("there"))
+		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), referringQueries(), PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Millisecond}}})
+		require.NoError(t, err)
+		var workers sync.WaitGroup
+		for range 3 {
+			workers.Go(func() {
+				for {
+					next, err := p.Next(t.Context())
+					if err != nil {
+						return
+					}
+					get, _ := lookupOf(next)
+					get("there")
+					next.Done(nil)
+				}
+			})
+		}
+		for i := range 3000 {
+			s.touch("ls", "there", i)
+			if i%7 == 0 {
+				after(time.Millisecond)
+			}
+		}
+		after(time.Second)
+		p.Close()
+		workers.Wait()
 	})
 }

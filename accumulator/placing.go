@@ -32,7 +32,7 @@ func (p *Partitions) advance(b layout) {
 	if greet {
 		p.greet()
 	}
-	p.lost()
+	p.tookIn()
 	p.a.reader.delivered = true
 	p.a.mu.Lock()
 	p.a.read = b.generation
@@ -122,9 +122,9 @@ func (p *Partitions) place(i, fields int, moves []moved) {
 	}
 }
 
-// lost lets go of the partitions that no object of any field has the key of now. One that has lost an object of one field, and got one of
+// tookIn lets go of the partitions that no object of any field has the key of now. One that has lost an object of one field, and got one of
 // another, has been there all the time: what is due for it stays so.
-func (p *Partitions) lost() {
+func (p *Partitions) tookIn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, part := range p.losing {
@@ -132,7 +132,7 @@ func (p *Partitions) lost() {
 			p.emptied(part)
 		}
 	}
-	p.losing = nil
+	p.losing, p.begun = nil, true
 }
 
 func (p *partition) count(i, n int) {

@@ -47,6 +47,12 @@ type (
 		A *corev1.ConfigMap  `kates:",root"`
 		B *appsv1.Deployment `kates:",owned"`
 	}
+	embedded struct{ B []*corev1.Secret }
+	twoBs    struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B []*corev1.Node
+		embedded
+	}
 	twoInfos struct {
 		A    *corev1.ConfigMap `kates:",root"`
 		B, C controller.Info
@@ -92,6 +98,7 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		"field A: neither its type nor its tag nor its query says a kind":                          made[kindless],
 		"field B: what is owned is a slice or a map, not *v1.Deployment":                           made[oneOwned],
 		"field C: there is another one of type controller.Info":                                    made[twoInfos],
+		"field B: there is another one of that name":                                               made[twoBs],
 		"a snapshot is a struct, not string":                                                       made[string],
 	} {
 		ofNew, _ := of(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,12 +98,15 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		}
 		q, named := refine[sf.Name]
 		delete(refine, sf.Name)
-		target, err := c.roleTarget(ctx, f, sf, tag, tagged, q, named)
+		watched, err := c.roleTarget(ctx, f, sf, tag, tagged, q, named)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
-		target.index = index
-		f.targets = append(f.targets, target)
+		if slices.ContainsFunc(f.targets, func(t target) bool { return t.Name == sf.Name }) {
+			return fmt.Errorf("field %s: there is another one of that name in an embedded struct", sf.Name)
+		}
+		watched.index = index
+		f.targets = append(f.targets, watched)
 	}
 	return nil
 }

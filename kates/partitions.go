@@ -111,8 +111,8 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 }
 
 // Next waits until a key is due, and hands it out. Several workers may call it at a time: no key is held by two. It has everything that the
-// watches had delivered when Next returns, and what this client has written before. There is no turn before all
-// queries are complete.
+// watches had delivered, and this client had written, when Next was called; and if later, before Next returned, a turn was ended or keys were
+// activated, when the last of that happened. There is no turn before all queries are complete.
 //
 // The error is that of ctx, whose end means nothing to the watch, or the cause of the watch's end.
 func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {

@@ -112,7 +112,7 @@ var partitions = []mutant{
 		old:    `		p.failed[key] = c`, new: `		delete(p.failed, key)`,
 	},
 	{
-		name: "a key is handed out as it was before its last turn ended", says: "all own writes before that", file: "accumulator/partitions.go",
+		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: "accumulator/partitions.go",
 		caught: "TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne",
 		old:    `		if p.askedMeanwhile() {`, new: `		if len(key) == 0 {`,
 	},
