@@ -9,12 +9,12 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-type embedded struct {
+type ofOthers struct {
 	Secrets []kates.Secret `kates:",owned"`
 }
 
 type parts struct {
-	embedded
+	ofOthers
 	Root       *kates.Deployment         `kates:",root"`
 	ConfigMaps []*kates.ConfigMap        `kates:",owned"`
 	Services   map[string]*kates.Service `kates:",owned,optional"`
@@ -28,7 +28,7 @@ type parts struct {
 func TestOwnedAreTheObjectsOfOwnedFieldsAndNeverNil(t *testing.T) {
 	assert.NotNil(t, controller.Owned(&parts{}))
 	p := &parts{
-		embedded:   embedded{Secrets: make([]kates.Secret, 1)},
+		ofOthers:   ofOthers{Secrets: make([]kates.Secret, 1)},
 		ConfigMaps: []*kates.ConfigMap{{}, {}},
 		Services:   map[string]*kates.Service{"y": {}, "x": {}},
 		Pods:       map[string]kates.Pod{"p": {}},

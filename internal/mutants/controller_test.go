@@ -88,7 +88,7 @@ var controllers = []mutant{
 	},
 	{
 		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/debounce.go", in: inController, caught: debounces,
-		old: ` || !p.a.reader.delivered {`, new: ` {`,
+		old: ` || !p.begun {`, new: ` {`,
 	},
 	{
 		name: "the end cuts what runs short", says: "those that run have the grace period to return", file: "controller/run.go",

@@ -220,12 +220,10 @@ var isolation = []mutant{
 	},
 	{
 		name: "a list under the client's lock", peer: lockHeld, file: listing, caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `	list, err := f.source.ListWithContext(ctx, o)
-	if err`,
+		old: `	return eachOf(ctx, f.source, o, put)`,
 		new: `	f.stream.streams.mu.Lock()
 	defer f.stream.streams.mu.Unlock()
-	list, err := f.source.ListWithContext(ctx, o)
-	if err`,
+	return eachOf(ctx, f.source, o, put)`,
 	},
 	{
 		name: "every Update converts everything", peer: reencoded, file: update, caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
