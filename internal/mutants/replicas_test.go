@@ -4,7 +4,7 @@ const (
 	shardCore   = "internal/shards/core.go"
 	shardAnswer = "internal/shards/answer.go"
 	shardLoop   = "internal/shards/replica.go"
-	oneOwner    = "TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd"
+	waits       = "TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches"
 	frozen      = "TestWhoWasStoppedLongerThanItsLeaseWritesNothing"
 	overstays   = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
 )
@@ -40,26 +40,26 @@ var replicas = []mutant{
 		old: `	case fence.Between(c.sent, now) >= c.config.LeaseDuration:`, new: `	case now.IsZero():`,
 	},
 	{
-		name: "a shard's lease counts from the answer", says: "counted from before the request was sent", file: shardAnswer, caught: oneOwner,
+		name: "a shard's lease counts from the answer", says: "counted from before the request was sent", file: shardAnswer, caught: "TestALeaseCountsFromWhenItsRenewalWasSent",
 		old: `		c.sent, c.next = sent, sent.Add(c.config.RetryPeriod)
 		c.claims(got)`,
 		new: `		c.sent, c.next = now, sent.Add(c.config.RetryPeriod)
 		c.claims(got)`,
 	},
 	{
-		name: "others' claims do not matter", says: "no other member that it sees is the key's owner by that one's own claim", file: shardCore, caught: oneOwner,
+		name: "others' claims do not matter", says: "no other member that it sees is the key's owner by that one's own claim", file: shardCore, caught: "TestAKeyIsNotTakenWhileAnotherClaimsIt",
 		old: `name != c.self && o.claim != nil &&`, new: `name != c.self && o.claim != nil && c.self == "" &&`,
 	},
 	{
-		name: "a claim counts before it has come back", says: "it has seen its own claim come back through the watch", file: shardCore, caught: oneOwner,
+		name: "a claim counts before it has come back", says: "it has seen its own claim come back through the watch", file: shardCore, caught: "TestAClaimCountsWhenItHasComeBack",
 		old: `!coherence.Newer(c.claimed, p.version)`, new: `!coherence.Newer("", p.version)`,
 	},
 	{
-		name: "keys that were another's meanwhile are begun with at once", says: "its watches catch up with the server", file: shardCore, caught: oneOwner,
+		name: "keys that were another's meanwhile are begun with at once", says: "its watches catch up with the server", file: shardCore, caught: waits,
 		old: `c.grants = append(c.grants, g)`, new: `c.grants = []*grant{g}`,
 	},
 	{
-		name: "what happens while the watches catch up is forgotten", says: "its watches catch up with the server", file: shardCore, caught: oneOwner,
+		name: "what happens while the watches catch up is forgotten", says: "its watches catch up with the server", file: shardCore, caught: waits,
 		old: `c.grants, c.caught = c.grants[i:], true`, new: `c.grants, c.caught = c.grants[len(c.grants)-1+0*i:], true`,
 	},
 	{

@@ -1,0 +1,122 @@
+package shards
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var start = time.Unix(1000, 0)
+
+// scripted is a core whose requests the test answers.
+type scripted struct {
+	*core
+	t    *testing.T
+	own  peer // as the server has it
+	next int
+}
+
+func newScripted(t *testing.T) *scripted {
+	t.Helper()
+	config := Config{Group: "g", Namespace: "ns", Identity: "one"}
+	require.NoError(t, config.Complete())
+	return &scripted{core: newCore(config), t: t}
+}
+
+// ask has it make the request that is due, and the server answer it after a while.
+func (s *scripted) ask(at time.Time, want verb, after time.Duration) {
+	s.t.Helper()
+	w, _ := s.todo(at)
+	require.Equal(s.t, want, w.verb)
+	s.next++
+	s.own = peer{member: s.self, uid: "own", version: string(rune('0' + s.next)), claim: w.claim, duration: s.config.LeaseDuration}
+	s.answered(w, s.own, at, at.Add(after), nil)
+}
+
+// joined is one that has all keys, alone.
+func joined(t *testing.T) *scripted {
+	t.Helper()
+	s := newScripted(t)
+	s.observe(nil, start)
+	s.ask(start, create, 0)
+	s.ask(start, update, 0) // its claim
+	s.observe([]peer{s.own}, start)
+	s.caughtUp(s.current())
+	require.True(t, s.mine("key", start))
+	return s
+}
+
+// other is another member, that claims nothing yet.
+func other() peer {
+	return peer{member: "other", uid: "other", version: "100", duration: 15 * time.Second}
+}
+
+// of returns a key of one of two members.
+func of(t *testing.T, member string, both claim) string {
+	t.Helper()
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"} {
+		if owner("g", key, both) == member {
+			return key
+		}
+	}
+	t.Fatal("it has no key")
+	return ""
+}
+
+func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
+	s := joined(t)
+	require.True(t, s.take("key", start))
+	held := s.running["key"]
+	at := start.Add(2 * time.Second)
+	s.ask(at, update, 4*time.Second)
+	require.NoError(t, s.held(held, at.Add(15*time.Second-1)))
+	require.ErrorIs(t, s.held(held, at.Add(15*time.Second)), ErrLost)
+}
+
+func TestAClaimCountsWhenItHasComeBack(t *testing.T) {
+	s := newScripted(t)
+	s.observe(nil, start)
+	s.ask(start, create, 0)
+	before := s.own
+	s.ask(start, update, 0)
+	s.observe([]peer{before}, start) // the watch is late
+	assert.Nil(t, s.current(), "who knows what others have claimed before")
+	s.observe([]peer{s.own}, start)
+	assert.NotNil(t, s.current())
+}
+
+func TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches(t *testing.T) {
+	for name, catching := range map[string]func(*scripted) *grant{
+		"that have not begun":    func(*scripted) *grant { return nil },
+		"that had begun earlier": func(s *scripted) *grant { return s.current() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := joined(t)
+			with := catching(s)
+			moves := of(t, "other", claim{"other", s.self})
+			s.observe([]peer{s.own, other()}, start)
+			assert.False(t, s.mine(moves, start))
+			s.observe([]peer{s.own}, start)
+			s.caughtUp(with)
+			assert.False(t, s.mine(moves, start), "it may have been worked at")
+			s.caughtUp(s.current())
+			assert.True(t, s.mine(moves, start))
+		})
+	}
+}
+
+func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
+	s := joined(t)
+	both := claim{"other", s.self}
+	there := other()
+	there.claim = claim{"other"} // it goes by itself alone
+	s.observe([]peer{s.own, there}, start)
+	stays := of(t, s.self, both)
+	assert.False(t, s.mine(stays, start))
+	there.claim, there.version = both, "101"
+	s.observe([]peer{s.own, there}, start)
+	s.caughtUp(s.current())
+	assert.True(t, s.mine(stays, start))
+}
