@@ -232,6 +232,61 @@ func (w *world) settle() {
 	w.pass(800, 200*time.Millisecond)
 }
 
+// someone draws a replica of which something holds, if there is one, for an action.
+func (w *world) someone(holds func(*simulated) bool, act func(*rapid.T, *simulated)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		if r := w.pick("who", holds); r != nil {
+			act(t, r)
+		}
+	}
+}
+
+// actions are what happens to replicas, and in between.
+func (w *world) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"come": func(*rapid.T) {
+			if len(w.replicas) < 6 {
+				w.join()
+			}
+		},
+		"crash":  w.someone(awake, func(_ *rapid.T, r *simulated) { r.dead = len(w.replicas) > 3 }),
+		"deaf":   w.someone(awake, func(_ *rapid.T, r *simulated) { r.deaf = !r.deaf }),
+		"freeze": w.someone(awake, func(_ *rapid.T, r *simulated) { r.frozen = true }),
+		"wake":   w.someone(func(r *simulated) bool { return r.frozen }, func(_ *rapid.T, r *simulated) { r.frozen = false }),
+		"pass":   func(t *rapid.T) { w.pass(rapid.IntRange(1, 10).Draw(t, "steps"), time.Second) },
+		"time": func(t *rapid.T) {
+			w.now = w.now.Add(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
+		},
+		"": func(*rapid.T) { w.check() },
+	}
+}
+
+// deeds are what replicas do by themselves, in the smallest steps.
+func (w *world) deeds() map[string]func(*rapid.T) {
+	flying := func(r *simulated) bool { return r.flight != nil && !r.flight.arrived } // also if who has sent it is frozen
+	answered := func(r *simulated) bool { return awake(r) && r.flight != nil && r.flight.arrived }
+	return map[string]func(*rapid.T){
+		"watch":  w.someone(awake, func(t *rapid.T, r *simulated) { w.watch(r, rapid.IntRange(1, 4).Draw(t, "by")) }),
+		"send":   w.someone(awake, func(_ *rapid.T, r *simulated) { w.step(r) }),
+		"arrive": w.someone(flying, func(_ *rapid.T, r *simulated) { w.arrive(r) }),
+		"answer": w.someone(answered, func(t *rapid.T, r *simulated) {
+			r.flight.lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
+			w.answer(r)
+		}),
+		"catch up": w.someone(awake, func(_ *rapid.T, r *simulated) { w.catchUp(r) }),
+		"take":     w.someone(awake, func(_ *rapid.T, r *simulated) { w.take(r) }),
+		"take all": func(*rapid.T) {
+			for _, r := range w.replicas {
+				if awake(r) {
+					w.take(r)
+				}
+			}
+		},
+		"give":     w.someone(awake, func(t *rapid.T, r *simulated) { r.give(rapid.SampledFrom(w.keys).Draw(t, "key")) }),
+		"give all": w.someone(awake, func(_ *rapid.T, r *simulated) { clear(r.running) }),
+	}
+}
+
 // TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd: whoever comes, goes, crashes or freezes, and however late everybody hears of it.
 func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -240,90 +295,10 @@ func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
 		w.join()
 		w.settle() // or most of the time nobody has anything
 		w.check()
-		actions := map[string]func(*rapid.T){
-			"come": func(*rapid.T) {
-				if len(w.replicas) < 6 {
-					w.join()
-				}
-			},
-			"watch": func(t *rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					w.watch(r, rapid.IntRange(1, 4).Draw(t, "by"))
-				}
-			},
-			"send": func(*rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					w.step(r)
-				}
-			},
-			"arrive": func(*rapid.T) {
-				if r := w.pick("whose", func(r *simulated) bool { return r.flight != nil && !r.flight.arrived }); r != nil {
-					w.arrive(r) // also if who has sent it is frozen
-				}
-			},
-			"answer": func(t *rapid.T) {
-				if r := w.pick("who", func(r *simulated) bool { return awake(r) && r.flight != nil && r.flight.arrived }); r != nil {
-					r.flight.lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
-					w.answer(r)
-				}
-			},
-			"freeze": func(*rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					r.frozen = true
-				}
-			},
-			"wake": func(*rapid.T) {
-				if r := w.pick("who", func(r *simulated) bool { return r.frozen }); r != nil {
-					r.frozen = false
-				}
-			},
-			"crash": func(*rapid.T) {
-				if r := w.pick("who", awake); r != nil && len(w.replicas) > 3 {
-					r.dead = true
-				}
-			},
-			"catch up": func(*rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					w.catchUp(r)
-				}
-			},
-			"take": func(t *rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					w.take(r)
-				}
-			},
-			"give": func(t *rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					r.give(rapid.SampledFrom(w.keys).Draw(t, "key"))
-				}
-			},
-			"give all": func(*rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					clear(r.running)
-				}
-			},
-			"deaf": func(*rapid.T) {
-				if r := w.pick("who", awake); r != nil {
-					r.deaf = !r.deaf
-				}
-			},
-			"pass": func(t *rapid.T) {
-				w.pass(rapid.IntRange(1, 10).Draw(t, "steps"), time.Second)
-			},
-			"take all": func(*rapid.T) {
-				for _, r := range w.replicas {
-					if awake(r) {
-						w.take(r)
-					}
-				}
-			},
-			"time": func(t *rapid.T) {
-				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
-			},
-			"": func(*rapid.T) { w.check() },
-		}
-		t.Repeat(actions)
-		if w.pick("who", func(r *simulated) bool { return !r.dead }) == nil {
+		all := w.actions()
+		maps.Copy(all, w.deeds())
+		t.Repeat(all)
+		if !slices.ContainsFunc(w.replicas, func(r *simulated) bool { return !r.dead }) {
 			w.join()
 		}
 		w.settle()
