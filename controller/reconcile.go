@@ -73,7 +73,6 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 		k.tries = r.plan.Tries(turn.Key)
 	}
 	var result Result
-	r.counts.running.Add(1)
 	again, end := k.tries.Call(ctx, func() (err error) {
 		result, err = r.try(ctx, turn, k, departed)
 		if err != nil && result.again {
@@ -81,7 +80,6 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 		}
 		return err
 	})
-	r.counts.running.Add(-1)
 	_, final := attempts.Final(end)
 	if end != nil && !final { // it was cut short, which says nothing about the key
 		r.settle(turn.Key, k, nil)
@@ -106,6 +104,8 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 
 // try is one call of the user's function.
 func (r *run) try(ctx context.Context, turn *seam.Turn, k *held, departed bool) (result Result, err error) {
+	r.counts.running.Add(1)
+	defer r.counts.running.Add(-1)
 	if turn.Unread != nil {
 		return Done, kates.Permanent(turn.Unread)
 	}
