@@ -32,6 +32,11 @@
 //   - All others are watched. With a Key, a function of the object, an object belongs to the roots of the keys that it returns; without one, or
 //     where that is [kates.EveryPartition], to every root.
 //   - A field of type [Info] is filled with what the turn is about.
+//   - One of []*[kates.Delta] has what has changed, since the key's last reconcile without an error (a permanent one counts as none), among all objects of
+//     the key, by their names: for an owned field also those that an earlier root of the name controls, which the field does not show. And where another
+//     root has the key than last time, what was the former one's is no delete, and what the new one owned before it was seen no add. So they say
+//     where to look, and the fields what is there; only for the fields that are watched besides do they give, applied to what those showed, what
+//     they show. A departed root is a delete, though the field of the root has it.
 //
 // The struct is the reconciler's own; the objects are shared and read-only. What did not change is the same pointer as last time.
 //
@@ -99,6 +104,12 @@
 //	a stale cache, expectations                 G4: own writes are seen
 //	Result{RequeueAfter}, TerminalError         RequeueAfter, kates.Permanent
 //	MaxConcurrentReconciles, RateLimiter        kates.Workers, kates.WithBackoff
+//	obj.Status.X = x; Status().Update(obj)      Root is read-only: DeepCopy and kates.SetStatus, or kates.ModifyStatus
+//	retry.RetryOnConflict                       both retry by themselves, as kates.Modify does
+//	CreateOrUpdate, SetControllerReference      Client.ApplyOwned
+//	AddFinalizer, RemoveFinalizer               kates.UnderFinalizer
+//	EventRecorder                               kates/events
+//	envtest, the fake client                    kates/katestest
 //	source.Channel                              kates.AlsoOn, Trigger, TriggerAll
 //	NotFound of the deleted object              Info.Departed, with the last known object
 //	Manager                                     none is needed; a Controller is a manager.Runnable

@@ -36,7 +36,17 @@ func reconcileSite(ctx context.Context, client *kates.Client, p *SiteParts) (con
 		fmt.Println(p.Info.Key, "is served by", p.Deployments[0].Name)
 		return controller.Done, nil
 	}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.Site.Namespace, Name: p.Site.Name}}
+	labels := map[string]string{"site": p.Site.Name}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Site.Namespace, Name: p.Site.Name},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "site", Image: p.Site.Data["image"]}}},
+			},
+		},
+	}
 	if err := kates.SetControllerReference(p.Site, d); err != nil {
 		return controller.Done, err
 	}

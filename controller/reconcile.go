@@ -73,15 +73,13 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 		k.tries = r.plan.Tries(turn.Key)
 	}
 	var result Result
-	r.counts.running.Add(1)
-	_, end := k.tries.Call(ctx, func() (err error) {
-		result, err = r.try(ctx, turn, k.root, departed)
+	again, end := k.tries.Call(ctx, func() (err error) {
+		result, err = r.try(ctx, turn, k, departed)
 		if err != nil && result.again {
 			err = &attempts.Later{Err: err, After: result.after}
 		}
 		return err
 	})
-	r.counts.running.Add(-1)
 	_, final := attempts.Final(end)
 	if end != nil && !final { // it was cut short, which says nothing about the key
 		r.settle(turn.Key, k, nil)
@@ -91,7 +89,7 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 	r.counts.reconciles.Add(1)
 	if attempt, err := k.tries.Failed(); err != nil {
 		r.counts.errors.Add(1)
-		r.failed(turn, k, departed, final, result, &Failure{Key: turn.Key, Attempt: attempt, Err: err})
+		r.failed(turn, k, departed, final, again, &Failure{Key: turn.Key, Attempt: attempt, Err: err})
 		return
 	}
 	k.tries = nil
@@ -105,11 +103,15 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 }
 
 // try is one call of the user's function.
-func (r *run) try(ctx context.Context, turn *seam.Turn, root accumulator.Object, departed bool) (result Result, err error) {
+func (r *run) try(ctx context.Context, turn *seam.Turn, k *held, departed bool) (result Result, err error) {
+	r.counts.running.Add(1)
+	defer r.counts.running.Add(-1)
 	if turn.Unread != nil {
 		return Done, kates.Permanent(turn.Unread)
 	}
-	info := Info{Key: turn.Key, Attempt: turn.Attempt}
+	root := k.root
+	failures, _ := k.tries.Failed()
+	info := Info{Key: turn.Key, Attempt: failures + 1}
 	if departed {
 		if info.Departed, err = r.departure(ctx, root, turn.Root != nil); err != nil {
 			return Done, err
@@ -125,17 +127,13 @@ func (r *run) try(ctx context.Context, turn *seam.Turn, root accumulator.Object,
 }
 
 // failed ends the turn of a reconcile that has failed. What is permanent waits for a change, which cannot come where the root has departed.
-func (r *run) failed(turn *seam.Turn, k *held, departed, final bool, result Result, f *Failure) {
-	switch {
-	case final:
+func (r *run) failed(turn *seam.Turn, k *held, departed, final bool, again time.Duration, f *Failure) {
+	if final {
 		r.done(turn, k, departed, f)
-	case result.again:
-		r.settle(turn.Key, k, f)
-		turn.Again(result.after)
-	default:
-		r.settle(turn.Key, k, f)
-		turn.Done(f.Err)
+		return
 	}
+	r.settle(turn.Key, k, f)
+	turn.Again(again) // not its Done, which counts failures itself, and not those that are permanent
 }
 
 // done ends the turn of a reconcile that is over. The key of a root that has departed is forgotten; if another root has it by now, that is next.

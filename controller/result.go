@@ -21,7 +21,7 @@ func RequeueAfter(d time.Duration) Result { return Result{after: max(d, 0), agai
 type Info struct {
 	// Key of the root: "namespace/name", or its name.
 	Key string
-	// Attempt is 1, or more after reconciles of the key that ended with an error, in a row.
+	// Attempt is 1, or more after reconciles of the key that ended with an error, in a row; permanent ones count.
 	Attempt int
 	// Departed is empty while the root is there. Else the root is the last one that was known, and this is how it went.
 	Departed Departure

@@ -191,3 +191,24 @@ func TestAPermanentErrorWaitsForAChangeAndEndsNothing(t *testing.T) {
 		r.stop()
 	})
 }
+
+func TestAPermanentErrorCountsAsOneInARowInInfoOnErrorStatusAndTheBackoff(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.root("a", "u1", "1")
+		seen, errs := newJournal(), newJournal()
+		r := run(w, func(_ context.Context, a *app) (controller.Result, error) {
+			seen.note(fmt.Sprint(a.Info.Attempt))
+			if a.Root.Data["a"] == "1" {
+				return controller.Done, kates.Permanent(errOops)
+			}
+			return controller.Done, errOops
+		}, bySecret, kates.WithBackoff(second, hour), told(errs))
+		w.root("a", "u1", "2")
+		r.runs()
+		<-after(3 * second)
+		assert.Equal(t, []string{"1 0s", "2 0s", "3 2s"}, seen.taken())
+		assert.Equal(t, []string{"ns/a 1 oops 0s", "ns/a 2 oops 0s", "ns/a 3 oops 2s"}, errs.taken())
+		assert.Equal(t, 3, r.Status().Failing[0].Attempt)
+		r.stop()
+	})
+}

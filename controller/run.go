@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/seam"
 )
 
@@ -44,6 +45,7 @@ type run struct {
 //
 //   - nil, if ctx was cancelled, or a signal came that [HandleSignals] names;
 //   - an error for which [errors.Is] says [ErrAborted], if contexts had to be cancelled for that;
+//   - one that says so, if a reconcile has ended its goroutine (runtime.Goexit, as FailNow of a test does);
 //   - one that is [kates.ErrLeadershipLost], when all reconciles, whose contexts end at once then, have returned;
 //   - else an error that says why the watch could not be started (see [kates.Watch]), or has ended: [kates.ErrClosed], or that of ctx if it
 //     is a deadline; or [ErrRunning].
@@ -152,7 +154,7 @@ func (r *run) loop(ctx, lease context.Context) error {
 	workers := max(1, r.plan.Workers)
 	ends := make(chan error)
 	for range workers {
-		go func() { ends <- r.worker(taking) }()
+		go attempts.Send(ends, func() error { return r.worker(taking) })
 	}
 	why := r.await(taking, workers, awaited{ends: ends, shards: shards, stop: stop, abort: abort})
 	release()

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,5 +123,18 @@ func TestItRunsOnceAtATimeAndAgainWhenItHasReturned(t *testing.T) {
 		assert.Equal(t, int64(3), r.Status().Reconciles)
 		cancel()
 		assert.NoError(t, <-r.done)
+	})
+}
+
+func TestAReconcilerThatEndsItsGoroutineEndsTheController(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.root("a", "u1", "1")
+		c, err := controller.New(w.Client, "test", func(context.Context, *app) (controller.Result, error) {
+			runtime.Goexit()
+			return controller.Done, nil
+		}, bySecret, kates.Workers(2))
+		require.NoError(t, err)
+		assert.ErrorContains(t, c.Run(w.Context()), "runtime.Goexit")
+		assert.Zero(t, c.Status().Running)
 	})
 }

@@ -113,7 +113,7 @@ func (r *roots) Next(ctx context.Context) (*seam.Turn, error) {
 	if err != nil {
 		return nil, r.because(err)
 	}
-	t := &seam.Turn{Key: turn.Key, Attempt: turn.Attempt, Context: r.begin, Struct: reflect.New(r.of.typ).Elem()}
+	t := &seam.Turn{Key: turn.Key, Context: r.begin, Struct: reflect.New(r.of.typ).Elem()}
 	shape := reflect.ValueOf(turn.Snapshot).Elem()
 	for i, target := range r.targets {
 		if target.role != rootRole {

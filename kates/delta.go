@@ -55,7 +55,7 @@ func (t *DeltaType) UnmarshalJSON(b []byte) error {
 // A Delta says that one object was added to, updated in, or deleted from a snapshot.
 // The deltas of an Update, applied to the snapshot before, give the snapshot after
 // it: one per object, except that an object replaced by another of its name (with
-// another UID) is a delete followed by an add.
+// another UID) is a delete followed by an add. (In a controller's struct they are the key's; see package controller.)
 //
 // It identifies the object and does not contain it: of the metadata it carries name,
 // namespace, UID, resource version and creation time, after the change, or before it

@@ -178,7 +178,7 @@ func parseTag(tag string) (t fieldTag, err error) {
 		case option == "optional":
 			t.optional = true
 		case role != rootRole && role != ownedRole:
-			return t, fmt.Errorf("unknown option %q in the tag `kates:%q`, there is only \"optional\"", option, tag)
+			return t, fmt.Errorf("unknown option %q in the tag `kates:%q`, there is \"optional\", and in a controller's type \"root\" and \"owned\"", option, tag)
 		case t.role != "":
 			return t, fmt.Errorf("two roles in the tag `kates:%q`", tag)
 		default:

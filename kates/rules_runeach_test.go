@@ -3,6 +3,7 @@ package kates_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -349,5 +350,16 @@ func TestRunEachEndsWithItsWatch(t *testing.T) {
 		err := <-r.done
 		assert.ErrorIs(t, err, kates.ErrClosed)
 		assert.ErrorContains(t, err, "run kates_test.maps: the watch has ended: ")
+	})
+}
+
+func TestAFunctionThatEndsItsGoroutineEndsRunEach(t *testing.T) {
+	tenants(t, func(t *testing.T, fake *katestest.Fake) {
+		putFor(t, fake, "a", "x", "1")
+		err := kates.RunEach(t.Context(), fake.Client, func(context.Context, string, *maps) error {
+			runtime.Goexit()
+			return nil
+		}, byTenant, kates.Workers(2))
+		assert.ErrorContains(t, err, "runtime.Goexit")
 	})
 }

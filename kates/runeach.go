@@ -32,7 +32,7 @@ import (
 // When no object has a key any more, and the function was called with it, it is called once more, with an empty
 // snapshot, until it returns no error. Objects of the key that do not decode are left out, which may leave nothing else: a field of [][Invalid] tells.
 //
-// What it returns is as of [Run].
+// What it returns is as of [Run]; and an error if the function has ended its goroutine (runtime.Goexit, as FailNow of a test does).
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
@@ -106,7 +106,7 @@ func (r *eachRunner[S]) loop(ctx context.Context) error {
 	defer cancel()
 	ends := make(chan error)
 	for range r.workers {
-		go func() { ends <- r.work(ctx) }()
+		go attempts.Send(ends, func() error { return r.work(ctx) })
 	}
 	why := <-ends
 	cancel()

@@ -77,3 +77,13 @@ func Guard(f func() error, panicked func(value any, stack []byte) error) (err er
 	}()
 	return f()
 }
+
+// ErrGoexit is the error of a function that has ended its goroutine, and so the one who called it.
+var ErrGoexit = errors.New("the function has ended its goroutine (runtime.Goexit, as FailNow of a test does)")
+
+// Send sends what f returns, or [ErrGoexit] if f does not return: who waits for workers is told of the end of each.
+func Send(ends chan<- error, f func() error) {
+	err := ErrGoexit
+	defer func() { ends <- err }()
+	err = f()
+}

@@ -3,6 +3,7 @@ package attempts
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -51,4 +52,12 @@ func TestGuardMakesAnErrorOfAPanic(t *testing.T) {
 	}
 	assert.EqualError(t, Guard(func() error { panic("x") }, panicked), "it was x")
 	assert.NoError(t, Guard(func() error { return nil }, panicked))
+}
+
+func TestAWorkerThatEndsItsGoroutineIsAnError(t *testing.T) {
+	oops, ends := errors.New("oops"), make(chan error)
+	go Send(ends, func() error { return oops })
+	assert.Same(t, oops, <-ends)
+	go Send(ends, func() error { runtime.Goexit(); return nil })
+	assert.Same(t, ErrGoexit, <-ends)
 }

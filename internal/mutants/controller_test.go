@@ -80,7 +80,7 @@ var controllers = []mutant{
 	{
 		name: "a permanent error of a key is tried again", says: "not tried again until something changes for the key", file: reconciles,
 		caught: "TestAPermanentErrorWaitsForAChangeAndEndsNothing",
-		old:    `	case final:`, new: `	case false:`,
+		old:    `	if final {`, new: `	if again = max(again, time.Second); false {`,
 	},
 	{
 		name: "a key that never gets quiet waits for ever", says: "but no longer than most", file: "accumulator/debounce.go", in: inController, caught: debounces,

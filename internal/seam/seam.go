@@ -84,8 +84,7 @@ type Watch interface {
 
 // Turn is the time of one key.
 type Turn struct {
-	Key     string
-	Attempt int
+	Key string
 	// Struct is a controller's, addressable, but for the root and the special field. It has the objects that the root owns.
 	Struct reflect.Value
 	// Root is what the query shows, nil if there is none; Unread, if it shows one that it cannot show.
