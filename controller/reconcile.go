@@ -65,7 +65,7 @@ func (r *run) take(turn *seam.Turn) {
 	default: // another replica's, or something has the key, but there is no root
 		k.tries = nil
 		r.settle(turn.Key, k, nil)
-		turn.Done(nil)
+		turn.Drop()
 	}
 }
 
@@ -73,10 +73,11 @@ func (r *run) take(turn *seam.Turn) {
 // be called where the turn does not end.
 func leaving(turn *seam.Turn, leave func()) func() {
 	leave = sync.OnceFunc(leave)
-	done, again, keep := turn.Done, turn.Again, turn.Keep
+	done, again, keep, drop := turn.Done, turn.Again, turn.Keep, turn.Drop
 	turn.Done = func(err error) { leave(); done(err) }
 	turn.Again = func(after time.Duration) { leave(); again(after) }
 	turn.Keep = func() { leave(); keep() }
+	turn.Drop = func() { leave(); drop() }
 	return leave
 }
 

@@ -132,3 +132,38 @@ func TestADepartureThatIsCutShortIsToldAgainByWhoHasTheKeyStill(t *testing.T) {
 		s.lose(true)
 	}, "a ", "a deleted")
 }
+
+func TestG7TheDeltasOfTurnsThatAreAnothersAreToldByTheKeysNextOne(t *testing.T) {
+	type changing struct {
+		Root   *corev1.ConfigMap `kates:",root"`
+		Deltas []*kates.Delta
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &single{taken: map[string]context.CancelFunc{}, owed: map[string]bool{}, others: true}
+		client := katestest.New(t).Client
+		root := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+		require.NoError(t, client.Create(t.Context(), root, nil))
+		var calls [][]*kates.Delta
+		c, err := New(client, "test", func(_ context.Context, p *changing) (Result, error) {
+			calls = append(calls, p.Deltas)
+			return Done, nil
+		})
+		require.NoError(t, err)
+		c.plan.Shards = s
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		synctest.Wait()
+		s.mu.Lock()
+		s.others = false
+		delete(s.owed, "default/a")
+		s.keys.Activate("default/a")
+		s.mu.Unlock()
+		synctest.Wait()
+		require.Len(t, calls, 1)
+		require.Len(t, calls[0], 1)
+		assert.Equal(t, kates.ObjectAdd, calls[0][0].DeltaType)
+		cancel()
+		assert.NoError(t, <-done)
+	})
+}

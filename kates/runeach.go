@@ -139,7 +139,7 @@ func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	defer leave()
 	if !ours {
 		r.keep(turn.Key, &tries{})
-		turn.Done(nil)
+		turn.drop()
 		return nil
 	}
 	ctx = turn.Context(ctx)
