@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"reflect"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,7 @@ func (r *run) take(turn *seam.Turn) {
 	if r.plan.Shards != nil {
 		var leave func()
 		if ctx, leave, ours = r.plan.Shards.Enter(r.work, turn.Key); ours {
+			leave = leaving(turn, leave)
 			defer leave()
 		}
 	}
@@ -63,8 +65,20 @@ func (r *run) take(turn *seam.Turn) {
 	default: // another replica's, or something has the key, but there is no root
 		k.tries = nil
 		r.settle(turn.Key, k, nil)
-		turn.Done(nil)
+		turn.Drop()
 	}
+}
+
+// leaving has a turn's end leave its key first: after it another worker may enter the key, which would not be this replica's then. It returns leave, to
+// be called where the turn does not end.
+func leaving(turn *seam.Turn, leave func()) func() {
+	leave = sync.OnceFunc(leave)
+	done, again, keep, drop := turn.Done, turn.Again, turn.Keep, turn.Drop
+	turn.Done = func(err error) { leave(); done(err) }
+	turn.Again = func(after time.Duration) { leave(); again(after) }
+	turn.Keep = func() { leave(); keep() }
+	turn.Drop = func() { leave(); drop() }
+	return leave
 }
 
 // reconcile calls the user's function, and ends the turn.
@@ -83,7 +97,7 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 	_, final := attempts.Final(end)
 	if end != nil && !final { // it was cut short, which says nothing about the key
 		r.settle(turn.Key, k, nil)
-		turn.Done(nil)
+		turn.Again(0) // with what it has taken along: for whoever has the key then
 		return
 	}
 	r.counts.reconciles.Add(1)

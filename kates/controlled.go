@@ -138,6 +138,10 @@ func (r *roots) Next(ctx context.Context) (*seam.Turn, error) {
 		r.done(t.Key, changes, err != nil)
 		turn.Done(err)
 	}
+	t.Drop = func() {
+		r.done(t.Key, changes, !turn.Gone)
+		turn.Done(nil)
+	}
 	t.Again = func(after time.Duration) {
 		r.done(t.Key, changes, true)
 		turn.Again(after)

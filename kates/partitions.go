@@ -142,7 +142,7 @@ func (p *keyed) report(turn *accumulator.Turn, into reflect.Value) (c *changes) 
 	return c
 }
 
-// done notes what became of the changes that a turn had: a turn that failed has them again.
+// done notes what became of the changes that a turn had: after one that failed, or was dropped, the next has them again.
 func (p *keyed) done(key string, c *changes, failed bool) {
 	if c == nil {
 		return
@@ -176,6 +176,15 @@ func (t *Turn[S]) Done(err error) {
 	}
 	t.of.done(t.Key, t.changes, err != nil)
 	t.turn.Done(err)
+}
+
+// drop ends the turn without anybody having been told of it: its changes are the next one's, too. They go with the key.
+func (t *Turn[S]) drop() {
+	if t.ended.Swap(true) {
+		return
+	}
+	t.of.done(t.Key, t.changes, !t.Gone)
+	t.turn.Done(nil)
 }
 
 // Context returns the context for what is done in a turn, of the one that the turn was asked for with. Where that is bound to a lease, the preconditions

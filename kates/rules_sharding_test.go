@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/kates"
@@ -157,4 +158,47 @@ func TestWhatShardingCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 	err := kates.Run(t.Context(), fake.Client, func(context.Context, *maps) error { return nil }, shardNamed("a"))
 	assert.ErrorContains(t, err, "Sharding is an option of RunEach")
 	assert.Empty(t, fake.Dynamic.Actions(), "nothing was asked")
+}
+
+// TestG7AShardsDeltasLeadFromItsLastCallToThisOne: whatever changed while the key was another's, or nobody's.
+func TestG7AShardsDeltasLeadFromItsLastCallToThisOne(t *testing.T) {
+	shared(t, func(t *testing.T, one, two *kates.Client, keys []string) {
+		type snapshot struct {
+			ConfigMaps []*corev1.ConfigMap
+			Deltas     []*kates.Delta
+		}
+		var mu sync.Mutex
+		last, calls := map[string][]string{}, map[string]int{}
+		check := func(_ context.Context, key string, s *snapshot) error {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[key]++
+			for _, d := range s.Deltas {
+				assert.Equal(t, kates.ObjectAdd, d.DeltaType)
+				last[key] = append(last[key], d.Name)
+			}
+			var now []string
+			for _, m := range s.ConfigMaps {
+				now = append(now, m.Name)
+			}
+			assert.ElementsMatch(t, now, last[key], key)
+			return nil
+		}
+		first := runEach(t, one, check, byTenant, shardNamed("a"))
+		<-time.After(time.Minute)
+		second := runEach(t, two, func(context.Context, string, *maps) error { return nil }, byTenant, shardNamed("b"))
+		<-time.After(time.Minute)
+		for i, key := range keys[2:] {
+			require.NoError(t, two.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: fmt.Sprint("more-", i), Labels: map[string]string{"tenant": key},
+			}}, nil))
+		}
+		<-time.After(time.Minute)
+		second.stop()
+		<-time.After(time.Minute)
+		first.stop()
+		for _, key := range keys[2:] {
+			assert.Equal(t, 2, calls[key], key)
+		}
+	})
 }

@@ -135,10 +135,11 @@ func (r *eachRunner[S]) work(ctx context.Context) error {
 // try calls the function for a key. An error ends the run.
 func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	ctx, leave, ours := r.enter(ctx, turn.Key)
+	leave = sync.OnceFunc(leave)
 	defer leave()
 	if !ours {
 		r.keep(turn.Key, &tries{})
-		turn.Done(nil)
+		turn.drop()
 		return nil
 	}
 	ctx = turn.Context(ctx)
@@ -152,8 +153,10 @@ func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 		return failed
 	})
 	r.keep(turn.Key, t)
+	cause := context.Cause(ctx)
+	leave() // before the turn ends: another worker may enter the key then
 	turn.Done(failed)
-	if _, final := attempts.Final(end); !final && errors.Is(context.Cause(ctx), ErrKeyLost) {
+	if _, final := attempts.Final(end); !final && errors.Is(cause, ErrKeyLost) {
 		return nil // it is another replica's
 	}
 	return end

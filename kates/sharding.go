@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,7 +83,11 @@ type shard struct {
 	replica *shards.Replica // nil while there is none
 	keys    seam.Keys
 	owed    map[string]bool // keys that want a turn when they are this replica's
+	tidy    int             // tidied when there are so many
 }
+
+// tidyOwed is how many keys are owed a turn at least before those that are gone are looked for.
+const tidyOwed = 64
 
 func (c *Client) shard(s *Sharding) *shard {
 	return &shard{client: c, config: s.config(c)}
@@ -97,7 +103,7 @@ func (s *shard) Run(ctx context.Context, keys seam.Keys) error {
 	config := s.config
 	config.Watch, config.CatchUp, config.Moved = watch, keys.Sync, s.moved
 	s.mu.Lock()
-	s.keys, s.owed = keys, make(map[string]bool)
+	s.keys, s.owed, s.tidy = keys, make(map[string]bool), tidyOwed
 	s.replica, err = shards.Join(ctx, config)
 	replica := s.replica
 	s.mu.Unlock()
@@ -122,9 +128,7 @@ func (s *shard) Enter(ctx context.Context, key string) (inner context.Context, l
 	defer s.mu.Unlock()
 	replica := s.replica
 	if replica == nil || !replica.Take(key) {
-		if s.owed != nil {
-			s.owed[key] = true
-		}
+		s.owe(key)
 		return ctx, func() {}, false
 	}
 	inner, cancel := replica.Context(ctx, key)
@@ -140,6 +144,25 @@ func (s *shard) Enter(ctx context.Context, key string) (inner context.Context, l
 	}, true
 }
 
+// owe notes that a key is owed a turn, and forgets, whenever there are twice as many, those that are gone: there is no turn to give them.
+func (s *shard) owe(key string) {
+	if s.owed == nil {
+		return
+	}
+	if s.owed[key] = true; len(s.owed) < s.tidy {
+		return
+	}
+	s.forgetGone(s.keys.Keys())
+	s.tidy = max(tidyOwed, 2*len(s.owed))
+}
+
+func (s *shard) forgetGone(there []string) {
+	maps.DeleteFunc(s.owed, func(key string, _ bool) bool {
+		_, found := slices.BinarySearch(there, key)
+		return !found
+	})
+}
+
 // moved gives keys their turn that have become this replica's, and notes those that have to wait for one.
 func (s *shard) moved() {
 	s.mu.Lock()
@@ -147,7 +170,9 @@ func (s *shard) moved() {
 	if s.replica == nil {
 		return
 	}
-	for _, key := range s.keys.Keys() {
+	there := s.keys.Keys()
+	s.forgetGone(there)
+	for _, key := range there {
 		if !s.replica.Mine(key) {
 			s.owed[key] = true
 		}

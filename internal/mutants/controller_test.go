@@ -103,7 +103,7 @@ var controllers = []mutant{
 	},
 	{
 		name: "a shard reconciles what is another's", says: "false if the key is not this replica's", file: reconciles,
-		caught: "TestAGateKeepsKeysThatAreNotThisReplicasUntilTheyAre",
+		caught: "TestKeysOfOtherReplicasWaitUntilTheyAreThisOnes",
 		old:    `case ours && (`, new: `case (`,
 	},
 }

@@ -52,7 +52,7 @@ type Shards interface {
 
 // Keys are those that are divided.
 type Keys interface {
-	Keys() []string
+	Keys() []string // in order
 	Activate(keys ...string)
 	// Sync returns when what turns are made of is as new as the server was at the call.
 	Sync(ctx context.Context) error
@@ -99,4 +99,6 @@ type Turn struct {
 	Done  func(err error)
 	Again func(after time.Duration)
 	Keep  func()
+	// Drop is Done of a turn that the function was not called for: its deltas are the next one's too, while there is the key.
+	Drop func()
 }

@@ -1,0 +1,30 @@
+package kates
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// someKeys are keys that there are.
+type someKeys []string
+
+func (k *someKeys) Keys() []string             { return *k }
+func (k *someKeys) Activate(...string)         {}
+func (k *someKeys) Sync(context.Context) error { return nil }
+
+func TestG3AShardForgetsTheKeysOfOthersThatAreGone(t *testing.T) {
+	keys := &someKeys{}
+	s := &shard{keys: keys, owed: map[string]bool{}, tidy: tidyOwed}
+	s.Enter(t.Context(), "staying")
+	for i := range 1000 {
+		key := fmt.Sprintf("passing-%04d", i)
+		*keys = someKeys{key, "staying"}
+		_, _, ours := s.Enter(t.Context(), key)
+		assert.False(t, ours)
+	}
+	assert.LessOrEqual(t, len(s.owed), tidyOwed)
+	assert.Contains(t, s.owed, "staying")
+}
