@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +89,7 @@ func TestMain(m *testing.M) {
 
 func TestMutantsAreCaught(t *testing.T) {
 	binary := t.TempDir()
-	for i, m := range all() {
+	for i, m := range share(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			source, err := m.source()
@@ -98,6 +101,25 @@ func TestMutantsAreCaught(t *testing.T) {
 			}
 		})
 	}
+}
+
+// share is all mutants, or one of as many parts as the environment says: another one for another commit.
+func share(t *testing.T) []mutant {
+	parts, err := strconv.Atoi(cmp.Or(os.Getenv("MUTANTS_PARTS"), "1"))
+	require.NoError(t, err, "MUTANTS_PARTS")
+	require.Positive(t, parts, "MUTANTS_PARTS")
+	if parts == 1 {
+		return all()
+	}
+	commit, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		commit = nil // no checkout: the same part always
+	}
+	return slices.DeleteFunc(all(), func(m mutant) bool {
+		h := fnv.New32a()
+		_, _ = h.Write(append(commit, m.name...))
+		return h.Sum32()%uint32(parts) != 0
+	})
 }
 
 func TestTheTableIsWhole(t *testing.T) {
