@@ -78,7 +78,8 @@
 // # Several replicas
 //
 // With [kates.LeaderElection] one replica reconciles, and the others watch, so that they know everything when they take over. Who loses the lease
-// has the contexts of its reconciles cancelled at once.
+// has the contexts of its reconciles cancelled at once. Of a root that departs the replica that leads is told, if it has reconciled it: not who was a
+// follower then, nor who takes over before the departure has been reconciled without an error. What must not be missed needs a finalizer.
 //
 // With [kates.Sharding] the keys are divided among all replicas, by a hash; each watches everything, and reconciles its own. When a replica comes or
 // goes, the keys that move are those that it gets or had: no key is reconciled by two, and who gets one begins when the

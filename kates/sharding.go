@@ -39,6 +39,9 @@ var ErrKeyLost = shards.ErrLost
 // What its function is called for when a key is gone (an empty snapshot, a root that has departed) is told to the key's owner at that
 // time; if the key was on its way from one replica to another, or the owner had not been called for it yet, to nobody. What must not be missed needs a finalizer.
 //
+// Deltas are about the replica's own calls: they say what has changed since its last one for the key that returned no error, also what did while the key
+// was another's. A key that was gone meanwhile begins anew.
+//
 // Writes are fenced, as [LeaderElection] describes it.
 //
 // It needs the rights to get, list, watch, create, update and delete leases (coordination.k8s.io) in Namespace; renewals are not subject to

@@ -106,4 +106,14 @@ var controllers = []mutant{
 		caught: "TestKeysOfOtherReplicasWaitUntilTheyAreThisOnes",
 		old:    `case ours && (`, new: `case (`,
 	},
+	{
+		name: "a key is left after its turn has ended", says: "one that departs while its key is on its way", file: reconciles,
+		caught: "TestAShardTellsOfADepartureThatComesWhileAnotherWorkerEndsTheKeysTurn",
+		old:    `{ leave(); done(err) }`, new: `{ done(err); leave() }`,
+	},
+	{
+		name: "a departure that is cut short is over", says: "A root that departs is told to the key's owner", file: reconciles,
+		caught: "TestADepartureThatIsCutShortIsToldAgainByWhoHasTheKeyStill",
+		old:    `turn.Again(0) //`, new: `turn.Done(nil) //`,
+	},
 }
