@@ -69,7 +69,7 @@ func (c *control) Run(ctx context.Context) error {
 	c.mu.Lock()
 	r.watch = watch
 	c.mu.Unlock()
-	defer c.plan.Listen(ctx, func() { watch.Activate() })()
+	defer c.plan.Listen(ctx, watch.ActivateAll)()
 	defer r.stopTimers()
 	return c.endOf(ctx, watch.Lead(ctx, r.loop))
 }
