@@ -134,6 +134,16 @@ func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
 	})
 }
 
+func TestToActivateAnEmptyListOfKeysIsToActivateNone(t *testing.T) {
+	abc(t, PartitionOptions{}, func(t *testing.T, _ *sim, _ *Streams, p *Partitions) {
+		p.Activate()
+		p.Activate([]string(nil)...)
+		assert.Empty(t, turns(t, p))
+		p.ActivateAll()
+		assert.Equal(t, []string{"a: x y / c", "b: y / c"}, turns(t, p))
+	})
+}
+
 func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten(t *testing.T) {
 	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
 		s.remove("as", "y")
@@ -181,7 +191,7 @@ func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T
 	shown := 0
 	o := PartitionOptions{Options: Options{Shown: func(string, Object, any) { shown++ }}}
 	abc(t, o, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
-		p.Activate()
+		p.ActivateAll()
 		a := turn(t, p)
 		b := turn(t, p)
 		a.Done(nil)

@@ -60,15 +60,24 @@ func (p *Partitions) enqueue(part *partition) {
 	}
 }
 
-// Activate makes partitions due, though nothing may have changed: of some keys, or, without any, all there are. Keys that there is no
-// partition of are none. What is held, or rests after an error, comes when that is over.
+// Activate makes the partitions of some keys due, though nothing may have changed. Keys that there is no partition of are none.
+// What is held, or rests after an error, comes when that is over.
 func (p *Partitions) Activate(keys ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.force(keys)
+}
+
+// ActivateAll is [Partitions.Activate] for all partitions that there are.
+func (p *Partitions) ActivateAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.force(slices.Sorted(maps.Keys(p.parts)))
+}
+
+// force is called with mu held.
+func (p *Partitions) force(keys []string) {
 	p.asked = p.takes
-	if keys == nil {
-		keys = slices.Sorted(maps.Keys(p.parts))
-	}
 	for _, key := range keys {
 		if part := p.parts[key]; part != nil {
 			part.due, part.forced = true, true

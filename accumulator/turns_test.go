@@ -37,7 +37,7 @@ func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testin
 				own{s, streams}.delete("as", "y", 0, true)
 				if quiet {
 					assert.Equal(t, []string{"a:  /  gone"}, turns(t, p), "that is owed in any case")
-					p.Activate()
+					p.ActivateAll()
 					assert.Equal(t, []string{"b: x / c"}, turns(t, p))
 				} else {
 					assert.Equal(t, []string{"a:  /  gone", "b: x / c"}, turns(t, p))

@@ -65,7 +65,7 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 // a backoff, is reconciled after that. Keys that there is no root of, and a controller that does not run, ignore it: all roots are
 // reconciled when it starts.
 func (c *control) Trigger(keys ...string) {
-	if r := c.latest(); r != nil && len(keys) > 0 {
+	if r := c.latest(); r != nil {
 		r.watch.Activate(keys...)
 	}
 }
@@ -73,7 +73,7 @@ func (c *control) Trigger(keys ...string) {
 // TriggerAll is [Controller.Trigger] for every key.
 func (c *control) TriggerAll() {
 	if r := c.latest(); r != nil {
-		r.watch.Activate()
+		r.watch.ActivateAll()
 	}
 }
 

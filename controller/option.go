@@ -50,8 +50,8 @@ func GracePeriod(d time.Duration) kates.RunOption {
 }
 
 // HandleSignals has the first of some signals (none given: SIGINT and SIGTERM) shut the controller down as the end of its context does,
-// and a second one cancel the contexts of reconciles that still run: [ErrAborted]. By default no signals are handled. Several controllers
-// of a program may each have it.
+// and a second one cancel the contexts of reconciles that still run: [ErrAborted]. A third one has the effect that it has in a program without the option,
+// which ends one whose reconciler does not heed its context. By default no signals are handled. Several controllers of a program may each have it.
 func HandleSignals(signals ...os.Signal) kates.RunOption {
 	if len(signals) == 0 {
 		signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}

@@ -69,7 +69,7 @@ func (c *control) Run(ctx context.Context) error {
 	c.mu.Lock()
 	r.watch = watch
 	c.mu.Unlock()
-	defer c.plan.Listen(ctx, func() { watch.Activate() })()
+	defer c.plan.Listen(ctx, watch.ActivateAll)()
 	defer r.stopTimers()
 	return c.endOf(ctx, watch.Lead(ctx, r.loop))
 }
@@ -120,9 +120,13 @@ func (r *run) handleSignals(shutDown func()) (stop func()) {
 	}
 	signals, ended, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, r.settings.signals...)
+	abort := func() {
+		signal.Stop(signals) // the next one has its own effect
+		close(r.aborted)
+	}
 	go func() {
 		defer close(done)
-		for _, do := range []func(){shutDown, func() { close(r.aborted) }} {
+		for _, do := range []func(){shutDown, abort} {
 			select {
 			case s := <-signals:
 				r.plan.Log.Info("a signal", "signal", s.String())

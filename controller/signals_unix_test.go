@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"syscall"
 	"testing"
 
@@ -23,7 +24,7 @@ func signalled(t *testing.T, reconcile func(context.Context, *app) (controller.R
 	c, err := controller.New(w.Client, "test", func(ctx context.Context, a *app) (controller.Result, error) {
 		close(begun)
 		return reconcile(ctx, a)
-	}, bySecret, controller.HandleSignals(syscall.SIGUSR1, syscall.SIGUSR2), controller.GracePeriod(hour))
+	}, bySecret, controller.HandleSignals(syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTERM), controller.GracePeriod(hour))
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
@@ -56,4 +57,23 @@ func TestTheSecondSignalAborts(t *testing.T) {
 	assert.ErrorIs(t, err, controller.ErrAborted)
 	assert.EqualError(t, err, `controller "test": reconciles that were under way have been aborted by a second signal`)
 	assert.ErrorIs(t, cause, controller.ErrAborted)
+}
+
+func TestTheThirdSignalHasItsOwnEffect(t *testing.T) {
+	const inChild = "KATES_TEST_THIRD_SIGNAL"
+	if os.Getenv(inChild) != "" {
+		_ = signalled(t, func(ctx context.Context, _ *app) (controller.Result, error) {
+			<-ctx.Done()
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			<-after(10 * second) // heeds nothing
+			return controller.Done, nil
+		}, syscall.SIGUSR1, syscall.SIGUSR2)
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), inChild+"=1")
+	err := child.Run()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, syscall.SIGTERM, exit.Sys().(syscall.WaitStatus).Signal())
 }

@@ -191,9 +191,12 @@ func (t *Turn[S]) drop() {
 // of writes are about what was known when Context was called: at once (see [LeaderElection]). [RunEach] does it.
 func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
-// Activate gives keys a turn, though nothing may have changed: some, or, without any, all that there are. Keys that no object has are none. Who
-// is held, or waits for a backoff, has it after that.
+// Activate gives some keys a turn, though nothing may have changed. Keys that no object has are none. Who is held, or waits for a backoff, has it
+// after that.
 func (p *keyed) Activate(keys ...string) { p.parts.Activate(keys...) }
+
+// ActivateAll is Activate for all keys that there are.
+func (p *keyed) ActivateAll() { p.parts.ActivateAll() }
 
 // Keys are those that objects have, in order, as of the latest Next.
 func (p *keyed) Keys() []string { return p.parts.Keys() }

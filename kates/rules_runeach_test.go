@@ -283,7 +283,7 @@ func TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError(t *test
 		assert.True(t, b.Gone)
 		b.Done(nil)
 		assert.Equal(t, []string{"a"}, p.Keys())
-		p.Activate()
+		p.ActivateAll()
 		a, text = next()
 		assert.Equal(t, "a", text)
 		assert.False(t, a.Gone)

@@ -53,7 +53,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		call: f, partitions: partitions, workers: max(1, settings.workers), failing: make(map[string]*tries),
 		template: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
 	}
-	defer settings.listen(ctx, func() { partitions.Activate() })()
+	defer settings.listen(ctx, partitions.ActivateAll)()
 	switch {
 	case settings.sharding != nil:
 		err = r.sharded(ctx, c.shard(settings.sharding))

@@ -70,6 +70,7 @@ type Tries interface {
 // Watch hands out turns by the keys of roots.
 type Watch interface {
 	Keys
+	ActivateAll()
 	Next(ctx context.Context) (*Turn, error)
 	Ready() error
 	Status() any // a kates.Status
