@@ -39,6 +39,8 @@ var ErrKeyLost = shards.ErrLost
 // What its function is called for when a key is gone (an empty snapshot, a root that has departed) is told to the key's owner at that
 // time; if the key was on its way from one replica to another, or the owner had not been called for it yet, to nobody. What must not be missed needs a finalizer.
 //
+// A key that becomes the replica's is called for, and one that was about to be at that moment maybe twice.
+//
 // Deltas are about the replica's own calls: they say what has changed since its last one for the key that returned no error, also what did while the key
 // was another's. A key that was gone meanwhile begins anew.
 //
@@ -134,6 +136,7 @@ func (s *shard) Enter(ctx context.Context, key string) (inner context.Context, l
 		s.owe(key)
 		return ctx, func() {}, false
 	}
+	delete(s.owed, key) // this is the turn that it was owed
 	inner, cancel := replica.Context(ctx, key)
 	return inner, func() {
 		cancel()
