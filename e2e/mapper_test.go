@@ -24,7 +24,8 @@ func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
 	cached := memory.NewMemCacheClient(client)
 	fake, err := katestest.NewMapper(
 		katestest.Kind{APIVersion: "getambassador.io/v3alpha1", Kind: "Host", ShortNames: []string{"hst"}},
-		katestest.Kind{APIVersion: "example.kates.io/v1", Kind: "Tenant", ClusterScoped: true})
+		katestest.Kind{APIVersion: "example.kates.io/v1", Kind: "Tenant", ClusterScoped: true},
+		katestest.Kind{APIVersion: "configmapgen.kates.io/v1", Kind: "ConfigTemplate", ShortNames: []string{"ctpl"}})
 	require.NoError(t, err)
 	server := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 
