@@ -40,7 +40,16 @@ func (k *keyed) taken() []string {
 	defer k.mu.Unlock()
 	all := slices.Sorted(slices.Values(k.keys))
 	k.keys = nil
-	return slices.Compact(all) // what was at hand when it became the replica's is called for again
+	return all
+}
+
+// once are they without the one that the one worker may have had at hand when it became the replica's: that is called for again.
+func (k *keyed) once(t *testing.T) []string {
+	t.Helper()
+	all := k.taken()
+	once := slices.Compact(slices.Clone(all))
+	assert.LessOrEqual(t, len(all), len(once)+1)
+	return once
 }
 
 // shared runs a test with 40 keys and two clients of one fake.
@@ -66,16 +75,16 @@ func TestTheKeysOfRunEachAreDividedAmongShards(t *testing.T) {
 		}
 		first := runEach(t, one, call(&a), byTenant, shardNamed("a"))
 		<-time.After(time.Minute)
-		assert.Equal(t, keys, a.taken(), "alone it has all")
+		assert.Equal(t, keys, a.once(t), "alone it has all")
 		second := runEach(t, two, call(&b), byTenant, shardNamed("b"))
 		<-time.After(time.Minute)
-		moved := b.taken()
+		moved := b.once(t)
 		assert.Greater(t, len(moved), 10)
 		assert.Less(t, len(moved), 30)
-		assert.Empty(t, a.taken(), "what stays is not called for again")
+		assert.Empty(t, a.once(t), "what stays is not called for again")
 		second.stop()
 		<-time.After(time.Second)
-		assert.Equal(t, moved, a.taken(), "at once, and no others")
+		assert.Equal(t, moved, a.once(t), "at once, and no others")
 		first.stop()
 	})
 }
@@ -104,15 +113,15 @@ func TestTheRootsOfAControllerAreDividedAmongShards(t *testing.T) {
 		var a, b keyed
 		first := start(one, "a", &a)
 		<-time.After(time.Minute)
-		assert.Len(t, a.taken(), len(keys)+1)
+		assert.Len(t, a.once(t), len(keys)+1)
 		second := start(two, "b", &b)
 		<-time.After(time.Minute)
-		moved := b.taken()
+		moved := b.once(t)
 		assert.Greater(t, len(moved), 10)
-		assert.Empty(t, a.taken())
+		assert.Empty(t, a.once(t))
 		second()
 		<-time.After(time.Second)
-		assert.Equal(t, moved, a.taken())
+		assert.Equal(t, moved, a.once(t))
 		first()
 	})
 }
@@ -197,8 +206,11 @@ func TestG7AShardsDeltasLeadFromItsLastCallToThisOne(t *testing.T) {
 		second.stop()
 		<-time.After(time.Minute)
 		first.stop()
+		again := 0
 		for _, key := range keys[2:] {
-			assert.Contains(t, []int{2, 3}, calls[key], "%s: one that was at hand when it became the replica's is called for again", key)
+			assert.GreaterOrEqual(t, calls[key], 2, key)
+			again += calls[key] - 2
 		}
+		assert.LessOrEqual(t, again, 2, "what a worker has at hand when it becomes the replica's is called for again: once in each of two moves")
 	})
 }
