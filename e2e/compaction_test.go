@@ -54,7 +54,7 @@ func TestG5EtcdIsCompacted(t *testing.T) {
 			pages := katestest.Match{Verb: "list", Resource: f.kind.Resource, Where: func(r katestest.Request) bool { return r.Query.Get("continue") != "" }}
 			third := f.faults.On(pages).After(1).Times(1).Hold()
 			f.start()
-			require.NoError(t, f.faults.Wait(t.Context(), func() bool { return third.Hits() == 1 }))
+			f.wait(func() bool { return third.Hits() == 1 }, "the third page is asked for")
 			require.NoError(t, f.others.Resource(f.kind).Namespace("ns").Delete(t.Context(), "o-10-0", metav1.DeleteOptions{}), "it is on a page that was read, or not")
 			f.change(12)
 			require.NoError(t, c.Compact(t.Context()))
@@ -109,7 +109,7 @@ func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 				return bookmark > last+1
 			}, 10*time.Second, time.Millisecond)
 			began := len(f.faults.Requests(resumed))
-			require.NoError(t, f.faults.Wait(t.Context(), func() bool { return len(f.faults.Requests(resumed)) > began }))
+			f.wait(func() bool { return len(f.faults.Requests(resumed)) > began }, "the watch is resumed")
 			from := f.faults.Requests(resumed)[began].Query.Get("resourceVersion")
 			assert.GreaterOrEqual(t, number(from), bookmark, "the objects are at %d", last)
 			assert.Equal(t, 1, f.whole())

@@ -46,7 +46,7 @@ func TestG8AKindThatIsDeletedEmptiesItsFieldAndComesBack(t *testing.T) {
 				require.NoError(t, err)
 				if disconnected {
 					f.faults.On(gadgets).Hold()
-					f.faults.Now(gadgets).Cut(0)
+					f.now(gadgets).Cut(0)
 				}
 				g.remove()
 				f.change(0)

@@ -33,40 +33,40 @@ func TestG5AWatchSurvivesWhateverTheNetworkDoes(t *testing.T) {
 		options []kates.Option
 		round   bad
 	}{
-		"delayed": {round: func(f *follower) { f.faults.Now(watches).Delay(700 * time.Millisecond) }},
-		"cut":     {round: func(f *follower) { f.faults.Now(watches).Cut(0) }},
+		"delayed": {round: func(f *follower) { f.now(watches).Delay(700 * time.Millisecond) }},
+		"cut":     {round: func(f *follower) { f.now(watches).Cut(0) }},
 		"cut in the middle of an object": {round: func(f *follower) {
-			f.faults.Now(watches).Cut(300)
+			f.now(watches).Cut(300)
 		}},
 		"cut again in the middle of an object": {round: func(f *follower) {
 			f.faults.On(resumed).Times(2).Cut(250)
-			f.faults.Now(watches).Cut(10)
+			f.now(watches).Cut(10)
 		}},
-		"ended as if it were complete":              {round: func(f *follower) { f.faults.Now(watches).Truncate(0) }},
-		"ended in an object as if it were complete": {round: func(f *follower) { f.faults.Now(watches).Truncate(300) }},
-		"garbage":              {round: func(f *follower) { f.faults.Now(watches).Corrupt(0) }},
-		"garbage in an object": {round: func(f *follower) { f.faults.Now(watches).Corrupt(300) }},
+		"ended as if it were complete":              {round: func(f *follower) { f.now(watches).Truncate(0) }},
+		"ended in an object as if it were complete": {round: func(f *follower) { f.now(watches).Truncate(300) }},
+		"garbage":              {round: func(f *follower) { f.now(watches).Corrupt(0) }},
+		"garbage in an object": {round: func(f *follower) { f.now(watches).Corrupt(300) }},
 		"503 by chance": {round: func(f *follower) {
 			f.faults.On(reads).Times(4).Probability(0.7).Status(http.StatusServiceUnavailable, "", 0)
-			f.faults.Now(watches).Cut(0)
+			f.now(watches).Cut(0)
 		}},
 		"answers lost": {round: func(f *follower) {
 			f.faults.On(reads).Times(2).Lose()
-			f.faults.Now(watches).Cut(0)
+			f.now(watches).Cut(0)
 		}},
 		"expired": {round: func(f *follower) {
 			f.faults.On(resumed).Times(1).Status(http.StatusGone, metav1.StatusReasonExpired, 0)
-			f.faults.Now(watches).Cut(0)
+			f.now(watches).Cut(0)
 		}},
 		"expired, and the list is cut": {round: func(f *follower) {
 			f.faults.On(resumed).Times(1).Status(http.StatusGone, metav1.StatusReasonExpired, 0)
 			f.faults.On(lists).Times(1).Cut(400)
-			f.faults.Now(watches).Cut(0)
+			f.now(watches).Cut(0)
 		}},
 		"expired, and the pages are cut": {options: []kates.Option{kates.WithPagedLists(3)}, round: func(f *follower) {
 			f.faults.On(resumed).Times(1).Status(http.StatusGone, metav1.StatusReasonExpired, 0)
 			f.faults.On(lists).After(1).Times(1).Truncate(400)
-			f.faults.Now(watches).Cut(0)
+			f.now(watches).Cut(0)
 		}},
 		"connections reset": {round: func(f *follower) { f.network.Reset() }},
 		"connections reset and refused": {round: func(f *follower) {
@@ -128,7 +128,7 @@ func TestG8RetryAfterIsRespectedAndNoListIsMadeForIt(t *testing.T) {
 	before := len(f.faults.Requests(lists))
 	f.faults.On(reads).Times(3).Status(http.StatusTooManyRequests, "", time.Second)
 	began := time.Now()
-	f.faults.Now(watches).Cut(0)
+	f.now(watches).Cut(0)
 	f.change(0)
 	f.arrive()
 	assert.GreaterOrEqual(t, time.Since(began), 3*time.Second)
@@ -143,15 +143,15 @@ func TestG8AStalledListHoldsItsKindAloneAndEndsWhenItsConnectionDoes(t *testing.
 	for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}} {
 		for end, heal := range map[string]func(*follower){
 			"it goes on": func(f *follower) { f.faults.Heal() },
-			"it is cut":  func(f *follower) { f.faults.Now(lists).Cut(0) },
+			"it is cut":  func(f *follower) { f.now(lists).Cut(0) },
 		} {
 			t.Run(form+" "+end, func(t *testing.T) {
 				t.Parallel()
 				f := newFollower(t, nil, options...)
 				f.change(0)
-				rule := f.faults.On(lists).Times(1).Stall(300)
+				f.faults.On(lists).Times(1).Stall(300)
 				f.start()
-				require.NoError(t, f.faults.Wait(t.Context(), func() bool { return rule.Hits() == 1 }))
+				f.wait(func() bool { return len(f.faults.Open(lists)) == 1 }, "the list is being read")
 				other, err := f.client.Watch(t.Context(), kates.Query{Name: "Secrets", Kind: "secrets", Namespace: f.ns})
 				require.NoError(t, err)
 				<-other.Changed()
@@ -171,10 +171,12 @@ func TestG2AHalfOpenConnectionIsNoticedBySilence(t *testing.T) {
 	f := newFollower(t, plain, kates.WithIdleTimeout(2*time.Second))
 	f.start()
 	f.arrive()
+	frozen := 0
 	for round := range 2 {
-		f.idle(5)
+		f.idle(5, frozen)
 		dialed, began := f.network.Dialed(), time.Now()
 		f.network.Freeze()
+		frozen = f.network.Open()
 		f.change(round)
 		f.arrive()
 		assert.Less(t, time.Since(began), 15*time.Second)

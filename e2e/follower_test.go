@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -251,18 +253,36 @@ func (f *follower) change(round int) {
 	require.NoError(f.t, in.Delete(f.t.Context(), name(1), metav1.DeleteOptions{}))
 }
 
-// idle leaves so many connections without a request.
-func (f *follower) idle(n int) {
+// wait returns when a condition of the faults or the network comes true.
+func (f *follower) wait(cond func() bool, what string) {
 	f.t.Helper()
-	rule := f.faults.On(katestest.Match{Verb: "get", Resource: "configmaps"}).HoldAnswer()
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() {
-			err := f.client.Get(f.t.Context(), object(configMaps, f.ns, "none", nil), nil)
-			assert.True(f.t, kates.IsNotFound(err), err)
-		})
+	ctx, cancel := context.WithTimeoutCause(f.t.Context(), time.Minute, errors.New("it does not come to be that "+what))
+	defer cancel()
+	require.NoError(f.t, f.faults.Wait(ctx, cond))
+}
+
+// now is for the answers that are open. There is one, or there will be: what is shown may be ahead of the watch that follows it.
+func (f *follower) now(m katestest.Match) *katestest.Trigger {
+	f.t.Helper()
+	f.wait(func() bool { return len(f.faults.Open(m)) > 0 }, "an answer is open")
+	return f.faults.Now(m)
+}
+
+// idle leaves so many connections, or more, without a request: those of requests that were made at one time. Where one of them was
+// answered before the next was sent, they have shared one, and it is tried again. Frozen ones, which the client has given up, do not count.
+func (f *follower) idle(n, frozen int) {
+	f.t.Helper()
+	f.network.Delay(200 * time.Millisecond)
+	defer f.network.Delay(0)
+	for try := 0; f.network.Open()-frozen <= n; try++ {
+		require.Less(f.t, try, 20, "there are %d connections, %d of them frozen", f.network.Open(), frozen)
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				err := f.client.Get(f.t.Context(), object(configMaps, f.ns, "none", nil), nil)
+				assert.True(f.t, kates.IsNotFound(err), err)
+			})
+		}
+		wg.Wait()
 	}
-	require.NoError(f.t, f.faults.Wait(f.t.Context(), func() bool { return rule.Hits() == n && f.network.Open() > n }))
-	rule.Stop()
-	wg.Wait()
 }

@@ -53,7 +53,7 @@ func TestG1AnOutageHoldsTheFirstSignalThoughTheKindIsOptional(t *testing.T) {
 			f.list = func() []kates.Unstructured { return f.listed(hosts, f.ns, "") }
 			rule := outage(f.faults)
 			f.watch(kates.Query{Kind: "hosts.getambassador.io", Namespace: f.ns, Optional: true})
-			require.NoError(t, f.faults.Wait(t.Context(), func() bool { return rule.Hits() >= 4 }))
+			f.wait(func() bool { return rule.Hits() >= 4 }, "it has been tried 4 times")
 			f.update()
 			require.Zero(t, f.updates, "an outage looks like an empty cluster")
 			st := f.acc.Status().Queries[0]
@@ -96,7 +96,7 @@ func TestG1AnOutageHoldsTheFirstSignalOfARequiredKindAndIsNamed(t *testing.T) {
 				return
 			}
 			f.watch(kates.Query{Kind: "hosts.getambassador.io", Namespace: f.ns})
-			require.NoError(t, f.faults.Wait(t.Context(), func() bool { return rule.Hits() >= 3 }))
+			f.wait(func() bool { return rule.Hits() >= 3 }, "it has been tried 3 times")
 			f.update()
 			require.Zero(t, f.updates)
 			assert.ErrorContains(t, f.acc.Ready(), `query "Objects" (hosts.getambassador.io)`)

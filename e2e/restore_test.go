@@ -86,7 +86,7 @@ func (r *restoring) outlive() cluster.Backup {
 	r.t.Helper()
 	backup, err := r.c.Backup()
 	require.NoError(r.t, err)
-	r.late.faults.Now(secretWatches).Delay(time.Hour) // it does not even come to the backup
+	r.late.now(secretWatches).Delay(time.Hour) // it does not even come to the backup
 	for name, f := range r.all {
 		f.own("lost-" + label(name))
 		if f.kind == hosts && strings.HasSuffix(name, "streamed") {
@@ -139,7 +139,7 @@ func (r *restoring) everybody(do func(*follower)) {
 // coherent looks that what the client writes is shown, ahead of its watch.
 func (f *follower) coherent(name string) {
 	f.t.Helper()
-	f.faults.Now(katestest.Match{Verb: "watch", Resource: f.kind.Resource}).Delay(time.Second)
+	f.now(katestest.Match{Verb: "watch", Resource: f.kind.Resource}).Delay(time.Second)
 	f.own(name)
 	require.NoError(f.t, f.client.Delete(f.t.Context(), object(f.kind, f.ns, name, nil), nil))
 	f.update()
@@ -154,7 +154,7 @@ func TestG5AClusterRestoredFromABackupStartsANewHistory(t *testing.T) {
 	backup := r.outlive()
 	require.NoError(t, r.c.Restore(backup))
 	began := time.Now()
-	r.late.faults.Now(secretWatches).Cut(0)
+	r.late.now(secretWatches).Cut(0)
 	r.begun()
 	assert.Less(t, time.Since(began), 15*time.Second)
 

@@ -130,7 +130,7 @@ func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T
 					revoke()
 					f.change(10 * round)
 					f.arrive() // an open watch goes on
-					f.faults.Now(reads).Cut(0)
+					f.now(reads).Cut(0)
 					f.says(kates.StateForbidden, `User "revoked-`+ns+`" cannot`)
 					f.change(10*round + 1)
 					f.unchanged()
@@ -195,7 +195,7 @@ func TestG5ANamespaceThatIsDeletedWhileDisconnectedTakesItsObjectsThoughItsListI
 	t.Parallel()
 	f, s, stays, goes, _ := tenant(t, "get")
 	f.faults.On(reads).Hold()
-	f.faults.Now(reads).Cut(0)
+	f.now(reads).Cut(0)
 	namespaceController(t, goes)
 	f.ns = stays
 	f.change(1)
@@ -224,7 +224,7 @@ func TestG8ARightThatIsRevokedInOneOfTwoNamespacesTakesNothing(t *testing.T) {
 			t.Parallel()
 			f, s, _, goes, revoke := tenant(t, rights...)
 			revoke()
-			f.faults.Now(reads).Cut(0)
+			f.now(reads).Cut(0)
 			f.says(kates.StateForbidden, "cannot")
 			f.change(1) // in the namespace that is forbidden
 			pause(t.Context(), 3*time.Second)
@@ -241,7 +241,7 @@ func TestG8ANamespaceThatIsDeletedWhileDisconnectedStaysShownToWhoMayNotGetIt(t 
 	t.Parallel()
 	f, s, _, goes, _ := tenant(t)
 	f.faults.On(reads).Hold()
-	f.faults.Now(reads).Cut(0)
+	f.now(reads).Cut(0)
 	namespaceController(t, goes)
 	f.faults.Heal()
 	f.says(kates.StateForbidden, "cannot")

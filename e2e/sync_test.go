@@ -28,7 +28,7 @@ func TestG2SyncReturnsWhenALateWatchHasCaughtUp(t *testing.T) {
 			f.change(0)
 			f.arrive()
 			for round := 1; round <= 3; round++ {
-				f.faults.Now(watches).Delay(500 * time.Millisecond)
+				f.now(watches).Delay(500 * time.Millisecond)
 				f.change(round)
 				require.NoError(t, f.others.Resource(f.kind).Namespace(f.ns).Delete(t.Context(), "o-0-0", metav1.DeleteOptions{}))
 				before := f.updates
@@ -51,7 +51,7 @@ func TestG2SyncSaysWhatItWaitsFor(t *testing.T) {
 	f := newFollower(t, nil)
 	f.start()
 	f.arrive()
-	late := f.faults.Now(watches).Delay(time.Hour)
+	late := f.now(watches).Delay(time.Hour)
 	f.change(0)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -77,7 +77,7 @@ func TestG2AnIdleTimeoutThatIsShorterThanTheSilenceCostsNoList(t *testing.T) {
 			f.change(0)
 			f.start()
 			f.arrive()
-			require.NoError(t, f.faults.Wait(t.Context(), func() bool { return len(f.faults.Requests(resumed)) >= 4 }))
+			f.wait(func() bool { return len(f.faults.Requests(resumed)) >= 4 }, "it has been tried four times")
 			f.change(1)
 			f.arrive()
 			assert.Equal(t, 1, f.whole())

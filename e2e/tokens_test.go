@@ -135,7 +135,7 @@ func TestG8AnExpiredTokenIsToldAndARotatedOneHealsWithoutAGap(t *testing.T) {
 			a.expire()
 			f.change(1)
 			f.arrive() // an open watch goes on
-			f.faults.Now(reads).Cut(0)
+			f.now(reads).Cut(0)
 			f.says(kates.StateRetrying, "Unauthorized")
 			f.change(2)
 			pause(t.Context(), time.Second)
