@@ -197,7 +197,7 @@ func (c *trouble) ofNetwork(ctx context.Context, r *rand.Rand) {
 func byFault(err error) bool {
 	var request *url.Error
 	var connection net.Error
-	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
+	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) ||
 		strings.Contains(err.Error(), "invalid character") || strings.Contains(err.Error(), "unexpected end of JSON") ||
 		strings.Contains(err.Error(), "0-length response") || // an answer of which nothing is left
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &request) || errors.As(err, &connection)
