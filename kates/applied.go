@@ -1,24 +1,189 @@
 package kates
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
 )
 
-// applyMarks remembers what was applied, to tell when doing so again would change nothing. Server-side apply is a
-// function of what is sent, of the object, and of the fields that the manager owns in it. So one that was answered
-// with a version changes nothing while the object is at that version; nor while it differs from it in nothing but
-// the status, which was not sent, and in what other managers own. The second needs all of the object and its
-// managedFields, which watches of Go types and of metadata do not have: there only the version counts, and what has
-// another one is applied again, which the server answers without a new version if nothing changes.
+// To apply again what was applied already changes nothing, as long as nobody has changed what was applied. Two things of
+// an object tell that, whoever reads it, also after a restart:
+//
+//   - the AppliedAnnotation says what was applied last: it is applied with the rest, so it changes whenever that does;
+//   - the managedFields say of which fields the applier is an owner still: who gives one another value takes it away
+//     from him.
+//
+// So where the annotation is that of what is to be applied, and the applier owns every part of it and nothing else, the
+// server would find nothing to do. Where a watch drops the managedFields, what counts is that the object is at a version of which
+// that was known: because it is that of the server's answer (applyMarks), or since it was among those that were asked
+// for (recollections).
+
+// AppliedAnnotation is the annotation by which [Client.ApplyOwned] knows what it has applied: a digest of that.
+const AppliedAnnotation = "kates.io/applied"
+
+// digest makes the annotation's value of what is applied.
+func digest(parts ...any) (string, error) {
+	h := sha256.New()
+	for enc, i := json.NewEncoder(h), 0; i < len(parts); i++ {
+		if err := enc.Encode(parts[i]); err != nil {
+			return "", err
+		}
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// appliedAs is the part of the managedFields that says what a manager has applied; nil if there is none.
+func appliedAs(manager string, entries []metav1.ManagedFieldsEntry) []byte {
+	for _, entry := range entries {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
+			return entry.FieldsV1.Raw
+		}
+	}
+	return nil
+}
+
+// ownsJust reports whether fields, as the managedFields have them, are those of what is applied: every part of it, and
+// nothing else.
+func ownsJust(fields []byte, applied *Unstructured) bool {
+	var set fieldpath.Set
+	if len(fields) == 0 || set.FromJSON(bytes.NewReader(fields)) != nil {
+		return false
+	}
+	object := maps.Clone(applied.Object)
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return false
+	}
+	metadata = maps.Clone(metadata)
+	object["metadata"] = metadata
+	for _, name := range []string{"apiVersion", "kind"} { // which nobody owns
+		delete(object, name)
+	}
+	for _, name := range []string{"name", "namespace", "uid"} {
+		delete(metadata, name)
+	}
+	return covers(&set, object)
+}
+
+// covers reports whether a set of fields has every part of a value, and nothing else. A part is had as a whole, where it is a
+// scalar or atomic, or by its parts.
+func covers(set *fieldpath.Set, part any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		for name, part := range part {
+			if !has(set, fieldpath.PathElement{FieldName: &name}, part) {
+				return false
+			}
+		}
+		return all(set, func(e fieldpath.PathElement) bool {
+			if e.FieldName == nil {
+				return false
+			}
+			_, ok := part[*e.FieldName]
+			return ok
+		})
+	case []any:
+		found := make([]*fieldpath.PathElement, len(part))
+		one := func(e fieldpath.PathElement) bool {
+			i := itemOf(part, e)
+			if i < 0 || found[i] != nil && !found[i].Equals(e) {
+				return false
+			}
+			found[i] = &e
+			return has(set, e, part[i])
+		}
+		return all(set, one) && !slices.Contains(found, nil)
+	}
+	return false // which has no parts
+}
+
+// has reports whether a set has an element, whose value is part, whole or by just its parts.
+func has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool {
+	if children, ok := set.Children.Get(e); ok {
+		return covers(children, part)
+	}
+	return set.Members.Has(e)
+}
+
+// all reports whether something holds for each element of a set.
+func all(set *fieldpath.Set, holds func(fieldpath.PathElement) bool) bool {
+	for e := range set.Members.All() {
+		if !holds(e) {
+			return false
+		}
+	}
+	for e := range set.Children.All() {
+		if !holds(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// itemOf is the place of the item of a list that an element of a path means; -1 if there is none, or nobody can tell. A key that
+// an item leaves out has its default there, whatever that is.
+func itemOf(list []any, e fieldpath.PathElement) int {
+	var exact, other []int
+	for i, item := range list {
+		switch means, whole := means(e, item); {
+		case means && whole:
+			exact = append(exact, i)
+		case means:
+			other = append(other, i)
+		}
+	}
+	if len(exact) == 0 {
+		exact = other
+	}
+	if len(exact) != 1 {
+		return -1
+	}
+	return exact[0]
+}
+
+// means reports whether an element of a path may mean an item; whole, that the item has all of the key.
+func means(e fieldpath.PathElement, item any) (means, whole bool) {
+	switch {
+	case e.Value != nil:
+		same := sameScalar((*e.Value).Unstructured(), item)
+		return same, same
+	case e.Key != nil:
+		object, ok := item.(map[string]any)
+		whole = true
+		for _, key := range *e.Key {
+			given, has := object[key.Name]
+			if has && !sameScalar(key.Value.Unstructured(), given) {
+				return false, false
+			}
+			whole = whole && has
+		}
+		return ok, whole
+	}
+	return false, false
+}
+
+// sameScalar compares a value of a path with one of an object.
+func sameScalar(a, b any) bool {
+	switch b.(type) {
+	case string, bool, int64, float64:
+		return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b)) // numbers by what they are
+	}
+	return false
+}
+
+// applyMarks remembers of which objects it is known what was applied to them, as of which version.
 //
 // It holds some hundred bytes for each object that streams of this client show; what they do not show any more is
 // forgotten from time to time. The zero value is empty.
@@ -28,98 +193,35 @@ type applyMarks struct {
 	sweep int // the number of marks at which to look for those that are no longer needed
 }
 
-// mark says what is applied, and as whom.
-type mark struct {
-	manager string
-	sum     [sha256.Size]byte
-	status  bool // the status is applied, too
-}
-
 // applied is one apply that has succeeded.
 type applied struct {
-	mark
 	resource accumulator.Resource
+	manager  string
+	sum      string
 	uid      types.UID
 	version  string
-	content  [sha256.Size]byte // of the object, less what does not matter; zero if unknown
 }
 
-func (a *ownedApply) mark(o *object) (mark, error) {
-	data, err := json.Marshal([]any{o.Object, a.options.force})
-	_, status := o.Object["status"]
-	return mark{a.options.fieldManager, sha256.Sum256(data), status}, err
-}
-
-// knownUnchanged returns the object if it is known that to apply it again would change nothing.
-func (a *ownedApply) knownUnchanged(o *object, m mark) (Object, bool) {
-	streams, marks := a.client.core.streams, &a.client.core.applied
-	known, _ := streams.Lookup(o.resource, o.key(), accumulator.Version)
-	if known != nil && marks.at(o, m, known) {
-		return known, true
-	}
-	if known, _ = streams.Lookup(o.resource, o.key(), accumulator.All); known != nil && marks.holds(o, m, known) { // nobody has shown a newer one
-		return known, true
-	}
-	return nil, false
-}
-
-// took takes in the answer to an apply.
-func (a *ownedApply) took(o *object, m mark, live Object, got *Unstructured) {
-	done := &a.result.Applied
-	if same, ok := live.(*Unstructured); ok && same == got ||
-		live != nil && live.GetResourceVersion() != "" && live.GetResourceVersion() == got.GetResourceVersion() {
-		done = &a.result.Unchanged
-	}
-	*done = append(*done, referenceOf(o.resource, got))
-	if a.options.dryRun == nil {
-		a.client.core.applied.put(a.client.core.streams, o, m, got)
-	}
-}
-
-// at reports whether the object is at the version that the same apply was answered with.
-func (a *applyMarks) at(o *object, m mark, now Object) bool {
+// at reports whether the object is at a version as of which that was applied, and nothing else since.
+func (a *applyMarks) at(w *wanted, manager string, now Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	was, ok := a.marks[o.stored()]
-	return ok && was.mark == m && was.uid == now.GetUID() && was.version == now.GetResourceVersion()
+	was, ok := a.marks[w.stored()]
+	return ok && was.sum == w.sum && was.manager == manager && was.uid == now.GetUID() && was.version == now.GetResourceVersion()
 }
 
-// holds is at, or that nothing that matters has changed since.
-func (a *applyMarks) holds(o *object, m mark, now Object) bool {
-	if a.at(o, m, now) {
-		return true
-	}
-	a.mu.Lock()
-	was, ok := a.marks[o.stored()]
-	a.mu.Unlock()
-	u, whole := now.(*Unstructured)
-	if !ok || !whole || was.mark != m || m.status || was.uid != now.GetUID() || was.content == (applied{}).content {
-		return false
-	}
-	if was.content != content(u, m.manager) {
-		return false
-	}
-	was.version = now.GetResourceVersion()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.marks[o.stored()].uid == was.uid {
-		a.marks[o.stored()] = was
-	}
-	return true
-}
-
-// put remembers an apply by its answer.
-func (a *applyMarks) put(streams *accumulator.Streams, o *object, m mark, got *Unstructured) {
-	if !coherence.Comparable(got.GetResourceVersion()) || got.GetUID() == "" {
+// put remembers that something is applied as of a version.
+func (a *applyMarks) put(streams *accumulator.Streams, w *wanted, manager string, uid types.UID, version string) {
+	if !coherence.Comparable(version) || uid == "" {
 		return
 	}
-	done := applied{mark: m, resource: o.resource, uid: got.GetUID(), version: got.GetResourceVersion(), content: content(got, m.manager)}
+	done := applied{resource: w.resource, manager: manager, sum: w.sum, uid: uid, version: version}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.marks == nil {
 		a.marks = make(map[storedKey]applied)
 	}
-	a.marks[o.stored()] = done
+	a.marks[w.stored()] = done
 	if len(a.marks) < max(a.sweep, 1024) {
 		return
 	}
@@ -127,33 +229,14 @@ func (a *applyMarks) put(streams *accumulator.Streams, o *object, m mark, got *U
 	a.sweep = 2 * len(a.marks)
 }
 
+func (a *applyMarks) size() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.marks)
+}
+
 func (a *applyMarks) forget(key storedKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.marks, key)
-}
-
-// content is the sum of an object less its status, its version, and what managers other than this one have
-// applied; zero if the object does not say what this one has.
-func content(u *Unstructured, manager string) (sum [sha256.Size]byte) {
-	var own *metav1.FieldsV1
-	for _, entry := range u.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
-			own = entry.FieldsV1
-		}
-	}
-	metadata, ok := u.Object["metadata"].(map[string]any)
-	if own == nil || !ok {
-		return sum
-	}
-	object, metadata := maps.Clone(u.Object), maps.Clone(metadata)
-	delete(object, "status")
-	delete(metadata, "resourceVersion")
-	delete(metadata, "managedFields")
-	object["metadata"] = metadata
-	data, err := json.Marshal([]any{object, own})
-	if err != nil {
-		return sum
-	}
-	return sha256.Sum256(data)
 }

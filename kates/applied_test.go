@@ -1,65 +1,142 @@
 package kates
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
 )
 
-// appliedAnswer is an object as a server would answer an apply.
-func appliedAnswer(name, version, owned string) *Unstructured {
-	u := NewUnstructured("ConfigMap", "v1")
-	u.SetName(name)
-	u.SetUID(types.UID("uid of " + name))
-	u.SetResourceVersion(version)
-	u.Object["data"] = map[string]any{"k": "v"}
-	u.Object["metadata"].(map[string]any)["managedFields"] = []any{
-		map[string]any{"manager": "m", "operation": "Apply", "fieldsV1": map[string]any{"f:data": map[string]any{owned: map[string]any{}}}},
-		map[string]any{"manager": "m", "operation": "Update", "fieldsV1": map[string]any{"f:x": map[string]any{}}},
+// What is applied, and the fields that a server makes of it.
+const (
+	appliedObject = `{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "y", "uid": "z", "labels": {"a": "b"},
+			"finalizers": ["f/a", "f/b"], "ownerReferences": [{"uid": "1", "name": "root"}]},
+		"spec": {
+			"number": 1, "empty": {}, "atomic": {"p": {"q": 1}}, "list": [1, 2],
+			"ports": [{"port": 80}, {"port": 53, "protocol": "UDP", "name": "dns"}],
+			"nested": [{"name": "a", "env": [{"name": "E", "value": "v"}]}]
+		}
+	}`
+	appliedFields = `{
+		"f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {"v:\"f/a\"": {}, "v:\"f/b\"": {}}, "f:ownerReferences": {"k:{\"uid\":\"1\"}": {}}},
+		"f:spec": {
+			"f:number": {}, "f:empty": {}, "f:atomic": {}, "f:list": {},
+			"f:ports": {
+				"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}},
+				"k:{\"port\":53,\"protocol\":\"UDP\"}": {".": {}, "f:port": {}, "f:protocol": {}, "f:name": {}}
+			},
+			"f:nested": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:env": {"k:{\"name\":\"E\"}": {".": {}, "f:name": {}, "f:value": {}}}}}
+		}
+	}`
+)
+
+func TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt(t *testing.T) {
+	for what, test := range map[string]struct {
+		object, fields [2]string // what is replaced by what
+		want           bool
+	}{
+		"nothing else":                    {want: true},
+		"a field is another's":            {fields: [2]string{`"f:number": {}, `, ``}},
+		"a label is another's":            {fields: [2]string{`"f:labels": {"f:a": {}}, `, ``}},
+		"a field is no longer applied":    {object: [2]string{`"number": 1, `, ``}},
+		"a part is no longer applied":     {object: [2]string{`"spec": {`, `"spec": {}, "other": {`}},
+		"a field is new":                  {object: [2]string{`"number": 1`, `"number": 1, "another": 2`}},
+		"an owner's other fields":         {fields: [2]string{`"f:number": {}`, `"f:number": {}, "f:another": {}`}},
+		"an item is another's":            {fields: [2]string{`"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}},`, ``}},
+		"an item's field is another's":    {fields: [2]string{`"f:protocol": {}, `, ``}},
+		"an item of an item is another's": {fields: [2]string{`, "f:value": {}`, ``}},
+		"an item is no longer applied":    {object: [2]string{`{"port": 80}, `, ``}},
+		"an item is new":                  {object: [2]string{`{"port": 80}, `, `{"port": 80}, {"port": 81}, `}},
+		"a key is another":                {object: [2]string{`{"port": 80}`, `{"port": 81}`}},
+		"a key that may be either's":      {object: [2]string{`{"port": 80}, `, `{"port": 80, "protocol": "TCP"}, {"port": 80}, `}},
+		"items of which one leaves out what tells them apart": {
+			[2]string{`{"port": 80}`, `{"port": 53}`}, [2]string{`80,\"protocol\":\"TCP`, `53,\"protocol\":\"TCP`}, true,
+		},
+		"an item is no longer applied beside one that it is like": {
+			fields: [2]string{`"k:{\"port\":80,`, `"k:{\"port\":80,\"protocol\":\"UDP\"}": {".": {}, "f:port": {}}, "k:{\"port\":80,`},
+		},
+		"a default that is said":               {object: [2]string{`{"port": 80}`, `{"port": 80, "protocol": "TCP"}`}},
+		"the same, and owned":                  {[2]string{`{"port": 80}`, `{"port": 80, "protocol": "TCP"}`}, [2]string{`{".": {}, "f:port": {}},`, `{".": {}, "f:port": {}, "f:protocol": {}},`}, true},
+		"a value of a set is another's":        {fields: [2]string{`"v:\"f/a\"": {}, `, ``}},
+		"a value of a set is new":              {object: [2]string{`"f/a", `, `"f/a", "f/c", `}},
+		"what is inside of an atomic part":     {object: [2]string{`{"q": 1}`, `{"r": 2}`}, want: true},
+		"a scalar that was an object":          {object: [2]string{`"labels": {"a": "b"}`, `"labels": "a"`}},
+		"a list that was an object":            {object: [2]string{`"labels": {"a": "b"}`, `"labels": ["a"]`}},
+		"an object that was a list":            {object: [2]string{`["f/a", "f/b"]`, `{"f/a": "f/b"}`}},
+		"an item that is no object":            {object: [2]string{`{"port": 80}, `, `80, `}},
+		"items by their places, which is none": {fields: [2]string{`"v:\"f/a\"": {}, "v:\"f/b\"": {}`, `"i:0": {}, "i:1": {}`}},
+		"what nobody can read":                 {fields: [2]string{`{`, `[`}},
+		"nobody knows":                         {fields: [2]string{appliedFields, ``}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			changed := func(text string, change [2]string) string {
+				if change[0] != "" {
+					require.Contains(t, text, change[0])
+				}
+				return strings.Replace(text, change[0], change[1], 1)
+			}
+			u := &Unstructured{}
+			require.NoError(t, u.UnmarshalJSON([]byte(changed(appliedObject, test.object))))
+			before := u.DeepCopy()
+			assert.Equal(t, test.want, ownsJust([]byte(changed(appliedFields, test.fields)), u))
+			assert.Equal(t, before, u, "it is only read")
+		})
 	}
+}
+
+func TestADigestTellsEverythingThatIsAppliedApart(t *testing.T) {
+	seen := map[string]bool{}
+	for _, parts := range [][]any{
+		{}, {"a"}, {"a", "b"}, {"ab"}, {"a\nb"}, {[]string{"a", "b"}}, {map[string]any{"a": 1}}, {map[string]any{"a": "1"}}, {nil}, {nil, nil},
+	} {
+		sum, err := digest(parts...)
+		require.NoError(t, err)
+		assert.Len(t, sum, 22)
+		assert.False(t, seen[sum], "%v", parts)
+		seen[sum] = true
+	}
+	_, err := digest(func() {})
+	assert.Error(t, err)
+}
+
+// markOf is an object of which something is remembered.
+func markOf(name string) *wanted {
+	return &wanted{resource: accumulator.Resource{Storage: "configmaps"}, key: accumulator.Key{Name: name}, sum: "sum"}
+}
+
+func at(uid types.UID, version string) Object {
+	u := NewUnstructured("ConfigMap", "v1")
+	u.SetUID(uid)
+	u.SetResourceVersion(version)
 	return u
 }
 
-func TestAnApplyIsKnownToChangeNothingWhileNothingThatMattersHasChanged(t *testing.T) {
+func TestAnApplyIsKnownToChangeNothingAtTheVersionThatItWasAnsweredWith(t *testing.T) {
 	streams := accumulator.NewStreams(accumulator.Config{})
 	defer streams.Close()
-	o := &object{appliedAnswer("x", "5", "f:k"), accumulator.Resource{Storage: "configmaps"}}
-	did := mark{manager: "m", sum: [32]byte{1}}
-	for what, test := range map[string]struct {
-		now   func(u *Unstructured)
-		mark  mark
-		known bool
-	}{
-		"nothing":                      {func(*Unstructured) {}, did, true},
-		"the version alone":            {func(u *Unstructured) { u.SetResourceVersion("6") }, did, true},
-		"the status":                   {func(u *Unstructured) { u.SetResourceVersion("6"); u.Object["status"] = map[string]any{"a": "b"} }, did, true},
-		"the content":                  {func(u *Unstructured) { u.SetResourceVersion("6"); u.Object["data"] = nil }, did, false},
-		"a label":                      {func(u *Unstructured) { u.SetResourceVersion("6"); u.SetLabels(map[string]string{"a": "b"}) }, did, false},
-		"who owns the field":           {func(u *Unstructured) { *u = *appliedAnswer("x", "6", "f:other") }, did, false},
-		"what others own":              {func(u *Unstructured) { u.SetResourceVersion("6"); u.SetManagedFields(u.GetManagedFields()[:1]) }, did, true},
-		"nobody knows who owns what":   {func(u *Unstructured) { u.SetResourceVersion("6"); u.SetManagedFields(nil) }, did, false},
-		"the object":                   {func(u *Unstructured) { u.SetUID("another") }, did, false},
-		"what is applied":              {func(*Unstructured) {}, mark{manager: "m", sum: [32]byte{2}}, false},
-		"who applies it":               {func(*Unstructured) {}, mark{manager: "n", sum: [32]byte{1}}, false},
-		"the status, which is applied": {func(u *Unstructured) { u.SetResourceVersion("6") }, mark{manager: "m", sum: [32]byte{1}, status: true}, false},
-	} {
-		t.Run(what, func(t *testing.T) {
-			var marks applyMarks
-			first := did
-			first.status = test.mark.status
-			marks.put(streams, o, first, appliedAnswer("x", "5", "f:k"))
-			now := appliedAnswer("x", "5", "f:k")
-			test.now(now)
-			assert.Equal(t, test.known, marks.holds(o, test.mark, now))
-			assert.Equal(t, test.known, marks.at(o, test.mark, now), "and the version is known from then on")
-			marks.forget(o.stored())
-			assert.False(t, marks.holds(o, test.mark, now))
-		})
-	}
+	var marks applyMarks
+	w := markOf("x")
+	assert.False(t, marks.at(w, "m", at("u", "5")))
+	marks.put(streams, w, "m", "u", "5")
+	assert.True(t, marks.at(w, "m", at("u", "5")))
+	assert.False(t, marks.at(w, "m", at("u", "6")), "another version")
+	assert.False(t, marks.at(w, "m", at("v", "5")), "another object")
+	assert.False(t, marks.at(w, "n", at("u", "5")), "another manager")
+	assert.False(t, marks.at(markOf("y"), "m", at("u", "5")), "another name")
+	other := markOf("x")
+	other.sum = "other"
+	assert.False(t, marks.at(other, "m", at("u", "5")), "something else is applied")
+	marks.forget(w.stored())
+	assert.False(t, marks.at(w, "m", at("u", "5")))
 }
 
 func TestWhatIsRememberedOfAppliesIsBoundedByTheObjectsThatAreShown(t *testing.T) {
@@ -67,11 +144,73 @@ func TestWhatIsRememberedOfAppliesIsBoundedByTheObjectsThatAreShown(t *testing.T
 	defer streams.Close()
 	var marks applyMarks
 	for i := range 10_000 { // none of which any watch shows
-		u := appliedAnswer(fmt.Sprint("x", i), "5", "f:k")
-		marks.put(streams, &object{u, accumulator.Resource{Storage: "configmaps"}}, mark{manager: "m"}, u)
+		marks.put(streams, markOf(fmt.Sprint("x", i)), "m", "u", "5")
 	}
-	assert.LessOrEqual(t, len(marks.marks), 1024)
-	fake := appliedAnswer("fake", "", "f:k")
-	marks.put(streams, &object{fake, accumulator.Resource{Storage: "fakes"}}, mark{}, fake)
-	assert.NotContains(t, marks.marks, storedKey{storage: "fakes", Key: accumulator.Key{Name: "fake"}}, "without a version nothing can be known")
+	assert.LessOrEqual(t, marks.size(), 1024)
+	marks.put(streams, markOf("fake"), "m", "u", "")
+	assert.NotContains(t, marks.marks, markOf("fake").stored(), "without a version nothing can be known")
+}
+
+func listed(r *recollection, worth int, err error, names ...string) {
+	r.objects = map[accumulator.Key]recalled{}
+	for _, name := range names {
+		r.objects[accumulator.Key{Name: name}] = recalled{uid: types.UID(name), version: "5"}
+	}
+	r.at, r.worth, r.err = time.Now(), worth, err
+	close(r.done)
+}
+
+func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c recollections
+		of := recollectable{storage: "configmaps"}
+		for range 2 { // of 32 objects it is known already
+			_, mine := c.find(of, 32)
+			require.False(t, mine)
+		}
+		r, mine := c.find(of, 32)
+		require.True(t, mine, "the third that is not known")
+		same, mine := c.find(of, 0)
+		assert.Same(t, r, same)
+		assert.False(t, mine, "one lists, the others wait")
+		listed(r, 2, nil, "a", "b", "c", "d")
+
+		for _, key := range []string{"a", "b", "c"} {
+			r, mine = c.find(of, 0)
+			require.False(t, mine)
+			o, ok := c.take(r, accumulator.Key{Name: key}, at(types.UID(key), "4"))
+			require.True(t, ok)
+			assert.Equal(t, "5", o.version, "it may be newer than what the watch has shown")
+		}
+		_, ok := c.take(r, accumulator.Key{Name: "a"}, at("a", "5"))
+		assert.False(t, ok, "who has asked once remembers it")
+		_, ok = c.take(r, accumulator.Key{Name: "d"}, at("d", "6"))
+		assert.False(t, ok, "it is older")
+		for range 2 {
+			_, mine = c.find(of, 0)
+			require.False(t, mine)
+		}
+		r, mine = c.find(of, 0)
+		require.True(t, mine, "too many were not in it")
+
+		listed(r, 0, errors.New("broken"))
+		_, mine = c.find(of, 0)
+		require.False(t, mine, "not at once")
+		time.Sleep(recollectionAge)
+		r, mine = c.find(of, 0)
+		require.True(t, mine)
+		listed(r, 0, nil, "a")
+		time.Sleep(recollectionAge + 1)
+		_, ok = c.take(r, accumulator.Key{Name: "a"}, at("a", "5"))
+		assert.False(t, ok, "nobody has asked for it")
+		assert.Nil(t, r.objects)
+	})
+}
+
+func TestAnotherObjectOfTheNameIsNotRecalled(t *testing.T) {
+	var c recollections
+	r := &recollection{done: make(chan struct{})}
+	listed(r, 0, nil, "a")
+	_, ok := c.take(r, accumulator.Key{Name: "a"}, at("another", "4"))
+	assert.False(t, ok)
 }

@@ -64,6 +64,7 @@ type core struct {
 	log           logr.Logger
 	streams       *accumulator.Streams
 	applied       applyMarks
+	recollected   recollections
 	idle          func() // closes idle connections
 }
 

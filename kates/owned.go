@@ -70,10 +70,13 @@ type OwnedResult struct {
 // another, while this is under way: applying is bound to the UID of the object that was judged, and where there
 // was none, what met somebody else's object, by the server's history, is taken back.
 //
-// Where this client knows that nothing would change, nothing is sent: it has applied the very same before, and a
-// watch, or the server, shows that nothing has changed since but the status and what other managers own. Through a
-// watch that drops the managed fields any change counts. What others have changed and the watch has not brought
-// yet is put right by the call that follows when it has.
+// Where this client knows that nothing would change, nothing is sent: an annotation ([AppliedAnnotation]) says that the very
+// same was applied last, by whichever process, and the managed fields that nobody has changed any of it since. Through a
+// watch that drops the managed fields, as those of Go types do, any change counts that others have made since, the
+// status included; of what was applied before this client began, it asks the server by a list of the metadata of all that has the label, if
+// that is worth it. What others have changed and the watch has not brought yet is put right by the call that follows when it has.
+// What others have changed is not: fields that another manager has come to own are a conflict, or taken back with
+// ForceOwnership; what others have added beside is theirs.
 //
 // Pruned is what has the label of the set, and names the owner by UID, and is not among Objects: in the owner's
 // namespace, or in all if the owner is cluster-scoped. It is deleted on the condition that it is the very object
@@ -119,7 +122,7 @@ type ownedApply struct {
 	owner   *object
 	label   string // its key
 	value   string // and value
-	wanted  []*object
+	wanted  []*wanted
 	keys    map[storedKey]bool // of wanted, and of those that may not be
 	result  OwnedResult
 	errs    []error
@@ -187,47 +190,6 @@ func (a *ownedApply) setLabel() error {
 	if problems = append(problems, validation.IsValidLabelValue(a.value)...); len(problems) > 0 {
 		return fmt.Errorf("the set's name %q makes no label %s=%s: %s", a.set.Name, a.label, a.value, strings.Join(problems, "; "))
 	}
-	return nil
-}
-
-// want takes in one of the objects. What only the server writes is left out of it.
-func (a *ownedApply) want(ctx context.Context, wanted Object) error {
-	u, err := toUnstructured(a.client.core.scheme, wanted)
-	if err != nil {
-		return err
-	}
-	if u.GetNamespace() == "" {
-		u.SetNamespace(a.owner.GetNamespace())
-	}
-	o, err := a.client.object(ctx, u)
-	if err == nil {
-		err = o.named()
-	}
-	if err != nil {
-		return err
-	}
-	if a.keys[o.stored()] {
-		return fmt.Errorf("%s is there twice", o)
-	}
-	a.keys[o.stored()] = true
-	if metadata, ok := o.Object["metadata"].(map[string]any); ok {
-		for _, field := range append([]string{"uid"}, servers...) {
-			delete(metadata, field)
-		}
-	}
-	if status, ok := o.Object["status"].(map[string]any); ok && len(status) == 0 {
-		delete(o.Object, "status") // a Go type's, which says nothing
-	}
-	o.SetLabels(merged(o.GetLabels(), map[string]string{a.label: a.value}))
-	refer := SetControllerReference
-	if a.set.Plain {
-		refer = AddOwnerReference
-	}
-	if err := refer(a.owner, o); err != nil {
-		a.fail(o.failed("apply", err)) // known, but not to be
-		return nil
-	}
-	a.wanted = append(a.wanted, o)
 	return nil
 }
 

@@ -21,15 +21,15 @@ import (
 const applyTries = 4
 
 // apply makes one object what it is to be.
-func (a *ownedApply) apply(ctx context.Context, o *object) error {
-	mark, err := a.mark(o)
-	if err != nil {
-		return o.failed("apply", err)
-	}
-	if known, ok := a.knownUnchanged(o, mark); ok {
-		a.result.Unchanged = append(a.result.Unchanged, referenceOf(o.resource, known))
+func (a *ownedApply) apply(ctx context.Context, w *wanted) error {
+	if known, ok := a.knownUnchanged(ctx, w); ok {
+		a.result.Unchanged = append(a.result.Unchanged, referenceOf(w.resource, known))
 		return nil
 	}
+	if err := a.make(w); err != nil {
+		return w.failed("apply", err)
+	}
+	o := w.object
 	live, asked, err := a.live(ctx, o, a.client.core.fake)
 	for try := 1; ; try++ {
 		if err == nil {
@@ -38,13 +38,13 @@ func (a *ownedApply) apply(ctx context.Context, o *object) error {
 		if err != nil {
 			return o.failed("apply", err)
 		}
-		if asked && live != nil && a.client.core.applied.holds(o, mark, live) {
+		if asked && live != nil && (a.client.core.applied.at(w, a.options.fieldManager, live) || a.holds(w, live)) {
 			a.result.Unchanged = append(a.result.Unchanged, referenceOf(o.resource, live))
 			return nil
 		}
 		got, again, failed := a.send(ctx, o, live)
 		if failed == nil {
-			a.took(o, mark, live, got)
+			a.took(w, live, got)
 			return nil
 		}
 		if !again || try == applyTries {

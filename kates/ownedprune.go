@@ -177,9 +177,11 @@ func (a *ownedApply) release(ctx context.Context, o *object, u unwanted) error {
 			return nil
 		}
 		RemoveOwnerReference(a.owner, now)
-		kept := now.GetLabels()
+		kept, notes := now.GetLabels(), now.GetAnnotations()
 		delete(kept, a.label)
 		now.SetLabels(kept)
+		delete(notes, AppliedAnnotation)
+		now.SetAnnotations(notes)
 		return nil
 	}, options...)
 	switch {

@@ -55,22 +55,9 @@ func (r *reconciler) reconcile(ctx context.Context, p *parts) error {
 	}
 	wanted := api.Wanted(p.App)
 	_, err := r.client.ApplyOwned(ctx, kates.OwnedSet{
-		Owner: p.App, Name: name, Objects: api.Listed[kates.Object](wanted), Existing: p.owned(),
+		Owner: p.App, Name: name, Objects: api.Listed[kates.Object](wanted), Existing: controller.Owned(p),
 	}, kates.ForceOwnership())
 	return errors.Join(err, r.report(ctx, p.App, wanted, err))
-}
-
-// owned are all objects that the App has: not nil, which would have ApplyOwned look for them.
-func (p *parts) owned() []kates.Object {
-	all := add([]kates.Object{}, p.ServiceAccounts)
-	return add(add(add(all, p.Services), p.Deployments), p.Settings)
-}
-
-func add[T kates.Object](all []kates.Object, some []T) []kates.Object {
-	for _, o := range some {
-		all = append(all, o)
-	}
-	return all
 }
 
 // report writes the status, if it changes.

@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// again is the set applied by another process, whose watches are of Go types. Existing is what it prunes among.
+func (o *ownedTest) again(set kates.OwnedSet, options ...kates.Option) *ownedTest {
+	o.Helper()
+	next := *o
+	next.w = newWire()
+	next.client = next.w.client(o.T, append([]kates.Option{kates.WithNamespace(o.ns)}, options...)...)
+	r, err := kates.Open[*corev1.ConfigMap](o.Context(), next.client, kates.Query{Namespace: o.ns})
+	require.NoError(o, err)
+	o.Cleanup(r.Close)
+	next.spy = newSpy(next.w, "configmaps")
+	return &next
+}
+
+func (o *ownedTest) many(n int) kates.OwnedSet {
+	set := o.set()
+	for i := range n {
+		set.Objects = append(set.Objects, o.configMap(fmt.Sprintf("c%02d", i), "k", fmt.Sprint(i)))
+	}
+	set.Existing = []kates.Object{}
+	return set
+}
+
+func TestApplyOwnedOfAProcessThatBeginsAnewAsksOnceForAllThatWasAppliedBefore(t *testing.T) {
+	o := newOwnedTest(t)
+	set := o.many(40)
+	o.apply(set)
+
+	next := o.again(set)
+	assert.Len(t, next.apply(set).Unchanged, 40)
+	next.spy.mu.Lock()
+	assert.Equal(t, []string{kates.OwnedSetLabel}, next.spy.lists, "those that were applied, and nothing else")
+	next.spy.mu.Unlock()
+	assert.Equal(t, map[string]int{"LIST": 1}, next.spy.seen())
+	next.apply(set)
+	assert.Empty(t, next.spy.seen(), "and remembers it")
+
+	// What is wanted has changed meanwhile, or what is there: just that is put right.
+	o.patch("c01", `{"data":{"k":"drifted"}}`)
+	o.patch("c02", `{"data":{"k":"drifted"}}`)
+	o.patch("c02", `{"data":{"k":"2"}}`) // there and back, but it is not its own any more
+	o.patch("c03", `{"data":{"other":"theirs"}}`)
+	o.patch("c04", `{"metadata":{"annotations":{"kates.io/applied":"something"}}}`)
+	o.patch("c05", `{"metadata":{"annotations":{"kates.io/applied":null}}}`)
+	o.remove("c06")
+	set.Objects[7] = o.configMap("c07", "k", "another")
+	set.Objects[8] = o.configMap("c08", "k", "8", "l", "more")
+	set.Objects[9] = o.configMap("c09")
+	next = o.again(set)
+	result := next.apply(set, kates.ForceOwnership())
+	assert.ElementsMatch(t, []string{"c01", "c02", "c04", "c05", "c06", "c07", "c08", "c09"}, referred(result.Applied))
+	assert.Equal(t, map[string]int{"LIST": 1, "PATCH": 8}, next.spy.seen())
+	assert.Equal(t, "1", o.stored("c01").Object["data"].(map[string]any)["k"])
+	assert.Equal(t, map[string]any{"k": "3", "other": "theirs"}, o.stored("c03").Object["data"])
+
+	// Another manager has applied nothing of it yet.
+	next = o.again(set, kates.WithFieldManager("another"))
+	assert.Len(t, next.apply(set).Applied, 40)
+	assert.Equal(t, map[string]int{"LIST": 1, "PATCH": 40}, next.spy.seen())
+
+	// With managedFields in the watch nobody has to be asked.
+	next = o.again(set, kates.WithManagedFields())
+	assert.Len(t, next.apply(set).Unchanged, 40)
+	assert.Empty(t, next.spy.seen())
+}
+
+func TestApplyOwnedRecallsWhatWasAppliedOfEveryKindOfList(t *testing.T) {
+	o := newOwnedTest(t)
+	objects := withLists(o.ns)
+	set := o.set(objects...)
+	set.Existing = []kates.Object{}
+	o.apply(set)
+	f := newFollower(t, nil, kates.WithNamespace(o.ns))
+	for _, watch := range []func(*testing.T, *kates.Client, string) error{
+		open[*appsv1.Deployment], open[*corev1.Service], open[*corev1.ServiceAccount], open[*rbacv1.Role], open[*corev1.ConfigMap], open[*corev1.Secret],
+	} {
+		require.NoError(t, watch(t, f.client, o.ns))
+	}
+	before := len(f.faults.Requests(katestest.Match{}))
+	result, err := f.client.ApplyOwned(t.Context(), set)
+	require.NoError(t, err)
+	assert.Empty(t, result.Applied)
+	assert.Len(t, result.Unchanged, len(objects))
+	var asked []string
+	for _, r := range f.faults.Requests(katestest.Match{})[before:] {
+		if r.Verb != "watch" {
+			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Resource, " ", r.Query.Get("labelSelector") == kates.OwnedSetLabel))
+		}
+	}
+	assert.ElementsMatch(t, []string{
+		"list deployments true", "list services true", "list serviceaccounts true", "list roles true", "list configmaps true", "list secrets true",
+	}, asked)
+}
+
+func open[T any](t *testing.T, c *kates.Client, ns string) error {
+	r, err := kates.Open[T](t.Context(), c, kates.Query{Namespace: ns})
+	if err == nil {
+		t.Cleanup(r.Close)
+	}
+	return err
+}
+
+// withLists are objects with lists by key, with defaults in the keys and without, sets, atomic lists, maps, and what Go types show of what is not set.
+func withLists(ns string) []kates.Object {
+	d := deployment(ns)
+	d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP, Name: "dns"}}
+	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "a"}, {Name: "B"}}
+	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "other", Image: "i", Args: []string{"a", "b"}})
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "x"}, Items: []corev1.KeyToPath{{Key: "k", Path: "p"}},
+	}}}}
+	d.Finalizers = []string{"example.com/a", "example.com/b"}
+	s := &corev1.Service{ObjectMeta: named(ns, "x"), Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "x"},
+		Ports:    []corev1.ServicePort{{Name: "a", Port: 80, TargetPort: intstr.FromString("http")}, {Name: "b", Port: 53, Protocol: corev1.ProtocolUDP}},
+	}}
+	return []kates.Object{
+		d, s,
+		&corev1.ServiceAccount{ObjectMeta: named(ns, "x"), ImagePullSecrets: []corev1.LocalObjectReference{{Name: "a"}, {Name: "b"}}},
+		&rbacv1.Role{ObjectMeta: named(ns, "x"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
+		&corev1.ConfigMap{ObjectMeta: named(ns, "x"), BinaryData: map[string][]byte{"b": {1, 2}}},
+		&corev1.Secret{ObjectMeta: named(ns, "x"), Data: map[string][]byte{"s": []byte("s")}, Type: corev1.SecretTypeOpaque},
+	}
+}
+
+func TestApplyOwnedRecallsWhereItMayListOnlyANamespace(t *testing.T) {
+	o := newOwnedTest(t)
+	set := o.many(5)
+	o.apply(set)
+	s := newSubject(t, "recalls-"+o.ns)
+	s.grant(o.ns, "all", rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch", "patch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}})
+	f := newFollower(t, func(c *rest.Config) { s.is(c) })
+	require.NoError(t, open[*corev1.ConfigMap](t, f.client, o.ns))
+	before := len(f.faults.Requests(katestest.Match{Resource: "configmaps"}))
+	result, err := f.client.ApplyOwned(t.Context(), set)
+	require.NoError(t, err)
+	assert.Len(t, result.Unchanged, 5)
+	var asked []string
+	for _, r := range f.faults.Requests(katestest.Match{Resource: "configmaps"})[before:] {
+		asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
+	}
+	assert.Equal(t, []string{"list false 403", "list true 200"}, asked)
+}
+
+func TestApplyOwnedTakesItsAnnotationFromWhatItReleases(t *testing.T) {
+	o := newOwnedTest(t)
+	o.apply(o.set(o.configMap("a")))
+	assert.NotEmpty(t, o.stored("a").GetAnnotations()[kates.AppliedAnnotation])
+	another := o.owner("another")
+	u := o.stored("a")
+	require.NoError(t, kates.AddOwnerReference(another, u))
+	_, err := o.others.Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	assert.Len(t, o.apply(o.set()).Released, 1)
+	assert.NotContains(t, o.stored("a").GetAnnotations(), kates.AppliedAnnotation)
+}
+
+// A status that others write moves the version of an object, whose watch does not tell that it was that. What was applied is applied again, until
+// a list is worth it.
+func TestApplyOwnedThroughWatchesOfGoTypesPutsNothingBackThatOthersReport(t *testing.T) {
+	o := newOwnedTest(t)
+	set := o.set(deployment(o.ns))
+	set.Existing = []kates.Object{}
+	w := newWire()
+	o.client = w.client(t, kates.WithNamespace(o.ns))
+	require.NoError(t, open[*appsv1.Deployment](t, o.client, o.ns))
+	o.apply(set)
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	s := newSpy(w, "deployments")
+	for i := range 3 {
+		_, err := foreign(t).Resource(deployments).Namespace(o.ns).Patch(t.Context(), "x", types.MergePatchType,
+			fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, i+1), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+		require.NoError(t, o.client.Sync(t.Context()))
+		assert.Len(t, o.apply(set).Unchanged, 1)
+		seen := s.seen()
+		assert.LessOrEqual(t, seen["PATCH"]+seen["LIST"], 1)
+		assert.Zero(t, seen["GET"])
+	}
+	u, err := foreign(t).Resource(deployments).Namespace(o.ns).Get(t.Context(), "x", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, int64(3), u.Object["status"].(map[string]any)["observedGeneration"])
+}

@@ -1,0 +1,46 @@
+package mutants
+
+const (
+	applied = "kates/applied.go"
+	recall  = "kates/appliedrecall.go"
+
+	ownsJust = "TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt"
+	worth    = "TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt"
+)
+
+// owned is what can be wrong with what is not applied again.
+var owned = []mutant{
+	{
+		name: "fields that are no longer applied stay", says: "where this client knows that nothing would change", file: applied, caught: ownsJust,
+		old: `			_, ok := part[*e.FieldName]
+			return ok
+`, new: `			return true
+`,
+	},
+	{
+		name: "fields that others have changed stay theirs", says: "the managed fields that nobody has changed any of it since", file: applied, caught: ownsJust,
+		old: `			if !has(set, fieldpath.PathElement{FieldName: &name}, part) {
+				return false
+			}
+`, new: `			if e := (fieldpath.PathElement{FieldName: &name}); !has(set, e, part) && set.Members.Has(e) {
+				return false
+			}
+`,
+	},
+	{
+		name: "items that others have taken stay theirs", says: "the managed fields that nobody has changed any of it since", file: applied, caught: ownsJust,
+		old: `return all(set, one) && !slices.Contains(found, nil)`, new: `return all(set, one) && !slices.Contains(found[:0], nil)`,
+	},
+	{
+		name: "an item is taken for two", says: "the managed fields that nobody has changed any of it since", file: applied, caught: ownsJust,
+		old: `i < 0 || found[i] != nil && !found[i].Equals(e)`, new: `i < 0`,
+	},
+	{
+		name: "what was applied to an older object counts", says: "any change counts that others have made since", file: recall, caught: worth,
+		old: `|| coherence.Newer(now.GetResourceVersion(), o.version) {`, new: `|| coherence.Newer("", o.version) {`,
+	},
+	{
+		name: "everything is listed for one", says: "if that is worth it", file: recall, caught: worth,
+		old: `r.missed <= r.worth ||`, new: ``,
+	},
+}
