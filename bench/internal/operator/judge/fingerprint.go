@@ -15,7 +15,7 @@ import (
 )
 
 // Fingerprints are sums of all objects that Apps own, by App, kind and name, less what a server makes anew each time, and less
-// the label by which kates knows what it has applied.
+// the label and the annotation by which kates knows what it has applied.
 type Fingerprints map[string][sha256.Size]byte
 
 // Fingerprints are those of what is there now.
@@ -46,6 +46,9 @@ func normal(o api.Object) api.Object {
 	labels := maps.Clone(c.GetLabels())
 	delete(labels, kates.OwnedSetLabel)
 	c.SetLabels(labels)
+	annotations := maps.Clone(c.GetAnnotations())
+	delete(annotations, kates.AppliedAnnotation)
+	c.SetAnnotations(annotations)
 	owners := slices.Clone(c.GetOwnerReferences())
 	for i := range owners {
 		owners[i].UID = ""
