@@ -59,8 +59,8 @@ func FindCondition(object any, conditionType string) *Condition {
 }
 
 // SetConditions writes conditions into the status of the object, as [SetCondition] does, through its status
-// subresource: read, modify, write, from the newest known version, and again after a conflict (see
-// [ModifyStatus]). Conditions of other types, and the rest of the status, stay as they are. Nothing is sent where
+// subresource: read, modify, write, from the newest known version (of a watch in a Go type, if its conditions
+// are of []metav1.Condition), and again after a conflict (see [ModifyStatus]). Conditions of other types, and the rest of the status, stay as they are. Nothing is sent where
 // nothing changes.
 //
 // The object is what the conditions are about, as it was looked at: an observedGeneration that is zero is its

@@ -41,13 +41,16 @@ import (
 // also in the elements of a list that is sent: an element that was not altered stays as the server
 // has it, one that was keeps the fields that T does not know (it is found by its key: name, type,
 // …; else by its place). Where a watch knows no more of the object than T does, and elements of a list
-// stay in it, a JSON patch (RFC 6902) is sent in place of a merge patch, of what was altered in the
-// list. Only if that is to go where T does not tell what is there (an object that may be empty, or be
-// none), or the server refuses it, the object is read, and change called again. Objects that a watch
-// holds shortened are never started from. If change alters nothing, nothing is sent, and the object is
-// returned as it is known. An object's apiVersion, kind, name, namespace and UID cannot be changed,
-// which is an error; what only the server writes (resourceVersion, managedFields, …) is left out.
-// The status, where it is a subresource, is ignored by the server: see [ModifyStatus].
+// that was altered stay, a JSON patch (RFC 6902) is sent instead, which names what was altered in them.
+// Only where T cannot tell what such a patch would meet (an object that may be empty or may be none, of
+// which T shows no field that is set), or the server refuses it, the object is read, and change called
+// again: so status with conditions is one request, as a rule. Objects that a watch holds shortened are
+// never started from.
+//
+// If change alters nothing, nothing is sent, and the object is returned as it is known. An object's
+// apiVersion, kind, name, namespace and UID cannot be changed, which is an error; what only the server
+// writes (resourceVersion, managedFields, …) is left out. The status, where it is a subresource, is
+// ignored by the server: see [ModifyStatus].
 //
 // After a conflict it waits a little, reads the object from the server, since watches may still be
 // behind, and calls change again; after some twenty tries it returns the conflict ([IsConflict]).
