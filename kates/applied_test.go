@@ -113,7 +113,7 @@ func markOf(name string) *wanted {
 	return &wanted{resource: accumulator.Resource{Storage: "configmaps"}, key: accumulator.Key{Name: name}, sum: "sum"}
 }
 
-func at(uid types.UID, version string) Object {
+func objectAt(uid types.UID, version string) Object {
 	u := NewUnstructured("ConfigMap", "v1")
 	u.SetUID(uid)
 	u.SetResourceVersion(version)
@@ -125,18 +125,18 @@ func TestAnApplyIsKnownToChangeNothingAtTheVersionThatItWasAnsweredWith(t *testi
 	defer streams.Close()
 	var marks applyMarks
 	w := markOf("x")
-	assert.False(t, marks.at(w, "m", at("u", "5")))
+	assert.False(t, marks.at(w, "m", objectAt("u", "5")))
 	marks.put(streams, w, "m", "u", "5")
-	assert.True(t, marks.at(w, "m", at("u", "5")))
-	assert.False(t, marks.at(w, "m", at("u", "6")), "another version")
-	assert.False(t, marks.at(w, "m", at("v", "5")), "another object")
-	assert.False(t, marks.at(w, "n", at("u", "5")), "another manager")
-	assert.False(t, marks.at(markOf("y"), "m", at("u", "5")), "another name")
+	assert.True(t, marks.at(w, "m", objectAt("u", "5")))
+	assert.False(t, marks.at(w, "m", objectAt("u", "6")), "another version")
+	assert.False(t, marks.at(w, "m", objectAt("v", "5")), "another object")
+	assert.False(t, marks.at(w, "n", objectAt("u", "5")), "another manager")
+	assert.False(t, marks.at(markOf("y"), "m", objectAt("u", "5")), "another name")
 	other := markOf("x")
 	other.sum = "other"
-	assert.False(t, marks.at(other, "m", at("u", "5")), "something else is applied")
+	assert.False(t, marks.at(other, "m", objectAt("u", "5")), "something else is applied")
 	marks.forget(w.stored())
-	assert.False(t, marks.at(w, "m", at("u", "5")))
+	assert.False(t, marks.at(w, "m", objectAt("u", "5")))
 }
 
 func TestWhatIsRememberedOfAppliesIsBoundedByTheObjectsThatAreShown(t *testing.T) {
@@ -178,13 +178,13 @@ func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			r, mine = c.find(of, 0)
 			require.False(t, mine)
-			o, ok := c.take(r, accumulator.Key{Name: key}, at(types.UID(key), "4"))
+			o, ok := c.take(r, accumulator.Key{Name: key}, objectAt(types.UID(key), "4"))
 			require.True(t, ok)
 			assert.Equal(t, "5", o.version, "it may be newer than what the watch has shown")
 		}
-		_, ok := c.take(r, accumulator.Key{Name: "a"}, at("a", "5"))
+		_, ok := c.take(r, accumulator.Key{Name: "a"}, objectAt("a", "5"))
 		assert.False(t, ok, "who has asked once remembers it")
-		_, ok = c.take(r, accumulator.Key{Name: "d"}, at("d", "6"))
+		_, ok = c.take(r, accumulator.Key{Name: "d"}, objectAt("d", "6"))
 		assert.False(t, ok, "it is older")
 		for range 2 {
 			_, mine = c.find(of, 0)
@@ -201,7 +201,7 @@ func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
 		require.True(t, mine)
 		listed(r, 0, nil, "a")
 		time.Sleep(recollectionAge + 1)
-		_, ok = c.take(r, accumulator.Key{Name: "a"}, at("a", "5"))
+		_, ok = c.take(r, accumulator.Key{Name: "a"}, objectAt("a", "5"))
 		assert.False(t, ok, "nobody has asked for it")
 		assert.Nil(t, r.objects)
 	})
@@ -211,6 +211,6 @@ func TestAnotherObjectOfTheNameIsNotRecalled(t *testing.T) {
 	var c recollections
 	r := &recollection{done: make(chan struct{})}
 	listed(r, 0, nil, "a")
-	_, ok := c.take(r, accumulator.Key{Name: "a"}, at("another", "4"))
+	_, ok := c.take(r, accumulator.Key{Name: "a"}, objectAt("another", "4"))
 	assert.False(t, ok)
 }

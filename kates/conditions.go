@@ -14,6 +14,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kates-go/kates/accumulator"
 )
 
 // Condition is one aspect of an object's state, in its status.conditions.
@@ -57,8 +59,8 @@ func FindCondition(object any, conditionType string) *Condition {
 }
 
 // SetConditions writes conditions into the status of the object, as [SetCondition] does, through its status
-// subresource: read, modify, write, from the newest known version, and again after a conflict (see
-// [ModifyStatus]). Conditions of other types, and the rest of the status, stay as they are. Nothing is sent where
+// subresource: read, modify, write, from the newest known version (of a watch in a Go type, if its conditions
+// are of []metav1.Condition), and again after a conflict (see [ModifyStatus]). Conditions of other types, and the rest of the status, stay as they are. Nothing is sent where
 // nothing changes.
 //
 // The object is what the conditions are about, as it was looked at: an observedGeneration that is zero is its
@@ -78,14 +80,15 @@ func (c *Client) SetConditions(ctx context.Context, object any, conditions []Con
 			stated[i].ObservedGeneration = about.object.GetGeneration()
 		}
 	}
-	_, err = ModifyStatus(ctx, c, about.object, func(u *Unstructured) error {
+	m := &modification{verb: "modify the status of", subresource: "status", shows: showsConditions}
+	_, err = modify(ctx, c, m, about.object, func(u *Unstructured) error {
 		for _, condition := range stated {
 			if _, err := setUntyped(u.Object, condition); err != nil {
 				return fmt.Errorf("set conditions of %s: %w", describe(u), err)
 			}
 		}
 		return nil
-	}, about.options...)
+	}, about.options)
 	return err
 }
 
@@ -183,6 +186,39 @@ func typedConditions(object any) (*[]Condition, error) {
 		}
 	}
 	return nil, fmt.Errorf("a %T has no Status.Conditions of []metav1.Condition", object)
+}
+
+// showsConditions reports whether the Go type of an object has all of its conditions: in JSON too they are its
+// status.conditions.
+func showsConditions(object accumulator.Object) bool {
+	v := reflect.New(reflect.TypeOf(object).Elem())
+	status, ok := fieldOf(v.Elem(), "Status")
+	if ok && status.Kind() == reflect.Pointer {
+		status.Set(reflect.New(status.Type().Elem()))
+		status = status.Elem()
+	}
+	if _, has := fieldOf(status, "Conditions"); !ok || !has {
+		return false
+	}
+	conditions, err := typedConditions(v.Interface())
+	if err != nil {
+		return false
+	}
+	*conditions = []Condition{{Type: "Shown"}}
+	u, err := toUnstructured(nil, v.Interface())
+	return err == nil && FindCondition(u, "Shown") != nil
+}
+
+// fieldOf is a field of a struct itself, which an embedded pointer to one that is nil cannot keep from being reached.
+func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}, false
+	}
+	field, ok := v.Type().FieldByName(name)
+	if !ok || len(field.Index) != 1 || !field.IsExported() {
+		return reflect.Value{}, false
+	}
+	return v.FieldByIndex(field.Index), true
 }
 
 // untypedContent is the content of an untyped object, and whether it is one.

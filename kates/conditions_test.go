@@ -97,3 +97,32 @@ func TestAConditionThatCannotBeSetIsAnErrorAndChangesNothing(t *testing.T) {
 		assert.Empty(t, b.Status.Conditions)
 	}
 }
+
+// Statuses whose conditions are not where they seem to be, or are.
+type (
+	elsewhere struct {
+		PartialObjectMetadata
+		Status struct {
+			Conditions []Condition `json:"states"`
+		} `json:"status"`
+	}
+	pointed struct {
+		PartialObjectMetadata
+		Status *struct {
+			Conditions []Condition `json:"conditions"`
+		} `json:"status,omitempty"`
+	}
+	inside struct {
+		PartialObjectMetadata
+		*pointed
+	}
+)
+
+func TestATypeShowsConditionsWhereItsJSONHasThemAndAllOfThem(t *testing.T) {
+	for _, object := range []Object{&policyv1.PodDisruptionBudget{}, &pointed{}} {
+		assert.True(t, showsConditions(object), "%T", object)
+	}
+	for _, object := range []Object{&Deployment{}, &ConfigMap{}, &Pod{}, &elsewhere{}, &inside{}, &PartialObjectMetadata{}} {
+		assert.False(t, showsConditions(object), "%T", object)
+	}
+}

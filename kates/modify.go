@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/fence"
 )
 
@@ -39,11 +40,17 @@ import (
 // object is still that one (UID) at that version. So fields that T does not know stay as they are,
 // also in the elements of a list that is sent: an element that was not altered stays as the server
 // has it, one that was keeps the fields that T does not know (it is found by its key: name, type,
-// …; else by its place). So where a list is to be sent and a watch knows no more of the object than T
-// does, it is read, and change called again. Objects that a watch holds shortened are never started from. If change alters nothing, nothing is sent, and the object is
-// returned as it is known. An object's apiVersion, kind, name, namespace and UID cannot be changed,
-// which is an error; what only the server writes (resourceVersion, managedFields, …) is left out.
-// The status, where it is a subresource, is ignored by the server: see [ModifyStatus].
+// …; else by its place). Where a watch knows no more of the object than T does, and elements of a list
+// that was altered stay, a JSON patch (RFC 6902) is sent instead, which names what was altered in them.
+// Only where T cannot tell what such a patch would meet (an object that may be empty or may be none, of
+// which T shows no field that is set), or the server refuses it, the object is read, and change called
+// again: so status with conditions is one request, as a rule. Objects that a watch holds shortened are
+// never started from.
+//
+// If change alters nothing, nothing is sent, and the object is returned as it is known. An object's
+// apiVersion, kind, name, namespace and UID cannot be changed, which is an error; what only the server
+// writes (resourceVersion, managedFields, …) is left out. The status, where it is a subresource, is
+// ignored by the server: see [ModifyStatus].
 //
 // After a conflict it waits a little, reads the object from the server, since watches may still be
 // behind, and calls change again; after some twenty tries it returns the conflict ([IsConflict]).
@@ -73,7 +80,8 @@ type modification struct {
 	subresource string // "" for the object itself
 	object      *object
 	options     writeOptions
-	view        reflect.Type // *T
+	// shows reports whether a typed object shows of its kind all that the change goes by: nil for a *T.
+	shows func(accumulator.Object) bool
 	// edit has base changed: it returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
 }
@@ -91,7 +99,10 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.verb, err)
 	}
-	m.options, m.view = c.writeOptions(opts), reflect.TypeFor[*T]()
+	m.options = c.writeOptions(opts)
+	if m.shows == nil {
+		m.shows = func(o accumulator.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
+	}
 	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
 		var view *T
 		if err := fill(&view, base); err != nil {
@@ -139,7 +150,7 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 }
 
 // tryModify has an object changed and written; without one it asks the server for it. It
-// reports whether the server had something newer.
+// reports whether what the server has would do, since that is newer, or more than was known.
 func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got *Unstructured, again bool, err error) {
 	if from.object == nil {
 		if from.object, err = c.in(m.object.resource, m.object.GetNamespace()).Get(ctx, m.object.GetName(), getOptions); err == nil {
@@ -149,15 +160,15 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 			return nil, false, m.object.failed(m.verb, err)
 		}
 	}
-	patch, err := m.patch(from.object)
+	change, err := m.patch(from)
 	switch {
-	case err != nil || len(patch) == 0:
+	case err != nil || change == nil:
 		return from.object, false, err
-	case from.partial && sendsList(patch):
+	case change.unknown():
 		return c.tryModify(ctx, m, base{})
 	}
-	got, err = c.patchFrom(ctx, m, from.object, patch)
-	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
+	got, err = c.patchFrom(ctx, m, from.object, change)
+	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.refused(err), err
 }
 
 // holds is a conflict if the object is not the one that the options ask for.
@@ -175,7 +186,7 @@ func (m *modification) holds(base *Unstructured) error {
 }
 
 // patchFrom sends a patch on the condition that the object is still base.
-func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructured, patch map[string]any) (*Unstructured, error) {
+func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructured, change *patch) (*Unstructured, error) {
 	w := m.options
 	if uid := base.GetUID(); uid != "" {
 		w.uid = &uid
@@ -183,9 +194,9 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	if version := base.GetResourceVersion(); version != "" {
 		w.version = &version
 	}
-	data, err := encode(patch)
+	data, err := encode(change.body)
 	if err == nil {
-		data, err = w.preconditionPatch(types.MergePatchType, data)
+		data, err = w.preconditionPatch(change.of, data)
 	}
 	if err != nil {
 		return nil, m.object.failed(m.verb, err)
@@ -195,30 +206,40 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		subresources = []string{m.subresource}
 	}
 	return c.do(ctx, m.verb, m.object, w, func(o *object, w writeOptions) (reply, error) {
-		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, data, w.patch(types.MergePatchType), subresources...)
-		if err != nil {
-			return reply{}, c.preconditionError(ctx, o, w, types.MergePatchType, err)
+		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), change.of, data, w.patch(change.of), subresources...)
+		switch {
+		case change.refused(err):
+			return reply{}, err // the object is read next, whatever the reason
+		case err != nil:
+			return reply{}, c.preconditionError(ctx, o, w, change.of, err)
 		}
 		return c.answered(m.verb, got), nil
 	})
 }
 
-// patch has base changed and returns the difference, which is empty if there is none.
-func (m *modification) patch(base *Unstructured) (map[string]any, error) {
-	before, after, err := m.edit(base)
+// patch has base changed and returns the difference, nil if there is none.
+func (m *modification) patch(from base) (*patch, error) {
+	before, after, err := m.edit(from.object)
 	if err != nil {
 		return nil, err
 	}
 	if err := keepIdentity(before, after); err != nil {
 		return nil, m.object.failed(m.verb, err)
 	}
-	patch := mergePatch(base.Object, carryObject(base.Object, before.Object, after.Object))
-	for section := range patch {
+	known := from.object.Object
+	merge := mergePatch(known, carryObject(known, before.Object, after.Object))
+	for section := range merge {
 		if m.subresource != "" && section != m.subresource {
 			return nil, m.object.failed(m.verb, fmt.Errorf("its %s was changed as well, which is not written with the %s", section, m.subresource))
 		}
 	}
-	return patch, nil
+	switch {
+	case len(merge) == 0:
+		return nil, nil
+	case from.partial:
+		return blindPatch(known, before.Object, after.Object, merge), nil
+	}
+	return &patch{types.MergePatchType, merge}, nil
 }
 
 // servers are the fields of the metadata that only the server writes.

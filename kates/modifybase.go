@@ -1,8 +1,6 @@
 package kates
 
 import (
-	"reflect"
-
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
 )
@@ -10,13 +8,12 @@ import (
 // base is the version of an object that a change starts from.
 type base struct {
 	object *Unstructured // nil: the server is to be asked
-	// partial: it is what a Go type knows of it. A merge patch leaves the rest alone, but for
-	// lists, which it replaces.
+	// partial: it is what a Go type knows of it. See blindPatch.
 	partial bool
 }
 
 // newest is the newest known version of the object. A fake has no versions and so no conflicts: there
-// only what it has now will do. What the Go type knows is good enough for who sees no more than that.
+// only what it has now will do. What a Go type knows is good enough for who sees no more than that.
 func (c *Client) newest(m *modification) base {
 	if c.core.fake {
 		return base{}
@@ -26,7 +23,7 @@ func (c *Client) newest(m *modification) base {
 		from.object = whole
 	}
 	typed := c.known(m, accumulator.Typed)
-	if typed != nil && reflect.TypeOf(typed) == m.view &&
+	if typed != nil && m.shows(typed) &&
 		(from.object == nil || coherence.Newer(typed.GetResourceVersion(), from.object.GetResourceVersion())) {
 		if u, err := toUnstructured(nil, typed); err == nil {
 			from = base{object: u, partial: true}
@@ -45,19 +42,4 @@ func (c *Client) known(m *modification, form accumulator.Form) accumulator.Objec
 		return nil
 	}
 	return o
-}
-
-// sendsList reports whether a merge patch has a list in it.
-func sendsList(patch any) bool {
-	switch patch := patch.(type) {
-	case []any:
-		return true
-	case map[string]any:
-		for _, value := range patch {
-			if sendsList(value) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,7 +34,7 @@ type wireServer struct {
 	single   string // is the body of an object that is read
 	objects  []any  // *kates.ConfigMap or broken
 	events   chan []byte
-	// one answers requests for one object.
+	// one answers requests for one object, with the object or an error.
 	one func(r *http.Request) any
 
 	mu      sync.Mutex
@@ -86,7 +87,12 @@ func (s *wireServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case single:
-		resp.Body = io.NopCloser(bytes.NewReader(must(json.Marshal(s.one(r)))))
+		answer := s.one(r)
+		if refusal, ok := answer.(*apierrors.StatusError); ok {
+			refusal.ErrStatus.Kind, refusal.ErrStatus.APIVersion = "Status", "v1"
+			resp.StatusCode, answer = int(refusal.ErrStatus.Code), refusal.ErrStatus
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(must(json.Marshal(answer))))
 	case s.refuse != 0 && strings.Contains(r.Header.Get("Accept"), "protobuf"):
 		resp.StatusCode = s.refuse
 		resp.Body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":406}`))

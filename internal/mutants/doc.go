@@ -3,7 +3,8 @@
 //
 // It is all tests. The table of mutants is in the files rule*_test.go, by the rules that keep the
 // guarantees on own writes and monotony, peers_test.go, by what other libraries of this kind
-// are known to get wrong, and run_test.go, partitions_test.go and references_test.go, by what other documentation says. A mutant is a piece of source text and what stands in its place, applied
+// are known to get wrong, and run_test.go, partitions_test.go, references_test.go and modify_test.go, by what
+// other documentation says. A mutant is a piece of source text and what stands in its place, applied
 // with go test's -overlay, so that nothing in the tree is touched. One whose text is no longer
 // there, exactly once, fails.
 //

@@ -1,0 +1,38 @@
+package mutants
+
+const (
+	blindPatches = "kates/blindpatch.go"
+	jsonPatches  = "kates/jsonpatch.go"
+
+	names = "TestABlindPatchNamesWhatChangedWhereElementsStay"
+)
+
+// changing is what can be wrong with changes of objects of which only a part is known.
+var changing = []mutant{
+	{
+		name: "lists are replaced though elements stay", says: "fields that T does not know stay as they are", file: blindPatches, caught: names,
+		old: `if i >= 0 && !plain(merge[j]) {`, new: `if i >= 0 && j < 0 && !plain(merge[j]) {`,
+	},
+	{
+		name: "members are put into objects that may not be there", says: "an object that may be empty or may be none", file: jsonPatches, caught: names,
+		old: `p.unknown = p.unknown || !proven(o)`, new: ``,
+	},
+	{
+		name: "members are removed that may not be there", says: "an object that may be empty or may be none", file: jsonPatches, caught: names,
+		old: `p.unknown = p.unknown || !proven(old)`, new: ``,
+	},
+	{
+		name: "elements are removed from the front", says: "fields that T does not know stay as they are", file: jsonPatches, caught: names,
+		old: `for i := len(from) - 1; i >= 0; i-- {`, new: `for i := range from {`,
+	},
+	{
+		name: "a JSON patch that is refused is an error", says: "or the server refuses it, the object is read", file: blindPatches,
+		caught: "TestModifyReadsTheObjectWhereItsJSONPatchIsRefused",
+		old:    `return p.of == types.JSONPatchType && (`, new: `return false && (`,
+	},
+	{
+		name: "conditions are looked for in any Go type", says: "if its conditions are of []metav1.Condition", file: "kates/conditions.go",
+		caught: "TestATypeShowsConditionsWhereItsJSONHasThemAndAllOfThem",
+		old:    `return err == nil && FindCondition(u, "Shown") != nil`, new: `return err == nil && u != nil`,
+	},
+}
