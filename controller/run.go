@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/internal/seam"
 )
 
@@ -103,7 +104,9 @@ func (c *control) open(ctx context.Context) (watch seam.Watch, end func(), err e
 	return watch, end, err
 }
 
-func (c *control) named(err error) error { return fmt.Errorf("controller %q: %w", c.name, err) }
+func (c *control) named(err error) error {
+	return reach.First(fmt.Errorf("controller %q: %w", c.name, err))
+}
 
 // endOf is what Run returns for what has ended it: nothing if that was wanted.
 func (c *control) endOf(ctx context.Context, err error) error {

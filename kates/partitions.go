@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/reach"
 )
 
 // Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
@@ -101,11 +102,11 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 		compiled, err = c.compile(fields.targets)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("watch each %s: %w", t, err)
+		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
 	parts, err := c.core.streams.Partition(ctx, t, compiled, accumulator.PartitionOptions{Options: c.watch.get().options(), Backoff: backoff})
 	if err != nil {
-		return nil, fmt.Errorf("watch each %s: %w", t, err)
+		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
 	return &Partitions[S]{newKeyed(c, parts, fields)}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/reach"
 )
 
 // Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and whenever something has
@@ -86,7 +87,7 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}
-	return fmt.Errorf("run %s: %w", t, err)
+	return reach.First(fmt.Errorf("run %s: %w", t, err))
 }
 
 // runner is one Run. All of it belongs to the goroutine of Run, but for what pokes.
