@@ -211,6 +211,14 @@ func (p *keyed) Status() Status { return statusOf(p.parts.Status()) }
 // Close is [Accumulator.Close]. Turns that are under way are not waited for; to end them later does no harm.
 func (p *keyed) Close() { p.parts.Close() }
 
+// refresh takes in what is new, without a turn.
+func (p *keyed) refresh(ctx context.Context) error {
+	if err := p.parts.Refresh(ctx); err != nil {
+		return p.because(err)
+	}
+	return nil
+}
+
 // because says of the error of an end what was incomplete.
 func (p *keyed) because(err error) error {
 	if why := p.Ready(); why != nil && !errors.Is(err, why) {

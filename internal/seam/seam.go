@@ -35,6 +35,8 @@ type Plan struct {
 	Open func(ctx context.Context) (Watch, error)
 	// Listen starts to listen to the other triggers. What it returns ends that, and waits.
 	Listen func(ctx context.Context, poke func()) (stop func())
+	// Ended returns the result of a run. What was missing, if it has had no snapshot, is logged, unless the result says it.
+	Ended func(missing, result error) error
 	// Tries are the calls for one key: logged, and told.
 	Tries func(key string) Tries
 }
