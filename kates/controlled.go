@@ -123,10 +123,11 @@ func (r *roots) Next(ctx context.Context) (*seam.Turn, error) {
 		}
 		if all := shape.Field(i); all.Len() > 0 {
 			t.Root = all.Index(0).Interface().(accumulator.Object)
+			t.UID = t.Root.GetUID()
 		}
 		for _, invalid := range turn.Invalid {
 			if invalid.Query == target.Name {
-				t.Unread = fmt.Errorf("the root cannot be read: %w", invalid.Err)
+				t.UID, t.Unread = invalid.Object.GetUID(), fmt.Errorf("the root cannot be read: %w", invalid.Err)
 			}
 		}
 	}

@@ -90,8 +90,10 @@ type Turn struct {
 	Key string
 	// Struct is a controller's, addressable, but for the root and the special field. It has the objects that the root owns.
 	Struct reflect.Value
-	// Root is what the query shows, nil if there is none; Unread, if it shows one that it cannot show.
+	// Root is what the query shows, nil if there is none; UID is that of the object that there is, "" if there is none; Unread, if it is one that
+	// cannot be shown.
 	Root   accumulator.Object
+	UID    types.UID
 	Unread error
 
 	// Context is the one for what is done in the turn, made of ctx. It is called when the turn begins.
