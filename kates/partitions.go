@@ -188,6 +188,16 @@ func (t *Turn[S]) drop() {
 	t.turn.Done(nil)
 }
 
+// again ends a turn that was cut short, which is no failure of the key's: it has another one at once, with the changes of this one.
+func (t *Turn[S]) again() {
+	if t.ended.Swap(true) {
+		return
+	}
+	t.of.done(t.Key, t.changes, true)
+	t.turn.Keep() // also if it is gone
+	t.of.Activate(t.Key)
+}
+
 // Context returns the context for what is done in a turn, of the one that the turn was asked for with. Where that is bound to a lease, the preconditions
 // of writes are about what was known when Context was called: at once (see [LeaderElection]). [RunEach] does it.
 func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }

@@ -156,10 +156,11 @@ func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	r.keep(turn.Key, t)
 	cause := context.Cause(ctx)
 	leave() // before the turn ends: another worker may enter the key then
-	turn.Done(failed)
-	if _, final := attempts.Final(end); !final && errors.Is(cause, ErrKeyLost) {
-		return nil // it is another replica's
+	if _, final := attempts.Final(end); end != nil && !final && errors.Is(cause, ErrKeyLost) {
+		turn.again() // it is another replica's, or will be called for by this one
+		return nil
 	}
+	turn.Done(failed)
 	return end
 }
 
