@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -37,6 +38,7 @@ func TestWhatOnlyTakesLongIsNoErrorInTheLog(t *testing.T) {
 	bubble(t, config, func(t *testing.T, _ *sim, streams *Streams) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		after(time.Minute)
+		synctest.Wait()
 		a.Close()
 		assert.Contains(t, out.String(), `level=INFO msg="still no complete snapshot" after=10s waiting="incomplete: query \"A\"`)
 		assert.NotContains(t, out.String(), "level=ERROR")
