@@ -209,11 +209,7 @@ func (a *Accumulator) Ready() error {
 
 // incomplete says which queries hold the first snapshot up, and why.
 func (a *Accumulator) incomplete() (why []string) {
-	for _, f := range a.fieldsNow() {
-		if a.fieldComplete(f) {
-			continue
-		}
-		st := a.statusOf(f)
+	for _, st := range a.holding() {
 		text := fmt.Sprintf("query %q (%s): %s", st.Name, st.Kind, st.State)
 		if st.Error != "" {
 			text += ": " + st.Error
@@ -223,10 +219,27 @@ func (a *Accumulator) incomplete() (why []string) {
 	return why
 }
 
+// holding are the queries that hold the first snapshot up.
+func (a *Accumulator) holding() (all []QueryStatus) {
+	for _, f := range a.fieldsNow() {
+		if !a.fieldComplete(f) {
+			all = append(all, a.statusOf(f))
+		}
+	}
+	return all
+}
+
+// logOverdue says that there is no snapshot yet: as an error, unless nothing has failed, and it only takes long.
 func (a *Accumulator) logOverdue() {
-	if why := a.incomplete(); len(why) > 0 && a.Err() == nil {
-		a.streams.config.Logger.Info("still no complete snapshot",
-			"after", a.options.Overdue.String(), "waiting", strings.Join(why, "; "))
+	why := a.Ready()
+	if why == nil || a.Err() != nil {
+		return
+	}
+	log, what := a.streams.config.Logger.WithValues("after", a.options.Overdue.String()), "still no complete snapshot"
+	if slices.ContainsFunc(a.holding(), func(q QueryStatus) bool { return q.Error != "" }) {
+		log.Error(why, what)
+	} else {
+		log.Info(what, "waiting", why.Error())
 	}
 }
 

@@ -112,17 +112,41 @@ func (s *stream) failed(verb string, err error) {
 	if state == Forbidden && verb == "list" {
 		s.health.forbidden++
 	}
-	changed := s.health.set(state, err)
+	changed, log := s.health.set(state, err), s.logFor(s.grave(state))
 	var wake []func()
 	for sub := range s.subs {
 		wake = append(wake, sub.wake, sub.trouble)
 	}
 	s.mu.Unlock()
 	if changed {
-		s.streams.config.Logger.Info("cannot "+verb+", will keep trying",
-			"resource", s.key.resource, "namespace", s.key.namespace, "error", err.Error())
+		log(err, "cannot "+verb+", will keep trying")
 	}
 	run(wake)
+}
+
+// grave reports whether a state is an error to whoever reads the log: a program waits for its first snapshot, or somebody has to
+// grant a right or install a kind. An outage of what is shown passes by itself; and of kinds that all who ask call optional, that
+// they are refused or missing is an answer. Called with mu held.
+func (s *stream) grave(state State) bool {
+	definite := state == Forbidden || state == Missing
+	if s.synced && !definite {
+		return false
+	}
+	for sub := range s.subs {
+		if !definite || !sub.optional {
+			return true
+		}
+	}
+	return false
+}
+
+// logFor returns what logs an error: as one, if it is grave.
+func (s *stream) logFor(grave bool) func(err error, what string) {
+	log := s.streams.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
+	if grave {
+		return func(err error, what string) { log.Error(err, what) }
+	}
+	return func(err error, what string) { log.Info(what, "error", err.Error()) }
 }
 
 // vanish takes in that there is certainly nothing left to watch: the resource is served in no version,
@@ -137,14 +161,14 @@ func (s *stream) vanish(why error) {
 		}
 	}
 	s.turn(true)
-	changed := s.health.set(Missing, why)
+	changed, log := s.health.set(Missing, why), s.logFor(!s.synced && s.grave(Missing))
 	for sub := range s.subs {
 		wake = append(wake, sub.wake, sub.trouble)
 	}
 	s.tell()
 	s.mu.Unlock()
 	if changed {
-		s.streams.config.Logger.Info("gone", "resource", s.key.resource, "namespace", s.key.namespace, "error", why.Error())
+		log(why, "gone")
 	}
 	run(wake)
 }

@@ -10,6 +10,9 @@ import (
 
 // keyQueue is client-go's: a key is in it once, is held by one worker, and comes back after its backoff. Only who has the reader's turn
 // takes a key from it, and only if there is one, since to wait there heeds no context.
+//
+// ShutDown ends its goroutine, that of the delays, and does not wait for it: client-go (v0.37) neither does so nor has anything that tells of
+// its end. It returns at once, whatever it was waiting for, and calls nothing but this queue, which takes no keys by then.
 type keyQueue struct {
 	workqueue.TypedRateLimitingInterface[string]
 	limits workqueue.TypedRateLimiter[string]

@@ -45,9 +45,11 @@ type Partitions struct {
 	asked int             // as of which of these a turn has ended, or keys were activated, last
 	// losing have lost an object. Of the reader's turn.
 	losing []*partition
-	// Of each field that is looked up in who has read what, nil of others; and the partitions whose turns are under way, if there are such fields.
+	// lookups is, of each field that is looked up in, who has read what; nil of others.
 	lookups []*readers
-	held    map[*partition]bool
+	// held are the partitions whose turns are under way, whatever fields there are. What they read in a field that is looked up in is not
+	// known yet, so each change of such a field is noted for all of them, until their turns end.
+	held map[*partition]bool
 }
 
 // Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
@@ -238,5 +240,6 @@ func (p *Partitions) Err() error { return p.a.Err() }
 // Done is [Accumulator.Done].
 func (p *Partitions) Done() <-chan struct{} { return p.a.Done() }
 
-// Close is [Accumulator.Close]: it waits for no turn that is under way.
+// Close is [Accumulator.Close]: it waits for no turn that is under way. The goroutine of client-go's queue ends by it, and is the one
+// that is not waited for (keyQueue).
 func (p *Partitions) Close() { p.a.Close() }

@@ -43,7 +43,8 @@ type Config struct {
 	KindPoll time.Duration
 	// Grace is how long a stream outlives its last user. Default 0.
 	Grace time.Duration
-	// Logger gets each transition of a stream once. The zero Logger discards.
+	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for it, or if the server refuses or does not
+	// serve what is not optional; else as information. The zero Logger discards.
 	Logger logr.Logger
 }
 
@@ -124,19 +125,22 @@ func (s *Streams) subscribe(r Resource, q Watched, l listener) (*subscription, e
 	if s.closed {
 		return nil, ErrClosed
 	}
-	st := s.streams[key]
+	st, begun := s.streams[key], true
 	if st == nil {
-		st = newStream(s, key, r, q)
+		st, begun = newStream(s, key, r, q), false
+		s.streams[key] = st
+	}
+	st.users++
+	sub := st.join(l)
+	if !begun { // now that it is known who asks
 		ctx, cancel := context.WithCancel(s.ctx)
 		st.stop = cancel
-		s.streams[key] = st
 		s.tasks.Go(func() {
 			st.feed.run(ctx)
 			st.end()
 		})
 	}
-	st.users++
-	return st.join(l), nil
+	return sub, nil
 }
 
 // release gives up one use of the stream; the last one ends it. Counting and removing are

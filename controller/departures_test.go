@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/kates"
@@ -221,6 +223,93 @@ func TestAReconcilerThatDoesNotAskIsNotToldOfDepartures(t *testing.T) {
 		<-after(24 * hour)
 		r.runs()
 		assert.Equal(t, []string{"u1 0s", "u1 1h0m0s", "u2 1h0m1s"}, got.taken())
+		r.stop()
+	})
+}
+
+// unreadable is a root whose data is no map.
+func unreadable(name, uid string) *kates.Unstructured {
+	u := &kates.Unstructured{Object: map[string]any{"data": "nonsense"}}
+	u.SetNamespace("ns")
+	u.SetName(name)
+	u.SetUID(types.UID(uid))
+	return u
+}
+
+func TestG8ARootHasDepartedThoughTheNextOneOfItsNameCannotBeRead(t *testing.T) {
+	broken := kates.WithTransform(func(o kates.Object) error {
+		if o.GetUID() == "u2" && o.GetAnnotations()["mended"] == "" {
+			return errOops
+		}
+		return nil
+	})
+	for name, options := range map[string][]kates.RunOption{
+		"a conversion fails":           {bySecret},
+		"a conversion fails, selected": {bySecret, kates.Query{Name: "Root", FieldSelector: "metadata.name=a"}},
+		"a transform fails":            {bySecret, broken}, // as what does not decode from the wire
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.root("a", "u1", "1")
+				w.owns("a", "u1", "d")
+				w.secret("s", "ns/a")
+				failures := 2
+				c := &calls{answer: func(_ context.Context, a *app) (controller.Result, error) {
+					if failures--; a.Info.Departed != "" && failures >= 0 {
+						return controller.Done, errOops
+					}
+					return controller.Done, nil
+				}}
+				errs := newJournal()
+				r := run(w, c.reconcile, append(options, told(errs))...)
+				assert.Equal(t, []string{"ns/a u1=1 +d *s"}, c.taken())
+				w.put(configs, unreadable("a", "u2"))
+				<-after(hour)
+				r.runs()
+				assert.Equal(t, []string{"ns/a u1=1 +d *s deleted", "ns/a u1=1 +d *s deleted"}, c.taken())
+				assert.Zero(t, w.count("get"), "no need to ask")
+				all := errs.taken()
+				if assert.NotEmpty(t, all) {
+					assert.Contains(t, all[0], "ns/a 1 oops")
+				}
+				if name != "a transform fails" { // its key is known
+					require.Len(w, all, 2)
+					assert.Contains(t, all[1], "ns/a 1 the root cannot be read: ")
+					assert.Len(t, r.Status().Failing, 1)
+				}
+				assert.Equal(t, 1, r.Status().Watches.Queries[0].Invalid)
+
+				mended := rootObject("a", "u2", "3")
+				mended.Annotations = map[string]string{"mended": "yes"}
+				w.put(configs, mended)
+				r.runs()
+				assert.Equal(t, []string{"ns/a u2=3 *s"}, c.taken())
+				assert.Empty(t, r.Status().Failing)
+				r.stop()
+			})
+		})
+	}
+}
+
+func TestARootOfWhichNobodyIsToldThatItDepartedIsForgottenForTheNextOneThatCannotBeRead(t *testing.T) {
+	type parts struct {
+		Root *corev1.ConfigMap `kates:",root"`
+	}
+	inWorld(t, func(w *world) {
+		w.root("a", "u1", "1")
+		got, errs := newJournal(), newJournal()
+		r := run(w, func(_ context.Context, p *parts) (controller.Result, error) {
+			got.note(string(p.Root.UID))
+			return controller.Done, nil
+		}, told(errs))
+		w.put(configs, unreadable("a", "u2"))
+		<-after(hour)
+		r.runs()
+		assert.Equal(t, []string{"u1 0s"}, got.taken())
+		assert.Len(t, errs.taken(), 1)
+		w.root("a", "u2", "3")
+		r.runs()
+		assert.Equal(t, []string{"u2 1h0m0s"}, got.taken())
 		r.stop()
 	})
 }

@@ -73,7 +73,9 @@
 // reconciler whose struct has no field of type Info is not told: it never sees a root that is not there, and the key is forgotten at once.
 //
 // What has a key but no root, an object that outlived its owner, or that names a root before that exists, is not reconciled. A root that does not
-// decode has not departed: its key fails with a permanent error until it is mended.
+// decode has not departed: its key fails with a permanent error until it is mended. If it is another one than the root that was known by the name,
+// that one has departed, and the reconciler is told so first. One that has never decoded may have no key yet (where its type is decoded straight from the
+// wire, or its query's Transform has failed): Status counts it as invalid, and [kates.WithInvalid] tells of it.
 //
 // # Several replicas
 //

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/kates"
@@ -140,6 +142,19 @@ func TestWhatOnlyTheServerKnowsToBeWrongIsAnErrorOfRun(t *testing.T) {
 		assert.ErrorContains(t, ofRun, text)
 		assert.ErrorContains(t, ofRun, `controller "x": `)
 	}
+}
+
+func TestThatTheServerCannotBeReachedIsTheFirstThatRunSays(t *testing.T) {
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	client, err := kates.NewClientFromRESTConfig(&rest.Config{Host: nobody.URL})
+	require.NoError(t, err)
+	defer client.Close()
+	c, err := controller.New(client, "x", func(context.Context, *fine) (controller.Result, error) { return controller.Done, nil })
+	require.NoError(t, err)
+	err = c.Run(t.Context())
+	require.ErrorIs(t, err, kates.ErrIncompleteDiscovery)
+	assert.Regexp(t, "^cannot reach the API server at "+nobody.URL+`: .* \(controller "x": query "A": look up kind `, err.Error())
 }
 
 func TestOptionsAndTagsOfAControllerAreErrorsElsewhere(t *testing.T) {

@@ -50,7 +50,7 @@ func (r *run) take(turn *seam.Turn) {
 	}
 	ctx = turn.Context(ctx)
 	k := r.hold(turn.Key)
-	departed := k.root != nil && turn.Unread == nil && (turn.Root == nil || turn.Root.GetUID() != k.root.GetUID())
+	departed := k.root != nil && (!there(turn) || turn.UID != k.root.GetUID())
 	if departed && (!ours || r.plan.Special == nil) { // nobody is told
 		k.root, k.tries, departed = nil, nil, false
 	}
@@ -60,7 +60,7 @@ func (r *run) take(turn *seam.Turn) {
 	switch {
 	case departed:
 		r.reconcile(ctx, turn, k, true)
-	case ours && (turn.Root != nil || turn.Unread != nil):
+	case ours && there(turn):
 		r.reconcile(ctx, turn, k, false)
 	default: // another replica's, or something has the key, but there is no root
 		k.tries = nil
@@ -68,6 +68,9 @@ func (r *run) take(turn *seam.Turn) {
 		turn.Drop()
 	}
 }
+
+// there reports whether there is a root of the key, whether it can be read or not.
+func there(turn *seam.Turn) bool { return turn.Root != nil || turn.Unread != nil }
 
 // leaving has a turn's end leave its key first: after it another worker may enter the key, which would not be this replica's then. It returns leave, to
 // be called where the turn does not end.
@@ -120,14 +123,14 @@ func (r *run) reconcile(ctx context.Context, turn *seam.Turn, k *held, departed 
 func (r *run) try(ctx context.Context, turn *seam.Turn, k *held, departed bool) (result Result, err error) {
 	r.counts.running.Add(1)
 	defer r.counts.running.Add(-1)
-	if turn.Unread != nil {
+	if turn.Unread != nil && !departed {
 		return Done, kates.Permanent(turn.Unread)
 	}
 	root := k.root
 	failures, _ := k.tries.Failed()
 	info := Info{Key: turn.Key, Attempt: failures + 1}
 	if departed {
-		if info.Departed, err = r.departure(ctx, root, turn.Root != nil); err != nil {
+		if info.Departed, err = r.departure(ctx, root, there(turn)); err != nil {
 			return Done, err
 		}
 		turn.OwnedBy(root.GetUID())
@@ -157,7 +160,7 @@ func (r *run) done(turn *seam.Turn, k *held, departed bool, f *Failure) {
 	}
 	r.settle(turn.Key, k, f)
 	turn.Done(nil)
-	if departed && turn.Root != nil {
+	if departed && there(turn) {
 		r.watch.Activate(turn.Key)
 	}
 }

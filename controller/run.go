@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/internal/seam"
 )
 
@@ -43,7 +44,7 @@ type run struct {
 //
 // What it returns is
 //
-//   - nil, if ctx was cancelled, or a signal came that [HandleSignals] names;
+//   - nil, if ctx was cancelled, or a signal came that [HandleSignals] names; if there has been no snapshot by then, what was missing is logged;
 //   - an error for which [errors.Is] says [ErrAborted], if contexts had to be cancelled for that;
 //   - one that says so, if a reconcile has ended its goroutine (runtime.Goexit, as FailNow of a test does);
 //   - one that is [kates.ErrLeadershipLost], when all reconciles, whose contexts end at once then, have returned;
@@ -62,7 +63,7 @@ func (c *control) Run(ctx context.Context) error {
 	defer r.handleSignals(cancel)()
 	watch, end, err := c.open(ctx)
 	if err != nil {
-		return c.endOf(ctx, err)
+		return c.plan.Ended(err, c.endOf(ctx, err))
 	}
 	defer end()
 	defer watch.Close()
@@ -71,7 +72,8 @@ func (c *control) Run(ctx context.Context) error {
 	c.mu.Unlock()
 	defer c.plan.Listen(ctx, watch.ActivateAll)()
 	defer r.stopTimers()
-	return c.endOf(ctx, watch.Lead(ctx, r.loop))
+	err = c.endOf(ctx, watch.Lead(ctx, r.loop))
+	return c.plan.Ended(watch.Ready(), err)
 }
 
 func (c *control) begin() (*run, error) {
@@ -103,7 +105,9 @@ func (c *control) open(ctx context.Context) (watch seam.Watch, end func(), err e
 	return watch, end, err
 }
 
-func (c *control) named(err error) error { return fmt.Errorf("controller %q: %w", c.name, err) }
+func (c *control) named(err error) error {
+	return reach.First(fmt.Errorf("controller %q: %w", c.name, err))
+}
 
 // endOf is what Run returns for what has ended it: nothing if that was wanted.
 func (c *control) endOf(ctx context.Context, err error) error {

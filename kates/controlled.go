@@ -67,6 +67,7 @@ func (c *Client) planController(name string, t, special reflect.Type, options []
 	for _, o := range settings.own {
 		plan.Own = append(plan.Own, o.value)
 	}
+	plan.Ended = func(missing, result error) error { return lacking(plan.Log, missing, result) }
 	plan.Tries = func(key string) seam.Tries {
 		return &keyTries{key: key, tries: tries{settings: settings, log: plan.Log.WithValues("key", key)}}
 	}
@@ -122,10 +123,11 @@ func (r *roots) Next(ctx context.Context) (*seam.Turn, error) {
 		}
 		if all := shape.Field(i); all.Len() > 0 {
 			t.Root = all.Index(0).Interface().(accumulator.Object)
+			t.UID = t.Root.GetUID()
 		}
 		for _, invalid := range turn.Invalid {
 			if invalid.Query == target.Name {
-				t.Unread = fmt.Errorf("the root cannot be read: %w", invalid.Err)
+				t.UID, t.Unread = invalid.Object.GetUID(), fmt.Errorf("the root cannot be read: %w", invalid.Err)
 			}
 		}
 	}
@@ -194,7 +196,7 @@ func (r *roots) Lead(ctx context.Context, loop func(ctx, lease context.Context) 
 
 func (r *roots) leader(loop func(ctx, lease context.Context) error) leader {
 	log := r.of.client.core.log.WithValues("controller", r.of.name)
-	return leader{watching: r.parts, refresh: r.parts.Refresh, lead: loop, tries: &tries{settings: r.of.settings, log: log}}
+	return leader{watching: r.parts, refresh: r.refresh, lead: loop, tries: &tries{settings: r.of.settings, log: log}}
 }
 
 // keyTries are the tries of one key. Errors that are told name it.

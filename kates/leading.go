@@ -164,7 +164,7 @@ func (l leader) CatchUp(ctx context.Context) error {
 			return err
 		}
 		if failures == 1 {
-			l.tries.log.Info("cannot learn what the former leader has done, will keep trying", "error", err.Error())
+			l.tries.log.Error(err, "cannot learn what the former leader has done, will keep trying")
 		}
 		pause(ctx, l.tries.settings.backoff.After(failures), l.Done())
 	}

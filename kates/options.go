@@ -82,7 +82,8 @@ func WithNamespace(namespace string) Option {
 	return option(func(o *settings) { o.namespace = namespace })
 }
 
-// WithLogger sets where state transitions are logged, once each. Default: slog.Default.
+// WithLogger sets where state transitions are logged, once each: as errors those that keep a program from starting, and those that
+// somebody has to do something about; as information what passes by itself, and that an optional kind is refused or not served. Default: slog.Default.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(o *settings) { o.log = logr.FromSlogHandler(l.Handler()) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/reach"
 )
 
 // Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
@@ -101,11 +102,11 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 		compiled, err = c.compile(fields.targets)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("watch each %s: %w", t, err)
+		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
 	parts, err := c.core.streams.Partition(ctx, t, compiled, accumulator.PartitionOptions{Options: c.watch.get().options(), Backoff: backoff})
 	if err != nil {
-		return nil, fmt.Errorf("watch each %s: %w", t, err)
+		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
 	return &Partitions[S]{newKeyed(c, parts, fields)}, nil
 }
@@ -187,6 +188,16 @@ func (t *Turn[S]) drop() {
 	t.turn.Done(nil)
 }
 
+// again ends a turn that was cut short, which is no failure of the key's: it has another one at once, with the changes of this one.
+func (t *Turn[S]) again() {
+	if t.ended.Swap(true) {
+		return
+	}
+	t.of.done(t.Key, t.changes, true)
+	t.turn.Keep() // also if it is gone
+	t.of.Activate(t.Key)
+}
+
 // Context returns the context for what is done in a turn, of the one that the turn was asked for with. Where that is bound to a lease, the preconditions
 // of writes are about what was known when Context was called: at once (see [LeaderElection]). [RunEach] does it.
 func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
@@ -209,6 +220,14 @@ func (p *keyed) Status() Status { return statusOf(p.parts.Status()) }
 
 // Close is [Accumulator.Close]. Turns that are under way are not waited for; to end them later does no harm.
 func (p *keyed) Close() { p.parts.Close() }
+
+// refresh takes in what is new, without a turn.
+func (p *keyed) refresh(ctx context.Context) error {
+	if err := p.parts.Refresh(ctx); err != nil {
+		return p.because(err)
+	}
+	return nil
+}
 
 // because says of the error of an end what was incomplete.
 func (p *keyed) because(err error) error {

@@ -22,6 +22,29 @@ import (
 
 // A Query says which objects to list or watch: those of a kind, in a namespace or in
 // all, narrowed by selectors.
+//
+// # What its functions are given
+//
+// Transform, Signal and Key are given one object in different Go types, by where it comes from:
+//
+//   - *Unstructured on a fake (katestest), which unit tests use, and on every client that is made of a dynamic.Interface; with [WithUntypedStreams]; with
+//     [Client.Watch]; and for fields that do not say a type that the client's scheme knows.
+//   - *corev1.Pod, or whatever the field says, on a real client, where the scheme knows the type.
+//   - *PartialObjectMetadata where only metadata is watched.
+//
+// So a type assertion that holds in production fails in the unit test, or the other way round: where it panics, a Signal counts as true and a Key
+// has the object left out as [Invalid]. Functions that need metadata alone take it from the methods of [Object] (GetLabels, GetAnnotations,
+// GetOwnerReferences, …), which all of them have. Those that need more of an object convert it, which costs a copy per call:
+//
+//	func ready(o kates.Object) bool {
+//	    var node corev1.Node
+//	    if err := kates.ConvertObject(nil, o, &node); err != nil { // takes all of these types
+//	        return false
+//	    }
+//	    …
+//	}
+//
+// or switch on the types, a case for each. [ByField], [DropFields] and the like take all of them.
 type Query struct {
 	// Name of the snapshot's field that receives the objects. List ignores it.
 	Name string
@@ -66,9 +89,8 @@ type Query struct {
 	// and [Transforms]; [WithTransform] sets one for all queries that have none. What the query selects is
 	// judged before.
 	//
-	// It gets an *Unstructured, or, where only metadata is watched, a *PartialObjectMetadata, or, for a field of [Watch]
-	// or a [Reader] whose Go type the scheme knows, a pointer to that (unless [WithUntypedStreams], or the client is
-	// made of a dynamic.Interface, as a fake is: then an *Unstructured). Nobody else has the object yet. It must not
+	// It gets an *Unstructured, a *PartialObjectMetadata, or a pointer to the Go type of the field, as [Query] says: on a fake
+	// not the type that it gets on a real client. Nobody else has the object yet. It must not
 	// change kind, namespace, name, UID and resource version, nor keep the object. It runs without locks, possibly in
 	// several goroutines at once, one of which is the one that watches: it has to be quick. Where it returns an error
 	// or panics, that one object is left out as [Invalid] until its next version.
@@ -81,12 +103,18 @@ type Query struct {
 	// query, and current is nil for one that left it; one that was replaced by another of its name did
 	// both, and is asked about twice. See [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
 	//
+	// NOT ALWAYS THE FIELD'S GO TYPE: an object is an *Unstructured on a fake, and a *corev1.Node, say, on a real client. Use the methods of
+	// [Object], or [ConvertObject]; a type assertion that panics counts as true. See [Query].
+	//
 	// It is asked once per change, of objects as they are held (after Transform), must not write to
 	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
 	Signal func(old, current Object) bool
 	// Key says, for [WatchEach], [RunEach] and what a controller watches, to which partitions an object belongs: to those of the keys that it
 	// returns, which may be several; to none; or, if [EveryPartition] is among them, to all. All objects of a query without it
 	// belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
+	//
+	// NOT ALWAYS THE FIELD'S GO TYPE: the object is an *Unstructured on a fake, and a *corev1.Pod, say, on a real client. Use the methods of
+	// [Object], [ByField], or [ConvertObject]; a type assertion that panics leaves the object out. See [Query].
 	//
 	// It is asked once per version of an object, as that is held (after Transform), by one of those who take turns, never by two
 	// goroutines at a time; it must not write to it. The same object has the same keys. An object for which it panics, or returns an empty

@@ -13,12 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
+
+	"github.com/kates-go/kates/internal/reach"
 )
 
 // ErrIncompleteDiscovery is wrapped by the errors of look-ups that found no such
 // kind while the server's discovery could not be read whole (an aggregated API
 // that is down, a time-out, no rights): the kind may or may not be served. It
-// never means that a kind is absent; UnknownKindError does.
+// never means that a kind is absent; UnknownKindError does. Where the server could not be reached, their text
+// begins with that, and with its address.
 var ErrIncompleteDiscovery = errors.New("discovery is incomplete")
 
 // UnknownKindError says that the server's complete discovery has no such kind.
@@ -158,10 +161,10 @@ func (r *resolver) lookup(ctx context.Context, what string, requests []kindReque
 	case meta.IsAmbiguousError(err):
 		return nil, fmt.Errorf("look up kind %q: %w", what, err)
 	case err != nil:
-		return nil, fmt.Errorf("look up kind %q: %w: %w", what, ErrIncompleteDiscovery, err)
+		return nil, reach.First(fmt.Errorf("look up kind %q: %w: %w", what, ErrIncompleteDiscovery, err))
 	}
 	if doubt := all.doubt(requests); doubt != nil {
-		return nil, fmt.Errorf("look up kind %q: %w: %w", what, ErrIncompleteDiscovery, doubt)
+		return nil, reach.First(fmt.Errorf("look up kind %q: %w: %w", what, ErrIncompleteDiscovery, doubt))
 	}
 	return nil, &UnknownKindError{Kind: what}
 }

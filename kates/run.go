@@ -7,8 +7,11 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/reach"
 )
 
 // Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and whenever something has
@@ -33,7 +36,7 @@ import (
 //
 // Run returns when the function does not run any more:
 //
-//   - nil, if ctx was cancelled;
+//   - nil, if ctx was cancelled; if there has been no snapshot by then, what was missing is logged;
 //   - the error that was marked as permanent, as it is;
 //   - an error for which [errors.Is] says [ErrLeadershipLost], see [LeaderElection];
 //   - else one that names S and says why the watch could not be started (see [Watch]), or has ended:
@@ -57,14 +60,15 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	log := c.core.log.WithValues("run", t.String())
 	snapshots, err := Watch[S](ctx, c.With(settings.watch...), settings.queries...)
 	if err != nil {
-		return endOfRun(ctx, t, err)
+		return lacking(log, err, endOfRun(ctx, t, err))
 	}
 	defer snapshots.Close()
 	r := &runner[S]{
 		call: f, begin: c.begin, snapshots: snapshots, poked: make(chan struct{}, 1), due: true,
-		tries: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
+		tries: tries{settings: settings, log: log},
 	}
 	if snapshots.deltas != nil {
 		r.changes = newChanges(snapshots.Status())
@@ -75,7 +79,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	} else {
 		err = r.loop(ctx)
 	}
-	return endOfRun(ctx, t, err)
+	return lacking(log, snapshots.Ready(), endOfRun(ctx, t, err))
 }
 
 // endOfRun is what Run returns for what has ended it: nothing if that was wanted.
@@ -86,7 +90,15 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}
-	return fmt.Errorf("run %s: %w", t, err)
+	return reach.First(fmt.Errorf("run %s: %w", t, err))
+}
+
+// lacking logs what was missing where there never was a snapshot, and the result, which it returns, says nothing of it.
+func lacking(log logr.Logger, missing, result error) error {
+	if missing != nil && result == nil {
+		log.Info("ended without one complete snapshot", "waiting", missing.Error())
+	}
+	return result
 }
 
 // runner is one Run. All of it belongs to the goroutine of Run, but for what pokes.

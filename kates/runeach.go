@@ -44,14 +44,15 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	log := c.core.log.WithValues("run", t.String())
 	partitions, err := watchEach[S](ctx, c.With(settings.watch...), settings.backoff, settings.queries)
 	if err != nil {
-		return endOfRun(ctx, t, err)
+		return lacking(log, err, endOfRun(ctx, t, err))
 	}
 	defer partitions.Close()
 	r := &eachRunner[S]{
 		call: f, partitions: partitions, workers: max(1, settings.workers), failing: make(map[string]*tries),
-		template: tries{settings: settings, log: c.core.log.WithValues("run", t.String())},
+		template: tries{settings: settings, log: log},
 	}
 	defer settings.listen(ctx, partitions.ActivateAll)()
 	switch {
@@ -59,17 +60,17 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		err = r.sharded(ctx, c.shard(settings.sharding))
 	case settings.election != nil:
 		err = election.Lead(ctx, settings.election.config(c), leader{
-			watching: partitions.parts, tries: &r.template, refresh: partitions.parts.Refresh, lead: func(ctx, _ context.Context) error { return r.loop(ctx) },
+			watching: partitions.parts, tries: &r.template, refresh: partitions.refresh, lead: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
 	default:
 		err = r.loop(ctx)
 	}
-	return endOfRun(ctx, t, err)
+	return lacking(log, partitions.Ready(), endOfRun(ctx, t, err))
 }
 
 // sharded is loop for the keys that are this replica's, when all kinds are complete.
 func (r *eachRunner[S]) sharded(ctx context.Context, s *shard) error {
-	follower := leader{watching: r.partitions.parts, tries: &r.template, refresh: r.partitions.parts.Refresh}
+	follower := leader{watching: r.partitions.parts, tries: &r.template, refresh: r.partitions.refresh}
 	if err := follower.Prepare(ctx); err != nil {
 		return err
 	}
@@ -155,10 +156,11 @@ func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	r.keep(turn.Key, t)
 	cause := context.Cause(ctx)
 	leave() // before the turn ends: another worker may enter the key then
-	turn.Done(failed)
-	if _, final := attempts.Final(end); !final && errors.Is(cause, ErrKeyLost) {
-		return nil // it is another replica's
+	if _, final := attempts.Final(end); end != nil && !final && errors.Is(cause, ErrKeyLost) {
+		turn.again() // it is another replica's, or will be called for by this one
+		return nil
 	}
+	turn.Done(failed)
 	return end
 }
 

@@ -34,7 +34,7 @@ var ErrKeyLost = shards.ErrLost
 // Who is to lose a key takes no more turns of it. A call that is under way may go on for LeaseDuration; then its context is cancelled, and
 // after once more LeaseDuration the others wait for it no longer. If the replica's own Lease is lost, because the server does not answer
 // or the process was stopped, the contexts of all its calls are cancelled, with a [context.Cause] of [ErrKeyLost], and it joins again by
-// itself.
+// itself. An error of a call whose context was cancelled so is no failure: it is not logged, and whoever has the key then is called without a backoff.
 //
 // What its function is called for when a key is gone (an empty snapshot, a root that has departed) is told to the key's owner at that
 // time; if the key was on its way from one replica to another, or the owner had not been called for it yet, to nobody. What must not be missed needs a finalizer.

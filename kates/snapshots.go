@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/reach"
 )
 
 // Snapshots hands out snapshots of type S: a struct with a field per kind. See
@@ -49,11 +50,11 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 		err = checkStruct(t, fields.targets)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", t, err)
+		return nil, reach.First(fmt.Errorf("watch %s: %w", t, err))
 	}
 	acc, err := c.accumulate(ctx, fields.targets)
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", t, err)
+		return nil, reach.First(fmt.Errorf("watch %s: %w", t, err))
 	}
 	return &Snapshots[S]{client: c, acc: acc, deltas: fields.deltas, invalid: fields.invalid}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -69,7 +70,7 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 	}
 	acc, err := c.accumulate(ctx, targets)
 	if err != nil {
-		return nil, fmt.Errorf("watch: %w", err)
+		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
 	return &Accumulator{c, acc}, nil
 }

@@ -157,7 +157,7 @@ func (l *lock) note(ctx context.Context, writes bool, err error) {
 	verb := map[bool]string{true: "write", false: "read"}[writes]
 	switch {
 	case err != nil && before == nil:
-		l.config.Logger.Info("cannot "+verb+" the lease, will keep trying", "lease", l.Describe(), "error", err.Error())
+		l.config.Logger.Error(err, "cannot "+verb+" the lease, will keep trying", "lease", l.Describe())
 	case err == nil && before != nil:
 		l.config.Logger.V(1).Info("can "+verb+" the lease again", "lease", l.Describe())
 	}

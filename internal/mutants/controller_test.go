@@ -46,7 +46,12 @@ var controllers = []mutant{
 	{
 		name: "a root that cannot be read has departed", says: "a root that does not decode has not departed", file: reconciles,
 		caught: "TestG8ARootThatCannotBeReadHasNotDepartedAndIsAnErrorUntilItCan",
-		old:    `k.root != nil && turn.Unread == nil && (`, new: `k.root != nil && (`,
+		old:    `k.root != nil && (!there(turn) || `, new: `k.root != nil && (turn.Root == nil || `,
+	},
+	{
+		name: "a departure waits until the next root of the name can be read", says: "that one has departed, and the reconciler is told so first", file: reconciles,
+		caught: "TestG8ARootHasDepartedThoughTheNextOneOfItsNameCannotBeRead",
+		old:    `k.root != nil && (!there(turn) || `, new: `k.root != nil && (!there(turn) || turn.Unread == nil && `,
 	},
 	{
 		name: "who is not to be told of departures is", says: "it never sees a root that is not there", file: reconciles,
@@ -104,7 +109,7 @@ var controllers = []mutant{
 	{
 		name: "a shard reconciles what is another's", says: "false if the key is not this replica's", file: reconciles,
 		caught: "TestKeysOfOtherReplicasWaitUntilTheyAreThisOnes",
-		old:    `case ours && (`, new: `case (`,
+		old:    `case ours && there(turn):`, new: `case there(turn):`,
 	},
 	{
 		name: "a key is left after its turn has ended", says: "one that departs while its key is on its way", file: reconciles,

@@ -128,7 +128,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "the status does not say what fails", peer: silent404, file: "accumulator/health.go", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
-		old: `changed := s.health.set(state, err)`, new: `changed := s.health.set(state, nil)`,
+		old: `s.health.set(state, err)`, new: `s.health.set(state, nil)`,
 	},
 	{
 		name: "one page is a list", peer: firstPage, file: listing, caught: "TestG1AllPagesCount",

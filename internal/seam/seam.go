@@ -35,6 +35,8 @@ type Plan struct {
 	Open func(ctx context.Context) (Watch, error)
 	// Listen starts to listen to the other triggers. What it returns ends that, and waits.
 	Listen func(ctx context.Context, poke func()) (stop func())
+	// Ended returns the result of a run. What was missing, if it has had no snapshot, is logged, unless the result says it.
+	Ended func(missing, result error) error
 	// Tries are the calls for one key: logged, and told.
 	Tries func(key string) Tries
 }
@@ -88,8 +90,10 @@ type Turn struct {
 	Key string
 	// Struct is a controller's, addressable, but for the root and the special field. It has the objects that the root owns.
 	Struct reflect.Value
-	// Root is what the query shows, nil if there is none; Unread, if it shows one that it cannot show.
+	// Root is what the query shows, nil if there is none; UID is that of the object that there is, "" if there is none; Unread, if it is one that
+	// cannot be shown.
 	Root   accumulator.Object
+	UID    types.UID
 	Unread error
 
 	// Context is the one for what is done in the turn, made of ctx. It is called when the turn begins.

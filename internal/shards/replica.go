@@ -212,7 +212,7 @@ func (r *Replica) note(w write, err error) {
 	expected := apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 	switch failing := err != nil && !expected; {
 	case failing && !r.failing:
-		log.Info("cannot keep a place among the shards, will keep trying", "error", err.Error())
+		log.Error(err, "cannot keep a place among the shards, will keep trying")
 		r.failing = true
 	case !failing && r.failing:
 		log.Info("can keep a place among the shards again")

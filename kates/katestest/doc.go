@@ -22,6 +22,8 @@
 //   - keeps the versions of a group apart: what is written as apps/v1 is not found as apps/v1beta1;
 //   - ignores field selectors in lists and every selector in watches: the client filters by itself, fields by their path in the
 //     object;
+//   - has untyped objects only: the functions of a [kates.Query] are given *Unstructured, where a real client gives them the field's
+//     Go type;
 //   - has no bookmarks, and loses a delete that falls between a list and its watch;
 //   - panics in the writer when a watch has a hundred unread events.
 //

@@ -107,15 +107,19 @@ func (o Options) size(ctx context.Context, r *report.Results, pods int) error {
 	})
 }
 
-// rotated is the list, started n places later, and backwards every other time: no consumer
-// is always after the same one.
+// rotated is the list from its n-th place on, and every other time from there backwards: each run
+// starts with another consumer, and none is always after the same one.
 func rotated(all []consumer.Variant, n int) []consumer.Variant {
 	if len(all) == 0 {
 		return nil
 	}
+	backwards := n%2 == 1
+	if backwards {
+		n++ // the n-th place is the last one, before it is turned round
+	}
 	at := n % len(all)
 	order := slices.Concat(all[at:], all[:at])
-	if n%2 == 1 {
+	if backwards {
 		slices.Reverse(order)
 	}
 	return order

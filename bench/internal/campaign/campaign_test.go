@@ -11,16 +11,26 @@ import (
 	"github.com/kates-go/kates/bench/internal/consumer"
 )
 
-func TestNoConsumerIsAlwaysAfterTheSame(t *testing.T) {
-	all := []consumer.Variant{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	order := func(n int) (s string) {
-		for _, v := range rotated(all, n) {
-			s += v.Name
+func TestEachRunStartsWithAnotherConsumerAndNoneIsAlwaysAfterTheSame(t *testing.T) {
+	orders := func(names string, runs int) (all []string) {
+		var consumers []consumer.Variant
+		for _, name := range names {
+			consumers = append(consumers, consumer.Variant{Name: string(name)})
 		}
-		return s
+		for n := range runs {
+			order := ""
+			for _, v := range rotated(consumers, n) {
+				order += v.Name
+			}
+			all = append(all, order)
+		}
+		assert.Equal(t, names[:1], consumers[0].Name, "the list stays")
+		return all
 	}
-	assert.Equal(t, []string{"abc", "acb", "cab", "cba"}, []string{order(0), order(1), order(2), order(3)})
-	assert.Equal(t, "a", all[0].Name, "the list stays")
+	assert.Equal(t, []string{"a", "a"}, orders("a", 2))
+	assert.Equal(t, []string{"ab", "ba", "ab", "ba"}, orders("ab", 4))
+	assert.Equal(t, []string{"abc", "bac", "cab", "acb", "bca", "cba"}, orders("abc", 6))
+	assert.Equal(t, []string{"abcd", "badc", "cdab", "dcba", "abcd"}, orders("abcd", 5))
 	assert.Empty(t, rotated(nil, 3))
 }
 
