@@ -223,3 +223,32 @@ func TestSetStatusIsSentOnceThroughConflictsWithWritersOfTheSpec(t *testing.T) {
 	}
 	assert.Empty(t, o.spy.seen())
 }
+
+func TestSetStatusOfWhatIsThereIsNotSentAndYetBoundToTheObject(t *testing.T) {
+	o := newOwnedTest(t)
+	b := o.budget()
+	require.NoError(t, open[*policyv1.PodDisruptionBudget](t, o.client, o.ns))
+	o.spy.seen()
+	got, err := kates.SetStatus(t.Context(), o.client, b)
+	require.NoError(t, err)
+	assert.Equal(t, b.UID, got.UID)
+	assert.Equal(t, "PodDisruptionBudget", got.Kind)
+	got.Status.ExpectedPods = 7
+	got.Status.Conditions = append(got.Status.Conditions, metav1.Condition{Type: "own"})
+	again, err := kates.SetStatus(t.Context(), o.client, b)
+	require.NoError(t, err)
+	assert.Equal(t, b.Status, again.Status, "what is returned is the caller's own")
+	assert.Empty(t, o.spy.seen())
+
+	_, err = kates.SetStatus(t.Context(), o.client, b, kates.IfResourceVersion("1"))
+	assert.True(t, kates.IsConflict(err), "%v", err)
+	another := b.DeepCopy()
+	another.UID = "another"
+	_, err = kates.SetStatus(t.Context(), o.client, another)
+	assert.True(t, kates.IsConflict(err), "%v", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = kates.SetStatus(ctx, o.client, b)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, o.spy.seen()["PATCH"])
+}

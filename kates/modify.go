@@ -172,7 +172,7 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 }
 
 // holds is a conflict if the object is not the one that the options ask for.
-func (m *modification) holds(base *Unstructured) error {
+func (m *modification) holds(base accumulator.Object) error {
 	var err error
 	if uid := m.options.uid; uid != nil && *uid != base.GetUID() {
 		err = fmt.Errorf("its UID is %q, not %q", base.GetUID(), *uid)

@@ -109,10 +109,7 @@ func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all 
 // remove deletes an object of the set, or releases it, if it is still that. Where it has changed meanwhile, it is
 // judged anew.
 func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
-	o := &object{&Unstructured{Object: map[string]any{}}, u.resource}
-	o.SetGroupVersionKind(u.resource.Kind)
-	o.SetNamespace(u.GetNamespace())
-	o.SetName(u.GetName())
+	o := bare(u.resource, snapshot.KeyOf(u))
 	uid := u.GetUID()
 	for try := 1; ; try++ {
 		if a.hasOtherOwners(u) {

@@ -21,16 +21,18 @@ type wanted struct {
 
 func (w *wanted) stored() storedKey { return storedKey{w.resource.Storage, w.key} }
 
-// bare is the object's name alone.
-func (w *wanted) bare() *object {
-	o := &object{&Unstructured{Object: map[string]any{}}, w.resource}
-	o.SetGroupVersionKind(w.resource.Kind)
-	o.SetNamespace(w.key.Namespace)
-	o.SetName(w.key.Name)
-	return o
+func (w *wanted) failed(verb string, err error) error {
+	return bare(w.resource, w.key).failed(verb, err)
 }
 
-func (w *wanted) failed(verb string, err error) error { return w.bare().failed(verb, err) }
+// bare is an object's kind and name alone.
+func bare(r accumulator.Resource, key accumulator.Key) *object {
+	o := &object{&Unstructured{Object: map[string]any{}}, r}
+	o.SetGroupVersionKind(r.Kind)
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
+	return o
+}
 
 // want takes in one of the objects.
 func (a *ownedApply) want(ctx context.Context, given Object) error {
@@ -43,11 +45,11 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	}
 	w := &wanted{given: given, resource: a.client.resource(ctx, mapping)}
 	w.key = accumulator.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
-	if err := w.bare().named(); err != nil {
+	if err := bare(w.resource, w.key).named(); err != nil {
 		return err
 	}
 	if a.keys[w.stored()] {
-		return fmt.Errorf("%s is there twice", w.bare())
+		return fmt.Errorf("%s is there twice", bare(w.resource, w.key))
 	}
 	a.keys[w.stored()] = true
 	if err := a.refer(w); err != nil {
