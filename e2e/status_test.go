@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -222,6 +223,34 @@ func TestG4TheFirstConditionsOfAnObjectWithoutAStatusAreOneRequest(t *testing.T)
 	}
 }
 
+func TestG4ConditionsOfABuiltInKindAreOneRequestFromATypedWatch(t *testing.T) {
+	o := newOwnedTest(t)
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: named(o.ns, "b")}
+	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	require.NoError(t, o.client.Create(t.Context(), b, b))
+	type view struct {
+		Budgets []*policyv1.PodDisruptionBudget
+	}
+	watched, err := kates.Watch[view](t.Context(), o.client, kates.Query{Name: "Budgets", Namespace: o.ns})
+	require.NoError(t, err)
+	var snap view
+	awaitSnap(t, watched, &snap, func(v *view) bool { return len(v.Budgets) == 1 })
+	requests := countRequests(o.w, "poddisruptionbudgets")
+	for n, status := range []metav1.ConditionStatus{"True", "False", "Unknown"} {
+		require.NoError(t, o.client.SetConditions(t.Context(), b, []kates.Condition{stated("A", status), stated(fmt.Sprint("B", n), status)}))
+		assert.Equal(t, map[string]int{"PATCH": 1}, requests())
+	}
+	got, err := kates.ModifyStatus(t.Context(), o.client, b, func(b *policyv1.PodDisruptionBudget) error {
+		meta.RemoveStatusCondition(&b.Status.Conditions, "B1")
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"PATCH": 1}, requests())
+	require.Len(t, got.Status.Conditions, 3)
+	assert.Equal(t, metav1.ConditionUnknown, got.Status.Conditions[0].Status)
+	assert.Equal(t, "typed from protobuf", watched.Status().Queries[0].Form)
+}
+
 func keysOf(m map[string]any) (keys []string) {
 	for key := range m {
 		keys = append(keys, key)
@@ -244,6 +273,23 @@ func TestModifyReadsWhatAGoTypeMakesUpWhereTheServerRefusesItsPatch(t *testing.T
 	assert.Equal(t, "of A", status["conditions"].([]any)[0].(map[string]any)["hidden"])
 	s.modify(func(g *statusGadget) { g.Status.Worker.Phase, g.Status.Conditions[0].Reason = "Busy", "S" })
 	assert.Equal(t, map[string]int{"PATCH": 1}, s.requests())
+}
+
+// passing has somebody else put an element before all others, or take it out.
+func (s *statusTest) passing(comes bool) error {
+	u, err := s.stored.Get(s.Context(), "x", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	parts, _, _ := unstructured.NestedSlice(u.Object, "status", "parts")
+	if comes {
+		parts = append([]any{map[string]any{"name": "passing", "hidden": "p"}}, parts...)
+	} else {
+		parts = slices.DeleteFunc(parts, func(p any) bool { return p.(map[string]any)["name"] == "passing" })
+	}
+	_ = unstructured.SetNestedSlice(u.Object, parts, "status", "parts")
+	_, err = s.stored.UpdateStatus(s.Context(), u, metav1.UpdateOptions{})
+	return err
 }
 
 // TestG4StatusesOfEightWritersFromTypedWatchesLoseNothing: while others put elements into the lists and take them out.
@@ -282,21 +328,7 @@ func TestG4StatusesOfEightWritersFromTypedWatchesLoseNothing(t *testing.T) {
 	}
 	writers.Go(func() {
 		for n := range each {
-			assert.NoError(t, retry.RetryOnConflict(patient, func() error {
-				u, err := s.stored.Get(t.Context(), "x", metav1.GetOptions{})
-				if err != nil {
-					return err
-				}
-				parts, _, _ := unstructured.NestedSlice(u.Object, "status", "parts")
-				if n%2 == 0 {
-					parts = append([]any{map[string]any{"name": "passing", "hidden": "p"}}, parts...)
-				} else {
-					parts = slices.DeleteFunc(parts, func(p any) bool { return p.(map[string]any)["name"] == "passing" })
-				}
-				_ = unstructured.SetNestedSlice(u.Object, parts, "status", "parts")
-				_, err = s.stored.UpdateStatus(t.Context(), u, metav1.UpdateOptions{})
-				return err
-			}))
+			assert.NoError(t, retry.RetryOnConflict(patient, func() error { return s.passing(n%2 == 0) }))
 		}
 	})
 	writers.Wait()

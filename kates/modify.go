@@ -44,8 +44,8 @@ import (
 // that was altered stay, a JSON patch (RFC 6902) is sent instead, which names what was altered in them.
 // Only where T cannot tell what such a patch would meet (an object that may be empty or may be none, of
 // which T shows no field that is set), or the server refuses it, the object is read, and change called
-// again: so status with conditions is one request, as a rule. Objects that a watch holds shortened are
-// never started from.
+// again: so a write of a status with conditions is one request, as a rule. Objects that a watch holds
+// shortened are never started from.
 //
 // If change alters nothing, nothing is sent, and the object is returned as it is known. An object's
 // apiVersion, kind, name, namespace and UID cannot be changed, which is an error; what only the server
