@@ -32,9 +32,10 @@ func next[S any](t *testing.T, s *kates.Snapshots[S], into *S, wanted func() boo
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	for {
+		ready := s.Ready() == nil // before, or what is looked at may be older
 		_, err := s.Update(t.Context(), into)
 		require.NoError(t, err)
-		if s.Ready() == nil && wanted() {
+		if ready && wanted() {
 			return
 		}
 		select {
