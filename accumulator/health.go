@@ -112,7 +112,7 @@ func (s *stream) failed(verb string, err error) {
 	if state == Forbidden && verb == "list" {
 		s.health.forbidden++
 	}
-	changed, log := s.health.set(state, err), s.logFor(s.grave(state))
+	changed, log := s.health.set(state, err), s.logFor(s.grave(state, err))
 	var wake []func()
 	for sub := range s.subs {
 		wake = append(wake, sub.wake, sub.trouble)
@@ -125,11 +125,12 @@ func (s *stream) failed(verb string, err error) {
 }
 
 // grave reports whether a state is an error to whoever reads the log: a program waits for its first snapshot, or somebody has to
-// grant a right or install a kind. An outage of what is shown passes by itself; and of kinds that all who ask call optional, that
-// they are refused or missing is an answer. Called with mu held.
-func (s *stream) grave(state State) bool {
+// grant a right or install a kind. An outage of what is shown passes by itself, and so does what the server asks to wait for, as it does for
+// the storage of a kind that is new; and of kinds that all who ask call optional, that they are refused or missing is an answer. Called with
+// mu held.
+func (s *stream) grave(state State, err error) bool {
 	definite := state == Forbidden || state == Missing
-	if s.synced && !definite {
+	if !definite && (s.synced || apierrors.IsTooManyRequests(err)) {
 		return false
 	}
 	for sub := range s.subs {
@@ -161,7 +162,7 @@ func (s *stream) vanish(why error) {
 		}
 	}
 	s.turn(true)
-	changed, log := s.health.set(Missing, why), s.logFor(!s.synced && s.grave(Missing))
+	changed, log := s.health.set(Missing, why), s.logFor(!s.synced && s.grave(Missing, why))
 	for sub := range s.subs {
 		wake = append(wake, sub.wake, sub.trouble)
 	}

@@ -28,6 +28,7 @@ func TestWhatKeepsAProgramFromStartingIsLoggedAsAnError(t *testing.T) {
 	}{
 		"refused":             {errForbidden, false, 2},
 		"an outage":           {errBroken, false, 2},
+		"asked to wait":       {apierrors.NewTooManyRequests("storage is (re)initializing", 1), false, 1}, // that there is no snapshot yet
 		"refused, optional":   {errForbidden, true, 0},
 		"an outage, optional": {errBroken, true, 2}, // it holds the snapshot up as well
 	} {
@@ -38,7 +39,7 @@ func TestWhatKeepsAProgramFromStartingIsLoggedAsAnError(t *testing.T) {
 				require.NoError(t, err)
 				<-time.After(time.Minute)
 				assert.Equal(t, c.errors, out.count("level=ERROR"), &out.text)
-				assert.Equal(t, c.errors, out.count(`err="`), "the error is one")
+				assert.Equal(t, c.errors, out.count(` err="`), "the error is one")
 				assert.Equal(t, 1, out.count(`msg="cannot list, will keep trying" resource=v1/pods namespace=""`))
 				s.Close()
 			})
