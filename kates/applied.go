@@ -55,8 +55,8 @@ func appliedAs(manager string, entries []metav1.ManagedFieldsEntry) []byte {
 }
 
 // ownsJust reports whether fields, as the managedFields have them, are those of what is applied: every part of it, and
-// nothing else.
-func ownsJust(fields []byte, applied *Unstructured) bool {
+// nothing else. Whole says whether a map or a list is owned as a whole alone.
+func ownsJust(fields []byte, applied *Unstructured, whole func(path fieldpath.Path, part any) bool) bool {
 	var set fieldpath.Set
 	if len(fields) == 0 || set.FromJSON(bytes.NewReader(fields)) != nil {
 		return false
@@ -74,16 +74,22 @@ func ownsJust(fields []byte, applied *Unstructured) bool {
 	for _, name := range []string{"name", "namespace", "uid"} {
 		delete(metadata, name)
 	}
-	return covers(&set, object)
+	return (&owning{whole: whole}).covers(&set, object)
+}
+
+// owning compares a set of fields with an object, part by part.
+type owning struct {
+	path  fieldpath.Path // of the part
+	whole func(path fieldpath.Path, part any) bool
 }
 
 // covers reports whether a set of fields has every part of a value, and nothing else. A part is had as a whole, where it is a
 // scalar or atomic, or by its parts.
-func covers(set *fieldpath.Set, part any) bool {
+func (o *owning) covers(set *fieldpath.Set, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:
 		for name, part := range part {
-			if !has(set, fieldpath.PathElement{FieldName: &name}, part) {
+			if !o.has(set, fieldpath.PathElement{FieldName: &name}, part) {
 				return false
 			}
 		}
@@ -102,7 +108,7 @@ func covers(set *fieldpath.Set, part any) bool {
 				return false
 			}
 			found[i] = &e
-			return has(set, e, part[i])
+			return o.has(set, e, part[i])
 		}
 		return all(set, one) && !slices.Contains(found, nil)
 	}
@@ -110,11 +116,28 @@ func covers(set *fieldpath.Set, part any) bool {
 }
 
 // has reports whether a set has an element, whose value is part, whole or by just its parts.
-func has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool {
+func (o *owning) has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool {
+	o.path = append(o.path, e)
+	defer func() { o.path = o.path[:len(o.path)-1] }()
 	if children, ok := set.Children.Get(e); ok {
-		return covers(children, part)
+		return o.covers(children, part)
 	}
-	return set.Members.Has(e)
+	return set.Members.Has(e) && o.hasWhole(e, part)
+}
+
+// hasWhole reports whether a part, of which a set has none of the parts, is had nevertheless. One by a key, of a map or of a list, may
+// be in a set beside its own parts, and is left there alone when others have changed all of these.
+func (o *owning) hasWhole(e fieldpath.PathElement, part any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		if e.Key != nil {
+			return slices.ContainsFunc(*e.Key, func(key value.Field) bool { _, given := part[key.Name]; return given }) // which nobody can change
+		}
+		return len(part) == 0 || o.whole(o.path, part)
+	case []any:
+		return len(part) == 0 || o.whole(o.path, part)
+	}
+	return true
 }
 
 // all reports whether something holds for each element of a set.

@@ -63,7 +63,7 @@ func (a *ownedApply) recalls(ctx context.Context, w *wanted, now Object) bool {
 		return false
 	}
 	o, ok := a.client.core.recollected.take(r, w.key, now)
-	if !ok || o.sum != w.sum || a.make(w) != nil || !ownsJust(o.fields, w.object.Unstructured) {
+	if !ok || o.sum != w.sum || !a.owns(ctx, w, o.fields) {
 		return false
 	}
 	a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, o.uid, o.version)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/accumulator"
 )
@@ -155,7 +156,7 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *wanted) (Object, boo
 	for _, part := range []accumulator.Part{accumulator.All, accumulator.Meta} { // the first is more likely to have managedFields
 		known, _ = streams.Lookup(w.resource, w.key, part)
 		if known != nil && len(known.GetManagedFields()) > 0 {
-			return known, a.holds(w, known)
+			return known, a.holds(ctx, w, known)
 		}
 	}
 	if known == nil || !a.says(w, known) {
@@ -170,12 +171,19 @@ func (a *ownedApply) says(w *wanted, now Object) bool {
 }
 
 // holds reports whether an object that has its managedFields is as it is applied.
-func (a *ownedApply) holds(w *wanted, now Object) bool {
-	if !a.says(w, now) || a.make(w) != nil || !ownsJust(appliedAs(a.options.fieldManager, now.GetManagedFields()), w.object.Unstructured) {
+func (a *ownedApply) holds(ctx context.Context, w *wanted, now Object) bool {
+	if !a.says(w, now) || !a.owns(ctx, w, appliedAs(a.options.fieldManager, now.GetManagedFields())) {
 		return false
 	}
 	a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
 	return true
+}
+
+// owns reports whether fields are those of what is applied, no more and no less.
+func (a *ownedApply) owns(ctx context.Context, w *wanted, fields []byte) bool {
+	return a.make(w) == nil && ownsJust(fields, w.object.Unstructured, func(path fieldpath.Path, part any) bool {
+		return a.client.core.resolver.whole(ctx, w.resource.Kind, path, part)
+	})
 }
 
 // took takes in the answer to an apply.
