@@ -89,7 +89,7 @@ func TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt(t *testing.T) {
 			u := &Unstructured{}
 			require.NoError(t, u.UnmarshalJSON([]byte(changed(appliedObject, test.object))))
 			before := u.DeepCopy()
-			assert.Equal(t, test.want, ownsJust([]byte(changed(appliedFields, test.fields)), u, byFields))
+			assert.Equal(t, test.want, (&owning{whole: byFields, live: func() map[string]any { return before.Object }}).ownsJust([]byte(changed(appliedFields, test.fields)), u))
 			assert.Equal(t, before, u, "it is only read")
 		})
 	}
@@ -140,13 +140,31 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 		u := &Unstructured{}
 		require.NoError(t, u.UnmarshalJSON([]byte(`{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}}, `+test.object+`}`)))
 		fields := `{"f:metadata": {"f:labels": {"f:a": {}}}, ` + test.fields + `}`
-		assert.Equal(t, test.want, ownsJust([]byte(fields), u, whole), "%s: %s", test.object, test.fields)
+		assert.Equal(t, test.want, (&owning{whole: whole}).ownsJust([]byte(fields), u), "%s: %s", test.object, test.fields)
 	}
 	for kind, want := range map[schema.GroupVersionKind]bool{
 		{Version: "v1", Kind: "ConfigMap"}: true, {Group: "apps", Version: "v1", Kind: "Deployment"}: true,
 		{Group: "apps", Version: "v1", Kind: "ControllerRevision"}: false, gv.WithKind("Thing"): false,
 	} {
 		assert.Equal(t, want, ownedByFields(kind), kind)
+	}
+}
+
+func TestTheOrderOfItemsIsPartOfWhatIsApplied(t *testing.T) {
+	u, live := &Unstructured{}, &Unstructured{}
+	require.NoError(t, u.UnmarshalJSON([]byte(appliedObject)))
+	for change, want := range map[[2]string]bool{
+		{}:                                      true,
+		{`"f/a", "f/b"`, `"f/a", "f/c", "f/b"`}: true, // others' are in between
+		{`"f/a", "f/b"`, `"f/b", "f/a"`}:        false,
+		{`"f/a", "f/b"`, `"f/a"`}:               false,
+		{`{"port": 80}, {"port": 53, "protocol": "UDP", "name": "dns"}`, `{"port": 53, "protocol": "UDP", "name": "dns"}, {"port": 80, "protocol": "TCP"}`}: false,
+		{`[1, 2]`, `[2, 1]`}:     true, // which is a value of its own, and another's if he changes it
+		{`"ports"`, `"another"`}: false,
+	} {
+		require.NoError(t, live.UnmarshalJSON([]byte(strings.Replace(appliedObject, change[0], change[1], 1))))
+		o := &owning{whole: byFields, live: func() map[string]any { return live.Object }}
+		assert.Equal(t, want, o.ownsJust([]byte(appliedFields), u), change)
 	}
 }
 

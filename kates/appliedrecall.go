@@ -63,7 +63,11 @@ func (a *ownedApply) recalls(ctx context.Context, w *wanted, now Object) bool {
 		return false
 	}
 	o, ok := a.client.core.recollected.take(r, w.key, now)
-	if !ok || o.sum != w.sum || !a.owns(ctx, w, o.fields) {
+	whole, _ := a.client.core.streams.Lookup(w.resource, w.key, accumulator.Known)
+	if whole != nil && whole.GetResourceVersion() != o.version {
+		whole = nil
+	}
+	if !ok || o.sum != w.sum || !a.owns(ctx, w, o.fields, whole) {
 		return false
 	}
 	a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, o.uid, o.version)
@@ -135,10 +139,10 @@ func (c *recollections) find(of recollectable, known int) (r *recollection, mine
 }
 
 // recall is what there is to be known of an object.
-func recall(manager string, m metav1.Object) recalled {
+func recall(manager, annotation string, m metav1.Object) recalled {
 	r := recalled{uid: m.GetUID(), version: m.GetResourceVersion()}
 	if m.GetDeletionTimestamp() == nil {
-		r.sum, r.fields = m.GetAnnotations()[AppliedAnnotation], appliedAs(manager, m.GetManagedFields())
+		r.sum, r.fields = m.GetAnnotations()[annotation], appliedAs(manager, m.GetManagedFields())
 	}
 	return r
 }
@@ -159,7 +163,7 @@ func (a *ownedApply) recollect(ctx context.Context, of recollectable, r accumula
 				return errors.New("a list of what is no object")
 			}
 			if strings.HasPrefix(m.GetLabels()[of.label], of.set+".") {
-				found[accumulator.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = recall(of.manager, m)
+				found[accumulator.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = recall(of.manager, a.annotation, m)
 			}
 			return nil
 		})
