@@ -78,9 +78,6 @@ func (a *ownedApply) recalls(ctx context.Context, w *wanted, now Object) bool {
 func (c *recollections) take(r *recollection, key accumulator.Key, now Object) (recalled, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(r.at) > recollectionAge {
-		r.objects = nil
-	}
 	o, ok := r.objects[key]
 	delete(r.objects, key)
 	if !ok || o.uid != now.GetUID() || coherence.Newer(now.GetResourceVersion(), o.version) {
@@ -88,6 +85,13 @@ func (c *recollections) take(r *recollection, key accumulator.Key, now Object) (
 	}
 	r.missed--
 	return o, true
+}
+
+// drop lets go of objects that nobody has asked for: those of other shards, say.
+func (c *recollections) drop(r *recollection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.objects = nil
 }
 
 // of is the newest recollection, or a new one where that is worth it: a list of so many objects is to save a sixteenth as many
@@ -103,6 +107,7 @@ func (c *recollections) of(ctx context.Context, of recollectable, a *ownedApply,
 		}
 		c.mu.Unlock()
 		close(r.done)
+		time.AfterFunc(recollectionAge, func() { c.drop(r) })
 	}
 	select {
 	case <-r.done:

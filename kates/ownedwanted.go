@@ -213,7 +213,7 @@ func (a *ownedApply) took(w *wanted, live Object, got *Unstructured) {
 		done = &a.result.Unchanged
 	}
 	*done = append(*done, referenceOf(w.resource, got))
-	if a.options.dryRun == nil {
+	if a.options.dryRun == nil && got.GetDeletionTimestamp() == nil { // else it is not to be applied again, which is an error
 		a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, got.GetUID(), got.GetResourceVersion())
 	}
 }
