@@ -118,8 +118,8 @@ func (a *ownedApply) make(w *wanted) error {
 			delete(metadata, field)
 		}
 	}
-	if saysNothing(u.Object["status"]) {
-		delete(u.Object, "status") // a Go type's
+	if saysNothing(u.Object["status"]) || builtIn(w.resource.Kind) {
+		delete(u.Object, "status") // a Go type's, and what a built-in kind has only by a subresource
 	}
 	if notes := u.GetAnnotations(); notes[a.annotation] != "" { // of what was applied before
 		delete(notes, a.annotation)

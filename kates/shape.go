@@ -136,9 +136,11 @@ func (r *resolver) whole(ctx context.Context, kind schema.GroupVersionKind, path
 // ownedByFields reports whether a built-in kind has no maps by keys of whatever has parts of its own: where its fields are owned
 // by their parts, they are not owned themselves.
 func ownedByFields(kind schema.GroupVersionKind) bool {
-	if kind.Group == "resource.k8s.io" || kind.Kind == "ControllerRevision" {
-		return false
-	}
+	return builtIn(kind) && kind.Group != "resource.k8s.io" && kind.Kind != "ControllerRevision"
+}
+
+// builtIn reports whether a kind is one of Kubernetes' own.
+func builtIn(kind schema.GroupVersionKind) bool {
 	o, err := clientscheme.Scheme.New(kind) // where programs add their own
 	return err == nil && strings.HasPrefix(reflect.TypeOf(o).Elem().PkgPath(), "k8s.io/api/")
 }
