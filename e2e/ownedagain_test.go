@@ -161,7 +161,9 @@ func TestApplyOwnedRecallsWhereItMayListOnlyANamespace(t *testing.T) {
 	assert.Len(t, result.Unchanged, 5)
 	var asked []string
 	for _, r := range f.faults.Requests(katestest.Match{Resource: "configmaps"})[before:] {
-		asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
+		if r.Verb != "watch" {
+			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
+		}
 	}
 	assert.Equal(t, []string{"list false 403", "list true 200"}, asked)
 }
