@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,7 +93,7 @@ func TestApplyOwnedRecallsWhatWasAppliedOfEveryKindOfList(t *testing.T) {
 	o.apply(set)
 	f := newFollower(t, nil, kates.WithNamespace(o.ns))
 	for _, watch := range []func(*testing.T, *kates.Client, string) error{
-		open[*appsv1.Deployment], open[*corev1.Service], open[*corev1.ServiceAccount], open[*rbacv1.Role], open[*corev1.ConfigMap], open[*corev1.Secret],
+		open[*appsv1.Deployment], open[*appsv1.StatefulSet], open[*policyv1.PodDisruptionBudget], open[*corev1.Service], open[*corev1.ServiceAccount], open[*rbacv1.Role], open[*corev1.ConfigMap], open[*corev1.Secret],
 	} {
 		require.NoError(t, watch(t, f.client, o.ns))
 	}
@@ -108,7 +109,7 @@ func TestApplyOwnedRecallsWhatWasAppliedOfEveryKindOfList(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, []string{
-		"list deployments true", "list services true", "list serviceaccounts true", "list roles true", "list configmaps true", "list secrets true",
+		"list deployments true", "list statefulsets true", "list poddisruptionbudgets true", "list services true", "list serviceaccounts true", "list roles true", "list configmaps true", "list secrets true",
 	}, asked)
 }
 
@@ -120,7 +121,7 @@ func open[T any](t *testing.T, c *kates.Client, ns string) error {
 	return err
 }
 
-// withLists are objects with lists by key, with defaults in the keys and without, sets, atomic lists, maps, and what Go types show of what is not set.
+// withLists are objects with statuses that are never empty, and with lists by key, with defaults in the keys and without, sets, atomic lists, maps, and what Go types show of what is not set.
 func withLists(ns string) []kates.Object {
 	d := deployment(ns)
 	d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP, Name: "dns"}}
@@ -134,8 +135,11 @@ func withLists(ns string) []kates.Object {
 		Selector: map[string]string{"app": "x"},
 		Ports:    []corev1.ServicePort{{Name: "a", Port: 80, TargetPort: intstr.FromString("http")}, {Name: "b", Port: 53, Protocol: corev1.ProtocolUDP}},
 	}}
+	template, one := d.Spec.Template, intstr.FromInt32(1)
 	return []kates.Object{
 		d, s,
+		&appsv1.StatefulSet{ObjectMeta: named(ns, "x"), Spec: appsv1.StatefulSetSpec{Selector: d.Spec.Selector, Template: template}},
+		&policyv1.PodDisruptionBudget{ObjectMeta: named(ns, "x"), Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: d.Spec.Selector}},
 		&corev1.ServiceAccount{ObjectMeta: named(ns, "x"), ImagePullSecrets: []corev1.LocalObjectReference{{Name: "a"}, {Name: "b"}}},
 		&rbacv1.Role{ObjectMeta: named(ns, "x"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
 		&corev1.ConfigMap{ObjectMeta: named(ns, "x"), BinaryData: map[string][]byte{"b": {1, 2}}},
@@ -157,7 +161,9 @@ func TestApplyOwnedRecallsWhereItMayListOnlyANamespace(t *testing.T) {
 	assert.Len(t, result.Unchanged, 5)
 	var asked []string
 	for _, r := range f.faults.Requests(katestest.Match{Resource: "configmaps"})[before:] {
-		asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
+		if r.Verb != "watch" {
+			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
+		}
 	}
 	assert.Equal(t, []string{"list false 403", "list true 200"}, asked)
 }

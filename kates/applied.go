@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -30,8 +31,18 @@ import (
 // that was known: because it is that of the server's answer (applyMarks), or since it was among those that were asked
 // for (recollections).
 
-// AppliedAnnotation is the annotation by which [Client.ApplyOwned] knows what it has applied: a digest of that.
+// AppliedAnnotation is the annotation by which [Client.ApplyOwned] knows what it has applied: a digest of that. For an [OwnedSet] of
+// another Label a dash and a digest of that label follow: sets by different labels may have an object in common.
 const AppliedAnnotation = "kates.io/applied"
+
+// appliedAnnotation is that of sets by a label.
+func appliedAnnotation(label string) string {
+	if label == OwnedSetLabel {
+		return AppliedAnnotation
+	}
+	sum := sha256.Sum256([]byte(label))
+	return AppliedAnnotation + "-" + hex.EncodeToString(sum[:8])
+}
 
 // digest makes the annotation's value of what is applied.
 func digest(parts ...any) (string, error) {
@@ -55,8 +66,8 @@ func appliedAs(manager string, entries []metav1.ManagedFieldsEntry) []byte {
 }
 
 // ownsJust reports whether fields, as the managedFields have them, are those of what is applied: every part of it, and
-// nothing else.
-func ownsJust(fields []byte, applied *Unstructured) bool {
+// nothing else. Lists by items are to be in their order besides, which nobody owns.
+func (o *owning) ownsJust(fields []byte, applied *Unstructured) bool {
 	var set fieldpath.Set
 	if len(fields) == 0 || set.FromJSON(bytes.NewReader(fields)) != nil {
 		return false
@@ -74,16 +85,23 @@ func ownsJust(fields []byte, applied *Unstructured) bool {
 	for _, name := range []string{"name", "namespace", "uid"} {
 		delete(metadata, name)
 	}
-	return covers(&set, object)
+	return o.covers(&set, object)
+}
+
+// owning compares a set of fields with an object, part by part.
+type owning struct {
+	whole func(path fieldpath.Path, part any) bool // whether a map or a list is owned as a whole alone
+	live  func() map[string]any                    // the object that is there, as far as it is known
+	path  fieldpath.Path                           // of the part
 }
 
 // covers reports whether a set of fields has every part of a value, and nothing else. A part is had as a whole, where it is a
 // scalar or atomic, or by its parts.
-func covers(set *fieldpath.Set, part any) bool {
+func (o *owning) covers(set *fieldpath.Set, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:
 		for name, part := range part {
-			if !has(set, fieldpath.PathElement{FieldName: &name}, part) {
+			if !o.has(set, fieldpath.PathElement{FieldName: &name}, part) {
 				return false
 			}
 		}
@@ -102,19 +120,75 @@ func covers(set *fieldpath.Set, part any) bool {
 				return false
 			}
 			found[i] = &e
-			return has(set, e, part[i])
+			return o.has(set, e, part[i])
 		}
-		return all(set, one) && !slices.Contains(found, nil)
+		return all(set, one) && !slices.Contains(found, nil) && o.inOrder(found)
 	}
 	return false // which has no parts
 }
 
 // has reports whether a set has an element, whose value is part, whole or by just its parts.
-func has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool {
+func (o *owning) has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool {
+	o.path = append(o.path, e)
+	defer func() { o.path = o.path[:len(o.path)-1] }()
 	if children, ok := set.Children.Get(e); ok {
-		return covers(children, part)
+		return o.covers(children, part)
 	}
-	return set.Members.Has(e)
+	return set.Members.Has(e) && o.hasWhole(e, part)
+}
+
+// inOrder reports whether the live list has these items in this order. An apply would put them into it.
+func (o *owning) inOrder(items []*fieldpath.PathElement) bool {
+	if len(items) < 2 {
+		return true
+	}
+	list, _ := partAt(o.live(), o.path).([]any)
+	last := -1
+	for _, item := range items {
+		i := itemOf(list, *item)
+		if i <= last {
+			return false
+		}
+		last = i
+	}
+	return true
+}
+
+// partAt is a part of a value; nil if there is none.
+func partAt(value any, path fieldpath.Path) any {
+	for _, e := range path {
+		switch here := value.(type) {
+		case map[string]any:
+			if e.FieldName == nil {
+				return nil
+			}
+			value = here[*e.FieldName]
+		case []any:
+			i := itemOf(here, e)
+			if i < 0 {
+				return nil
+			}
+			value = here[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// hasWhole reports whether a part, of which a set has none of the parts, is had nevertheless. One by a key, of a map or of a list, may
+// be in a set beside its own parts, and is left there alone when others have changed all of these.
+func (o *owning) hasWhole(e fieldpath.PathElement, part any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		if e.Key != nil {
+			return slices.ContainsFunc(*e.Key, func(key value.Field) bool { _, given := part[key.Name]; return given }) // which nobody can change
+		}
+		return len(part) == 0 || o.whole(o.path, part)
+	case []any:
+		return len(part) == 0 || o.whole(o.path, part)
+	}
+	return true
 }
 
 // all reports whether something holds for each element of a set.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/accumulator"
 )
@@ -87,9 +89,85 @@ func TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt(t *testing.T) {
 			u := &Unstructured{}
 			require.NoError(t, u.UnmarshalJSON([]byte(changed(appliedObject, test.object))))
 			before := u.DeepCopy()
-			assert.Equal(t, test.want, ownsJust([]byte(changed(appliedFields, test.fields)), u))
+			assert.Equal(t, test.want, (&owning{whole: byFields, live: func() map[string]any { return before.Object }}).ownsJust([]byte(changed(appliedFields, test.fields)), u))
 			assert.Equal(t, before, u, "it is only read")
 		})
+	}
+}
+
+// byFields is of a kind without maps by keys.
+func byFields(fieldpath.Path, any) bool { return true }
+
+// What is left of a part by a key when others have changed all of its own parts, is the same as a part that is owned whole.
+func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
+	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	known, err := shapesIn(gv, []byte(`{"components": {"schemas": {
+		"other": {"x-kubernetes-map-type": "atomic", "properties": {"a": {}}},
+		"thing": {"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}], "properties": {
+			"metadata": {"properties": {"labels": {"additionalProperties": {"type": "string"}}}}, "whole": {"x-kubernetes-map-type": "atomic", "additionalProperties": true}, "reference": {"allOf": [{"$ref": "#/components/schemas/other"}]},
+			"objects": {"additionalProperties": {"properties": {"a": {"type": "string"}}}},
+			"wholes": {"additionalProperties": {"$ref": "#/components/schemas/other"}},
+			"sets": {"additionalProperties": {"type": "array", "x-kubernetes-list-type": "set"}},
+			"lists": {"additionalProperties": {"type": "array"}}, "free": {"x-kubernetes-preserve-unknown-fields": true},
+			"parts": {"items": {"properties": {"objects": {"additionalProperties": {"type": "object"}}}}},
+			"itself": {"$ref": "#/components/schemas/itself"}
+		}},
+		"itself": {"allOf": [{"$ref": "#/components/schemas/itself"}]}
+	}}}`))
+	require.NoError(t, err)
+	whole := func(path fieldpath.Path, part any) bool {
+		s := known.at("Thing", path)
+		return s != nil && s.whole(part)
+	}
+	for _, test := range []struct {
+		object, fields string
+		want           bool
+	}{
+		{`"whole": {"a": 1}`, `"f:whole": {}`, true},
+		{`"reference": {"a": 1}`, `"f:reference": {}`, true},
+		{`"objects": {"o": {"a": "v"}}`, `"f:objects": {"f:o": {".": {}, "f:a": {}}}`, true},
+		{`"objects": {"o": {"a": "v"}}`, `"f:objects": {"f:o": {}}`, false},
+		{`"objects": {"o": {}}`, `"f:objects": {"f:o": {}}`, true},
+		{`"wholes": {"o": {"a": "v"}}`, `"f:wholes": {"f:o": {}}`, true},
+		{`"sets": {"o": ["a"]}`, `"f:sets": {"f:o": {}}`, false},
+		{`"sets": {"o": []}`, `"f:sets": {"f:o": {}}`, true},
+		{`"lists": {"o": ["a"]}`, `"f:lists": {"f:o": {}}`, true},
+		{`"free": {"o": ["a"], "p": {"q": [1], "r": 1}}`, `"f:free": {"f:o": {}, "f:p": {".": {}, "f:q": {}, "f:r": {}}}`, true},
+		{`"free": {"o": {"a": 1}}`, `"f:free": {"f:o": {}}`, false},
+		{`"parts": [{"name": "x", "objects": {"o": {"a": 1}}}]`, `"f:parts": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}, "f:objects": {"f:o": {}}}}`, false},
+		{`"parts": [{"name": "x", "a": 1}]`, `"f:parts": {"k:{\"name\":\"x\"}": {}}`, true},
+		{`"parts": [{"a": 1}]`, `"f:parts": {"k:{\"name\":\"default\"}": {}}`, false},
+		{`"undeclared": {"a": 1}`, `"f:undeclared": {}`, false},
+		{`"itself": {"a": 1}`, `"f:itself": {}`, false},
+	} {
+		u := &Unstructured{}
+		require.NoError(t, u.UnmarshalJSON([]byte(`{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}}, `+test.object+`}`)))
+		fields := `{"f:metadata": {"f:labels": {"f:a": {}}}, ` + test.fields + `}`
+		assert.Equal(t, test.want, (&owning{whole: whole}).ownsJust([]byte(fields), u), "%s: %s", test.object, test.fields)
+	}
+	for kind, want := range map[schema.GroupVersionKind]bool{
+		{Version: "v1", Kind: "ConfigMap"}: true, {Group: "apps", Version: "v1", Kind: "Deployment"}: true,
+		{Group: "apps", Version: "v1", Kind: "ControllerRevision"}: false, gv.WithKind("Thing"): false,
+	} {
+		assert.Equal(t, want, ownedByFields(kind), kind)
+	}
+}
+
+func TestTheOrderOfItemsIsPartOfWhatIsApplied(t *testing.T) {
+	u, live := &Unstructured{}, &Unstructured{}
+	require.NoError(t, u.UnmarshalJSON([]byte(appliedObject)))
+	for change, want := range map[[2]string]bool{
+		{}:                                      true,
+		{`"f/a", "f/b"`, `"f/a", "f/c", "f/b"`}: true, // others' are in between
+		{`"f/a", "f/b"`, `"f/b", "f/a"`}:        false,
+		{`"f/a", "f/b"`, `"f/a"`}:               false,
+		{`{"port": 80}, {"port": 53, "protocol": "UDP", "name": "dns"}`, `{"port": 53, "protocol": "UDP", "name": "dns"}, {"port": 80, "protocol": "TCP"}`}: false,
+		{`[1, 2]`, `[2, 1]`}:     true, // which is a value of its own, and another's if he changes it
+		{`"ports"`, `"another"`}: false,
+	} {
+		require.NoError(t, live.UnmarshalJSON([]byte(strings.Replace(appliedObject, change[0], change[1], 1))))
+		o := &owning{whole: byFields, live: func() map[string]any { return live.Object }}
+		assert.Equal(t, want, o.ownsJust([]byte(appliedFields), u), change)
 	}
 }
 
@@ -200,10 +278,9 @@ func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
 		r, mine = c.find(of, 0)
 		require.True(t, mine)
 		listed(r, 0, nil, "a")
-		time.Sleep(recollectionAge + 1)
+		c.drop(r)
 		_, ok = c.take(r, accumulator.Key{Name: "a"}, objectAt("a", "5"))
-		assert.False(t, ok, "nobody has asked for it")
-		assert.Nil(t, r.objects)
+		assert.False(t, ok, "nobody has asked for it for long")
 	})
 }
 

@@ -63,7 +63,11 @@ func (a *ownedApply) recalls(ctx context.Context, w *wanted, now Object) bool {
 		return false
 	}
 	o, ok := a.client.core.recollected.take(r, w.key, now)
-	if !ok || o.sum != w.sum || a.make(w) != nil || !ownsJust(o.fields, w.object.Unstructured) {
+	whole, _ := a.client.core.streams.Lookup(w.resource, w.key, accumulator.Known)
+	if whole != nil && whole.GetResourceVersion() != o.version {
+		whole = nil
+	}
+	if !ok || o.sum != w.sum || !a.owns(ctx, w, o.fields, whole) {
 		return false
 	}
 	a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, o.uid, o.version)
@@ -74,9 +78,6 @@ func (a *ownedApply) recalls(ctx context.Context, w *wanted, now Object) bool {
 func (c *recollections) take(r *recollection, key accumulator.Key, now Object) (recalled, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(r.at) > recollectionAge {
-		r.objects = nil
-	}
 	o, ok := r.objects[key]
 	delete(r.objects, key)
 	if !ok || o.uid != now.GetUID() || coherence.Newer(now.GetResourceVersion(), o.version) {
@@ -84,6 +85,13 @@ func (c *recollections) take(r *recollection, key accumulator.Key, now Object) (
 	}
 	r.missed--
 	return o, true
+}
+
+// drop lets go of objects that nobody has asked for: those of other shards, say.
+func (c *recollections) drop(r *recollection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.objects = nil
 }
 
 // of is the newest recollection, or a new one where that is worth it: a list of so many objects is to save a sixteenth as many
@@ -99,6 +107,7 @@ func (c *recollections) of(ctx context.Context, of recollectable, a *ownedApply,
 		}
 		c.mu.Unlock()
 		close(r.done)
+		time.AfterFunc(recollectionAge, func() { c.drop(r) })
 	}
 	select {
 	case <-r.done:
@@ -135,10 +144,10 @@ func (c *recollections) find(of recollectable, known int) (r *recollection, mine
 }
 
 // recall is what there is to be known of an object.
-func recall(manager string, m metav1.Object) recalled {
+func recall(manager, annotation string, m metav1.Object) recalled {
 	r := recalled{uid: m.GetUID(), version: m.GetResourceVersion()}
 	if m.GetDeletionTimestamp() == nil {
-		r.sum, r.fields = m.GetAnnotations()[AppliedAnnotation], appliedAs(manager, m.GetManagedFields())
+		r.sum, r.fields = m.GetAnnotations()[annotation], appliedAs(manager, m.GetManagedFields())
 	}
 	return r
 }
@@ -159,7 +168,7 @@ func (a *ownedApply) recollect(ctx context.Context, of recollectable, r accumula
 				return errors.New("a list of what is no object")
 			}
 			if strings.HasPrefix(m.GetLabels()[of.label], of.set+".") {
-				found[accumulator.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = recall(of.manager, m)
+				found[accumulator.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = recall(of.manager, a.annotation, m)
 			}
 			return nil
 		})

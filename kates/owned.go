@@ -71,7 +71,8 @@ type OwnedResult struct {
 // was none, what met somebody else's object, by the server's history, is taken back.
 //
 // Where this client knows that nothing would change, nothing is sent: an annotation ([AppliedAnnotation]) says that the very
-// same was applied last, by whichever process, and the managed fields that nobody has changed any of it since. Through a
+// same was applied last, by whichever process, and the managed fields that nobody has changed any of it since; the items of
+// lists are to be in their order besides, which a watch of metadata alone does not tell where there are several. Through a
 // watch that drops the managed fields, as those of Go types do, any change counts that others have made since, the
 // status included; of what was applied before this client began, it asks the server by a list of the metadata of all that has the label, if
 // that is worth it. What others have changed and the watch has not brought yet is put right by the call that follows when it has.
@@ -116,16 +117,17 @@ func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOpti
 
 // ownedApply is one ApplyOwned.
 type ownedApply struct {
-	client  *Client
-	set     OwnedSet
-	options writeOptions
-	owner   *object
-	label   string // its key
-	value   string // and value
-	wanted  []*wanted
-	keys    map[storedKey]bool // of wanted, and of those that may not be
-	result  OwnedResult
-	errs    []error
+	client     *Client
+	set        OwnedSet
+	options    writeOptions
+	owner      *object
+	label      string // its key
+	value      string // and value
+	annotation string // that says what was applied
+	wanted     []*wanted
+	keys       map[storedKey]bool // of wanted, and of those that may not be
+	result     OwnedResult
+	errs       []error
 }
 
 // storedKey names an object, through whatever version it is served.
@@ -180,6 +182,7 @@ func (a *ownedApply) setLabel() error {
 	if a.set.Label != "" {
 		a.label = a.set.Label
 	}
+	a.annotation = appliedAnnotation(a.label)
 	if uid := string(a.owner.GetUID()); uid != "" { // a fake's has none
 		a.value += "." + uid
 	}

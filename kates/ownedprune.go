@@ -177,7 +177,7 @@ func (a *ownedApply) release(ctx context.Context, o *object, u unwanted) error {
 		kept, notes := now.GetLabels(), now.GetAnnotations()
 		delete(kept, a.label)
 		now.SetLabels(kept)
-		delete(notes, AppliedAnnotation)
+		delete(notes, a.annotation)
 		now.SetAnnotations(notes)
 		return nil
 	}, options...)

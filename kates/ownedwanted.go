@@ -3,8 +3,10 @@ package kates
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/accumulator"
 )
@@ -57,7 +59,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 		return nil
 	}
 	a.wanted = append(a.wanted, w)
-	if serverWritten(given) {
+	if _, applied := given.GetAnnotations()[a.annotation]; applied || serverWritten(given) {
 		return a.make(w) // which leaves that out, and so is to be summed up
 	}
 	w.sum, err = a.sum(w, given)
@@ -118,8 +120,12 @@ func (a *ownedApply) make(w *wanted) error {
 			delete(metadata, field)
 		}
 	}
-	if saysNothing(u.Object["status"]) {
-		delete(u.Object, "status") // a Go type's
+	if saysNothing(u.Object["status"]) || builtIn(w.resource.Kind) {
+		delete(u.Object, "status") // a Go type's, and what a built-in kind has only by a subresource
+	}
+	if notes := u.GetAnnotations(); notes[a.annotation] != "" { // of what was applied before
+		delete(notes, a.annotation)
+		u.SetAnnotations(notes)
 	}
 	u.SetLabels(merged(u.GetLabels(), map[string]string{a.label: a.value}))
 	u.SetOwnerReferences(w.owners)
@@ -129,7 +135,7 @@ func (a *ownedApply) make(w *wanted) error {
 		}
 	}
 	if !a.client.core.fake {
-		u.SetAnnotations(merged(u.GetAnnotations(), map[string]string{AppliedAnnotation: w.sum}))
+		u.SetAnnotations(merged(u.GetAnnotations(), map[string]string{a.annotation: w.sum}))
 	}
 	w.object = &object{u, w.resource}
 	return nil
@@ -157,7 +163,7 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *wanted) (Object, boo
 	for _, part := range []accumulator.Part{accumulator.All, accumulator.Meta} { // the first is more likely to have managedFields
 		known, _ = streams.Lookup(w.resource, w.key, part)
 		if known != nil && len(known.GetManagedFields()) > 0 {
-			return known, a.holds(w, known)
+			return known, a.holds(ctx, w, known)
 		}
 	}
 	if known == nil || !a.says(w, known) {
@@ -168,16 +174,37 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *wanted) (Object, boo
 
 // says reports whether an object says that it was applied as it is wanted.
 func (a *ownedApply) says(w *wanted, now Object) bool {
-	return now.GetDeletionTimestamp() == nil && now.GetAnnotations()[AppliedAnnotation] == w.sum
+	return now.GetDeletionTimestamp() == nil && now.GetAnnotations()[a.annotation] == w.sum
 }
 
 // holds reports whether an object that has its managedFields is as it is applied.
-func (a *ownedApply) holds(w *wanted, now Object) bool {
-	if !a.says(w, now) || a.make(w) != nil || !ownsJust(appliedAs(a.options.fieldManager, now.GetManagedFields()), w.object.Unstructured) {
+func (a *ownedApply) holds(ctx context.Context, w *wanted, now Object) bool {
+	if !a.says(w, now) || !a.owns(ctx, w, appliedAs(a.options.fieldManager, now.GetManagedFields()), now) {
 		return false
 	}
 	a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
 	return true
+}
+
+// owns reports whether fields are those of what is applied, no more and no less, and the object has it in its order. Now is as
+// much of the object as is known, or nil.
+func (a *ownedApply) owns(ctx context.Context, w *wanted, fields []byte, now Object) bool {
+	o := &owning{
+		whole: func(path fieldpath.Path, part any) bool {
+			return a.client.core.resolver.whole(ctx, w.resource.Kind, path, part)
+		},
+		live: sync.OnceValue(func() map[string]any {
+			if u, ok := now.(*Unstructured); ok {
+				return u.Object
+			}
+			u, err := toUnstructured(a.client.core.scheme, now)
+			if err != nil {
+				return nil // of which nothing is known
+			}
+			return u.Object
+		}),
+	}
+	return a.make(w) == nil && o.ownsJust(fields, w.object.Unstructured)
 }
 
 // took takes in the answer to an apply.
@@ -188,7 +215,7 @@ func (a *ownedApply) took(w *wanted, live Object, got *Unstructured) {
 		done = &a.result.Unchanged
 	}
 	*done = append(*done, referenceOf(w.resource, got))
-	if a.options.dryRun == nil {
+	if a.options.dryRun == nil && got.GetDeletionTimestamp() == nil { // else it is not to be applied again, which is an error
 		a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, got.GetUID(), got.GetResourceVersion())
 	}
 }

@@ -3,6 +3,7 @@ package kates
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,11 +56,12 @@ func (c *Client) readFields(ctx context.Context, r *accumulator.Resource, q Quer
 // document is what the OpenAPI document of a group version declares, being read or read. Its
 // fields are set before done is closed.
 type document struct {
-	done  chan struct{}
-	read  time.Time
-	kinds map[string]selectable.Fields
-	err   error
-	cut   bool // short, by the context of the call that read it
+	done   chan struct{}
+	read   time.Time
+	kinds  map[string]selectable.Fields
+	shapes shapes
+	err    error
+	cut    bool // short, by the context of the call that read it
 }
 
 // lacks reports whether the kind declares not all of these fields.
@@ -67,30 +69,37 @@ func (d *document) lacks(kind string, wanted []string) bool {
 	return slices.ContainsFunc(wanted, func(field string) bool { _, ok := d.kinds[kind][field]; return !ok })
 }
 
-// declared returns the selectable fields of a custom kind. A document is read once, and again
-// where it lacks what is wanted (a server publishes it a moment after the kind) or could not be read, at most
-// once per resetInterval; concurrent calls share one reading. No lock is held meanwhile. Fields
-// that are wanted and missing are an error beside those that there are.
+// declared returns the selectable fields of a custom kind. Fields that are wanted and missing are an error beside those that
+// there are.
 func (r *resolver) declared(ctx context.Context, kind schema.GroupVersionKind, wanted []string) (selectable.Fields, error) {
+	d, err := r.documented(ctx, kind.GroupVersion(), func(d *document) bool { return d.lacks(kind.Kind, wanted) })
+	switch {
+	case err != nil:
+		return nil, err
+	case !d.lacks(kind.Kind, wanted):
+		return d.kinds[kind.Kind], nil
+	case d.err != nil:
+		return nil, d.err
+	}
+	return d.kinds[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
+}
+
+// documented returns the document of a group version. It is read once, and again
+// where it lacks what is wanted (a server publishes it a moment after the kind) or could not be read, at most
+// once per resetInterval; concurrent calls share one reading. No lock is held meanwhile.
+func (r *resolver) documented(ctx context.Context, gv schema.GroupVersion, lacks func(*document) bool) (*document, error) {
 	for {
-		d, mine := r.document(kind.GroupVersion())
+		d, mine := r.document(gv)
 		if mine {
-			r.readDocument(ctx, d, kind.GroupVersion())
+			r.readDocument(ctx, d, gv)
 		}
 		select {
 		case <-d.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		lacks := d.lacks(kind.Kind, wanted)
-		switch {
-		case !lacks:
-			return d.kinds[kind.Kind], nil
-		case mine || !r.dropDocument(kind.GroupVersion(), d):
-			if d.err != nil {
-				return nil, d.err
-			}
-			return d.kinds[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
+		if !lacks(d) || mine || !r.dropDocument(gv, d) {
+			return d, nil
 		}
 	}
 }
@@ -125,33 +134,34 @@ func (r *resolver) dropDocument(gv schema.GroupVersion, d *document) bool {
 
 func (r *resolver) readDocument(ctx context.Context, d *document, gv schema.GroupVersion) {
 	defer close(d.done)
-	d.kinds, d.err = r.readOpenAPI(ctx, gv)
-	d.cut = d.err != nil && ctx.Err() != nil
+	raw, err := r.readOpenAPI(ctx, gv)
+	if err == nil {
+		d.kinds, err = declaredIn(gv, raw)
+	}
+	if err == nil {
+		d.shapes, err = shapesIn(gv, raw)
+	}
+	if err != nil {
+		d.err = fmt.Errorf("read OpenAPI of %s: %w", gv, err)
+	}
+	d.cut = err != nil && ctx.Err() != nil
 }
 
-// readOpenAPI reads which kinds of a group version declare which fields. It goes past the
+// readOpenAPI reads the document of a group version. It goes past the
 // cache of client-go, which keeps errors, and makes others wait for a request without regard to their contexts.
-func (r *resolver) readOpenAPI(ctx context.Context, gv schema.GroupVersion) (map[string]selectable.Fields, error) {
+func (r *resolver) readOpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
 	if r.disco == nil || r.disco.RESTClient() == nil {
 		return nil, errNoDiscovery
 	}
 	paths, err := openapi.NewClientWithContext(r.disco.RESTClient()).PathsWithContext(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the index of OpenAPI: %w", err)
+		return nil, fmt.Errorf("the index: %w", err)
 	}
 	at, ok := paths["apis/"+gv.String()]
 	if !ok {
-		return nil, fmt.Errorf("there is no OpenAPI document of %s", gv)
+		return nil, errors.New("there is no such document")
 	}
-	raw, err := at.SchemaWithContext(ctx, "application/json")
-	if err != nil {
-		return nil, fmt.Errorf("read OpenAPI of %s: %w", gv, err)
-	}
-	kinds, err := declaredIn(gv, raw)
-	if err != nil {
-		return nil, fmt.Errorf("read OpenAPI of %s: %w", gv, err)
-	}
-	return kinds, nil
+	return at.SchemaWithContext(ctx, "application/json")
 }
 
 // declaredIn finds the selectable fields by kind in the OpenAPI v3 document of a group version. It has

@@ -19,10 +19,10 @@ var owned = []mutant{
 	},
 	{
 		name: "fields that others have changed stay theirs", says: "the managed fields that nobody has changed any of it since", file: applied, caught: ownsJust,
-		old: `			if !has(set, fieldpath.PathElement{FieldName: &name}, part) {
+		old: `			if !o.has(set, fieldpath.PathElement{FieldName: &name}, part) {
 				return false
 			}
-`, new: `			if e := (fieldpath.PathElement{FieldName: &name}); !has(set, e, part) && set.Members.Has(e) {
+`, new: `			if e := (fieldpath.PathElement{FieldName: &name}); !o.has(set, e, part) && set.Members.Has(e) {
 				return false
 			}
 `,
@@ -34,6 +34,16 @@ var owned = []mutant{
 	{
 		name: "an item is taken for two", says: "the managed fields that nobody has changed any of it since", file: applied, caught: ownsJust,
 		old: `i < 0 || found[i] != nil && !found[i].Equals(e)`, new: `i < 0`,
+	},
+	{
+		name: "items stay in the order of others", says: "lists are to be in their order besides", file: applied, caught: "TestTheOrderOfItemsIsPartOfWhatIsApplied",
+		old: `if i <= last {`, new: `if i < 0 {`,
+	},
+	{
+		name: "what others have emptied counts as whole", says: "the managed fields that nobody has changed any of it since", file: applied, caught: "TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned",
+		old: `return len(part) == 0 || o.whole(o.path, part)
+	case []any`, new: `return true
+	case []any`,
 	},
 	{
 		name: "what was applied to an older object counts", says: "any change counts that others have made since", file: recall, caught: worth,
