@@ -59,7 +59,7 @@ func digest(parts ...any) (string, error) {
 func appliedAs(manager string, entries []metav1.ManagedFieldsEntry) []byte {
 	for _, entry := range entries {
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			return entry.FieldsV1.Raw
+			return entry.FieldsV1.GetRawBytes()
 		}
 	}
 	return nil
