@@ -104,7 +104,7 @@ func TestApplyOwnedRecallsWhatWasAppliedOfEveryKindOfList(t *testing.T) {
 	assert.Len(t, result.Unchanged, len(objects))
 	var asked []string
 	for _, r := range f.faults.Requests(katestest.Match{})[before:] {
-		if r.Verb != "watch" {
+		if r.Verb != "watch" && r.Query.Get("continue") == "" { // there may be pages of what other tests make
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Resource, " ", r.Query.Get("labelSelector") == kates.OwnedSetLabel))
 		}
 	}
@@ -161,7 +161,7 @@ func TestApplyOwnedRecallsWhereItMayListOnlyANamespace(t *testing.T) {
 	assert.Len(t, result.Unchanged, 5)
 	var asked []string
 	for _, r := range f.faults.Requests(katestest.Match{Resource: "configmaps"})[before:] {
-		if r.Verb != "watch" {
+		if r.Verb != "watch" && r.Query.Get("continue") == "" { // there may be pages of what other tests make
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
 		}
 	}
