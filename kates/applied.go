@@ -303,10 +303,16 @@ func (a *applyMarks) put(streams *accumulator.Streams, w *wanted, manager string
 	a.sweep = 2 * len(a.marks)
 }
 
-func (a *applyMarks) size() int {
+// count is of how many objects of a kind something is remembered.
+func (a *applyMarks) count(storage string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.marks)
+	for key := range a.marks {
+		if key.storage == storage {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *applyMarks) forget(key storedKey) {

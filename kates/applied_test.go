@@ -224,7 +224,9 @@ func TestWhatIsRememberedOfAppliesIsBoundedByTheObjectsThatAreShown(t *testing.T
 	for i := range 10_000 { // none of which any watch shows
 		marks.put(streams, markOf(fmt.Sprint("x", i)), "m", "u", "5")
 	}
-	assert.LessOrEqual(t, marks.size(), 1024)
+	assert.LessOrEqual(t, marks.count("configmaps"), 1024)
+	assert.NotZero(t, marks.count("configmaps"))
+	assert.Zero(t, marks.count("secrets"))
 	marks.put(streams, markOf("fake"), "m", "u", "")
 	assert.NotContains(t, marks.marks, markOf("fake").stored(), "without a version nothing can be known")
 }
@@ -243,18 +245,18 @@ func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
 		var c recollections
 		of := recollectable{storage: "configmaps"}
 		for range 2 { // of 32 objects it is known already
-			_, mine := c.find(of, 32)
+			_, mine := c.find(of, func() int { return 32 })
 			require.False(t, mine)
 		}
-		r, mine := c.find(of, 32)
+		r, mine := c.find(of, func() int { return 32 })
 		require.True(t, mine, "the third that is not known")
-		same, mine := c.find(of, 0)
+		same, mine := c.find(of, nil)
 		assert.Same(t, r, same)
 		assert.False(t, mine, "one lists, the others wait")
 		listed(r, 2, nil, "a", "b", "c", "d")
 
 		for _, key := range []string{"a", "b", "c"} {
-			r, mine = c.find(of, 0)
+			r, mine = c.find(of, nil)
 			require.False(t, mine)
 			o, ok := c.take(r, accumulator.Key{Name: key}, objectAt(types.UID(key), "4"))
 			require.True(t, ok)
@@ -265,17 +267,17 @@ func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
 		_, ok = c.take(r, accumulator.Key{Name: "d"}, objectAt("d", "6"))
 		assert.False(t, ok, "it is older")
 		for range 2 {
-			_, mine = c.find(of, 0)
+			_, mine = c.find(of, nil)
 			require.False(t, mine)
 		}
-		r, mine = c.find(of, 0)
+		r, mine = c.find(of, nil)
 		require.True(t, mine, "too many were not in it")
 
 		listed(r, 0, errors.New("broken"))
-		_, mine = c.find(of, 0)
+		_, mine = c.find(of, nil)
 		require.False(t, mine, "not at once")
 		time.Sleep(recollectionAge)
-		r, mine = c.find(of, 0)
+		r, mine = c.find(of, nil)
 		require.True(t, mine)
 		listed(r, 0, nil, "a")
 		c.drop(r)

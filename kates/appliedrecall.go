@@ -97,7 +97,7 @@ func (c *recollections) drop(r *recollection) {
 // of is the newest recollection, or a new one where that is worth it: a list of so many objects is to save a sixteenth as many
 // applies. It is nil where ctx ends.
 func (c *recollections) of(ctx context.Context, of recollectable, a *ownedApply, w *wanted) *recollection {
-	r, mine := c.find(of, a.client.core.applied.size())
+	r, mine := c.find(of, func() int { return a.client.core.applied.count(of.storage) })
 	if mine {
 		objects, err := a.recollect(ctx, of, w.resource)
 		c.mu.Lock()
@@ -118,7 +118,7 @@ func (c *recollections) of(ctx context.Context, of recollectable, a *ownedApply,
 }
 
 // find returns a recollection, which the caller is to make if it is his. Known is of how many objects there is no need for one.
-func (c *recollections) find(of recollectable, known int) (r *recollection, mine bool) {
+func (c *recollections) find(of recollectable, known func() int) (r *recollection, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -126,7 +126,7 @@ func (c *recollections) find(of recollectable, known int) (r *recollection, mine
 	}
 	r = c.all[of]
 	if r == nil {
-		r = &recollection{done: make(chan struct{}), worth: known / 16}
+		r = &recollection{done: make(chan struct{}), worth: known() / 16}
 		close(r.done)
 		c.all[of] = r
 	}
