@@ -46,6 +46,8 @@ MUTANTS_TIMEOUT ?= 20m
 # 1: all of them.
 MUTANTS_PARTS ?= 6
 E2E_TIMEOUT ?= 20m
+# More than there are cores: most of these tests wait most of the time.
+E2E_PARALLEL ?= 4
 EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 200000
 SOAK_STEPS ?= 10000000
@@ -110,7 +112,7 @@ apiserver: ## build kube-apiserver and etcd for e2e, if not cached
 .PHONY: e2e
 e2e: apiserver build-testgate ## tests on a real API server, with the race detector
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
-		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
+		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 
 # bench writes RESULTS.md and what belongs to it. An idle machine, please, for an hour or
 # two, most of which goes to those who convert everything.
