@@ -3,19 +3,21 @@
 # runs.
 #
 # Time on 2 cores with cold caches. It must stay below 40 minutes altogether.
+# Measured in one run, while another suite ran on the machine's other two cores,
+# but for what is marked.
 #
 #   stage       minutes  what it consists of
-#   staticcheck     3    itself (measured: 0.4), e2e (measured: 1), root
-#   vet             2    the same packages, once more for the compiler
-#   unit            4    the same with -race (measured, warm: 1.5); tests of 2 minutes at most
-#   model           1    the model tests without -race (measured: 0.4)
-#   mutants         3    a sixth of 230 test binaries of one package each (measured, warm: 2.5 for a quarter)
-#   apiserver       5    kube-apiserver and etcd (measured: 10.6 of one core)
-#   e2e            11    envtest with -race (measured: 6.3 of one core); tests (measured, warm: 9.5)
-#   bench           4    the same without -race; tests; small runs (measured: 0.7, and 1 of operators)
-#   examples        1    each without -race, and 3 seconds of it
-#   readme          1    a module of the README's blocks, built and vetted
-#   total          36    estimates, but for what is marked as measured
+#   vet             4    and the packages, compiled
+#   staticcheck     2.5  itself, and the same packages
+#   unit            6.5  with -race, compiled and run (warm: 2)
+#   model           0.7  without -race
+#   mutants         3.2  a sixth of 230 test binaries of one package each
+#   apiserver       6.5  kube-apiserver and etcd
+#   e2e            10.5  with -race, four at a time: estimated (two at a time: 13.5; warm: 8.6 and 12)
+#   bench           4    estimated (warm: 2.2)
+#   examples        0.5  warm
+#   readme          0.5  warm
+#   total          39
 #
 # With warm caches the builds vanish, and what remains is the tests.
 
