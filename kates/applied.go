@@ -27,7 +27,8 @@ import (
 //     from him.
 //
 // So where the annotation is that of what is to be applied, and the applier owns every part of it and nothing else, the
-// server would find nothing to do. Where a watch drops the managedFields, what counts is that the object is at a version of which
+// server would find nothing to do but to put the items of lists into their order, which nobody owns: that is compared.
+// Which parts are owned as a whole, the kind's OpenAPI document says where the managedFields cannot (shape). Where a watch drops the managedFields, what counts is that the object is at a version of which
 // that was known: because it is that of the server's answer (applyMarks), or since it was among those that were asked
 // for (recollections).
 

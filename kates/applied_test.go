@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -292,4 +293,20 @@ func TestAnotherObjectOfTheNameIsNotRecalled(t *testing.T) {
 	listed(r, 0, nil, "a")
 	_, ok := c.take(r, accumulator.Key{Name: "a"}, objectAt("another", "4"))
 	assert.False(t, ok)
+}
+
+func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
+	streams := accumulator.NewStreams(accumulator.Config{})
+	defer streams.Close()
+	w := markOf("x")
+	for deleted, remembered := range map[bool]bool{false: true, true: false} {
+		a := &ownedApply{client: &Client{core: &core{streams: streams}}, options: writeOptions{fieldManager: "m"}}
+		got := objectAt("u", "5").(*Unstructured)
+		if deleted {
+			now := metav1.Now()
+			got.SetDeletionTimestamp(&now)
+		}
+		a.took(w, nil, got)
+		assert.Equal(t, remembered, a.client.core.applied.at(w, "m", got), "to apply it again is ErrDeleting")
+	}
 }

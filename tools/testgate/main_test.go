@@ -60,6 +60,7 @@ func TestPassingTestsAreCountedAndListed(t *testing.T) {
 	}
 }
 
+// The test that is skipped is that of a program that is made for this one: the gate has to refuse it.
 func TestASkippedTestFailsTheRunAndSaysWhy(t *testing.T) {
 	out, err := outcome(t, map[string]string{
 		"TestA(t *testing.T)": ``,
