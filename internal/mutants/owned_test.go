@@ -37,7 +37,7 @@ var owned = []mutant{
 	},
 	{
 		name: "items stay in the order of others", says: "lists are to be in their order besides", file: applied, caught: "TestTheOrderOfItemsIsPartOfWhatIsApplied",
-		old: `if i <= last {`, new: `if i < 0 {`,
+		old: `if i <= last {`, new: `if i <= last && i < 0 {`,
 	},
 	{
 		name: "what others have emptied counts as whole", says: "the managed fields that nobody has changed any of it since", file: applied, caught: "TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned",
