@@ -5,54 +5,20 @@ import (
 	"time"
 )
 
-// seenMost bounds what is remembered of one key's events while a write of it is
-// under way.
-const seenMost = 64
-
 // contents stands in for versions where there are none: each own write waits, in
 // order, for an event with its content.
 type contents struct {
-	always bool
-	same   func(a, b Object) bool
-	hold   time.Duration
+	same func(a, b Object) bool
+	hold time.Duration
 
 	queues  map[Key][]expected
-	held    int // in all queues
-	flights map[Key]*flight
+	held    int     // in all queues
+	flights flights // nil unless every write goes by content
 }
 
 type expected struct {
 	object   Object // nil: gone
 	deadline time.Time
-}
-
-// flight is what the watch brought for a key while a write of it was under way.
-type flight struct {
-	writes int
-	seen   []Object
-}
-
-func (c *contents) begin(key Key) {
-	if !c.always {
-		return
-	}
-	if c.flights == nil {
-		c.flights = make(map[Key]*flight)
-	}
-	f := c.flights[key]
-	if f == nil {
-		f = &flight{}
-		c.flights[key] = f
-	}
-	f.writes++
-}
-
-func (c *contents) end(key Key) {
-	if f := c.flights[key]; f != nil {
-		if f.writes--; f.writes == 0 {
-			delete(c.flights, key)
-		}
-	}
 }
 
 func (c *contents) record(w Write, now time.Time) {
@@ -79,10 +45,7 @@ func (c *contents) read(key Key) (Object, bool) {
 
 func (c *contents) observe(key Key, object Object) (Ended, bool) {
 	if f := c.flights[key]; f != nil {
-		if len(f.seen) == seenMost {
-			f.seen = f.seen[1:]
-		}
-		f.seen = append(f.seen, object)
+		f.seen = remember(f.seen, object)
 	}
 	q := c.queues[key]
 	i := slices.IndexFunc(q, func(e expected) bool { return c.equal(e.object, object) })

@@ -35,14 +35,18 @@
 //     asked for, is refused. The floor outlives the views: it is all that is kept for an object
 //     that no stream covers.
 //  4. Tombstone. A deletion that was answered with its version is an entry without an object. Some
-//     are answered without it. Where the stream has no selector, and shows the very object (by
-//     UID) that was deleted, the entry hides the name until the DELETED event of that UID, which
-//     cannot be a move out of a selector, or until a list, or an event, that is newer than the
+//     are answered without it. Where the stream has no selector, a DELETED event cannot be a move
+//     out of one: it tells the version at which its UID was deleted. If it comes before the answer,
+//     the answer counts as one of that version, which the position has reached: there is nothing to
+//     hide, and nothing to ask. So as long as a write of a key is under way, the view keeps which
+//     UIDs of the key were deleted meanwhile, and when. Where it does not know, but the stream has
+//     no selector and shows the very object (by UID) that was deleted, the entry hides the name
+//     until the DELETED event of that UID, or until a list, or an event, that is newer than the
 //     object and does not have it. Everything delivered before that is older than the deletion,
-//     whatever its UID. Elsewhere rule 6 applies: the stream has a selector, or does not show the
-//     object, which may have been deleted and made again before the answer came. So it is for an
-//     answer whose version the watch shows to be one of the object's own: the deletion's it is
-//     not.
+//     whatever its UID. Elsewhere rule 6 applies: the stream has a selector, or neither shows the
+//     object nor was seen to lose it, which may have been deleted and made again before the answer
+//     came. So it is for an answer whose version the watch shows to be one of the object's own: the
+//     deletion's it is not.
 //  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an
 //     object without deletionTimestamp; any answer with a deletionTimestamp that neither
 //     finalizers nor a grace period hold back. Else terminating, if there is a deletionTimestamp;
@@ -58,7 +62,7 @@
 //  8. Probe. A stream whose watch ended badly, or was silent for longer than bookmarks take, asks
 //     for the server's newest version before it goes on. If that is older than the position or the
 //     floor, and the list that follows is too, the cluster came back from a backup: a new history starts at
-//     the list, and entries, tombstones and position of the old one are dropped. If the watch was
+//     the list, and entries, tombstones, seen deletions and position of the old one are dropped. If the watch was
 //     only silent but something waits for it, a list ends the wait.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
 //     object shown stays the very same one.
@@ -91,6 +95,26 @@
 // Exact deltas (G7). An entry changes a reading when it comes in; when it ends, the reading is the
 // stored object: the same version, and then the same pointer (9), or a newer one, which is a
 // change. So a write and its echo are one change, and a delta that compares readings says it once.
+//
+// # Why an event that overtakes the answer to a deletion is enough
+//
+// The answer says of a UID that it is gone, the event says since when: V. A UID is deleted once, so
+// both speak of one deletion, whoever else writes the name, and however many writes of it are under
+// way. The event has moved the position to V (1), hence P ≥ V, and what is read is read by the
+// second case of G4: nothing, or who has the name by now, or a pending write of ours that is newer
+// than P. None of them is to be hidden. An entry that the deleted object still had was older than V,
+// and has ended (2). G5 holds as after any event: nothing older than P is taken in (1, 3). And since
+// no entry is made, none is left (G6).
+//
+// It has to be certain that the event is a deletion, and of this UID. So one of another UID does
+// not count, nor does one in a stream with a selector, where it may be a move out that was followed
+// by a move in. A list that lacks what was stored before would be as certain, where it is one: but a kind
+// that is served no more is taken for an empty list, and lists are so rare that who deletes meanwhile may
+// as well ask. In a new history (8) a UID may be there again: what was seen of deletions is dropped
+// with the old one.
+//
+// What is kept ends with the last write of the key that is under way: one that ends earlier takes nothing
+// from the others. It is bounded for each key; what is forgotten costs a request, and nothing else.
 //
 // # Why a UID and a bound are not enough for a deletion
 //

@@ -1,7 +1,6 @@
 package coherence_test
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -13,134 +12,6 @@ import (
 	"github.com/kates-go/kates/internal/rounds"
 )
 
-// thing is an object of the model. Each version of it is a value of its own.
-type thing struct {
-	key       coherence.Key
-	uid       types.UID
-	rev       int
-	in        bool // has the label that a selective view asks for
-	finalizer bool
-	deleted   bool // has a deletionTimestamp
-}
-
-func (t *thing) GetUID() types.UID          { return t.uid }
-func (t *thing) GetResourceVersion() string { return version(t.rev) }
-
-func version(rev int) string {
-	if rev == 0 {
-		return ""
-	}
-	return strconv.Itoa(rev)
-}
-
-// server is the truth: every object at every revision.
-type server struct {
-	rev     int
-	uids    int
-	history []change // by revision
-	now     map[coherence.Key]*thing
-}
-
-type change struct {
-	rev      int
-	key      coherence.Key
-	old, new *thing // nil: not there
-}
-
-func newServer() *server { return &server{rev: 10, now: map[coherence.Key]*thing{}} }
-
-func (s *server) set(key coherence.Key, t *thing) *thing {
-	s.rev++
-	if t != nil {
-		c := *t
-		c.rev = s.rev
-		t = &c
-	}
-	s.history = append(s.history, change{s.rev, key, s.now[key], t})
-	if t == nil {
-		delete(s.now, key)
-	} else {
-		s.now[key] = t
-	}
-	return t
-}
-
-// at is the object of that name at a revision.
-func (s *server) at(key coherence.Key, rev int) *thing {
-	var t *thing
-	for _, c := range s.history {
-		if c.rev > rev {
-			break
-		}
-		if c.key == key {
-			t = c.new
-		}
-	}
-	return t
-}
-
-// write does something at random to an object, as a server would answer it: the
-// object (nil for a Status), the revision that makes the write true, and what a client reads from it.
-func (s *server) write(t *rapid.T, key coherence.Key) (w coherence.Write, rev int, ok bool) {
-	w.Key = key
-	cur := s.now[key]
-	if cur == nil {
-		s.uids++
-		n := s.set(key, &thing{
-			key: key, uid: types.UID(fmt.Sprintf("u%d", s.uids)),
-			in: rapid.Bool().Draw(t, "in"), finalizer: rapid.Bool().Draw(t, "finalizer"),
-		})
-		return coherence.Write{Key: key, UID: n.uid, Version: n.GetResourceVersion(), Object: n}, n.rev, true
-	}
-	w.UID = cur.uid
-	switch rapid.SampledFrom([]string{"update", "move", "nothing", "delete", "delete", "release"}).Draw(t, "verb") {
-	case "update":
-		n := s.set(key, cur)
-		w.Version, w.Object = n.GetResourceVersion(), n
-		return w, n.rev, true
-	case "move":
-		c := *cur
-		c.in = !c.in
-		n := s.set(key, &c)
-		w.Version, w.Object = n.GetResourceVersion(), n
-		return w, n.rev, true
-	case "nothing": // answered with the version it has
-		w.Version, w.Object = cur.GetResourceVersion(), cur
-		return w, cur.rev, true
-	case "delete":
-		if cur.finalizer {
-			if cur.deleted {
-				w.Version, w.Object = cur.GetResourceVersion(), cur
-				return w, cur.rev, true
-			}
-			c := *cur
-			c.deleted = true
-			n := s.set(key, &c)
-			w.Version, w.Object = n.GetResourceVersion(), n
-			return w, n.rev, true
-		}
-		s.set(key, nil)
-		if rapid.Bool().Draw(t, "answered with the deletion's version") {
-			w.Version = version(s.rev)
-		}
-		return w, s.rev, true
-	case "release": // the last finalizer: an update, or, of a deleted object, the end of it
-		if !cur.finalizer {
-			return w, 0, false
-		}
-		c := *cur
-		c.finalizer = false
-		if !c.deleted {
-			n := s.set(key, &c)
-			w.Version, w.Object = n.GetResourceVersion(), n
-			return w, n.rev, true
-		}
-		s.set(key, nil)
-		return w, s.rev, true
-	}
-	return w, 0, false
-}
-
 // watcher is a stream over the server, with a view.
 type watcher struct {
 	*coherence.View
@@ -148,13 +19,14 @@ type watcher struct {
 	next      int // index into the history
 	store     map[coherence.Key]*thing
 	written   map[coherence.Key]int // the revision of the newest own write, by key
+	deleted   map[types.UID]bool    // by events, each while a write that it may answer was under way
 }
 
 func newWatcher(selective bool) *watcher {
 	return &watcher{
 		View:      coherence.NewView(coherence.Options{Whole: !selective}),
 		selective: selective, next: -1,
-		store: map[coherence.Key]*thing{}, written: map[coherence.Key]int{},
+		store: map[coherence.Key]*thing{}, written: map[coherence.Key]int{}, deleted: map[types.UID]bool{},
 	}
 }
 
@@ -171,6 +43,7 @@ func (w *watcher) deliver(s *server) {
 		w.Observe(coherence.Event{Key: c.key, UID: c.new.uid, Object: c.new, Version: version(c.rev)})
 	case old:
 		delete(w.store, c.key)
+		w.deleted[c.old.uid] = c.new == nil
 		w.Observe(coherence.Event{Key: c.key, UID: c.old.uid, Version: version(c.rev)})
 	}
 }
@@ -255,12 +128,15 @@ func (m *model) check(t *rapid.T) {
 }
 
 // record gives a write to a watcher, which may have to ask the server.
-func (m *model) record(w *watcher, write coherence.Write) {
+func (m *model) record(t *rapid.T, w *watcher, write coherence.Write) {
 	if o, ok := write.Object.(*thing); ok && !w.shows(o) {
 		write.Object = nil
 	}
 	if w.Record(write, w.stored(write.Key), time.Time{}) {
 		return
+	}
+	if !w.selective && w.deleted[write.UID] {
+		t.Fatalf("the server is asked for %s, which the watch has shown to be deleted", write.UID)
 	}
 	asked := coherence.Write{Key: write.Key, Version: version(m.rev)}
 	if now := m.now[write.Key]; w.shows(now) {
@@ -272,23 +148,39 @@ func (m *model) record(w *watcher, write coherence.Write) {
 	w.written[write.Key] = m.rev // this stream knows as much now
 }
 
-func (m *model) commit(i int) {
+// commit takes in the answer to a write.
+func (m *model) commit(t *rapid.T, i int) {
 	a := m.inFlight[i]
-	m.inFlight = append(m.inFlight[:i], m.inFlight[i+1:]...)
+	defer m.end(i)
 	m.journal.Commit("things", a.write)
 	for _, w := range m.watchers {
 		w.written[a.write.Key] = max(w.written[a.write.Key], a.rev)
-		m.record(w, a.write)
+		m.record(t, w, a.write)
 	}
 	if n, _ := strconv.Atoi(a.write.Version); n > m.floor {
 		m.floor = n
 	}
 }
 
+// begin tells every watcher that a write is about to be sent.
+func (m *model) begin(key coherence.Key) {
+	for _, w := range m.watchers {
+		w.Begin(key)
+	}
+}
+
+// end is the end of a write, whether its answer has come or is lost.
+func (m *model) end(i int) {
+	for _, w := range m.watchers {
+		w.End(m.inFlight[i].write.Key)
+	}
+	m.inFlight = append(m.inFlight[:i], m.inFlight[i+1:]...)
+}
+
 // settle delivers everything, and looks for what is left.
 func (m *model) settle(t *rapid.T) {
 	for len(m.inFlight) > 0 {
-		m.commit(0)
+		m.commit(t, 0)
 	}
 	for i, w := range m.watchers {
 		if w.next < 0 {
@@ -354,21 +246,29 @@ func (m *model) actions() map[string]func(*rapid.T) bool {
 			return ok
 		},
 		"own write": func(t *rapid.T) bool {
-			write, rev, ok := m.write(t, key.Draw(t, "key"))
-			if !ok {
-				return false
-			}
+			key := key.Draw(t, "key")
+			m.begin(key)
+			write, rev, ok := m.write(t, key)
 			m.inFlight = append(m.inFlight, answer{write, rev})
-			if rapid.Bool().Draw(t, "answered at once") {
-				m.commit(len(m.inFlight) - 1)
+			last := len(m.inFlight) - 1
+			switch {
+			case !ok: // refused
+				m.end(last)
+			case rapid.Bool().Draw(t, "answered at once"):
+				m.commit(t, last)
 			}
-			return true
+			return ok
 		},
 		"answer": func(t *rapid.T) bool {
 			if len(m.inFlight) == 0 {
 				return false
 			}
-			m.commit(rapid.IntRange(0, len(m.inFlight)-1).Draw(t, "which"))
+			i := rapid.IntRange(0, len(m.inFlight)-1).Draw(t, "which")
+			if rapid.IntRange(0, 9).Draw(t, "lost") == 0 {
+				m.end(i)
+			} else {
+				m.commit(t, i)
+			}
 			return true
 		},
 		"event": func(t *rapid.T) (any bool) {

@@ -25,6 +25,7 @@ type View struct {
 	position string
 	entries  map[Key]entry
 	order    []pending // ends by version; superseded ones are skipped
+	flights  flights
 	content  contents
 }
 
@@ -69,11 +70,16 @@ type Options struct {
 
 // NewView returns a view at no position: nothing has been delivered yet.
 func NewView(o Options) *View {
-	return &View{
+	v := &View{
 		options: o,
 		entries: make(map[Key]entry),
-		content: contents{always: o.ByContent, same: o.Same, hold: o.Hold},
+		flights: make(flights),
+		content: contents{same: o.Same, hold: o.Hold},
 	}
+	if o.ByContent {
+		v.content.flights = v.flights
+	}
+	return v
 }
 
 // Position is the version up to which everything has been delivered, "" at first.
@@ -83,12 +89,20 @@ func (v *View) Position() string { return v.position }
 func (v *View) Pending() int { return len(v.entries) + v.content.held }
 
 // Begin is called before a write of key is sent, so that an event which overtakes
-// the answer is recognized where versions cannot tell.
-func (v *View) Begin(key Key) { v.content.begin(key) }
+// the answer is recognized where the answer has no version to know it by.
+func (v *View) Begin(key Key) { v.flights.begin(key) }
 
 // End is called once for each Begin: after [View.Record] where the write succeeded, at
 // once where it failed or its outcome is unknown. It leaves no trace.
-func (v *View) End(key Key) { v.content.end(key) }
+func (v *View) End(key Key) { v.flights.end(key) }
+
+// note keeps a deletion that the watch has shown for those who are yet to be answered: rule 4.
+func (v *View) note(ev Event) {
+	deleted := ev.Object == nil && v.options.Whole
+	if f := v.flights[ev.Key]; f != nil && deleted {
+		f.gone = remember(f.gone, deletion{uid: ev.UID, version: ev.Version})
+	}
+}
 
 // Record takes in an own write. The content must be as the stream would show it;
 // Object is nil if the object is gone or not in the stream's query. Stored is what the
@@ -99,6 +113,9 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 	if v.options.ByContent || (!Comparable(w.Version) && (w.Object != nil || w.UID == "")) {
 		v.content.record(w, now)
 		return true
+	}
+	if !Comparable(w.Version) {
+		w.Version = v.flights[w.Key].deleted(w.UID)
 	}
 	if Comparable(w.Version) && !v.belied(w, stored) {
 		v.enter(w)
@@ -218,6 +235,7 @@ func (v *View) Observe(ev Event) (ended []Ended) {
 	if end, ok := v.content.observe(ev.Key, ev.Object); ok {
 		ended = append(ended, end)
 	}
+	v.note(ev)
 	if e, ok := v.entries[ev.Key]; ok && !e.open && e.object == nil && ev.Object != nil && ev.UID == e.uid && ev.Version == e.version {
 		e.open = true // the version was not that of the deletion, see belied
 		v.entries[ev.Key] = e
@@ -283,5 +301,8 @@ func (v *View) GiveUp() {
 // before must be read again.
 func (v *View) Reset(version string) {
 	v.GiveUp()
+	for _, f := range v.flights {
+		f.gone = nil // they may be there again, under their UIDs
+	}
 	v.position = version
 }
