@@ -3,6 +3,7 @@ package accumulator
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -63,6 +64,58 @@ func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The DELETED event of a whole stream tells when the object was deleted; that of a selective one may be a move.
+func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
+	all, namespace, selective := simQuery("A", "as"), simQuery("A", "as"), simQuery("A", "as")
+	namespace.Namespace = "ns"
+	selective.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+	named := simQuery("A", "as")
+	named.Fields = fields.OneTermEqualSelector("metadata.name", "x")
+	for name, test := range map[string]struct {
+		query Query
+		lists int
+	}{"all": {all, 0}, "a namespace": {namespace, 0}, "labels": {selective, 1}, "a name": {named, 1}} {
+		for verb, way := range map[string]int{"delete": byStatus, "delete ": byOldObject, "release": 0} {
+			t.Run(fmt.Sprint(name, " ", verb), func(t *testing.T) {
+				bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+					key := Key{Namespace: "ns", Name: "x"}
+					s.put("as", key, fresh(key, 4))
+					if verb == "release" { // the last finalizer of what is deleted
+						s.do("as", key, "finalize", 0)
+						s.do("as", key, "delete", byStatus)
+					}
+					a := watching(t, streams, Options{}, test.query)
+					var snap one
+					synctest.Wait()
+					update(t, a, &snap)
+					require.Len(t, snap.A, 1)
+					before := s.requested("as")
+					w := streams.Begin(simResource("as"), key)
+					answer, ok := s.do("as", key, strings.TrimSpace(verb), way)
+					require.True(t, ok)
+					synctest.Wait() // for the event
+					if name == "all" {
+						s.create("as", thing("x"))
+						synctest.Wait()
+					}
+					require.NoError(t, w.Commit(t.Context(), Outcome{Write: answer.write(key)}))
+					update(t, a, &snap)
+					assert.Len(t, snap.A, map[string]int{"all": 1}[name], "who has the name by now is there")
+					assert.Equal(t, before+test.lists, s.requested("as"))
+					assert.Zero(t, a.Status()[0].Pending)
+				})
+			})
+		}
+	}
+}
+
+// requested counts all requests of a resource.
+func (s *sim) requested(resource string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists[resource] + s.probes[resource] + s.watches[resource]
 }
 
 func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) {

@@ -79,6 +79,7 @@ func modelQueries() []Query {
 	all = append(all,
 		Query{AnyOf: []Selection{{Labels: in}, {Fields: node}}},
 		Query{AnyOf: []Selection{{Labels: in}, {Labels: out}}},
+		Query{AnyOf: []Selection{{}, {Labels: in}}},
 		Query{AnyOf: []Selection{{Labels: in}, {Labels: labels.SelectorFromSet(labels.Set{"in": "never"})}}},
 		Query{Namespaces: []string{"ns1", "ns2"}},
 		Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []Selection{{Fields: node}, {Labels: in}}},

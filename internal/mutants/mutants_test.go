@@ -41,7 +41,7 @@ const root = "../.."
 var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo"}
 
 func all() []mutant {
-	return slices.Concat(position, entry, floor, tombstone, classifier, settling, coverage, probe, echo, collecting, isolation, overlay, several, runs, elections, partitions, references, controllers, replicas, owned, changing)
+	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage, probe, echo, collecting, isolation, overlay, several, runs, elections, partitions, references, controllers, replicas, owned, changing)
 }
 
 func (m mutant) breaks() string {

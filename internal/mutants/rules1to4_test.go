@@ -2,6 +2,7 @@ package mutants
 
 const (
 	view    = "coherence/view.go"
+	flight  = "coherence/flight.go"
 	journal = "coherence/journal.go"
 	stream  = "accumulator/stream.go"
 	listing = "accumulator/listing.go"
@@ -152,5 +153,48 @@ var tombstone = []mutant{
 	{
 		name: "an older answer brings a deleted object back", rule: 4, file: view, caught: viewModel,
 		old: `if old.open && old.uid == w.UID && w.Object != nil {`, new: `if false {`,
+	},
+}
+
+// overtaking is what is known of deletions whose event was faster than the answer.
+var overtaking = []mutant{
+	{
+		name: "a deletion that the watch has shown is asked about", rule: 4, file: view, in: "accumulator", caught: "TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout",
+		old: `	v.note(ev)
+`, new: ``,
+	},
+	{
+		name: "any DELETED event counts, also in a stream with a selector", rule: 4, file: view, caught: "TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion",
+		old: `deleted := ev.Object == nil && v.options.Whole`, new: `deleted := ev.Object == nil`,
+	},
+	{
+		name: "the deletion of another UID counts", rule: 4, file: flight, caught: "TestG4TheDeletionOfAnotherUIDDoesNotAnswerForThisOne",
+		old: `if d.uid == uid {`, new: `if d.uid != "" {`,
+	},
+	{
+		name: "a seen deletion outlives the write", rule: 4, file: flight, caught: "TestG3WhatTheWatchHasShownOfDeletionsEndsWithTheLastWriteThatItMayAnswer",
+		old: `if one.writes--; one.writes == 0 {`, new: `if one.writes--; one.writes < 0 {`,
+	},
+	{
+		name: "the first write to end takes what another needs", rule: 4, file: flight, caught: "TestG3WhatTheWatchHasShownOfDeletionsEndsWithTheLastWriteThatItMayAnswer",
+		old: `if one.writes--; one.writes == 0 {`, new: `if one.writes--; one.writes >= 0 {`,
+	},
+	{
+		name: "every deletion during a write is kept", rule: 4, file: flight, caught: "TestG3OneKeyMadeAndDeletedOverAndOverDuringAWriteIsBounded",
+		old: `if len(all) == seenMost {`, new: `if len(all) < 0 {`,
+	},
+	{
+		name: "a seen deletion outlives its history", rule: 4, file: view, caught: "TestG5ADeletionOfAnotherHistoryAnswersForNothing",
+		old: `f.gone = nil // they`, new: `_ = f.gone // they`,
+	},
+	{
+		name: "a deletion that was seen hides who has the name since", rule: 4, file: view, caught: "TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince",
+		old: `		w.Version = v.flights[w.Key].deleted(w.UID)
+`,
+		new: `		if w.Version = v.flights[w.Key].deleted(w.UID); w.Version != "" {
+			v.entries[w.Key] = entry{version: w.Version, uid: w.UID, open: true}
+			return true
+		}
+`,
 	},
 }
