@@ -16,8 +16,10 @@
 //
 // Whether an own write moves an object into a query or out of it is judged here where that can
 // be known: by labels, name, namespace, and the fields that [Resource.Field] reads as the server does.
-// Otherwise the write costs one list of the object for each stream concerned. What a watch or a list brings
-// the server has judged, and its judgement stands.
+// Otherwise the write costs one list of the object for each stream concerned. So does a deletion whose
+// answer has no version; but a stream without selectors still shows the object, or its watch has said when it was deleted (rule 4
+// of package coherence), unless it has just listed anew. What a watch or a list brings the server has judged, and its judgement
+// stands.
 //
 // What the next snapshot will need a copy of, whatever changes, is copied when one has been delivered, while its reader is busy: an
 // Update then costs what changed, and only who asks for the next one at once waits for the copying.
