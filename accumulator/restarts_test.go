@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -188,8 +189,10 @@ func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
 
 func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		s.create("as", thing("x", "in", "yes"))
+		q := simQuery("A", "as")
+		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"}) // its watch cannot tell when x was deleted
+		a := watching(t, streams, Options{}, q)
 		o := own{s, streams}
 		answered := make(chan struct{})
 		go func() {
@@ -197,7 +200,7 @@ func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 			o.delete("as", "x", 10*second, false)
 		}()
 		synctest.Wait()
-		s.create("as", thing("x")) // somebody else made it again
+		s.create("as", thing("x", "in", "yes")) // somebody else made it again
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
