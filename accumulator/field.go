@@ -271,6 +271,9 @@ func (f *field) unserved() bool {
 func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *subscription) error {
 	if f.refs != nil {
 		a.mu.Lock()
+		if wide := f.known && !f.resource.Namespaced; wide == r.Namespaced {
+			f.refs.known.Store(false) // the names are read again
+		}
 		f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
 		a.mu.Unlock()
 		a.rejoin(f)

@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -95,16 +96,52 @@ func (a *Accumulator) know(all []*field) {
 			continue
 		}
 		known := true
+		wide, _ := a.wide(f)
 		for _, from := range f.refs.from {
-			known = known && (from.source.taken || a.fieldComplete(from) && a.without(from))
+			known = known && (from.source.names(f, wide) || a.fieldComplete(from) && a.without(from))
 		}
 		f.refs.known.Store(known)
+	}
+}
+
+// names reports whether the names of a field's objects have been read, with namespaces or without.
+func (s *source) names(f *field, wide bool) bool {
+	return s.taken && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == f && n.wide != wide })
+}
+
+// rename reads the names in all objects again where their kind turns out to have no namespaces, or to have some: nobody knows of a kind that is
+// not served.
+func (a *Accumulator) rename(f *field) {
+	s, stale := f.source, false
+	for i := range s.to {
+		n := &s.to[i]
+		if wide, _ := a.wide(n.to); wide != n.wide {
+			n.wide, stale = wide, true
+		}
+	}
+	if !stale {
+		return
+	}
+	again := func(o Object, old named) named {
+		now := a.namesIn(f, o, old)
+		a.count(s, now, 1)
+		a.count(s, old, -1)
+		return now
+	}
+	for key, w := range s.waiting {
+		w.names = again(w.object, w.names)
+		s.waiting[key] = w
+	}
+	for key, r := range s.shown {
+		r.names = again(r.object, r.names)
+		s.shown[key] = r
 	}
 }
 
 // takeFollowed takes what is new of a field whose objects name others.
 func (a *Accumulator) takeFollowed(f *field) {
 	loud := a.fieldNews(f)
+	a.rename(f)
 	f.got = f.got.then(a.follow(f, a.takeField(f), loud))
 	for _, n := range f.source.to {
 		a.settle(n.to)
@@ -192,18 +229,21 @@ func (a *Accumulator) release(s *source, out *taken, key Key, w waiting) {
 func (a *Accumulator) unsettled(s *source, names named) (patience time.Duration) {
 	for i, keys := range names {
 		for _, key := range keys {
-			patience = max(patience, a.unsettledOne(s.to[i].to, key))
+			patience = max(patience, a.unsettledOne(s.to[i], key))
 		}
 	}
 	return patience
 }
 
-func (a *Accumulator) unsettledOne(f *field, key Key) time.Duration {
+func (a *Accumulator) unsettledOne(n naming, key Key) time.Duration {
+	f := n.to
 	f.refs.mu.Lock()
 	ref := *f.refs.named[key]
 	f.refs.mu.Unlock()
-	switch {
+	switch wide, known := a.wide(f); {
 	case ref.part != nil && a.refReady(f, ref.part), ref.part == nil && a.isAbsent(f):
+		return 0
+	case ref.part == nil && known && wide == n.wide && nowhere(key, wide):
 		return 0
 	case !a.ready.Load():
 		return refPatience // however long it takes
@@ -241,6 +281,9 @@ func (a *Accumulator) takeNamed(f *field) taken {
 			now[ref.key], out.loud[ref.key] = nil, true
 		}
 		for _, c := range t.changes {
+			if c.key != ref.key {
+				continue // the kind has namespaces by now, and it is one in any of them
+			}
 			now[c.key] = c.object
 			out.loud[c.key] = out.loud[c.key] || t.loud[c.key]
 		}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/fields"
 )
 
@@ -45,7 +46,7 @@ type references struct {
 type reference struct {
 	key   Key
 	by    int   // how often: by objects that are shown, and by those that wait
-	part  *part // nil while the kind is not known
+	part  *part // nil while the kind is not known, and where there can be no such object
 	since time.Time
 }
 
@@ -65,6 +66,8 @@ type source struct {
 type naming struct {
 	to    *field
 	names func(Object) ([]Key, error)
+	// wide: the names have no namespace, since the kind has none. Of a kind that is not known it is taken that it has.
+	wide bool
 }
 
 // named are the names in an object, by naming.
@@ -104,7 +107,7 @@ func link(all []*field) error {
 			if from.source == nil {
 				from.source = &source{shown: make(map[Key]released), waiting: make(map[Key]waiting)}
 			}
-			from.source.to = append(from.source.to, naming{f, r.Names})
+			from.source.to = append(from.source.to, naming{to: f, names: r.Names})
 			f.refs.from = append(f.refs.from, from)
 		}
 	}
@@ -153,8 +156,8 @@ func (a *Accumulator) namesIn(f *field, o Object, before named) named {
 			continue
 		}
 		for _, key := range keys {
-			if key = a.inResource(n.to, key, o); key.Name != "" {
-				all[i] = append(all[i], key)
+			if key.Name != "" {
+				all[i] = append(all[i], n.complete(key, o))
 			}
 		}
 	}
@@ -177,17 +180,29 @@ func namesOf(f func(Object) ([]Key, error), o Object) (keys []Key, err error) {
 	return f(o)
 }
 
-// inResource completes a name: without a namespace it is in that of the object, unless the kind has none.
-func (a *Accumulator) inResource(f *field, key Key, by Object) Key {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// complete completes a name: without a namespace it is in that of the object, unless the kind has none.
+func (n naming) complete(key Key, by Object) Key {
 	switch {
-	case f.known && !f.resource.Namespaced:
+	case n.wide:
 		key.Namespace = ""
 	case key.Namespace == "":
 		key.Namespace = by.GetNamespace()
 	}
 	return key
+}
+
+// wide reports whether the field's kind has no namespaces, as far as it is known.
+func (a *Accumulator) wide(f *field) (wide, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return f.known && !f.resource.Namespaced, f.known
+}
+
+// nowhere reports whether there can be no object of that name: it is not one, or has no namespace where the kind has. A path made of it would
+// be another one's.
+func nowhere(key Key, wide bool) bool {
+	return wide != (key.Namespace == "") || len(path.IsValidPathSegmentName(key.Name)) > 0 ||
+		!wide && len(path.IsValidPathSegmentName(key.Namespace)) > 0
 }
 
 // count notes that objects name others, or with -1 that they do so no more.
@@ -223,12 +238,12 @@ func (a *Accumulator) countOne(f *field, key Key, by int) {
 	}
 }
 
-// join watches an object that is named, if its kind is known. Called with the references' lock held.
+// join watches an object that is named, if its kind is known, and there can be one. Called with the references' lock held.
 func (a *Accumulator) join(f *field, ref *reference) {
 	a.mu.Lock()
 	q, resource, known := f.query, f.resource, f.known
 	a.mu.Unlock()
-	if !known {
+	if !known || nowhere(ref.key, !resource.Namespaced) {
 		return
 	}
 	l := a.hears()
@@ -322,9 +337,10 @@ func (a *Accumulator) rejoin(f *field) {
 		if ref.part != nil {
 			old = append(old, ref.part)
 		}
-		ref.since = time.Now()
+		ref.since, ref.part = time.Now(), nil
 		a.join(f, ref)
 	}
+	r.stale = true
 	r.mu.Unlock()
 	a.settle(f)
 	closeAll(old)

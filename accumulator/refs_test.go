@@ -309,10 +309,9 @@ func TestG11ReferencesEndWithTheirWatch(t *testing.T) {
 }
 
 func TestANameIsInTheNamespaceOfTheObjectUnlessItSaysOneOrItsKindHasNone(t *testing.T) {
-	a := &Accumulator{}
-	f := &field{known: true, resource: simResource("bs")}
-	assert.Equal(t, Key{Namespace: "ns", Name: "x"}, a.inResource(f, Key{Name: "x"}, thing("a")))
-	assert.Equal(t, Key{Namespace: "other", Name: "x"}, a.inResource(f, Key{Namespace: "other", Name: "x"}, thing("a")))
-	f.resource.Namespaced = false
-	assert.Equal(t, types.NamespacedName{Name: "x"}, a.inResource(f, Key{Namespace: "other", Name: "x"}, thing("a")))
+	var n naming
+	assert.Equal(t, Key{Namespace: "ns", Name: "x"}, n.complete(Key{Name: "x"}, thing("a")))
+	assert.Equal(t, Key{Namespace: "other", Name: "x"}, n.complete(Key{Namespace: "other", Name: "x"}, thing("a")))
+	n.wide = true
+	assert.Equal(t, types.NamespacedName{Name: "x"}, n.complete(Key{Namespace: "other", Name: "x"}, thing("a")))
 }
