@@ -268,6 +268,11 @@ func (q Query) checkNamespaces() error {
 	case q.AnyOf != nil && len(q.AnyOf) == 0:
 		return errors.New("AnyOf is empty, so nothing could be selected: leave it out to select everything")
 	}
+	for _, namespace := range append(slices.Clone(q.Namespaces), q.Namespace) {
+		if err := segment("namespace", namespace); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/accumulator"
@@ -93,10 +95,24 @@ func (o *object) String() string {
 	return fmt.Sprintf("%s %q", o.resource.Resource, name)
 }
 
-// named is an error if the object has no name.
+// named is an error if the object has no name, or one that no object can have.
 func (o *object) named() error {
 	if o.GetName() == "" {
 		return fmt.Errorf("a %s without a name", o.GetKind())
+	}
+	if err := segment("name", o.GetName()); err != nil {
+		return fmt.Errorf("%s: %w", o, err)
+	}
+	if err := segment("namespace", o.GetNamespace()); err != nil {
+		return fmt.Errorf("%s: %w", o, err)
+	}
+	return nil
+}
+
+// segment is an error if a name cannot be part of a path: a request would be one for something else, as for all there is in place of one object.
+func segment(what, name string) error {
+	if why := path.IsValidPathSegmentName(name); len(why) > 0 {
+		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))
 	}
 	return nil
 }
