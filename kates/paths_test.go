@@ -43,7 +43,10 @@ func TestNoNameMakesARequestOneForSomethingElse(t *testing.T) {
 			"patch":  func(ctx context.Context) error { return c.Patch(ctx, pod, MergePatchType, []byte("{}"), nil) },
 			"apply":  func(ctx context.Context) error { return c.Apply(ctx, pod, nil) },
 			"delete": func(ctx context.Context) error { return c.Delete(ctx, pod, nil) },
-			"modify": func(ctx context.Context) error { _, err := Modify(ctx, c, pod, func(*Pod) error { return nil }); return err },
+			"modify": func(ctx context.Context) error {
+				_, err := Modify(ctx, c, pod, func(*Pod) error { return nil })
+				return err
+			},
 		} {
 			if verb != "create" || at[0] != "ns" { // an invalid name is in no path, and the server's to refuse
 				assert.ErrorContains(t, do(t.Context()), "invalid name", "%s %v", verb, at)

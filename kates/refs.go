@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,7 +12,10 @@ import (
 )
 
 // Ref says that objects of one query name those of another, see [RefsOf].
-type Ref struct{ ref accumulator.Ref }
+type Ref struct {
+	ref accumulator.Ref
+	err error // it cannot be meant
+}
 
 // RefsOf returns an element of [Query.Refs]: the objects that those of another query name, of the field of that name. T is how the function
 // takes them: what a slice of them may have as elements (see [Client.Watch]), best that of the field, or [Object] for whatever the watch
@@ -28,25 +30,38 @@ type Ref struct{ ref accumulator.Ref }
 //	    }),
 //	}}
 //
-// A name without a namespace is in that of the object; one without a name is none. The function is called once per version of an object, never twice at a
+// A name without a namespace is in that of the object, unless the kind that is named has none; one without a name is none. What no object can be called
+// (a kind that has namespaces, and the name has none, nor has the object that says it) is absent. The function is called once per version of an object, never twice at a
 // time, without locks. It does not write to the object, and hangs on it alone: the same object names the same. Where it panics, or the object does not
 // decode as a T, the object names what it named before, and that is logged.
 func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
-	as := sync.OnceValues(elementsOf[T])
-	return Ref{accumulator.Ref{Query: query, Names: func(o accumulator.Object) ([]accumulator.Key, error) {
-		if elem, ok := any(o).(T); ok {
+	r := Ref{ref: accumulator.Ref{Query: query}}
+	if names == nil {
+		r.err = errors.New("its function is nil")
+		return r
+	}
+	t := reflect.TypeFor[T]()
+	var as *snapshot.Binding
+	if t.Kind() != reflect.Interface { // all objects are of one that is meant
+		if as, r.err = elementsOf[T](); r.err != nil {
+			r.err = fmt.Errorf("no object is a %s: %w", t, r.err)
+		}
+	}
+	r.ref.Names = func(o accumulator.Object) ([]accumulator.Key, error) {
+		elem, ok := any(o).(T)
+		switch {
+		case ok:
 			return names(elem), nil
+		case as == nil:
+			return nil, fmt.Errorf("it is a %T, and no %s", o, t)
 		}
-		binding, err := as()
-		if err != nil {
-			return nil, err
-		}
-		value, err := binding.Convert(0, o)
+		value, err := as.Convert(0, o)
 		if err != nil {
 			return nil, err
 		}
 		return names(value.(T)), nil
-	}}}
+	}
+	return r
 }
 
 // elementsOf says how objects become a T.
@@ -65,7 +80,10 @@ func (q Query) refs() (all []accumulator.Ref, err error) {
 	}
 	all = make([]accumulator.Ref, len(q.Refs))
 	for i, r := range q.Refs {
-		if r.ref.Names == nil {
+		switch {
+		case r.err != nil:
+			return nil, fmt.Errorf("its reference %d, of %q: %w", i, r.ref.Query, r.err)
+		case r.ref.Names == nil:
 			return nil, fmt.Errorf("its reference %d is empty: use RefsOf", i)
 		}
 		all[i] = r.ref

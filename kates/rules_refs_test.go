@@ -83,6 +83,8 @@ func TestRefsThatCannotBeMeantAreErrorsThatNameTheirQuery(t *testing.T) {
 		"there is no query of that name":  {Refs: []kates.Ref{kates.RefsOf("None", tlsSecrets)}},
 		"in a circle":                     {Refs: []kates.Ref{kates.RefsOf("Secrets", tlsSecrets)}},
 		"is empty: use RefsOf":            {Refs: []kates.Ref{{}}},
+		"its function is nil":             {Refs: []kates.Ref{kates.RefsOf[*networkingv1.Ingress]("Ingresses", nil)}},
+		"no object is a int":              {Refs: []kates.Ref{kates.RefsOf("Ingresses", func(int) []types.NamespacedName { return nil })}},
 		"has no namespaces and no AnyOf ": {Namespace: "a", Refs: []kates.Ref{kates.RefsOf("Ingresses", tlsSecrets)}},
 	} {
 		q.Name = "Secrets"
