@@ -70,9 +70,20 @@ func (p *partition) touch(i int, s moved) {
 	}
 }
 
-// changed reports whether a turn would not be like the last one.
-func (p *partition) changed() bool {
-	return p.fresh || slices.ContainsFunc(p.shares, func(sh share) bool { return len(sh.dirty) > 0 })
+// changed reports whether a turn would not be like the last one. What has left, and is back as it was, has not changed.
+func (p *partition) changed(b layout) bool {
+	if p.fresh {
+		return true
+	}
+	for i, sh := range p.shares {
+		for key, was := range sh.dirty {
+			now := b.fields[i].index.objects[key]
+			if b.IsLookup(i) || was.shown == nil || was.shown != now.source() || !now.in(p.key) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // touched reports whether one of some objects of the i-th field has changed since the last turn.

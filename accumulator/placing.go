@@ -153,7 +153,7 @@ func (p *Partitions) emptied(part *partition) {
 	switch {
 	case part.objects > 0:
 	case part.known:
-		p.activate(part, true)
+		p.activate(part, false)
 	default:
 		p.forget(part)
 	}

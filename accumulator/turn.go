@@ -36,7 +36,7 @@ func (p *Partitions) hand(b layout, key string) *Turn {
 	if part != nil {
 		part.queued, part.resting = false, false
 	}
-	if part == nil || !part.due || !part.forced && !part.changed() {
+	if part == nil || !part.due || !part.forced && !part.changed(b) {
 		if part != nil {
 			part.due = false
 		}

@@ -64,7 +64,12 @@ var partitions = []mutant{
 	},
 	{
 		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: turn, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
-		old: ` || !part.forced && !part.changed()`, new: ``,
+		old: ` || !part.forced && !part.changed(b)`, new: ``,
+	},
+	{
+		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: partition,
+		caught: "TestG7WhatLeftAndIsBackUnseenIsNoTurn",
+		old:    ` || was.shown == nil || was.shown != now.source()`, new: ` || true`,
 	},
 	{
 		name: "a quiet own write activates its keys", says: "what is not worth a signal is in the key's next turn all the same", file: keys,

@@ -1,0 +1,205 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// inSpaces narrows a query to the namespaces of a team.
+func inSpaces(t *testing.T, q Query) Query {
+	selector, err := labels.Parse("team=a")
+	require.NoError(t, err)
+	q.Spaces = &Spaces{Labels: selector, Resolve: func(context.Context) (Resource, error) {
+		r := simResource("namespaces")
+		r.Namespaced = false
+		return r, nil
+	}}
+	return q
+}
+
+func TestG7WhatLeftAndIsBackUnseenIsNoTurn(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		team := func(namespace, team string) { s.create("namespaces", in("", namespace, "team", team)) }
+		team("n1", "a")
+		team("n2", "b")
+		s.create("as", in("n1", "x", "k", "a"))
+		s.create("as", in("n2", "y", "k", "a.b"))
+		p := partitioned(t, streams, PartitionOptions{}, inSpaces(t, keyed("A", "as")), simQuery("B", "bs"))
+		assert.Equal(t, []string{"a: x / "}, turns(t, p))
+		team("n2", "a")
+		assert.Equal(t, []string{"a: x y / ", "b: y / "}, turns(t, p))
+		p.Activate("b")
+		held := turn(t, p)
+		team("n2", "b")
+		assert.Equal(t, []string{"a: x / "}, turns(t, p))
+		team("n2", "a")
+		assert.Equal(t, []string{"a: x y / "}, turns(t, p))
+		held.Done(nil)
+		assert.Empty(t, turns(t, p), "b had it, and has it")
+		s.create("as", in("n1", "z", "k", "b"))
+		next := turn(t, p)
+		assert.Equal(t, "b: z y / ", text(next))
+		assert.Len(t, next.Differences, 1)
+		assert.True(t, streams.Shares(next.Snapshot.(*two).A[1]))
+		next.Done(nil)
+		s.put("namespaces", Key{Name: "n2"}, nil)
+		assert.Equal(t, []string{"a: x / ", "b: z / "}, turns(t, p), "a namespace goes")
+	})
+}
+
+func TestG6WhatMovesBackAndForthWhileATurnIsUnderWayIsTheDifferenceOfTheNext(t *testing.T) {
+	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+		s.touch("as", "x", 1)
+		held := turn(t, p)
+		require.Equal(t, "a", held.Key)
+		s.relabel("x", "k", "b")
+		s.relabel("y", "k", "b")
+		assert.Equal(t, []string{"b: x y / c"}, turns(t, p))
+		s.relabel("x", "k", "a")
+		assert.Equal(t, []string{"b: y / c"}, turns(t, p))
+		s.relabel("x", "k", "b")
+		assert.Equal(t, []string{"b: x y / c"}, turns(t, p))
+		held.Done(nil)
+		gone := turn(t, p)
+		require.Equal(t, "a:  /  gone", text(gone))
+		assert.Len(t, gone.Differences, 3)
+		s.relabel("x", "k", "a")
+		assert.Equal(t, []string{"b: y / c"}, turns(t, p))
+		s.relabel("x", "k", "b")
+		assert.Equal(t, []string{"b: x y / c"}, turns(t, p))
+		gone.Done(nil)
+		assert.Empty(t, turns(t, p), "it has been told that it is gone")
+		assert.Equal(t, []string{"b"}, p.Keys())
+
+		s.relabel("x", "k", "a")
+		assert.Equal(t, []string{"a: x / c", "b: y / c"}, turns(t, p))
+		s.relabel("x", "k", "b")
+		gone = turn(t, p)
+		require.Equal(t, "a:  /  gone", text(gone))
+		s.relabel("x", "k", "a")
+		turns(t, p)
+		gone.Done(errors.New("it comes back, and is not gone any more"))
+		after(second)
+		again := turn(t, p)
+		assert.Equal(t, "a: x / c", text(again))
+		assert.Equal(t, 2, again.Attempt)
+		assert.Len(t, again.Differences, 2)
+		p.Close()
+		again.Done(errors.New("too late"))
+		p.ActivateAll()
+	})
+}
+
+// appearing is a kind, of its own bubble, that is not served at first.
+type appearing struct {
+	s                  *sim
+	resource           string
+	served, namespaced atomic.Bool
+}
+
+func appears(t *testing.T, resource string, f func(t *testing.T, s *sim, streams *Streams, kind *appearing)) {
+	kind := &appearing{resource: resource}
+	kind.namespaced.Store(true)
+	config := Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, Resource, string, error) bool { return !kind.served.Load() }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		kind.s = s
+		kind.serve(false)
+		f(t, s, streams, kind)
+	})
+}
+
+func (k *appearing) query(q Query) Query {
+	q.Optional = true
+	return scoped(q, &k.served, &k.namespaced)
+}
+
+func (k *appearing) serve(yes bool) {
+	k.served.Store(yes)
+	k.s.failing(func(_, resource string) error {
+		if resource == k.resource && !yes {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, "")
+		}
+		return nil
+	})
+	if !yes {
+		k.s.cut()
+	}
+	after(10 * time.Minute)
+}
+
+func TestG7G8AnOptionalKindThatAppearsAndGoesActivatesAllAndEmptiesWhatHasNothingElse(t *testing.T) {
+	appears(t, "bs", func(t *testing.T, s *sim, streams *Streams, kind *appearing) {
+		s.create("as", thing("x", "k", "a"))
+		p := partitioned(t, streams, PartitionOptions{Backoff: partBackoff}, keyed("A", "as"), kind.query(keyed("B", "bs")))
+		held := turn(t, p)
+		assert.Nil(t, held.Snapshot.(*two).B)
+		kind.serve(true)
+		assert.Nil(t, turn(t, p))
+		held.Done(nil)
+		next := turn(t, p)
+		require.NotNil(t, next, "absent is nil, empty is not")
+		assert.NotNil(t, next.Snapshot.(*two).B)
+		assert.Empty(t, next.Differences)
+		next.Done(nil)
+		s.create("bs", thing("y", "k", "a.b"))
+		assert.Equal(t, []string{"a: x / y", "b:  / y"}, turns(t, p))
+		p.Activate("b")
+		held = turn(t, p)
+		kind.serve(false)
+		next = turn(t, p)
+		assert.Equal(t, "a: x / ", text(next))
+		assert.Nil(t, next.Snapshot.(*two).B)
+		assert.Len(t, next.Differences, 1)
+		next.Done(nil)
+		assert.Nil(t, turn(t, p))
+		held.Done(errors.New("oops"))
+		after(second)
+		next = turn(t, p)
+		assert.Equal(t, "b:  /  gone", text(next))
+		assert.Nil(t, next.Snapshot.(*two).B)
+		assert.Len(t, next.Differences, 1)
+		next.Done(nil)
+		assert.Equal(t, []string{"a"}, p.Keys())
+		kind.serve(true)
+		assert.Equal(t, []string{"a: x / y", "b:  / y"}, turns(t, p))
+	})
+}
+
+func TestG8ALookupOfAnOptionalKindTellsAllThatItAppearsOrGoes(t *testing.T) {
+	appears(t, "ls", func(t *testing.T, s *sim, streams *Streams, kind *appearing) {
+		s.create("as", thing("x", "k", "a"))
+		s.create("as", thing("y", "k", "b"))
+		s.create("ls", thing("there"))
+		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), []Query{keyed("A", "as"), kind.query(simQuery("L", "ls"))}, PartitionOptions{})
+		require.NoError(t, err)
+		read := reading("a", "there")
+		assert.Equal(t, []string{"a", "b"}, keysOfTurns(t, p, read))
+		kind.serve(true)
+		assert.Equal(t, []string{"a", "b"}, keysOfTurns(t, p, read))
+		s.touch("ls", "there", 1)
+		assert.Equal(t, []string{"a"}, keysOfTurns(t, p, read))
+		p.Activate("a")
+		held := turn(t, p)
+		get, _ := lookupOf(held)
+		assert.True(t, get("there"))
+		kind.serve(false)
+		assert.Equal(t, []string{"b"}, keysOfTurns(t, p, nil))
+		held.Done(nil)
+		next := turn(t, p)
+		require.NotNil(t, next)
+		assert.False(t, next.Snapshot.(*referring).L.Available())
+		assert.Len(t, next.Differences, 1)
+		next.Done(nil)
+		assert.Empty(t, keysOfTurns(t, p, nil))
+	})
+}
