@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"container/heap"
 	"context"
 	"time"
 )
@@ -16,6 +17,27 @@ type debounce struct {
 	changed     chan struct{} // in place of the accumulator's
 	ripe        chan struct{} // holds one signal: the timer's
 	timer       *time.Timer   // to when the next key is ripe; guarded by the partitions' lock
+	keys        ripening      // that wait; guarded by it, too
+}
+
+// ripening is a heap of partitions by when each is ripe at the earliest: a change that comes later moves none. So to release some costs
+// nothing for those that wait on.
+type ripening []*partition
+
+func (r ripening) Len() int           { return len(r) }
+func (r ripening) Less(i, j int) bool { return r[i].ripe.Before(r[j].ripe) }
+func (r ripening) Swap(i, j int)      { r[i], r[j] = r[j], r[i]; r[i].place, r[j].place = i+1, j+1 }
+func (r *ripening) Push(p any) {
+	*r = append(*r, p.(*partition))
+	(*r)[len(*r)-1].place = len(*r)
+}
+
+func (r *ripening) Pop() any {
+	last := len(*r) - 1
+	p := (*r)[last]
+	(*r)[last] = nil
+	*r, p.place = (*r)[:last], 0
+	return p
 }
 
 // newDebounce returns nil if there is nothing to wait for, and leaves the pace without what is the keys' own.
@@ -68,16 +90,15 @@ func (p *Partitions) stirred(part *partition) {
 		return
 	}
 	part.latest = time.Now()
-	if part.first.IsZero() {
+	if part.place == 0 {
 		part.first = part.latest
+		part.ripe = p.ripens(part)
+		heap.Push(&p.debounce.keys, part)
 	}
 }
 
-// ripens is when a key that waits for the signal has waited for long enough. Called with mu held.
+// ripens is when a key that waits has waited for long enough. Called with mu held.
 func (p *Partitions) ripens(part *partition) time.Time {
-	if part.first.IsZero() {
-		return time.Time{}
-	}
 	at := part.latest.Add(p.debounce.quiet)
 	if limit := part.first.Add(p.debounce.most); limit.Before(at) {
 		return limit
@@ -85,11 +106,36 @@ func (p *Partitions) ripens(part *partition) time.Time {
 	return at
 }
 
+// ripe takes the keys that are ripe from those that wait, and sees to it that the next one is released. Called with mu held.
+func (p *Partitions) ripe() (all []string) {
+	d, now := p.debounce, time.Now()
+	for len(d.keys) > 0 {
+		first := d.keys[0]
+		if first.ripe.After(now) {
+			p.wakeAt(first.ripe)
+			break
+		}
+		if first.ripe = p.ripens(first); first.ripe.After(now) {
+			heap.Fix(&d.keys, 0)
+			continue
+		}
+		all = append(all, first.key)
+		p.calm(first)
+	}
+	return all
+}
+
+// calm lets a key wait no longer. Called with mu held.
+func (p *Partitions) calm(part *partition) {
+	if part.place > 0 {
+		heap.Remove(&p.debounce.keys, part.place-1)
+	}
+}
+
 // wakeAt sees to it that what is ripe then is released. Called with mu held.
 func (p *Partitions) wakeAt(at time.Time) {
 	d := p.debounce
 	switch wait := time.Until(at); {
-	case at.IsZero():
 	case d.timer == nil:
 		d.timer = time.AfterFunc(wait, func() {
 			select {

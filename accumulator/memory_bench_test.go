@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// heap is what is live.
-func heap() uint64 {
+// heapInUse is what is live.
+func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -35,7 +35,7 @@ func BenchmarkMemory(b *testing.B) {
 					for i := range all {
 						all[i] = form.make(i, 1001+i)
 					}
-					before := heap()
+					before := heapInUse()
 					streams := NewStreams(Config{Source: newSim().source})
 					var open []*Accumulator
 					snaps := []any{}
@@ -57,7 +57,7 @@ func BenchmarkMemory(b *testing.B) {
 						}
 						snaps = append(snaps, snap)
 					}
-					b.ReportMetric(float64(heap()-before)/objects, "B/object")
+					b.ReportMetric(float64(heapInUse()-before)/objects, "B/object")
 					streams.Close()
 					runtime.KeepAlive(snaps)
 					runtime.KeepAlive(all)

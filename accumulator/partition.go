@@ -26,7 +26,9 @@ type partition struct {
 	resting bool // the queue brings it after its backoff
 	known   bool // it was handed out, and not without objects since
 
-	first, latest time.Time // changes since it was queued last, where there is a debounce
+	first, latest time.Time // changes since it was queued last, where there is a debounce:
+	ripe          time.Time // the debounce looks at it then,
+	place         int       // which it finds it at, less one; 0: it does not wait
 }
 
 // share is a partition's of one field.

@@ -164,6 +164,7 @@ func (p *Partitions) forget(part *partition) {
 	p.unread(part)
 	delete(p.parts, part.key)
 	p.wait(part.key, false)
+	p.calm(part)
 	p.queue.Forget(part.key)
 }
 

@@ -3,27 +3,27 @@ package accumulator
 import (
 	"maps"
 	"slices"
-	"time"
 )
 
-// release puts the keys that wait for a signal into the queue, in order.
+// release puts the keys that wait for a signal, and for no quiet besides, into the queue, in order.
 func (p *Partitions) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	var next time.Time
-	for _, key := range slices.Sorted(maps.Keys(p.found)) {
-		part := p.parts[key]
-		if at := p.ripens(part); at.After(now) {
-			if next.IsZero() || at.Before(next) {
-				next = at
+	var all []string
+	if p.debounce == nil || len(p.found) > len(p.debounce.keys) { // what there was at first waits for nothing
+		for key := range p.found {
+			if p.parts[key].place == 0 {
+				all = append(all, key)
 			}
-			continue
 		}
-		p.enqueue(part)
-		p.wait(key, false)
 	}
-	p.wakeAt(next)
+	if p.debounce != nil {
+		all = append(all, p.ripe()...)
+	}
+	slices.Sort(all)
+	for _, key := range all {
+		p.enqueue(p.parts[key])
+	}
 	p.tidy()
 }
 
@@ -49,12 +49,14 @@ func (p *Partitions) tidy() {
 // spareKeys may wait in the queue for nothing.
 const spareKeys = 100
 
-// enqueue is called with mu held.
+// enqueue puts a key into the queue, whatever it has waited for, or sees to it that it comes there. Called with mu held.
 func (p *Partitions) enqueue(part *partition) {
+	p.wait(part.key, false)
+	p.calm(part)
 	if !part.due || part.queued {
 		return
 	}
-	part.queued, part.first = true, time.Time{}
+	part.queued = true
 	if !part.held && !part.resting {
 		p.queue.Add(part.key)
 	}

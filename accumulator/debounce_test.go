@@ -1,0 +1,99 @@
+package accumulator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// ripeAt is when keys are handed out that are changed at some times, each in order.
+func ripeAt(changes map[string][]time.Duration, pace Pace) map[string][]time.Duration {
+	all := map[string][]time.Duration{}
+	for key, times := range changes {
+		for i := 0; i < len(times); {
+			first, at := times[i], times[i]+pace.Quiet
+			for i++; i < len(times) && times[i] < at; i++ {
+				at = min(times[i]+pace.Quiet, first+pace.QuietMax)
+			}
+			all[key] = append(all[key], at)
+		}
+	}
+	return all
+}
+
+func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedForLongEnough(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, seed))
+		pace := Pace{Quiet: 10 * second, QuietMax: 25 * second}
+		bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			for i := range 9 {
+				s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
+			}
+			p := partitioned(t, streams, PartitionOptions{Options: Options{Pace: pace}}, keyed("A", "as"), simQuery("B", "bs"))
+			require.Len(t, turns(t, p), 9)
+			start, changes, got := time.Now(), map[string][]time.Duration{}, map[string][]time.Duration{}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan bool)
+			go func() {
+				defer close(ended)
+				for next, err := p.Next(ctx); err == nil; next, err = p.Next(ctx) {
+					got[next.Key] = append(got[next.Key], time.Since(start))
+					next.Done(nil)
+				}
+			}()
+			for n := range 150 {
+				i := random.IntN(9) * random.IntN(9) / 8 // some more than others
+				s.touch("as", fmt.Sprint("o", i), n)
+				changes[fmt.Sprint("k", i)] = append(changes[fmt.Sprint("k", i)], time.Since(start))
+				synctest.Wait()
+				after(time.Duration(random.IntN(2000)+1)*time.Millisecond + time.Microsecond*time.Duration(n)) // never two at a time
+			}
+			after(time.Hour)
+			cancel()
+			<-ended
+			assert.Equal(t, ripeAt(changes, pace), got)
+			assert.Empty(t, p.debounce.keys)
+			assert.Empty(t, p.found)
+		})
+	}
+}
+
+func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *testing.T) {
+	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		p := partitioned(t, streams, PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Hour}}}, keyed("A", "as"), simQuery("B", "bs"))
+		assert.Nil(t, turn(t, p))
+		const n = 2000
+		for i := range n {
+			s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
+		}
+		synctest.Wait()
+		require.NoError(t, p.Refresh(t.Context()))
+		require.Len(t, p.debounce.keys, n)
+		assert.LessOrEqual(t, testing.AllocsPerRun(10, p.release), 1.0)
+		for i := range n {
+			if i%3 > 0 {
+				s.remove("as", fmt.Sprint("o", i))
+			}
+		}
+		synctest.Wait()
+		require.NoError(t, p.Refresh(t.Context()))
+		waiting := map[string]bool{}
+		for i, part := range p.debounce.keys {
+			assert.Equal(t, i+1, part.place)
+			waiting[part.key] = true
+		}
+		assert.True(t, maps.Equal(waiting, p.found))
+		assert.Len(t, waiting, (n+2)/3)
+		p.ActivateAll()
+		assert.Empty(t, p.debounce.keys)
+		assert.Empty(t, p.found)
+		assert.Len(t, turns(t, p), len(waiting))
+	})
+}
