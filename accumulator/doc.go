@@ -70,6 +70,8 @@
 // A turn costs what changed in its partition: unchanged objects are neither looked at nor converted. The rows of all
 // objects are in one index for each field, by name, also of those that no key has; a partition has tables of pointers into it, made
 // up to date at its turns. Fields in which it has nothing of its own show one table that all such partitions share.
+// In the others what belongs to all is a pointer in each partition's table. A change of what belongs to all is noted for each partition, until
+// its turn: that takes time and room in the number of partitions.
 //
 // A field that is a [snapshot.Lookup] belongs to no partition, and can be read in all turns. What a turn reads, by name or by
 // selector, absence included, is noted when it ends, in place of what the turn before had read: from the object to

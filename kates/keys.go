@@ -12,7 +12,8 @@ import (
 )
 
 // EveryPartition is what a [Query.Key] returns for an object that belongs to every partition, as those of a query without a Key do. It is
-// like no key that an object could give.
+// like no key that an object could give. A change of such an object is a change of each partition: it takes time, and until the partition has had
+// its turn memory, for every one of them. What changes often, and matters to few, is better looked up ([Lookup]).
 const EveryPartition = accumulator.EveryPartition
 
 // ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds that have none belong to no partition.

@@ -21,7 +21,8 @@ import (
 // turn reads is recorded until it is done, by name or by selector, absence included. When an object that was asked
 // for comes, changes or goes, or one starts or ceases to be selected, the key has another turn; also when that happens, or is this client's own
 // doing, while the turn is under way. What the latest turn of the key has read counts, whatever came of it: what is not read any more activates no
-// more. A change of an object is found by its name, and costs nothing for keys that have not read it. A field of []*[Delta] has changes of what the key's
+// more. A change of an object costs nothing for keys that have asked for others by name. It is held against each different selector that keys have
+// selected by in its namespace, or in all: where thousands of keys have one of their own, names are the cheaper way. A field of []*[Delta] has changes of what the key's
 // last turn had read; one of [][Invalid] has none of these objects, which are in Status and told to [WithInvalid].
 // In a turn of a key that is gone it can be read as ever.
 //
