@@ -1,6 +1,8 @@
 package kates_test
 
 import (
+	"cmp"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -92,4 +94,53 @@ func TestRefsThatCannotBeMeantAreErrorsThatNameTheirQuery(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	assert.Empty(t, c.Status().Queries)
+}
+
+// TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed changes who names what, faster than it is known.
+func TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type snap struct {
+			Ingresses []*networkingv1.Ingress
+			Secrets   kates.Lookup[*corev1.Secret]
+		}
+		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))
+		for _, ns := range []string{"a", "b"} {
+			for i := range 5 {
+				require.NoError(t, fake.Client.Create(t.Context(), secret(ns, fmt.Sprint("s", i), "1"), nil))
+			}
+		}
+		named := func(in *networkingv1.Ingress) (names []types.NamespacedName) {
+			for _, tls := range in.Spec.TLS {
+				names = append(names, types.NamespacedName{Namespace: in.Labels["in"], Name: tls.SecretName})
+			}
+			return names
+		}
+		s, snapshot := first[snap](t, fake.Client, kates.Query{Name: "Secrets", Refs: []kates.Ref{kates.RefsOf("Ingresses", named)}})
+		for i := range 60 {
+			in := ingress("a", fmt.Sprint("i", i%4), fmt.Sprint("s", i%5), fmt.Sprint("s", (i+1)%5), "none", "s0")
+			if i%3 == 0 {
+				in.Labels = map[string]string{"in": "b"}
+			}
+			require.NoError(t, fake.Client.Upsert(t.Context(), in, in, nil))
+			if i%2 == 0 {
+				synctest.Wait()
+			}
+			_, err := s.Update(t.Context(), snapshot)
+			require.NoError(t, err)
+			for _, in := range snapshot.Ingresses {
+				for _, name := range named(in) {
+					_, found := snapshot.Secrets.Get(cmp.Or(name.Namespace, "a"), name.Name)
+					assert.Equal(t, name.Name != "none", found)
+				}
+			}
+		}
+		for i := range 4 {
+			require.NoError(t, fake.Client.Delete(t.Context(), ingress("a", fmt.Sprint("i", i)), nil))
+		}
+		synctest.Wait()
+		_, err := s.Update(t.Context(), snapshot)
+		require.NoError(t, err)
+		assert.Empty(t, snapshot.Secrets.Select("", nil))
+		assert.Zero(t, s.Status().Queries[1].Refs)
+	})
 }
