@@ -2,9 +2,12 @@ package kates
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +64,49 @@ func BenchmarkDecode(b *testing.B) {
 				b.ReportMetric(float64(size)/n, "wire-B/pod")
 			})
 		}
+	}
+}
+
+// BenchmarkCompact lets so many realistic pods share what they have in common, each just decoded from protobuf: at first, as a list
+// brings them, and then next versions of each in turn, as events bring them. What is reported is the median without the decoding, which
+// the scheduler has no part in. Few pods stay in the processor's caches until their next version comes, many do not.
+func BenchmarkCompact(b *testing.B) {
+	const most = 10_000
+	var versions [most][3][]byte
+	for i := range versions {
+		p := realistic.Pod(i)
+		for version := range versions[i] {
+			if version > 0 {
+				p = realistic.Restarted(p, 2*i+version)
+			}
+			versions[i][version] = encoded(b, p, frames.Protobuf)
+		}
+	}
+	scratch := make([]byte, 0, 64<<10)
+	for _, n := range []int{10, 1_000, most} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var first, next []time.Duration
+			for b.Loop() {
+				d, held := podDecoder(), make([]accumulator.Object, n)
+				for k := range 2 * most {
+					i := k % n
+					version, took := 1+k/n%2, &next
+					if held[i] == nil {
+						version, took = 0, &first
+					}
+					o, err := d.decode(append(scratch, versions[i][version]...), frames.Protobuf)
+					require.NoError(b, err)
+					start := time.Now()
+					d.Compact(o, true)
+					*took = append(*took, time.Since(start))
+					held[i] = o
+				}
+			}
+			for unit, took := range map[string][]time.Duration{"ns/first": first, "ns/next": next} {
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), unit)
+			}
+		})
 	}
 }
 

@@ -98,3 +98,16 @@ func addContainer(p *corev1.Pod, app string, i, c int) {
 		ContainerID: fmt.Sprintf("containerd://%064d", i*2+c), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: created(i)}},
 	})
 }
+
+// Restarted is a pod as the kubelet's report of a container's restart leaves it: of another version and with another status, and
+// otherwise the same.
+func Restarted(p *corev1.Pod, version int) *corev1.Pod {
+	p = p.DeepCopy()
+	at := created(version)
+	p.ResourceVersion = fmt.Sprint(1_000_000_000 + version)
+	p.Status.Conditions[1].LastTransitionTime, p.Status.Conditions[2].LastTransitionTime = at, at
+	c := &p.Status.ContainerStatuses[0]
+	c.RestartCount, c.ContainerID = int32(version), fmt.Sprintf("containerd://%064d", 1_000_000_000+version)
+	c.State.Running.StartedAt = at
+	return p
+}
