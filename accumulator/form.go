@@ -38,12 +38,15 @@ type Typer interface {
 }
 
 // Compacter is a source of objects that can share memory with each other. Compact is called once for an object that
-// is about to be stored, which nobody else has yet. Unless it is final, a [Transform] may still write to it.
-type Compacter interface{ Compact(o Object, final bool) }
+// is about to be stored, which nobody else has yet. Unless it is final, a [Transform] may still write to it. before is another
+// version of it, of which most is the same: nil, or published, and then to be read only. It need not be of the object's Go type.
+type Compacter interface {
+	Compact(o, before Object, final bool)
+}
 
-func (s *stream) compact(o Object) {
+func (s *stream) compact(o, before Object) {
 	if c, ok := s.feed.source.(Compacter); ok && s.key.form == Typed {
-		c.Compact(o, s.transform == nil)
+		c.Compact(o, before, s.transform == nil)
 	}
 }
 

@@ -214,9 +214,9 @@ func (l listing) put(item runtime.Object) error {
 	if !l.stream.matches(o) {
 		return nil
 	}
-	held := l.stream.has(o)
-	if held == nil || l.anew {
-		held = l.stream.made(o)
+	held, same := l.stream.has(o)
+	if !same || l.anew {
+		held = l.stream.made(o, held)
 	}
 	l.objects[snapshot.KeyOf(held)] = held // what is held already is not held twice
 	return nil

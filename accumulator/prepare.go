@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // Transform changes an object before a stream holds it. It gets each version of an object
@@ -24,21 +26,23 @@ type Transform func(Object) error
 // prepare makes of an object from the server what the stream holds: in the stream's form, and
 // transformed. The object is fresh: nobody else has it. Called without locks.
 func (s *stream) prepare(o Object) Object {
-	if s.transform != nil || !s.is(o) {
-		if held := s.has(o); held != nil {
-			return held // once per version
-		}
+	if s.transform == nil && s.key.form == Whole {
+		return o
 	}
-	return s.made(o)
+	held, same := s.has(o)
+	if same {
+		return held // once per version
+	}
+	return s.made(o, held)
 }
 
-// made is prepare, whatever the stream holds already.
-func (s *stream) made(o Object) Object {
+// made is prepare of a version that the stream does not hold, or not for certain. It may hold another one, before.
+func (s *stream) made(o, before Object) Object {
 	switch {
 	case rejection(o) != nil:
 		return o
 	case s.transform == nil && s.is(o):
-		s.compact(o)
+		s.compact(o, before)
 		return o
 	}
 	id := identityOf(o, s.resource)
@@ -46,7 +50,7 @@ func (s *stream) made(o Object) Object {
 	if err != nil {
 		return reject(id, err)
 	}
-	s.compact(o)
+	s.compact(o, before)
 	if s.transform == nil {
 		return o
 	}
@@ -73,21 +77,20 @@ func (s *stream) prepareWrite(w coherence.Write) coherence.Write {
 	return w
 }
 
-// has returns what the stream holds of this version of the object, nil if it has another.
-func (s *stream) has(o Object) Object {
+// has returns what the stream holds of an object, nil if nothing, and whether it is of this very version.
+func (s *stream) has(o Object) (held Object, same bool) {
 	version := o.GetResourceVersion()
-	if s.streams.config.ByContent || !coherence.Comparable(version) {
-		return nil
-	}
-	key := Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+	comparable := !s.streams.config.ByContent && coherence.Comparable(version)
+	key := snapshot.KeyOf(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, held := range []Object{s.read(key), s.store[key]} {
-		if held != nil && held.GetUID() == o.GetUID() && held.GetResourceVersion() == version {
-			return held
+	shown, stored := s.read(key), s.store[key]
+	for _, held := range []Object{shown, stored} {
+		if comparable && held != nil && held.GetUID() == o.GetUID() && held.GetResourceVersion() == version {
+			return held, true
 		}
 	}
-	return nil
+	return cmp.Or(shown, stored), false
 }
 
 // transformed runs the user's function.

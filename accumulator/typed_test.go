@@ -22,7 +22,8 @@ import (
 type goThing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Compacted         []bool `json:"-"`
+	Compacted         []bool   `json:"-"`
+	Before            []string `json:"-"` // versions
 }
 
 // DeepCopyObject returns a copy.
@@ -48,9 +49,12 @@ func (typedSim) Typed(u *unstructured.Unstructured) (Object, error) {
 	return o, nil
 }
 
-func (typedSim) Compact(o Object, final bool) {
+func (typedSim) Compact(o, before Object, final bool) {
 	t := o.(*goThing)
 	t.Compacted = append(t.Compacted, final)
+	if before != nil {
+		t.Before = append(t.Before, before.GetName()+"@"+before.GetResourceVersion())
+	}
 }
 
 func (s typedSim) decode(u *unstructured.Unstructured) Object {
@@ -219,6 +223,48 @@ func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
 				require.NoError(t, anew.put(fresh))
 				assert.Same(t, fresh, anew.objects[snapshot.KeyOf(a)], "versions of another history say nothing")
 			}
+		})
+	}
+}
+
+func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
+	for name, transform := range map[string]Transform{"plain": nil, "transformed": func(Object) error { return nil }} {
+		t.Run(name, func(t *testing.T) {
+			inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("a"))
+				s.create("as", thing("b"))
+				q := typedQuery()
+				q.Transform = transform
+				acc := watching(t, streams, Options{}, q)
+				synctest.Wait()
+				shows := func(what string, before ...string) {
+					t.Helper()
+					var snap things
+					update(t, acc, &snap)
+					require.Len(t, snap.A, 2)
+					assert.Equal(t, what, snap.A[0].Name+"@"+snap.A[0].ResourceVersion)
+					assert.Equal(t, before, snap.A[0].Before)
+				}
+				shows("a@101")
+				s.touch("as", "a", 1)
+				synctest.Wait()
+				shows("a@103", "a@101")
+				s.late(10 * second)
+				own{s, streams}.put("as", thing("a"), 0)
+				shows("a@104", "a@103")
+				own{s, streams}.put("as", thing("a"), 0)
+				shows("a@105", "a@104")
+				after(60 * second)
+				shows("a@105", "a@104")
+				s.mu.Lock()
+				s.oldest = s.rev + 2 // what follows is a new list
+				s.mu.Unlock()
+				s.cut()
+				s.touch("as", "a", 1)
+				after(60 * second)
+				require.Positive(t, acc.Status()[0].Restarts)
+				shows("a@106", "a@105")
+			})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,11 +90,19 @@ func (d *decoder) finish(o accumulator.Object) accumulator.Object {
 	return o
 }
 
-// Compact lets an object share with others of its kind what they have in common.
-func (d *decoder) Compact(o accumulator.Object, final bool) {
-	if p := reflect.ValueOf(o); p.Type() == reflect.PointerTo(d.typ) {
-		d.strings.Object(p.UnsafePointer(), d.typ, final)
+// Compact lets an object share with its version before, and with others of its kind, what they have in common.
+func (d *decoder) Compact(o, before accumulator.Object, final bool) {
+	if p := d.pointer(o); p != nil {
+		d.strings.Object(p, d.pointer(before), d.typ, final)
 	}
+}
+
+// pointer points to an object of the decoder's type. It is nil for all else.
+func (d *decoder) pointer(o accumulator.Object) unsafe.Pointer {
+	if p := reflect.ValueOf(o); o != nil && p.Type() == reflect.PointerTo(d.typ) {
+		return p.UnsafePointer()
+	}
+	return nil
 }
 
 func (d *decoder) notDecoded(key accumulator.Key, err error) error {

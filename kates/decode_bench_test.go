@@ -49,7 +49,7 @@ func BenchmarkDecode(b *testing.B) {
 					for i := range raw {
 						held[i], _ = d.decode(append(scratch, raw[i]...), e)
 						if mode == "interned" {
-							d.Compact(held[i], true)
+							d.Compact(held[i], nil, true)
 						}
 					}
 					b.StopTimer()
@@ -97,7 +97,7 @@ func BenchmarkCompact(b *testing.B) {
 					o, err := d.decode(append(scratch, versions[i][version]...), frames.Protobuf)
 					require.NoError(b, err)
 					start := time.Now()
-					d.Compact(o, true)
+					d.Compact(o, held[i], true)
 					*took = append(*took, time.Since(start))
 					held[i] = o
 				}

@@ -1,11 +1,10 @@
 // Package intern makes what objects have in common one: strings (namespaces, labels, image and node names), and whole maps of
-// labels or of resource quantities.
+// labels or of resource quantities. What an object has in common with its version before is found there, the rest in a table.
 //
 // It is for objects that nobody writes to, since they share memory afterwards.
 package intern
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"maps"
 	"reflect"
@@ -13,7 +12,6 @@ import (
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Table remembers strings in a fixed number of places, of which each has the last string that belongs there: what repeats
@@ -30,16 +28,20 @@ type Table struct {
 const (
 	// slots is how many strings are remembered: 64 KiB of headers; and how many maps of each kind.
 	slots, mapSlots = 4096, 1024
-	// longest is the length up to which a string may be worth it.
+	// longest is the length up to which a string may be worth looking up.
 	longest = 256
 )
 
 // Object replaces what others have too in an object that nobody else has yet: strings that are fields of structs, elements of
 // slices, or in maps of strings, and such maps as a whole, however deep. A name, a UID or a version is nobody else's, and stays. p
 // points to an object of that type. With share, nobody writes to it any more; without, maps stay its own.
-func (t *Table) Object(p unsafe.Pointer, typ reflect.Type, share bool) {
+//
+// before points to another object of the same type, which most likely has the same in most places: the version before. It is nil if
+// there is none. What is equal there is taken from it, and only the rest is looked up: for half the time while that version is in the
+// processor's caches. Where it is not, fetching it takes nearly as long as looking up. It is read only, and others may read it meanwhile.
+func (t *Table) Object(p, before unsafe.Pointer, typ reflect.Type, share bool) {
 	plan := planOf(typ)
-	if plan == nil {
+	if plan.empty() {
 		return
 	}
 	t.mu.Lock()
@@ -48,51 +50,73 @@ func (t *Table) Object(p unsafe.Pointer, typ reflect.Type, share bool) {
 		t.slots, t.seed = make([]string, slots), maphash.MakeSeed()
 		t.maps, t.lists = make([]map[string]string, mapSlots), make([]corev1.ResourceList, mapSlots)
 	}
+	if before == nil {
+		before = plan.none
+	}
 	t.share = share
-	plan.run(t, p)
+	t.walk(plan, p, before)
 }
 
-// string returns the string that is remembered in place of an equal one.
-func (t *Table) string(s string) string {
-	if len(s) == 0 || len(s) > longest {
-		return s
+// walk does what a plan says to the value at p. The one at before is its counterpart.
+func (t *Table) walk(plan *plan, p, before unsafe.Pointer) {
+	for _, at := range plan.texts {
+		s, was := (*string)(unsafe.Add(p, at)), (*string)(unsafe.Add(before, at))
+		switch {
+		case len(*s) == 0:
+		case *s == *was:
+			*s = *was
+		default:
+			*s = t.string(*s)
+		}
 	}
-	slot := &t.slots[maphash.String(t.seed, s)%slots]
-	if *slot != s {
-		*slot = s
+	for _, at := range plan.maps {
+		t.texts((*map[string]string)(unsafe.Add(p, at)), *(*map[string]string)(unsafe.Add(before, at)))
 	}
-	return *slot
+	for _, at := range plan.amounts {
+		t.amounts((*corev1.ResourceList)(unsafe.Add(p, at)), *(*corev1.ResourceList)(unsafe.Add(before, at)))
+	}
+	for i := range plan.pointers {
+		b := &plan.pointers[i]
+		to := *(*unsafe.Pointer)(unsafe.Add(p, b.at))
+		if to == nil {
+			continue
+		}
+		was := *(*unsafe.Pointer)(unsafe.Add(before, b.at))
+		if was == nil {
+			was = b.to.none
+		}
+		t.walk(b.to, to, was)
+	}
+	for i := range plan.slices {
+		b := &plan.slices[i]
+		if l := (*[]byte)(unsafe.Add(p, b.at)); len(*l) != 0 {
+			t.elements(b, *l, *(*[]byte)(unsafe.Add(before, b.at)))
+		}
+	}
 }
 
-// step does its part of a plan to the value at p.
-type step interface {
-	run(t *Table, p unsafe.Pointer)
+// elements walks through slices, whose headers these are: a length counts elements.
+func (t *Table) elements(b *branch, l, before []byte) {
+	for i := range len(l) {
+		at, was := uintptr(i)*b.size, b.to.none
+		if i < len(before) {
+			was = unsafe.Add(unsafe.Pointer(unsafe.SliceData(before)), at)
+		}
+		t.walk(b.to, unsafe.Add(unsafe.Pointer(unsafe.SliceData(l)), at), was)
+	}
 }
 
-type (
-	text    struct{}
-	texts   struct{} // map[string]string
-	amounts struct{} // ResourceList
-	pointer struct{ to step }
-	list    struct {
-		size uintptr
-		of   step
-	}
-	part struct {
-		offset uintptr
-		step   step
-	}
-	fields []part
-	// later is the plan of a type that has itself in it.
-	later struct{ typ reflect.Type }
-)
-
-func (text) run(t *Table, p unsafe.Pointer) { s := (*string)(p); *s = t.string(*s) }
-
-func (texts) run(t *Table, p unsafe.Pointer) {
-	m := (*map[string]string)(p)
+// texts shares a map of strings, and else what is in it.
+func (t *Table) texts(m *map[string]string, before map[string]string) {
 	switch {
 	case len(*m) == 0:
+		return
+	case maps.Equal(*m, before):
+		if t.share {
+			*m = before
+		} else {
+			maps.Copy(*m, before) // which replaces keys, too
+		}
 		return
 	case !t.share:
 		t.each(*m)
@@ -117,9 +141,13 @@ func (t *Table) each(m map[string]string) {
 	}
 }
 
-func (amounts) run(t *Table, p unsafe.Pointer) {
-	m := (*corev1.ResourceList)(p)
+// amounts shares a map as a whole. Where a quantity remembers its text is in a copy: what is in a map has no address.
+func (t *Table) amounts(m *corev1.ResourceList, before corev1.ResourceList) {
 	if len(*m) == 0 || !t.share {
+		return
+	}
+	if maps.Equal(*m, before) {
+		*m = before
 		return
 	}
 	var sum uint64
@@ -134,91 +162,14 @@ func (amounts) run(t *Table, p unsafe.Pointer) {
 	*slot = *m
 }
 
-func (s pointer) run(t *Table, p unsafe.Pointer) {
-	if to := *(*unsafe.Pointer)(p); to != nil {
-		s.to.run(t, to)
+// string returns the string that is remembered in place of an equal one.
+func (t *Table) string(s string) string {
+	if len(s) == 0 || len(s) > longest {
+		return s
 	}
-}
-
-func (s list) run(t *Table, p unsafe.Pointer) {
-	l := *(*[]byte)(p) // the header: the length counts elements
-	for i := range len(l) {
-		s.of.run(t, unsafe.Add(unsafe.Pointer(unsafe.SliceData(l)), uintptr(i)*s.size))
+	slot := &t.slots[maphash.String(t.seed, s)%slots]
+	if *slot != s {
+		*slot = s
 	}
-}
-
-func (f fields) run(t *Table, p unsafe.Pointer) {
-	for _, part := range f {
-		part.step.run(t, unsafe.Add(p, part.offset))
-	}
-}
-
-func (l later) run(t *Table, p unsafe.Pointer) {
-	if plan := planOf(l.typ); plan != nil {
-		plan.run(t, p)
-	}
-}
-
-var plans sync.Map // reflect.Type to step
-
-// planOf is the plan of a type, nil if it has nothing to replace.
-func planOf(typ reflect.Type) step {
-	if known, ok := plans.Load(typ); ok {
-		plan, _ := known.(step)
-		return plan
-	}
-	plan := compile(typ, map[reflect.Type]bool{})
-	plans.Store(typ, plan)
-	return plan
-}
-
-// own are the fields of metadata that no other object has.
-var own = map[string]bool{"Name": true, "UID": true, "ResourceVersion": true, "ManagedFields": true}
-
-// opaque is a type that decodes itself: what it makes may be shared with others.
-var opaque = reflect.TypeFor[json.Unmarshaler]()
-
-func compile(typ reflect.Type, within map[reflect.Type]bool) step {
-	if typ.Implements(opaque) || reflect.PointerTo(typ).Implements(opaque) {
-		return nil
-	}
-	switch typ.Kind() {
-	case reflect.String:
-		return text{}
-	case reflect.Map:
-		if typ == reflect.TypeFor[map[string]string]() {
-			return texts{}
-		}
-		if typ == reflect.TypeFor[corev1.ResourceList]() {
-			return amounts{}
-		}
-	case reflect.Pointer:
-		if to := compile(typ.Elem(), within); to != nil {
-			return pointer{to}
-		}
-	case reflect.Slice:
-		if of := compile(typ.Elem(), within); of != nil {
-			return list{typ.Elem().Size(), of}
-		}
-	case reflect.Struct:
-		if within[typ] {
-			return later{typ}
-		}
-		within[typ] = true
-		defer delete(within, typ)
-		var f fields
-		for i := range typ.NumField() {
-			sf := typ.Field(i)
-			if !sf.IsExported() || typ == reflect.TypeFor[metav1.ObjectMeta]() && own[sf.Name] || sf.Type == reflect.TypeFor[metav1.TypeMeta]() {
-				continue
-			}
-			if s := compile(sf.Type, within); s != nil {
-				f = append(f, part{sf.Offset, s})
-			}
-		}
-		if f != nil {
-			return f
-		}
-	}
-	return nil
+	return *slot
 }

@@ -32,7 +32,7 @@ func pod(i int) *corev1.Pod {
 
 func (t *Table) object(o any, share bool) {
 	v := reflect.ValueOf(o)
-	t.Object(v.UnsafePointer(), v.Type().Elem(), share)
+	t.Object(v.UnsafePointer(), nil, v.Type().Elem(), share)
 }
 
 func same(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
@@ -87,6 +87,7 @@ func (*shared) UnmarshalJSON([]byte) error { return nil }
 
 type odd struct {
 	Self   *odd
+	All    []odd
 	Shared shared
 	Map    map[string]int
 	Any    any

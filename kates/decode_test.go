@@ -1,0 +1,34 @@
+package kates
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
+	long := func() string { return strings.Repeat("too long for the table", 100) }
+	d := podDecoder()
+	of := func(o accumulator.Object) accumulator.Object { o.SetGenerateName(long()); return o }
+	before := of(&corev1.Pod{})
+	for _, other := range []accumulator.Object{
+		nil, of(&corev1.ConfigMap{}), accumulator.Undecoded(d.resource, accumulator.Key{Name: "x"}, "uid", "1", errors.New("bad")), before,
+	} {
+		for _, o := range []accumulator.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
+			d.Compact(o, other, true)
+			assert.Equal(t, long(), o.GetGenerateName())
+			_, pod := o.(*corev1.Pod)
+			taken := unsafe.StringData(before.GetGenerateName()) == unsafe.StringData(o.GetGenerateName())
+			assert.Equal(t, other == before && pod, taken, "%T after %T", o, other)
+			if other != nil && other != before {
+				assert.NotSame(t, unsafe.StringData(other.GetGenerateName()), unsafe.StringData(o.GetGenerateName()))
+			}
+		}
+	}
+}
