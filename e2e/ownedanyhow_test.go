@@ -47,9 +47,16 @@ const thingSchema = `{"type": "object", "properties": {
 func installThings(t *testing.T, ns string) schema.GroupVersionKind {
 	t.Helper()
 	g := newGadget(t, ns)
+	g.installWith(thingSchema)
+	return schema.GroupVersionKind{Group: g.group, Version: "v1", Kind: "Gadget"}
+}
+
+// installWith makes the kind with one version, of a schema, and a status of its own.
+func (g *gadget) installWith(schema string) {
+	g.t.Helper()
 	var s map[string]any
-	require.NoError(t, json.Unmarshal([]byte(thingSchema), &s))
-	_, err := foreign(t).Resource(definitions).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	require.NoError(g.t, json.Unmarshal([]byte(schema), &s))
+	_, err := foreign(g.t).Resource(definitions).Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": g.kind},
 		"spec": map[string]any{
 			"group": g.group, "scope": "Namespaced",
@@ -60,9 +67,8 @@ func installThings(t *testing.T, ns string) schema.GroupVersionKind {
 			}},
 		},
 	}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	require.NoError(g.t, err)
 	g.serving("v1", true)
-	return schema.GroupVersionKind{Group: g.group, Version: "v1", Kind: "Gadget"}
 }
 
 // anything makes objects, and what others do to them, at random.

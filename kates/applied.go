@@ -27,7 +27,8 @@ import (
 //     from him.
 //
 // So where the annotation is that of what is to be applied, and the applier owns every part of it and nothing else, the
-// server would find nothing to do but to put the items of lists into their order, which nobody owns: that is compared.
+// server would find nothing to do but to put the items of lists into their order, which nobody owns, and what a change of the
+// schema has lost into its place, which nobody is told of: these are compared.
 // Which parts are owned as a whole, the kind's OpenAPI document says where the managedFields cannot (shape). Where a watch drops the managedFields, what counts is that the object is at a version of which
 // that was known: because it is that of the server's answer (applyMarks), or since it was among those that were asked
 // for (recollections).
@@ -91,9 +92,10 @@ func (o *owning) ownsJust(fields []byte, applied *Unstructured) bool {
 
 // owning compares a set of fields with an object, part by part.
 type owning struct {
-	whole func(path fieldpath.Path, part any) bool // whether a map or a list is owned as a whole alone
-	live  func() map[string]any                    // the object that is there, as far as it is known
-	path  fieldpath.Path                           // of the part
+	whole  func(path fieldpath.Path, part any) bool // whether a map or a list is owned as a whole alone
+	live   func() map[string]any                    // the object that is there, as far as it is known
+	detail detail                                   // how far that is
+	path   fieldpath.Path                           // of the part
 }
 
 // covers reports whether a set of fields has every part of a value, and nothing else. A part is had as a whole, where it is a
@@ -135,7 +137,7 @@ func (o *owning) has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool
 	if children, ok := set.Children.Get(e); ok {
 		return o.covers(children, part)
 	}
-	return set.Members.Has(e) && o.hasWhole(e, part)
+	return set.Members.Has(e) && o.hasWhole(e, part) && o.kept(part)
 }
 
 // inOrder reports whether the live list has these items in this order. An apply would put them into it.

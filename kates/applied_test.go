@@ -172,6 +172,54 @@ func TestTheOrderOfItemsIsPartOfWhatIsApplied(t *testing.T) {
 	}
 }
 
+// Who owns a field owns it still when it is lost by a write that was made while the schema did not have it.
+func TestWhatTheManagedFieldsSayOfAFieldThatIsLostIsNotGoneBy(t *testing.T) {
+	u, live := &Unstructured{}, &Unstructured{}
+	require.NoError(t, u.UnmarshalJSON([]byte(appliedObject)))
+	for what, test := range map[string]struct {
+		change       [2]string
+		given, shown bool // whether it is known to be as it is applied, from what tells values apart, and from what does not
+	}{
+		"all there":                    {given: true, shown: true},
+		"a number lost":                {[2]string{`"number": 1, `, ``}, false, false},
+		"another number, by default":   {[2]string{`"number": 1`, `"number": 2`}, false, true},
+		"the same number":              {[2]string{`"number": 1`, `"number": 1.0`}, true, true},
+		"an empty part lost":           {[2]string{`"empty": {}, `, ``}, true, true},
+		"a whole part lost":            {[2]string{`"atomic": {"p": {"q": 1}}, `, ``}, false, false},
+		"what is in a whole part lost": {[2]string{`{"q": 1}`, `{}`}, false, true},
+		"a default in a whole part":    {[2]string{`{"q": 1}`, `{"q": 1, "r": 2}`}, true, true},
+		"a list that is shorter":       {[2]string{`[1, 2]`, `[1]`}, false, true},
+		"a list lost":                  {[2]string{`"list": [1, 2],`, ``}, false, false},
+		"a list that is none":          {[2]string{`[1, 2]`, `1`}, false, true},
+		"a field of an item lost":      {[2]string{`, "value": "v"`, ``}, false, false},
+		"a default in an item":         {[2]string{`{"port": 80}`, `{"port": 80, "protocol": "TCP"}`}, true, true},
+		"a part that is no object":     {[2]string{`{"p": {"q": 1}}`, `1`}, false, true},
+	} {
+		require.NoError(t, live.UnmarshalJSON([]byte(strings.Replace(appliedObject, test.change[0], test.change[1], 1))))
+		if test.change[0] != "" {
+			require.Contains(t, appliedObject, test.change[0])
+		}
+		for detail, want := range map[detail]bool{noContent: true, shownContent: test.shown, givenContent: test.given} {
+			o := &owning{whole: byFields, detail: detail, live: func() map[string]any { return live.Object }}
+			assert.Equal(t, want, o.ownsJust([]byte(appliedFields), u), "%s, %d", what, detail)
+		}
+	}
+	for part, empty := range map[any]bool{nil: true, false: true, "": true, int64(0): true, 0.0: true, true: false, "a": false, int64(1): false, 0.5: false} {
+		assert.Equal(t, empty, zero(part), "%v", part)
+	}
+	assert.True(t, zero([]any{}))
+	assert.True(t, zero(map[string]any{"a": map[string]any{}}))
+	assert.False(t, zero([]any{""}))
+	assert.False(t, zero(map[string]any{"a": ""}))
+	assert.True(t, contains(map[string]any{}, map[string]any{"a": nil}), "which may be kept or not")
+	for now, want := range map[accumulator.Object]detail{
+		nil: noContent, &metav1.PartialObjectMetadata{}: noContent, &Pod{}: shownContent, &Unstructured{}: givenContent,
+	} {
+		assert.Equal(t, want, detailOf(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, now))
+	}
+	assert.Equal(t, shownContent, detailOf(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, &Unstructured{}), "quantities, say")
+}
+
 func TestADigestTellsEverythingThatIsAppliedApart(t *testing.T) {
 	seen := map[string]bool{}
 	for _, parts := range [][]any{

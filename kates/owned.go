@@ -72,7 +72,9 @@ type OwnedResult struct {
 //
 // Where this client knows that nothing would change, nothing is sent: an annotation ([AppliedAnnotation]) says that the very
 // same was applied last, by whichever process, and the managed fields that nobody has changed any of it since; the items of
-// lists are to be in their order besides, which a watch of metadata alone does not tell where there are several. Through a
+// lists are to be in their order besides, which a watch of metadata alone does not tell where there are several, and all of it is to
+// be there: what was lost, because somebody wrote to the object while its kind's schema did not have a field, is put back, which such a watch does not tell
+// either. Through a
 // watch that drops the managed fields, as those of Go types do, any change counts that others have made since, the
 // status included; of what was applied before this client began, it asks the server by a list of the metadata of all that has the label, if
 // that is worth it. What others have changed and the watch has not brought yet is put right by the call that follows when it has.

@@ -38,7 +38,7 @@ func (a *ownedApply) apply(ctx context.Context, w *wanted) error {
 		if err != nil {
 			return o.failed("apply", err)
 		}
-		if asked && live != nil && (a.client.core.applied.at(w, a.options.fieldManager, live) || a.holds(ctx, w, live)) {
+		if asked && live != nil && (a.client.core.applied.at(w, a.options.fieldManager, live) || a.holds(ctx, w, live, live)) {
 			a.result.Unchanged = append(a.result.Unchanged, referenceOf(o.resource, live))
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/snapshot"
@@ -26,18 +27,17 @@ func (u unwanted) stored() storedKey { return storedKey{u.resource.Storage, snap
 
 // prune removes what is no longer wanted.
 func (a *ownedApply) prune(ctx context.Context) {
-	candidates := a.existing(ctx)
+	candidates, removed := a.existing(ctx), make(map[types.UID]bool) // in several forms there may be several of one
 	for i, u := range candidates {
 		if ctx.Err() != nil {
 			a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried", ctx.Err(), len(candidates)-i, len(candidates)))
 			return
 		}
-		if a.keys[u.stored()] || !a.prunable(u) {
+		if a.keys[u.stored()] || !a.prunable(u) || removed[u.GetUID()] {
 			continue
 		}
-		if err := a.remove(ctx, u); err != nil {
-			a.fail(err)
-		}
+		removed[u.GetUID()] = u.GetUID() != "" // a fake's have none
+		a.fail(a.remove(ctx, u))
 	}
 }
 

@@ -163,7 +163,7 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *wanted) (Object, boo
 	for _, part := range []accumulator.Part{accumulator.All, accumulator.Meta} { // the first is more likely to have managedFields
 		known, _ = streams.Lookup(w.resource, w.key, part)
 		if known != nil && len(known.GetManagedFields()) > 0 {
-			return known, a.holds(ctx, w, known)
+			return known, a.holds(ctx, w, known, a.fullest(w, known))
 		}
 	}
 	if known == nil || !a.says(w, known) {
@@ -172,24 +172,37 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *wanted) (Object, boo
 	return known, a.recalls(ctx, w, known)
 }
 
+// fullest is what is known of an object at its version: more than a watch of metadata has, if another one has it.
+func (a *ownedApply) fullest(w *wanted, now Object) Object {
+	if _, less := now.(*metav1.PartialObjectMetadata); !less {
+		return now
+	}
+	whole, _ := a.client.core.streams.Lookup(w.resource, w.key, accumulator.Known)
+	if whole == nil || whole.GetResourceVersion() != now.GetResourceVersion() {
+		return now
+	}
+	return whole
+}
+
 // says reports whether an object says that it was applied as it is wanted.
 func (a *ownedApply) says(w *wanted, now Object) bool {
 	return now.GetDeletionTimestamp() == nil && now.GetAnnotations()[a.annotation] == w.sum
 }
 
-// holds reports whether an object that has its managedFields is as it is applied.
-func (a *ownedApply) holds(ctx context.Context, w *wanted, now Object) bool {
-	if !a.says(w, now) || !a.owns(ctx, w, appliedAs(a.options.fieldManager, now.GetManagedFields()), now) {
+// holds reports whether an object that has its managedFields is as it is applied. Whole is as much of it as is known.
+func (a *ownedApply) holds(ctx context.Context, w *wanted, now, whole Object) bool {
+	if !a.says(w, now) || !a.owns(ctx, w, appliedAs(a.options.fieldManager, now.GetManagedFields()), whole) {
 		return false
 	}
 	a.client.core.applied.put(a.client.core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
 	return true
 }
 
-// owns reports whether fields are those of what is applied, no more and no less, and the object has it in its order. Now is as
-// much of the object as is known, or nil.
+// owns reports whether fields are those of what is applied, no more and no less, and the object has it still, in its order. Now is
+// as much of the object as is known, or nil.
 func (a *ownedApply) owns(ctx context.Context, w *wanted, fields []byte, now Object) bool {
 	o := &owning{
+		detail: detailOf(w.resource.Kind, now),
 		whole: func(path fieldpath.Path, part any) bool {
 			return a.client.core.resolver.whole(ctx, w.resource.Kind, path, part)
 		},
