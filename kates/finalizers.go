@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -87,7 +88,8 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 		return errors.New("under a finalizer: a function is nil")
 	}
 	var leaving *Unstructured
-	got, err := c.underFinalizer(ctx, resource, finalizer, &leaving, opts)
+	fits := func(u *Unstructured) error { return c.fits(reflect.TypeFor[T](), u.GroupVersionKind()) }
+	got, err := c.underFinalizer(ctx, resource, finalizer, fits, &leaving, opts)
 	switch {
 	case IsNotFound(err), err == nil && got == nil && leaving == nil:
 		return nil
@@ -122,13 +124,16 @@ func about(o metav1.Object, opts []WriteOption) []WriteOption {
 
 // underFinalizer returns the object that lives, with its finalizer, or sets leaving to the one that is to be
 // cleaned up; neither if there is nothing to do.
-func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer string, leaving **Unstructured,
-	opts []WriteOption,
+func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error,
+	leaving **Unstructured, opts []WriteOption,
 ) (*Unstructured, error) {
 	if err := checkFinalizer(finalizer); err != nil {
 		return nil, err
 	}
 	got, err := Modify(ctx, c, resource, func(u *Unstructured) error {
+		if err := fits(u); err != nil {
+			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
+		}
 		*leaving = nil // another try
 		has := slices.Contains(u.GetFinalizers(), finalizer)
 		switch {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
 )
@@ -106,11 +108,8 @@ func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, nam
 // kindFor is an empty object of the kind. Where both the type and the caller say one, they must agree.
 func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Unstructured, error) {
 	u := &Unstructured{Object: map[string]any{}}
-	typed, ok := reflect.New(t).Interface().(runtime.Object)
-	if _, partial := typed.(*metav1.PartialObjectMetadata); ok && !partial {
-		if gvks, _, err := c.core.scheme.ObjectKinds(typed); err == nil && len(gvks) > 0 {
-			u.SetGroupVersionKind(gvks[0])
-		}
+	if gvks := c.kindsOf(t); len(gvks) > 0 {
+		u.SetGroupVersionKind(gvks[0])
 	}
 	if kind == "" {
 		if u.GetKind() == "" {
@@ -127,6 +126,28 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 	}
 	u.SetGroupVersionKind(mapping.GroupVersionKind)
 	return u, nil
+}
+
+// kindsOf are the kinds that a Go type is registered for; none for one that holds objects of any kind.
+func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
+	typed, ok := reflect.New(t).Interface().(runtime.Object)
+	if _, partial := typed.(*metav1.PartialObjectMetadata); !ok || partial || t == unstructuredType {
+		return nil
+	}
+	gvks, _, err := c.core.scheme.ObjectKinds(typed)
+	if err != nil {
+		return nil
+	}
+	return gvks
+}
+
+// fits is an error if a Go type is that of another kind, or of another version, than the one of an object.
+func (c *Client) fits(t reflect.Type, kind schema.GroupVersionKind) error {
+	gvks := c.kindsOf(t)
+	if len(gvks) == 0 || slices.Contains(gvks, kind) {
+		return nil
+	}
+	return fmt.Errorf("%s is %s, not %s", t, gvks[0], kind)
 }
 
 // fillFrom is fill from what a stream shows, whatever its form.

@@ -65,7 +65,8 @@ func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T)
 
 // ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends
 // nothing but the status. It is an error, and nothing is sent, if change alters anything else: the
-// server would ignore it.
+// server would ignore it. A kind without that subresource is an error that says so, and not [IsNotFound],
+// which is what the server answers.
 func ModifyStatus[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
 	return modify(ctx, c, &modification{verb: "modify the status of", subresource: "status"}, resource, change, opts)
 }
@@ -93,7 +94,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	if err == nil {
 		if m.object, err = c.object(ctx, resource); err == nil {
-			err = cmp.Or(m.object.named(), fence.Check(ctx), ctx.Err())
+			err = cmp.Or(m.object.named(), c.fits(reflect.TypeFor[T](), m.object.resource.Kind), fence.Check(ctx), ctx.Err())
 		}
 	}
 	if err != nil {
@@ -168,7 +169,16 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 		return c.tryModify(ctx, m, base{})
 	}
 	got, err = c.patchFrom(ctx, m, from.object, change)
+	if apierrors.IsNotFound(err) && m.subresource != "" && c.lives(ctx, from.object, m.object) {
+		return nil, false, m.object.failed(m.verb, fmt.Errorf("its kind has no %s subresource", m.subresource))
+	}
 	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.refused(err), err
+}
+
+// lives reports whether the server has that very object still.
+func (c *Client) lives(ctx context.Context, was *Unstructured, o *object) bool {
+	now, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+	return err == nil && now.GetUID() != "" && now.GetUID() == was.GetUID()
 }
 
 // holds is a conflict if the object is not the one that the options ask for.

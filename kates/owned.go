@@ -86,7 +86,7 @@ type OwnedResult struct {
 // and version that was judged ([IfUID], [IfResourceVersion]), and judged anew if it has changed; dependents go in
 // the background unless [Propagation] says otherwise. An object that has other owners too is released: it loses
 // the label and the reference. Objects of others are never touched. Nothing is pruned unless it is known what is
-// wanted: if one of Objects is of an unknown kind, has no name, or is there twice, that is an error.
+// wanted: if one of Objects is of an unknown kind, has no name, is there twice, or is the owner, that is an error.
 //
 // An error on one object does not stop the rest. They are joined (errors.Is and errors.As look into them), and
 // each names its object. When ctx ends, what is left is not tried. Calling it again carries on. The options are

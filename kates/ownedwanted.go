@@ -50,6 +50,9 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	if err := bare(w.resource, w.key).named(); err != nil {
 		return err
 	}
+	if w.stored() == a.owner.stored() {
+		return fmt.Errorf("%s is the owner itself", a.owner)
+	}
 	if a.keys[w.stored()] {
 		return fmt.Errorf("%s is there twice", bare(w.resource, w.key))
 	}

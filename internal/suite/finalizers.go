@@ -138,4 +138,9 @@ func finalizersInvalid(t *testing.T, e *env) {
 	assert.ErrorContains(t, kates.UnderFinalizer(e.ctx, e.client, e.configMap("cm"), ours, nil, nothing), "nil")
 	assert.ErrorContains(t, kates.UnderFinalizer(e.ctx, e.client, e.configMap("cm"), ours, nothing, nil), "nil")
 	assert.ErrorContains(t, e.client.AddFinalizer(e.ctx, e.configMap(""), ours), "without a name")
+	another := func(context.Context, *corev1.Secret) error { return nil }
+	assert.ErrorContains(t, kates.UnderFinalizer(e.ctx, e.client, e.configMap("cm"), ours, another, another), "v1.Secret is /v1, Kind=Secret, not /v1, Kind=ConfigMap")
+	stored, err := e.stored(e.configMap("cm"))
+	require.NoError(t, err)
+	assert.Empty(t, stored.GetFinalizers())
 }

@@ -324,15 +324,16 @@ func ownedInvalid(t *testing.T, e *env) {
 	unknown.SetName("n")
 	bad := set(root)
 	for want, change := range map[string]func(){
-		"the owner":       func() { bad.Owner = nil },
-		"being deleted":   func() { bad.Owner = leaving },
-		"has no name":     func() { bad.Name = "" },
-		"makes no label":  func() { bad.Name = "not a label" },
-		"makes no label ": func() { bad.Label = "a/b/c" },
-		"without a name":  func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("")} },
-		"there twice":     func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("a")} },
-		"Nothing":         func() { bad.Objects = []kates.Object{e.configMap("a"), unknown} },
-		"object 1":        func() { bad.Objects = []kates.Object{e.configMap("a"), nil} },
+		"the owner":        func() { bad.Owner = nil },
+		"being deleted":    func() { bad.Owner = leaving },
+		"has no name":      func() { bad.Name = "" },
+		"makes no label":   func() { bad.Name = "not a label" },
+		"makes no label ":  func() { bad.Label = "a/b/c" },
+		"without a name":   func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("")} },
+		"there twice":      func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("a")} },
+		"Nothing":          func() { bad.Objects = []kates.Object{e.configMap("a"), unknown} },
+		"the owner itself": func() { bad.Objects, bad.Adopt = []kates.Object{e.configMap("a"), root.DeepCopy()}, true },
+		"object 1":         func() { bad.Objects = []kates.Object{e.configMap("a"), nil} },
 	} {
 		bad = set(root, e.configMap("a"))
 		change()
