@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -182,6 +183,32 @@ func TestARootThatLeftItsQueryIsToldFromOneThatWasDeletedAsFarAsTheServerTells(t
 		assert.Equal(t, []string{"ns/a u=1", "ns/a u=1 deleted"}, c.taken())
 		r.stop()
 	})
+}
+
+func TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted(t *testing.T) {
+	for want, leave := range map[string]func(w *world){
+		"left":    func(w *world) { w.secret("s", "") },
+		"deleted": func(w *world) { w.remove(configs, "ns", "a") },
+	} {
+		inWorld(t, func(w *world) {
+			w.root("a", "u", "1")
+			w.root("b", "u2", "1")
+			w.secret("s", "ns/a")
+			c := &calls{}
+			r := run(w, c.reconcile, bySecret, kates.Query{Name: "Root", Refs: []kates.Ref{
+				kates.RefsOf("Secrets", func(s *corev1.Secret) []types.NamespacedName {
+					namespace, name, _ := strings.Cut(s.Labels["app"], "/")
+					return []types.NamespacedName{{Namespace: namespace, Name: name}}
+				}),
+			}})
+			assert.Equal(t, []string{"ns/a u=1 *s"}, c.taken())
+			leave(w)
+			r.runs()
+			assert.Contains(t, strings.Join(c.taken(), "\n"), want)
+			assert.Empty(t, r.Keys())
+			r.stop()
+		})
+	}
 }
 
 func TestWhileTheServerCannotBeAskedHowARootDepartedItIsNotReconciled(t *testing.T) {

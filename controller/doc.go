@@ -28,7 +28,8 @@
 //   - One is the root: a pointer to an API type that the client's scheme knows, or to [kates.Unstructured] or [kates.PartialObjectMetadata], with
 //     the kind in the tag: `kates:"apps.example.com,root"`. Its key is "namespace/name", or its name if the kind has no namespace.
 //   - Those that are owned have what the root controls: the objects whose controller reference has its UID. What was left by an earlier root
-//     of that name is not among them. A root without a namespace may own objects in any.
+//     of that name is not among them. A root without a namespace may own objects in any. They are of other kinds than
+//     the root: in a tree of one kind a second field of it, watched with [kates.ByOwner], has a root's children.
 //   - All others are watched. With a Key, a function of the object, an object belongs to the roots of the keys that it returns; without one, or
 //     where that is [kates.EveryPartition], to every root.
 //   - A field of type [Info] is filled with what the turn is about.
@@ -67,7 +68,7 @@
 // did not run has left no trace.
 //
 // Without, a root that is not there any more is reconciled with the last object that was known: Info.Departed says whether it was deleted, or has
-// left the query, by a label that has changed, and still exists (the server is asked, where a query has selectors). That is repeated until it
+// left the query, by a label that has changed, and still exists (the server is asked, where the root's query has selectors or Refs). That is repeated until it
 // returns neither an error, other than a permanent one, nor RequeueAfter; then the key is forgotten, whatever objects are
 // left that it owned: those are the garbage collector's. If another root has the name by then, it is reconciled next, never before. A
 // reconciler whose struct has no field of type Info is not told: it never sees a root that is not there, and the key is forgotten at once.

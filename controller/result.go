@@ -13,7 +13,7 @@ var Done = Result{}
 
 // RequeueAfter wants the key reconciled again after d (zero or less: at once). Whatever has the key reconciled earlier, a change
 // or a trigger, replaces it; a key that is forgotten loses it. Returned with an error, it says when the next try is to be, in
-// place of the backoff, and nothing comes earlier.
+// place of the backoff, and nothing comes earlier; with a permanent one it says nothing.
 func RequeueAfter(d time.Duration) Result { return Result{after: max(d, 0), again: true} }
 
 // Info, as a field of a reconciler's struct, says what its turn is about. A reconciler whose struct has one is told when a root has

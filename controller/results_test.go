@@ -166,6 +166,21 @@ func TestRequeueAfterWithAnErrorIsTheWaitInPlaceOfTheBackoff(t *testing.T) {
 	})
 }
 
+func TestRequeueAfterWithAPermanentErrorSaysNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.root("a", "u", "1")
+		c := &calls{answer: func(context.Context, *app) (controller.Result, error) {
+			return controller.RequeueAfter(second), kates.Permanent(errOops)
+		}}
+		r := run(w, c.reconcile, bySecret)
+		<-after(hour)
+		r.runs()
+		assert.Len(t, c.taken(), 1)
+		assert.Len(t, r.Status().Failing, 1)
+		r.stop()
+	})
+}
+
 func TestAPermanentErrorWaitsForAChangeAndEndsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.root("a", "u", "1")

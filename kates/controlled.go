@@ -177,7 +177,7 @@ func (r *roots) Sync(ctx context.Context) error { return r.parts.Sync(ctx) }
 func (r *roots) Selective() bool {
 	for _, t := range r.targets {
 		if t.role == rootRole {
-			return t.LabelSelector != "" || t.FieldSelector != "" || t.AnyOf != nil || t.NamespaceSelector != ""
+			return t.LabelSelector != "" || t.FieldSelector != "" || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil
 		}
 	}
 	return false

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // role is what the objects of a field are for a controller; none for those that it only watches.
@@ -38,7 +39,7 @@ func (c *Client) roleTarget(ctx context.Context, f *structFields, sf reflect.Str
 		return target{}, errors.New("a root is not optional")
 	case said.role == rootRole && (sf.Type.Kind() != reflect.Pointer || !sf.Type.Implements(reflect.TypeFor[Object]())):
 		return target{}, fmt.Errorf("a root is a pointer to an API type, or *kates.Unstructured, not %s", sf.Type)
-	case said.role == ownedRole && elementOf(sf.Type) == nil:
+	case said.role == ownedRole && (elementOf(sf.Type) == nil || snapshot.LookupElement(sf.Type) != nil):
 		return target{}, fmt.Errorf("what is owned is a slice or a map, not %s", sf.Type)
 	case said.role == rootRole:
 		sf.Type = reflect.SliceOf(sf.Type)
@@ -95,7 +96,7 @@ func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
 		case err != nil && !t.Optional:
 			return fmt.Errorf("query %q: %w", t.Name, err)
 		case err == nil && owned.GroupVersionKind.GroupKind() == kind.GroupVersionKind.GroupKind():
-			return fmt.Errorf("field %s: what is owned is of the root's kind, %s", t.Name, kind.GroupVersionKind.GroupKind())
+			return fmt.Errorf("field %s: what is owned is of the root's kind, %s: watch it with a Key, kates.ByOwner", t.Name, kind.GroupVersionKind.GroupKind())
 		case err == nil && owned.Scope.Name() == meta.RESTScopeNameRoot && kind.Scope.Name() == meta.RESTScopeNameNamespace:
 			return fmt.Errorf("field %s: %w: %s have no namespace, %s have one", t.Name, ErrOwnerScope, owned.Resource.GroupResource(), kind.Resource.GroupResource())
 		}
