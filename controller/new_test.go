@@ -103,7 +103,7 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		"field B: its type []string says no kind":                                                                                               made[untagged],
 		"field A: neither its type nor its tag nor its query says a kind":                                                                       made[kindless],
 		"field B: what is owned is a slice or a map, not *v1.Deployment":                                                                        made[oneOwned],
-		"field B: what is owned is a slice or a map, not kates.Lookup[*k8s.io/api/core/v1.Secret]":                                           made[lookedUp],
+		"field B: what is owned is a slice or a map, not kates.Lookup[*k8s.io/api/core/v1.Secret]":                                              made[lookedUp],
 		"field C: there is another one of type controller.Info":                                                                                 made[twoInfos],
 		"field B: there is another one of that name":                                                                                            made[twoBs],
 		"a snapshot is a struct, not string":                                                                                                    made[string],

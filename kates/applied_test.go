@@ -335,6 +335,34 @@ func TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt(t *testing.T) {
 	})
 }
 
+func TestG11WhatWasListedOfAppliesIsLetGoWithItsTimerWhenTheClientCloses(t *testing.T) {
+	found := map[accumulator.Key]recalled{{Name: "a"}: {uid: "a", version: "5"}}
+	recollects := func(c *recollections) *recollection {
+		r, _ := c.find(recollectable{}, func() int { return 0 })
+		c.keep(recollectable{}, r, found, nil, true)
+		close(r.done)
+		return r
+	}
+	var c recollections
+	first := recollects(&c)
+	for range first.worth {
+		c.find(recollectable{}, nil)
+	}
+	second := recollects(&c)
+	require.NotSame(t, first, second)
+	assert.False(t, first.timer.Stop(), "the new one has them")
+	assert.Nil(t, first.objects)
+	assert.NotNil(t, second.objects)
+	c.close()
+	assert.False(t, second.timer.Stop())
+	assert.Nil(t, second.objects)
+	c = recollections{}
+	c.close()
+	late := recollects(&c)
+	assert.Nil(t, late.timer)
+	assert.Nil(t, late.objects)
+}
+
 func TestAnotherObjectOfTheNameIsNotRecalled(t *testing.T) {
 	var c recollections
 	r := &recollection{done: make(chan struct{})}

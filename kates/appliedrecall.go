@@ -22,8 +22,9 @@ import (
 // metadata, and not by applying each again, that there is nothing to do. A list is made when those who would have needed it
 // are worth it. The zero value is empty.
 type recollections struct {
-	mu  sync.Mutex
-	all map[recollectable]*recollection
+	mu     sync.Mutex
+	all    map[recollectable]*recollection
+	closed bool
 }
 
 // recollectable names what is listed: the objects of the sets of a name, by label, as one manager applies them.
@@ -36,8 +37,9 @@ type recollection struct {
 
 	// Guarded by recollections.mu:
 	objects map[accumulator.Key]recalled
-	missed  int // who have not found what they looked for
-	worth   int // how many of them are worth another list
+	timer   *time.Timer // that lets go of them
+	missed  int         // who have not found what they looked for
+	worth   int         // how many of them are worth another list
 }
 
 // recalled is what a list has said of an object. It is good for one who asks: he remembers it.
@@ -87,11 +89,41 @@ func (c *recollections) take(r *recollection, key accumulator.Key, now Object) (
 	return o, true
 }
 
+// keep takes in what was listed, for a while. Whether that has failed says nothing where it was not finished.
+func (c *recollections) keep(of recollectable, r *recollection, objects map[accumulator.Key]recalled, err error, finished bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.worth, r.at, r.err = 16+len(objects)/16, time.Now(), err
+	if !finished {
+		delete(c.all, of)
+	}
+	if finished && !c.closed && len(objects) > 0 {
+		r.objects, r.timer = objects, time.AfterFunc(recollectionAge, func() { c.drop(r) })
+	}
+}
+
+// close lets go of all objects.
+func (c *recollections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, r := range c.all {
+		r.forget()
+	}
+}
+
+// forget lets go of what was listed. The lock is held.
+func (r *recollection) forget() {
+	if r.objects = nil; r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
 // drop lets go of objects that nobody has asked for: those of other shards, say.
 func (c *recollections) drop(r *recollection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.objects = nil
+	r.forget()
 }
 
 // of is the newest recollection, or a new one where that is worth it: a list of so many objects is to save a sixteenth as many
@@ -100,14 +132,8 @@ func (c *recollections) of(ctx context.Context, of recollectable, a *ownedApply,
 	r, mine := c.find(of, func() int { return a.client.core.applied.count(of.storage) })
 	if mine {
 		objects, err := a.recollect(ctx, of, w.resource)
-		c.mu.Lock()
-		r.objects, r.worth, r.at, r.err = objects, 16+len(objects)/16, time.Now(), err
-		if ctx.Err() != nil {
-			delete(c.all, of) // that says nothing
-		}
-		c.mu.Unlock()
+		c.keep(of, r, objects, err, ctx.Err() == nil)
 		close(r.done)
-		time.AfterFunc(recollectionAge, func() { c.drop(r) })
 	}
 	select {
 	case <-r.done:
@@ -138,6 +164,7 @@ func (c *recollections) find(of recollectable, known func() int) (r *recollectio
 	if r.missed++; r.missed <= r.worth || r.err != nil && time.Since(r.at) < recollectionAge {
 		return r, false
 	}
+	r.forget() // the new one has them
 	r = &recollection{done: make(chan struct{})}
 	c.all[of] = r
 	return r, true

@@ -280,6 +280,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ct
 // watches them.
 func (c *Client) Close() {
 	c.core.streams.Close()
+	c.core.recollected.close()
 	c.core.idle()
 }
 

@@ -40,7 +40,8 @@ type OwnedSet struct {
 	// controller.Owned. A program that watches what it owns saves requests thereby: else each
 	// kind is looked through in a running watch without selectors, or listed by label.
 	Existing []Object
-	// Plain owner references, in place of controller references.
+	// Plain owner references, in place of controller references. What controllers are given as owned does not have such objects:
+	// with controller.Owned as Existing they would never be pruned.
 	Plain bool
 	// Adopt takes in objects that exist without belonging to the set, unless another owner controls them. They
 	// are pruned, and deleted with the owner, like others from then on.
