@@ -63,7 +63,7 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 
 // Trigger has keys reconciled though nothing may have changed: "namespace/name" of a root, or its name. What is being reconciled, or waits for
 // a backoff, is reconciled after that. Keys that there is no root of, and a controller that does not run, ignore it: all roots are
-// reconciled when it starts.
+// reconciled when it starts. What is another replica's ([kates.LeaderElection], [kates.Sharding]) that one is not told of.
 func (c *control) Trigger(keys ...string) {
 	if r := c.latest(); r != nil {
 		r.watch.Activate(keys...)

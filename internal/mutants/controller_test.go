@@ -24,6 +24,11 @@ var controllers = []mutant{
 `, new: ``,
 	},
 	{
+		name: "a root that nothing refers to is taken for deleted", says: "where the root's query has selectors or Refs", file: "kates/controlled.go",
+		in: inController, caught: "TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted",
+		old: ` || t.Refs != nil`, new: ``,
+	},
+	{
 		name: "a departed root is never forgotten", says: "then the key is forgotten", file: reconciles, caught: deleted,
 		old: `k.root, k.tries, f = nil, nil, nil`, new: `k.tries, f = nil, nil`,
 	},

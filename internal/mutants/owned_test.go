@@ -36,6 +36,11 @@ var owned = []mutant{
 		old: `i < 0 || found[i] != nil && !found[i].Equals(e)`, new: `i < 0`,
 	},
 	{
+		name: "what a schema has lost is not missed", says: "what was lost, because somebody wrote to the object while its kind's schema did not have a field, is put back",
+		file: applied, caught: "TestWhatTheManagedFieldsSayOfAFieldThatIsLostIsNotGoneBy",
+		old: `o.hasWhole(e, part) && o.kept(part)`, new: `o.hasWhole(e, part)`,
+	},
+	{
 		name: "items stay in the order of others", says: "lists are to be in their order besides", file: applied, caught: "TestTheOrderOfItemsIsPartOfWhatIsApplied",
 		old: `if i <= last {`, new: `if i <= last && i < 0 {`,
 	},
