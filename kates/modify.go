@@ -18,8 +18,8 @@ import (
 
 // Modify changes an object as change does: read, modify, write, and again if somebody else was
 // faster. The resource names the object (kind, namespace and name; an object of any form); T is the
-// form in which change sees it: a Go type of that kind, [Unstructured], map[string]any, any struct
-// with the right JSON.
+// form in which change sees it: a Go type of that kind and version (that of another is an error),
+// [Unstructured], map[string]any, any struct with the right JSON.
 //
 //	_, err := kates.Modify(ctx, client, deployment, func(d *appsv1.Deployment) error {
 //	    d.Spec.Replicas = &n
