@@ -245,3 +245,41 @@ func wantedOutputs(t *testing.T, admin *kubernetes.Clientset, ns string) map[str
 	}
 	return want
 }
+
+// TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse: who may write a config map chooses what it names, and the program's rights are wider.
+func TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse(t *testing.T) {
+	t.Parallel()
+	ns, elsewhere, ctx := namespace(t), namespace(t), t.Context()
+	c, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	defer c.Close()
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	for _, in := range []string{ns, elsewhere} {
+		_, err := admin.CoreV1().Secrets(in).Create(ctx, secretNamed("of-"+ns, "1"), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	named := func(cm *corev1.ConfigMap) []types.NamespacedName {
+		return []types.NamespacedName{{Namespace: cm.Data["namespace"], Name: cm.Data["name"]}}
+	}
+	for i, data := range []map[string]string{
+		{"name": "of-" + ns}, {"name": "of-" + ns, "namespace": ".."}, {"name": "of-" + ns, "namespace": elsewhere + "/configmaps/.."},
+		{"name": ".", "namespace": elsewhere}, {"name": "a/b"}, {"name": "Not_A_Name"}, {"name": "of-" + ns, "namespace": "No_Namespace"},
+	} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("m", i)}, Data: data}
+		_, err := admin.CoreV1().ConfigMaps(ns).Create(ctx, cm, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	snapshots, err := kates.Watch[referrers](ctx, c, kates.Query{Name: "ConfigMaps", Namespace: ns, FieldSelector: "metadata.name!=kube-root-ca.crt"},
+		kates.Query{Name: "Secrets", Refs: []kates.Ref{kates.RefsOf("ConfigMaps", named)}})
+	require.NoError(t, err)
+	var snap referrers
+	require.Eventually(t, func() bool {
+		_, err := snapshots.Update(ctx, &snap)
+		return err == nil && len(snap.ConfigMaps) == 7
+	}, 5*time.Second, 20*time.Millisecond, "%v", snapshots.Ready())
+	require.NoError(t, snapshots.Status().Err())
+	all := snap.Secrets.Select("", nil)
+	require.Len(t, all, 1)
+	assert.Equal(t, ns, all[0].Namespace)
+}

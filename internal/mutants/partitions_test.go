@@ -69,7 +69,12 @@ var partitions = []mutant{
 	{
 		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: partition,
 		caught: "TestG7WhatLeftAndIsBackUnseenIsNoTurn",
-		old:    ` || was.shown == nil || was.shown != now.source()`, new: ` || true`,
+		old:    ` || was.shown == nil || was.shown != now.source()`, new: ` || was.in`,
+	},
+	{
+		name: "a key that is gone still waits to be quiet", says: "never by the number of events",
+		file: "accumulator/debounce.go", caught: "TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore",
+		old: `	if part.place > 0 {`, new: `	if part.place > 0 && part.objects > 0 {`,
 	},
 	{
 		name: "a quiet own write activates its keys", says: "what is not worth a signal is in the key's next turn all the same", file: keys,

@@ -78,6 +78,21 @@ var references = []mutant{
 		old:    `return f.refs.known.Load() && !slices`, new: `return f.refs.known.Load() || !slices`,
 	},
 	{
+		name: "a name without a namespace is one in all of them", says: "what no object can be called is absent", file: "accumulator/refs.go",
+		caught: "TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone/no_namespace",
+		old:    `	return wide != (key.Namespace == "") || `, new: `	return `,
+	},
+	{
+		name: "names are not read again where their kind has no namespaces", says: "a name without a namespace is in that of the object, unless the kind has none",
+		file: follow, caught: "TestG1G6NamesAreReadAgainWhereTheirKindTurnsOutToHaveNoNamespaces",
+		old: `	if !stale {`, new: `	if !stale || len(s.to) > 0 {`,
+	},
+	{
+		name: "a name is a path of something else", says: "deletes the object that the resource names", file: "kates/read.go",
+		caught: "TestNoNameMakesARequestOneForSomethingElse",
+		old:    `len(why) > 0 {`, new: `len(why) > len(name) {`,
+	},
+	{
 		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/refs.go",
 		caught: "TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs",
 		old:    `	if ref.by += by; ref.by > 0 {`, new: `	if ref.by += max(by, 0); ref.by > 0 {`,
