@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 )
 
@@ -201,8 +201,8 @@ func (a *Accumulator) wide(f *field) (wide, known bool) {
 // nowhere reports whether there can be no object of that name: it is not one, or has no namespace where the kind has. A path made of it would
 // be another one's.
 func nowhere(key Key, wide bool) bool {
-	return wide != (key.Namespace == "") || len(path.IsValidPathSegmentName(key.Name)) > 0 ||
-		!wide && len(path.IsValidPathSegmentName(key.Namespace)) > 0
+	return wide != (key.Namespace == "") || len(content.IsPathSegmentName(key.Name)) > 0 ||
+		!wide && len(content.IsPathSegmentName(key.Namespace)) > 0
 }
 
 // count notes that objects name others, or with -1 that they do so no more.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/accumulator"
@@ -111,7 +111,7 @@ func (o *object) named() error {
 
 // segment is an error if a name cannot be part of a path: a request would be one for something else, as for all there is in place of one object.
 func segment(what, name string) error {
-	if why := path.IsValidPathSegmentName(name); len(why) > 0 {
+	if why := content.IsPathSegmentName(name); len(why) > 0 {
 		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))
 	}
 	return nil
