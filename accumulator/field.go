@@ -70,6 +70,7 @@ type field struct {
 	loud     map[Key]bool    // what of that is to activate partitions
 	late     []*subscription // those streams
 	farthest string          // how far they have to come
+	lost     bool            // some stream has nothing new to show
 }
 
 // part is one stream of a field.

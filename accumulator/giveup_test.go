@@ -9,12 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
-// overwrite lets a client write so many objects that its stream gives them up, while
-
-// lists take a while.
-
+// overwrite lets a client write so many objects that its stream gives them up, while lists take a while.
 func overwrite(o own, first, count int) {
 	o.late(time.Hour)
 	o.mu.Lock()
@@ -72,5 +70,81 @@ func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
 		for i := range shown {
 			assert.Same(t, shown[i], snap.A[i])
 		}
+	})
+}
+
+// unionOfAll is a query of two halves.
+func unionOfAll() Query {
+	q := simQuery("A", "as")
+	q.AnyOf = []Selection{
+		{Labels: labels.SelectorFromSet(labels.Set{"in": "yes"})},
+		{Labels: labels.SelectorFromSet(labels.Set{"in": "no"})},
+	}
+	return q
+}
+
+func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
+	for _, others := range []int{0, 1} {
+		bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+			for i := range others {
+				s.create("as", thing(fmt.Sprint("other", i), "in", "no"))
+			}
+			a := watching(t, streams, Options{}, unionOfAll())
+			synctest.Wait()
+			require.True(t, signalled(a))
+			require.NoError(t, a.Ready())
+			o := own{s, streams}
+			o.late(time.Hour)
+			o.mu.Lock()
+			o.listAnswer = func(string) time.Duration { return 10 * second }
+			o.mu.Unlock()
+			for i := range 6 {
+				o.put("as", thing(fmt.Sprint(i), "in", "yes"), 0)
+			}
+			var snap one
+			r := update(t, a, &snap)
+			assert.False(t, r.Complete || r.Changed)
+			assert.Nil(t, snap.A)
+			after(time.Minute)
+			require.True(t, signalled(a))
+			r = update(t, a, &snap)
+			assert.Len(t, snap.A, 6+others)
+			assert.Len(t, r.Differences, 6+others, "nothing was consumed before")
+		})
+	}
+}
+
+func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testing.T) {
+	bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		s.create("as", thing("x", "in", "yes"))
+		a := watching(t, streams, Options{}, unionOfAll())
+		synctest.Wait()
+		require.True(t, signalled(a))
+		o := own{s, streams}
+		s.mu.Lock()
+		s.listDelay = func(string) time.Duration { return 10 * second }
+		s.mu.Unlock()
+		lateWatches(s, "in")
+		for i := range 6 {
+			if i == 3 {
+				s.bookmarks() // one watch has seen the writes before
+				synctest.Wait()
+				s.mu.Lock()
+				s.delayOf = func(*simWatch) time.Duration { return time.Minute }
+				s.mu.Unlock()
+			}
+			o.put("as", thing(fmt.Sprint(i), "in", "yes"), 0)
+		}
+		require.True(t, givenUp(a))
+		s.relabel("x", "in", "no")
+		s.relabel("5", "in", "no") // which no watch has shown
+		after(20 * second)
+		require.False(t, givenUp(a), "one watch has listed anew, and the other is late")
+		var snap one
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 7, "all were in the query all the time")
+		after(2 * time.Hour)
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 7)
 	})
 }

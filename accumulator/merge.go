@@ -84,6 +84,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 	out := taken{ok: len(parts) == 0, anew: anew}
 	dirty := f.held // zero for a key that did not go away
 	ready := make([]*part, 0, len(parts))
+	f.lost = false
 	for _, p := range parts {
 		if !p.ready() {
 			continue
@@ -92,7 +93,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		if !t.ok {
 			continue
 		}
-		out.ok = true
+		out.ok, f.lost = true, f.lost || t.lost
 		ready = append(ready, p)
 		out.anew = out.anew || t.anew
 		whole = whole || t.whole && p.merged // what it had besides is gone
@@ -124,6 +125,9 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 		} else if shown, had := f.shown(key); had && out.whole { // it stays as it is
 			out.changes = append(out.changes, change{key, shown})
 		}
+	}
+	if f.lost && !f.present {
+		return taken{} // a first snapshot is whole
 	}
 	f.tell(&out)
 	return out
@@ -237,6 +241,7 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 		}
 		now := p.sub.look(key)
 		if now.lost {
+			f.lost = true
 			return nil, false
 		}
 		seen[p.sub] = now

@@ -75,13 +75,13 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 // delivered notes how far the watches of a query have come. Where several may show an object, what has
 // left one of them stays until the others have come so far: it is not held against what was delivered then,
 // but against own writes and what was shown before all the same.
-func (s *slot) delivered(f *field) {
+func (s *slot) delivered(f *field, shown bool) {
 	s.least, s.free = map[Key]int{}, false
 	for _, p := range f.parts {
 		st := p.sub.stream
 		st.mu.Lock()
 		rev := revision(st.view.Position())
-		s.free = s.free || st.givenUp
+		s.free = s.free || st.givenUp && shown // a first snapshot waits
 		st.mu.Unlock()
 		for _, key := range modelKeys {
 			if at, known := s.least[key]; len(f.query.AnyOf) < 2 && st.covers(key) && (!known || rev < at) {
@@ -147,7 +147,7 @@ func (r *modelReader) before() (own, written map[storedKey]int, signal bool) {
 	default:
 	}
 	for i, s := range r.slots {
-		s.delivered(r.a.fields[i])
+		s.delivered(r.a.fields[i], r.shown)
 	}
 	m.truth.Lock()
 	defer m.truth.Unlock()

@@ -95,8 +95,7 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	}
 	relist := s.view.Pending() > s.streams.config.PendingMax
 	if relist {
-		s.view.GiveUp()
-		s.givenUp, s.atLeast = true, coherence.Newest(s.atLeast, floor)
+		wake = s.giveUp(wake, floor)
 	}
 	s.expireLater()
 	s.mu.Unlock()
@@ -105,6 +104,20 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	}
 	run(wake)
 	return true
+}
+
+// giveUp drops what is pending, until a list has come that is no older than a version. Called with mu held.
+func (s *stream) giveUp(wake []func(), atLeast string) []func() {
+	shown := make(map[Key]Object)
+	for key := range s.view.Keys {
+		shown[key] = s.read(key)
+	}
+	s.view.GiveUp()
+	s.givenUp, s.atLeast = true, coherence.Newest(s.atLeast, atLeast)
+	for key, before := range shown { // the list may not have it, and then nothing else tells that it was there
+		wake = s.mark(wake, key, before, delivered)
+	}
+	return wake
 }
 
 // expireLater sets the timer that ends, by a new list, writes which no event

@@ -38,7 +38,7 @@ func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error 
 	if s.givenUp {
 		s.givenUp, s.atLeast = false, ""
 		for sub := range s.subs {
-			sub.restart()
+			sub.resume()
 		}
 	}
 	for sub := range s.subs { // the first list is news, also when it is empty

@@ -13,6 +13,8 @@ type subscription struct {
 	stream *stream
 	// all: nothing has been taken yet; the whole store is news.
 	all bool
+	// again: everything is news once more, and what is dirty still is.
+	again bool
 	// dirty maps a changed key to whether the reader knows an object of that name. A
 	// key that came and went unread is dropped again: what is held is bounded by
 	// objects, not by events.
@@ -100,6 +102,8 @@ type taken struct {
 	reshaped bool
 	// ok is false where the stream has nothing that may be shown yet.
 	ok bool
+	// lost: nor has it anything new, until it has listed again.
+	lost bool
 }
 
 // take hands over everything that has changed since the last take.
@@ -110,23 +114,27 @@ func (s *subscription) take() taken {
 	case !s.stream.synced:
 		return taken{}
 	case s.stream.givenUp:
-		return taken{ok: !s.all}
+		return taken{ok: !s.all, lost: true}
 	case s.all:
 		anew := s.anew
 		s.all, s.anew, s.loud, s.turned = false, false, false, false
 		s.louds, s.late = nil, nil
 		return taken{changes: s.stream.everything(), whole: true, anew: anew, ok: true}
 	}
-	s.loud, s.turned = false, false
-	left := s.left
-	s.left = nil
-	changes := make([]change, 0, len(s.dirty))
-	for key := range s.dirty {
-		changes = append(changes, change{key, s.stream.read(key)})
+	t := taken{whole: s.again, left: s.left, loud: s.heard(), ok: true}
+	if s.again {
+		t.changes = s.stream.everything()
+	} else {
+		t.changes = make([]change, 0, len(s.dirty))
 	}
-	loud := s.heard()
+	for key := range s.dirty {
+		if o := s.stream.read(key); o == nil || !s.again {
+			t.changes = append(t.changes, change{key, o})
+		}
+	}
+	s.again, s.loud, s.turned, s.left = false, false, false, nil
 	s.clean()
-	return taken{changes: changes, left: left, loud: loud, ok: true}
+	return t
 }
 
 // shout notes that a change of a key is worth a signal. Called with the stream's lock held.
@@ -187,16 +195,25 @@ func (s *subscription) untake() {
 // restart makes everything news again, for a reader that may have been shown what the
 // stream can no longer account for.
 func (s *subscription) restart() {
-	s.all = true
+	s.all, s.again = true, false
 	s.clean()
 	s.left, s.forgot = nil, s.stream.view.Position()
+}
+
+// resume makes everything news again, for a reader that knows what the stream has shown: of what has left since, a union has to know.
+func (s *subscription) resume() {
+	if s.union == nil || s.all {
+		s.restart()
+		return
+	}
+	s.again = true
 }
 
 // news reports whether there is something worth a signal.
 func (s *subscription) news() bool {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
-	return s.stream.synced && !s.stream.givenUp && (s.all || s.optional && s.turned || s.loud && len(s.dirty)+len(s.late) > 0)
+	return s.stream.synced && !s.stream.givenUp && (s.all || s.again || s.optional && s.turned || s.loud && len(s.dirty)+len(s.late) > 0)
 }
 
 // ready reports whether the stream has its whole first list.

@@ -17,10 +17,10 @@ func (a *Accumulator) takeAll(b layout) bool {
 		if f.got.ok || a.reader.delivered || whole && a.without(f) || !f.counted.Load() {
 			continue // one that is not whole was added, or its kind appeared, since
 		}
-		for _, f := range b.fields {
-			if f.got.ok {
-				a.untake(f)
-				f.got = taken{}
+		for _, other := range b.fields {
+			if other.got.ok || other == f {
+				a.untake(other)
+				other.got = taken{}
 			}
 		}
 		return false

@@ -4,6 +4,8 @@ const (
 	merge      = "accumulator/merge.go"
 	fields     = "accumulator/field.go"
 	departures = "accumulator/departure.go"
+
+	unionGivenUp = "TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion"
 )
 
 // several is what can go wrong where one query is several watches, or where its kind goes away.
@@ -32,6 +34,21 @@ var several = []mutant{
 		name: "what is held is as it was shown, however old", peer: torn, file: merge, caught: "TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere",
 		old: `best = newer(best, left.now(left.last))`,
 		new: `best = newer(best, nil)`,
+	},
+	{
+		name: "what left while writes were given up is forgotten", peer: torn, file: "accumulator/replace.go", caught: unionGivenUp,
+		old: `sub.resume()`,
+		new: `sub.restart()`,
+	},
+	{
+		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/own.go", caught: unionGivenUp,
+		old: `wake = s.mark(wake, key, before, delivered)`,
+		new: `_, _ = key, before`,
+	},
+	{
+		name: "a first snapshot of a union goes without what is given up", peer: torn, file: merge, caught: "TestG1AFirstReadingOfAUnionWaitsForTheRelistToo",
+		old: `if f.lost && !f.present {`,
+		new: `if false {`,
 	},
 	{
 		name: "a union is shown before its watches have come to one version", peer: torn, file: fields, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
