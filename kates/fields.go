@@ -82,6 +82,9 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 			if tagged {
 				return fmt.Errorf("field %s has a kates tag but is not exported", sf.Name)
 			}
+			if sf.Anonymous && sf.Type.Kind() == reflect.Pointer { // what it promotes would be left out without a word
+				return fmt.Errorf("field %s is an embedded pointer: embed the struct itself, or tag it `kates:\"-\"`", sf.Name)
+			}
 			continue
 		case sf.Type == reflect.TypeFor[[]*Delta]():
 			if f.deltas != nil {

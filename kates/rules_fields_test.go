@@ -111,6 +111,17 @@ func TestWhatIsWrongWithAStructIsAnErrorOfWatchThatNamesTheField(t *testing.T) {
 	check(err, "no field")
 	_, err = kates.Watch[int](t.Context(), c)
 	check(err, "int")
+	type common struct{ Pods []*kates.Pod }
+	_, err = kates.Watch[struct {
+		*common
+		S []*kates.Service
+	}](t.Context(), c)
+	check(err, "common", "embedded pointer")
+	_, err = kates.Watch[struct {
+		*common `kates:"-"`
+		S       []*kates.Service
+	}](t.Context(), c)
+	require.NoError(t, err)
 }
 
 func TestTagsQueriesAndTypesTogetherSayWhatAFieldWatches(t *testing.T) {
