@@ -89,6 +89,9 @@ func NewClientFromRESTConfig(config *rest.Config, opts ...Option) (*Client, erro
 }
 
 func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, error) {
+	if config == nil {
+		return nil, errors.New("a client needs a rest.Config")
+	}
 	s := newSettings(namespace, opts)
 	cfg := rest.CopyConfig(config)
 	if s.qps != 0 {
@@ -216,8 +219,11 @@ func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 
 // WaitFor returns when the server serves the kind, given as in [Query]. It returns
-// ctx's error when that ends first.
+// ctx's error when that ends first, and at once for what can be no kind ("", "a/b/c/d").
 func (c *Client) WaitFor(ctx context.Context, kind string) error {
+	if _, err := parseKind(kind); err != nil {
+		return fmt.Errorf("wait for %q: %w", kind, err)
+	}
 	for {
 		_, err := c.core.resolver.kindContext(ctx, kind)
 		if err == nil {

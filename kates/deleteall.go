@@ -16,7 +16,8 @@ import (
 const deletesAtOnce = 10
 
 // DeleteAll deletes every object of a query: those that the server has when it is called. An empty
-// namespace is all namespaces; Name and Optional do not matter. The options are those of
+// namespace is all namespaces; Name and Optional do not matter. What would not narrow the query, though it says so, is an error
+// and deletes nothing: a namespace for a kind that is in none, and Refs. The options are those of
 // [Client.Delete], for each object ([Propagation], [GracePeriod], [DryRun], …); [IfUID] and
 // [IfResourceVersion] are errors.
 //
@@ -34,6 +35,9 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	if w.uid != nil || w.version != nil {
 		return errors.New("delete all: IfUID and IfResourceVersion are about one object")
 	}
+	if query.Refs != nil {
+		return errors.New("delete all: Refs narrow watches alone, so every object would be deleted, referred to or not")
+	}
 	type listed struct {
 		key accumulator.Key
 		uid types.UID
@@ -41,6 +45,9 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	r, items, err := c.list(ctx, "delete all", query)
 	if err != nil {
 		return err
+	}
+	if !r.Namespaced && (query.Namespace != "" || query.Namespaces != nil) {
+		return fmt.Errorf("delete all: %s are in no namespace, so all of them would be deleted: leave the namespace out for that", r.Resource)
 	}
 	all := make([]listed, len(items)) // and not the objects, which may be large
 	for i, u := range items {

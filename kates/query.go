@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,35 +135,6 @@ type Query struct {
 	Refs []Ref
 }
 
-// Selection narrows a query by labels and fields, as [Query] does.
-type Selection struct {
-	LabelSelector string
-	FieldSelector string
-}
-
-// selectors parses the query's own selectors.
-func (q Query) selectors() (labels.Selector, fields.Selector, error) {
-	return Selection{q.LabelSelector, q.FieldSelector}.selectors()
-}
-
-// selectors parses selectors; nil where there are none.
-func (q Selection) selectors() (labels.Selector, fields.Selector, error) {
-	var l labels.Selector
-	var f fields.Selector
-	var err error
-	if q.LabelSelector != "" {
-		if l, err = labels.Parse(q.LabelSelector); err != nil {
-			return nil, nil, fmt.Errorf("label selector %q: %w", q.LabelSelector, err)
-		}
-	}
-	if q.FieldSelector != "" {
-		if f, err = fields.ParseSelector(q.FieldSelector); err != nil {
-			return nil, nil, fmt.Errorf("field selector %q: %w", q.FieldSelector, err)
-		}
-	}
-	return l, f, nil
-}
-
 // target is a query with what a struct's field adds to it.
 type target struct {
 	Query
@@ -246,7 +216,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	if t.NamespaceSelector == "" {
 		return q, nil
 	}
-	l, err := labels.Parse(t.NamespaceSelector)
+	l, err := parseLabels(t.NamespaceSelector)
 	if err != nil {
 		return q, fmt.Errorf("namespace selector %q: %w", t.NamespaceSelector, err)
 	}

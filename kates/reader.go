@@ -103,9 +103,12 @@ func (r *Reader[T]) Get(namespace, name string) (T, error) {
 // [Query.LabelSelector]; "": all), ordered by namespace and name. Those that do not decode are left out, and
 // named by the error beside the others.
 func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
-	selector, err := labels.Parse(labelSelector)
-	if err != nil {
-		return nil, fmt.Errorf("label selector %q: %w", labelSelector, err)
+	selector := labels.Everything()
+	if labelSelector != "" {
+		var err error
+		if selector, err = parseLabels(labelSelector); err != nil {
+			return nil, fmt.Errorf("label selector %q: %w", labelSelector, err)
+		}
 	}
 	var errs []error
 	objects := r.reader.List(namespace, selector)

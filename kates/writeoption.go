@@ -51,9 +51,12 @@ func Propagation(p metav1.DeletionPropagation) WriteOption {
 	return func(o *writeOptions) { o.propagation = &p }
 }
 
-// GracePeriod sets how long a deleted object may take to end, in whole seconds; 0 is at once.
+// GracePeriod sets how long a deleted object may take to end, in seconds, a part of one counting as one; 0 is at once.
 func GracePeriod(d time.Duration) WriteOption {
 	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++ // rounded down, half a second would be at once
+	}
 	return func(o *writeOptions) { o.grace = &seconds }
 }
 
