@@ -131,8 +131,13 @@ func copyJSON(value any) (any, error) {
 }
 
 // tidyMetadata drops what the encoding of an empty Go struct leaves behind and
-// rejects metadata that the accessors of Unstructured would silently misread.
+// rejects what the accessors of Unstructured would silently misread: to them a
+// namespace that is a number (namespace: 123 in YAML) is no namespace, which
+// would be the default one, and one label that is a number is no labels.
 func tidyMetadata(content map[string]any) error {
+	if err := checkStrings("", content, "apiVersion", "kind"); err != nil {
+		return err
+	}
 	metadata, present := content["metadata"]
 	if !present {
 		return nil
@@ -147,6 +152,43 @@ func tidyMetadata(content map[string]any) error {
 	}
 	if created, present := fields["creationTimestamp"]; present && created == nil {
 		delete(fields, "creationTimestamp")
+	}
+	return checkMetadata(fields)
+}
+
+func checkMetadata(fields map[string]any) error {
+	if err := checkStrings("metadata.", fields, "name", "generateName", "namespace", "uid", "resourceVersion"); err != nil {
+		return err
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		values, ok := fields[field].(map[string]any)
+		if !ok && fields[field] != nil {
+			return fmt.Errorf("metadata.%s is not a JSON object", field)
+		}
+		for key := range values {
+			if values[key] == nil {
+				delete(values, key) // with it they would be misread as well
+				continue
+			}
+			if err := checkStrings("metadata."+field+".", values, key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, field := range []string{"ownerReferences", "finalizers"} {
+		if _, ok := fields[field].([]any); !ok && fields[field] != nil {
+			return fmt.Errorf("metadata.%s is not a list", field)
+		}
+	}
+	return nil
+}
+
+// checkStrings is an error that names a field which is there and no string. Null is as good as absent.
+func checkStrings(path string, content map[string]any, fields ...string) error {
+	for _, field := range fields {
+		if _, ok := content[field].(string); !ok && content[field] != nil {
+			return fmt.Errorf("%s%s is not a string", path, field)
+		}
 	}
 	return nil
 }

@@ -34,18 +34,48 @@ func MergeUpdate(target, source *Unstructured) {
 			target.Object[section] = copied
 		}
 	}
-	if labels := source.GetLabels(); len(labels) > 0 {
-		target.SetLabels(merged(target.GetLabels(), labels))
+	for _, field := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
+		mergeMetadata(target, source, field)
 	}
-	if annotations := source.GetAnnotations(); len(annotations) > 0 {
-		target.SetAnnotations(merged(target.GetAnnotations(), annotations))
+}
+
+// mergeMetadata takes one field of the metadata over. It goes by the content and not by the accessors of Unstructured,
+// which read one that is not quite as it should be (a label that is a number, a []string) as if it were not there: it is
+// for the server to say so.
+func mergeMetadata(target, source *Unstructured, field string) {
+	over, err := copyJSON(metadataOf(source)[field])
+	if err != nil {
+		panic(fmt.Sprintf("kates.MergeUpdate: metadata.%s is not JSON: %v", field, err))
 	}
-	if owners := source.GetOwnerReferences(); len(owners) > 0 {
-		target.SetOwnerReferences(owners)
+	switch added := over.(type) {
+	case nil:
+		return
+	case []any:
+		if len(added) == 0 {
+			return
+		}
+	case map[string]any:
+		if len(added) == 0 {
+			return
+		}
+		base, err := copyJSON(metadataOf(target)[field])
+		if there, ok := base.(map[string]any); ok && err == nil {
+			maps.Copy(there, added)
+			over = there
+		}
 	}
-	if finalizers := source.GetFinalizers(); len(finalizers) > 0 {
-		target.SetFinalizers(finalizers)
+	metadata := metadataOf(target)
+	if metadata == nil {
+		metadata = map[string]any{}
+		target.Object["metadata"] = metadata
 	}
+	metadata[field] = over
+}
+
+// metadataOf is the metadata of an object, nil if it has none.
+func metadataOf(u *Unstructured) map[string]any {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	return metadata
 }
 
 func merged(base, over map[string]string) map[string]string {
