@@ -38,7 +38,7 @@ func (c *Client) fenced(ctx context.Context, verb string, o *object, w writeOpti
 		return w, err
 	}
 	if !fence.HorizonOf(ctx).Includes(o.resource.Storage, o.stored(), version) {
-		return w, apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), errUnseen)
+		return w, o.conflict(errUnseen)
 	}
 	w.uid, w.version = &uid, &version
 	return w, nil
@@ -51,7 +51,7 @@ func preconditioned(verb string, o *object) bool {
 		return false
 	case strings.HasPrefix(verb, "create the "):
 		return verb == "create the eviction of"
-	case strings.HasPrefix(verb, "update"):
+	case verb == "apply", strings.HasPrefix(verb, "update"):
 		return o.GetResourceVersion() == ""
 	}
 	return true

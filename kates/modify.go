@@ -190,7 +190,7 @@ func (m *modification) holds(base accumulator.Object) error {
 		err = fmt.Errorf("its resource version is %q, not %q", base.GetResourceVersion(), *v)
 	}
 	if err != nil {
-		return apierrors.NewConflict(m.object.resource.GroupResource(), m.object.GetName(), err)
+		return m.object.conflict(err)
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	}
 	data, err := encode(change.body)
 	if err == nil {
-		data, err = w.preconditionPatch(change.of, data)
+		data, err = w.preconditionPatch(m.object, change.of, data)
 	}
 	if err != nil {
 		return nil, m.object.failed(m.verb, err)

@@ -15,7 +15,7 @@ import (
 
 // preconditionPatch puts IfUID and IfResourceVersion into a patch: as a part of the
 // metadata, which the server compares, or as tests of a JSON patch.
-func (w writeOptions) preconditionPatch(pt PatchType, data []byte) ([]byte, error) {
+func (w writeOptions) preconditionPatch(o *object, pt PatchType, data []byte) ([]byte, error) {
 	if w.uid == nil && w.version == nil {
 		return data, nil
 	}
@@ -30,6 +30,11 @@ func (w writeOptions) preconditionPatch(pt PatchType, data []byte) ([]byte, erro
 	if meta == nil {
 		meta = map[string]any{}
 		patch["metadata"] = meta
+	}
+	uid, _ := meta["uid"].(string)
+	version, _ := meta["resourceVersion"].(string)
+	if err := w.agrees(types.UID(uid), version); err != nil {
+		return nil, o.conflict(err)
 	}
 	if w.uid != nil {
 		meta["uid"] = string(*w.uid)
@@ -71,7 +76,7 @@ func (c *Client) preconditionError(ctx context.Context, o *object, w writeOption
 		failed = getErr == nil && !w.holds(now)
 	}
 	if failed {
-		return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), err)
+		return o.conflict(err)
 	}
 	return err
 }

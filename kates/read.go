@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -115,6 +116,11 @@ func segment(what, name string) error {
 		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))
 	}
 	return nil
+}
+
+// conflict is the error of a write whose precondition does not hold.
+func (o *object) conflict(reason error) error {
+	return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), reason)
 }
 
 func (o *object) failed(verb string, err error) error {

@@ -112,4 +112,3 @@ func TestAClientOfNothingIsAnError(t *testing.T) {
 	_, err = kates.NewClientFromDynamic(nil, nil)
 	assert.Error(t, err)
 }
-

@@ -65,6 +65,11 @@ func (c *Client) send(ctx context.Context, verb string, resource, target any, op
 // do sends a request, if it may be sent under ctx, without any lock held, and takes its answer in as an own write.
 func (c *Client) do(ctx context.Context, verb string, o *object, w writeOptions, r request) (*Unstructured, error) {
 	w, err := c.fenced(ctx, verb, o, w)
+	if err == nil && !c.core.fake && verb != "create" && verb != "upsert" {
+		if err = w.possible(); err != nil {
+			err = o.conflict(err)
+		}
+	}
 	if err != nil {
 		return nil, o.failed(verb, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
@@ -61,7 +62,7 @@ func (c *Client) CreateSubresource(ctx context.Context, resource any, subresourc
 		if err != nil {
 			return nil, err
 		}
-		if err := w.preconditionBody(u); err != nil {
+		if err := w.preconditionBody(o, u); err != nil {
 			return nil, err
 		}
 		return c.in(o.resource, o.GetNamespace()).Create(ctx, u, w.create(), subresource)
@@ -81,7 +82,9 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 		if err != nil {
 			return nil, err
 		}
-		w.precondition(u)
+		if err := w.precondition(o, u); err != nil {
+			return nil, err
+		}
 		return c.in(o.resource, o.GetNamespace()).Update(ctx, u, w.update(), subresource)
 	})
 }
@@ -94,7 +97,7 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 // See [Client.CreateSubresource].
 func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource string, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	return c.writeSubresource(ctx, "patch", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		data, err := w.preconditionPatch(pt, data)
+		data, err := w.preconditionPatch(o, pt, data)
 		if err != nil {
 			return nil, err
 		}
@@ -163,10 +166,13 @@ func (c *Client) body(o *object, value any) (*Unstructured, error) {
 }
 
 // preconditionBody puts the options into a body that is posted.
-func (w writeOptions) preconditionBody(u *Unstructured) error {
+func (w writeOptions) preconditionBody(o *object, u *Unstructured) error {
 	if gvk := u.GroupVersionKind(); gvk.Group != "policy" || gvk.Kind != "Eviction" {
-		w.precondition(u)
-		return nil
+		return w.precondition(o, u)
+	}
+	own, _, _ := unstructured.NestedStringMap(u.Object, "deleteOptions", "preconditions")
+	if err := w.agrees(types.UID(own["uid"]), own["resourceVersion"]); err != nil {
+		return o.conflict(err)
 	}
 	set := func(value any, field ...string) error {
 		return unstructured.SetNestedField(u.Object, value, append([]string{"deleteOptions"}, field...)...)

@@ -42,7 +42,9 @@ func (c *Client) Create(ctx context.Context, resource, target any, opts ...Write
 // for what holds for every write.
 func (c *Client) Update(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, "update", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		w.precondition(o.Unstructured)
+		if err := w.precondition(o, o.Unstructured); err != nil {
+			return nil, err
+		}
 		return c.in(o.resource, o.GetNamespace()).Update(ctx, o.Unstructured, w.update())
 	})
 }
@@ -51,7 +53,9 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 // result. See [Client.Create] for what holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, "update the status of", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		w.precondition(o.Unstructured)
+		if err := w.precondition(o, o.Unstructured); err != nil {
+			return nil, err
+		}
 		return c.in(o.resource, o.GetNamespace()).UpdateStatus(ctx, o.Unstructured, w.update())
 	})
 }
@@ -61,7 +65,7 @@ func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ..
 // write.
 func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	return c.write(ctx, "patch", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		data, err := w.preconditionPatch(pt, data)
+		data, err := w.preconditionPatch(o, pt, data)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +84,9 @@ func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []b
 func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, "apply", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		o.SetManagedFields(nil)
-		w.precondition(o.Unstructured)
+		if err := w.precondition(o, o.Unstructured); err != nil {
+			return nil, err
+		}
 		data, err := json.Marshal(o.Unstructured)
 		if err != nil {
 			return nil, err

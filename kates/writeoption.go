@@ -1,6 +1,9 @@
 package kates
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +39,11 @@ func FieldOwner(name string) WriteOption {
 func ForceOwnership() WriteOption { return func(o *writeOptions) { o.force = true } }
 
 // IfUID makes a Delete, Update, Patch or Apply fail with a conflict unless the object has this UID:
-// it is not another one of the same name.
+// it is not another one of the same name. No object has an empty one.
 func IfUID(uid types.UID) WriteOption { return func(o *writeOptions) { o.uid = &uid } }
 
 // IfResourceVersion makes a Delete, Update, Patch or Apply fail with a conflict unless the object is
-// at this resource version: nobody has changed it.
+// at this resource version: nobody has changed it. No object is at "", or "0".
 func IfResourceVersion(version string) WriteOption {
 	return func(o *writeOptions) { o.version = &version }
 }
@@ -70,13 +73,41 @@ func (c *Client) writeOptions(opts []WriteOption) writeOptions {
 
 // precondition puts IfUID and IfResourceVersion into an object that is sent, where the server
 // takes them as preconditions.
-func (w writeOptions) precondition(u *Unstructured) {
+func (w writeOptions) precondition(o *object, u *Unstructured) error {
+	if err := w.agrees(u.GetUID(), u.GetResourceVersion()); err != nil {
+		return o.conflict(err)
+	}
 	if w.uid != nil {
 		u.SetUID(*w.uid)
 	}
 	if w.version != nil {
 		u.SetResourceVersion(*w.version)
 	}
+	return nil
+}
+
+// agrees is an error if what is sent is on a condition of its own that cannot hold together with the options: one of
+// them would be given up without a word.
+func (w writeOptions) agrees(uid types.UID, version string) error {
+	switch {
+	case w.uid != nil && uid != "" && uid != *w.uid:
+		return fmt.Errorf("what is sent is for the UID %q, the precondition for %q", uid, *w.uid)
+	case w.version != nil && version != "" && version != *w.version:
+		return fmt.Errorf("what is sent is for the resource version %q, the precondition for %q", version, *w.version)
+	}
+	return nil
+}
+
+// possible is an error if no object can meet the preconditions. The server would take an empty UID, and an empty version or
+// "0", for none.
+func (w writeOptions) possible() error {
+	switch {
+	case w.uid != nil && *w.uid == "":
+		return errors.New("no object has the empty UID of the precondition")
+	case w.version != nil && strings.Trim(*w.version, "0") == "":
+		return fmt.Errorf("no object has the resource version %q of the precondition", *w.version)
+	}
+	return nil
 }
 
 func (w writeOptions) create() metav1.CreateOptions {
