@@ -113,6 +113,9 @@ func decodeAs(t reflect.Type, u *Unstructured) (reflect.Value, error) {
 	}
 	decoded := reflect.New(t)
 	if err := unmarshalInto(decoded, data); err != nil {
+		if u.GetKind() == "Secret" {
+			err = withoutContent(err)
+		}
 		return reflect.Value{}, fmt.Errorf("decode %s as %s: %w", describe(u), t, err)
 	}
 	return decoded.Elem(), nil

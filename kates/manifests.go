@@ -1,23 +1,17 @@
 package kates
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/yaml"
 )
 
-// ParseManifests reads the objects of a manifest: YAML documents separated by
-// "---", or JSON. Kinds that client-go's scheme knows become their Go types
+// ParseManifests reads the objects of a manifest: YAML documents, each of which
+// may begin with "---" and end with "...", or JSON objects after each other. None
+// is passed over: what cannot be read is an error. Kinds that client-go's scheme knows become their Go types
 // (*corev1.Service …), all others *Unstructured. Documents that are empty or
 // only comments are skipped, and lists (kind List, ServiceList …) give their
 // items. As in kubectl's client, unknown fields and repeated keys are no error.
@@ -95,76 +89,6 @@ func parseManifests(text string, as func(*Unstructured) (Object, error)) ([]Obje
 	return objects, nil
 }
 
-// eachDocument calls visit once for each document that is not blank, with nil
-// content where it holds comments only.
-func eachDocument(text string, visit func(map[string]any, error) error) error {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return visit(nil, err)
-		}
-		if len(bytes.TrimSpace(document)) == 0 {
-			continue
-		}
-		if stream, ok := jsonStream(document); ok {
-			for _, content := range stream {
-				if err := visit(content, nil); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if err := visit(yamlObject(document)); err != nil {
-			return err
-		}
-	}
-}
-
-// jsonStream reads one or more JSON objects after each other. What is not that
-// may still be YAML, which begins with "{" too in its flow style.
-func jsonStream(document []byte) (contents []map[string]any, ok bool) {
-	if !utilyaml.IsJSONBuffer(document) {
-		return nil, false
-	}
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	for {
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
-			return contents, true
-		} else if err != nil {
-			return nil, false
-		}
-		var content map[string]any
-		if err := utiljson.Unmarshal(raw, &content); err != nil {
-			return nil, false
-		}
-		contents = append(contents, content)
-	}
-}
-
-// yamlObject is the content of one YAML document, nil if it has none.
-func yamlObject(document []byte) (map[string]any, error) {
-	data, err := yaml.YAMLToJSON(document)
-	if err != nil {
-		return nil, err
-	}
-	var content any
-	if err := utiljson.Unmarshal(data, &content); err != nil {
-		return nil, err
-	}
-	switch c := content.(type) {
-	case nil:
-		return nil, nil
-	case map[string]any:
-		return c, nil
-	}
-	return nil, errors.New("it is not an object")
-}
-
 // eachObject visits the object, or a list's items however deep.
 func eachObject(content map[string]any, visit func(*Unstructured) error) error {
 	u := &Unstructured{Object: content}
@@ -218,7 +142,7 @@ func typedObject(u *Unstructured) (Object, error) {
 		return nil, fmt.Errorf("%s is not the kind of an object", gvk.Kind)
 	}
 	if err := fill(obj, u); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decode %s as %T: %w", describe(u), obj, withoutContent(err))
 	}
 	return obj, nil
 }

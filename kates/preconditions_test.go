@@ -40,7 +40,9 @@ func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 		"update": func(ctx context.Context, p *Pod, o WriteOption) error { return c.Update(ctx, p, nil, o) },
 		"status": func(ctx context.Context, p *Pod, o WriteOption) error { return c.UpdateStatus(ctx, p, nil, o) },
 		"apply":  func(ctx context.Context, p *Pod, o WriteOption) error { return c.Apply(ctx, p, nil, o) },
-		"patch":  func(ctx context.Context, p *Pod, o WriteOption) error { return c.Patch(ctx, p, MergePatchType, merge, nil, o) },
+		"patch": func(ctx context.Context, p *Pod, o WriteOption) error {
+			return c.Patch(ctx, p, MergePatchType, merge, nil, o)
+		},
 		"evict": func(ctx context.Context, p *Pod, o WriteOption) error {
 			return c.CreateSubresource(ctx, p, "eviction", eviction, nil, o)
 		},
