@@ -130,6 +130,9 @@ func TestG4AWriteWhosePreconditionFailsLeavesNoTrace(t *testing.T) {
 		}
 		v.fails(c, v.changed(), kates.IsConflict, kates.IfUID("another"))
 		v.fails(c, v.changed(), kates.IsConflict, kates.IfResourceVersion("1"))
+		v.fails(c, v.changed(), kates.IsConflict, kates.IfUID("")) // the server would take these for none
+		v.fails(c, v.changed(), kates.IsConflict, kates.IfResourceVersion(""))
+		v.fails(c, v.changed(), kates.IsConflict, kates.IfResourceVersion("0"))
 	}
 	v.reader.settled(v.w, "hosts")
 }

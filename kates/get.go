@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,6 +149,29 @@ func (c *Client) fits(t reflect.Type, kind schema.GroupVersionKind) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %s, not %s", t, gvks[0], kind)
+}
+
+// fitsTarget is fits for what a target can hold: the object, or each of a list of them.
+func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
+	if target == nil {
+		return nil
+	}
+	t := reflect.TypeOf(target)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if isTypedList(t) && len(c.kindsOf(t)) > 0 { // a kind may have Items of its own
+		if items, _ := t.FieldByName("Items"); strings.HasSuffix(c.kindsOf(t)[0].Kind, "List") {
+			t = items.Type
+		}
+	}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	return c.fits(t, kind)
 }
 
 // fillFrom is fill from what a stream shows, whatever its form.

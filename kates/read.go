@@ -19,14 +19,16 @@ import (
 // looked for in the client's default namespace.
 //
 // The target is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed
-// before it is filled, and untouched on error. A Get does not change what watches show.
+// before it is filled, and untouched on error. A Go type of another kind or version than the resource's is an error: it would
+// lose what it does not know. In a struct of one's own, a field of type any has its numbers as float64, as encoding/json
+// gives them, which is not exact for integers past 2^53. A Get does not change what watches show.
 func (c *Client) Get(ctx context.Context, resource, target any) error {
 	if err := c.checkTarget(target); err != nil {
 		return err
 	}
 	o, err := c.object(ctx, resource)
 	if err == nil {
-		err = cmp.Or(o.named(), ctx.Err())
+		err = cmp.Or(o.named(), c.fitsTarget(target, o.resource.Kind), ctx.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("get: %w", err)
@@ -40,13 +42,18 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 
 // List reads the objects of a query from the server into target: a pointer to a
 // slice (of *Service, Service, *Unstructured, map[string]any, …), a map by name, or a list type
-// such as *corev1.ServiceList. It is replaced, not added to, and untouched on error. An empty namespace lists all
+// such as *corev1.ServiceList. A Go type of another kind or version than the query's is an error. It is replaced, not added to, and untouched on error. An empty namespace lists all
 // namespaces. Long lists are fetched in pages. A List does not change what watches show.
 func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := checkListTarget(target); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	_, items, err := c.list(ctx, "list", query)
+	r, items, err := c.list(ctx, "list", query)
+	if err == nil {
+		if err = c.fitsTarget(target, r.Kind); err != nil {
+			err = fmt.Errorf("list: %w", err)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ func (c *Client) write(ctx context.Context, verb string, resource, target any, o
 	send func(*object, writeOptions) (*Unstructured, error),
 ) error {
 	return c.send(ctx, verb, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+		if err := c.fitsTarget(target, o.resource.Kind); err != nil {
+			return reply{}, err // and not when the write is done
+		}
 		got, err := send(o, w)
 		if err != nil {
 			return reply{}, err
