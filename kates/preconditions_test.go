@@ -65,3 +65,23 @@ func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	}
 	assert.Zero(t, writes.Load())
 }
+
+// TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo: the version that the client knows may be newer than the one that the caller has read, and what
+// was written in between would be lost.
+func TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo(t *testing.T) {
+	read := &object{Unstructured: &Unstructured{Object: map[string]any{}}}
+	for _, verb := range []string{"apply", "update", "update the status of"} {
+		read.SetResourceVersion("")
+		assert.True(t, preconditioned(verb, read), verb)
+		read.SetResourceVersion("5")
+		assert.False(t, preconditioned(verb, read), verb)
+	}
+	known, uid := "9", types.UID("known")
+	read.SetUID("another")
+	for _, w := range []writeOptions{{version: &known}, {uid: &uid}} {
+		assert.True(t, IsConflict(w.precondition(read, read.Unstructured)))
+		_, err := w.preconditionPatch(read, MergePatchType, []byte(`{"metadata":{"uid":"another","resourceVersion":"5"}}`))
+		assert.True(t, IsConflict(err))
+	}
+	assert.Equal(t, "5", read.GetResourceVersion())
+}
