@@ -21,7 +21,8 @@ import (
 // without flags would use: the files of $KUBECONFIG, else ~/.kube/config, and in
 // a pod that has neither, its service account.
 type ClientConfig struct {
-	// Kubeconfig is the file to read instead of those; it must exist.
+	// Kubeconfig is the file to read instead of those; it must exist, and have the context: the service account is no
+	// substitute for it.
 	Kubeconfig string
 	// Context is the kubeconfig context to use instead of the current one.
 	Context string
@@ -116,6 +117,10 @@ func checkContext(raw *clientcmdapi.Config, overrides *clientcmd.ConfigOverrides
 		name = raw.CurrentContext
 	}
 	if name == "" {
+		// For a file that was asked for by name, the cluster that this process runs in is the wrong one.
+		if rules.ExplicitPath != "" && overrides.Context.Cluster == "" && overrides.ClusterInfo.Server == "" {
+			return fmt.Errorf("load kubeconfig from %s: it has no current context (choose one, %s)", paths(rules), contexts(raw))
+		}
 		return nil
 	}
 	context, ok := raw.Contexts[name]

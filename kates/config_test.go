@@ -2,6 +2,7 @@ package kates
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -122,6 +123,27 @@ func TestConfigurationErrorsSayWhatToDo(t *testing.T) {
 			}
 			assert.NotContains(t, err.Error(), "secret")
 		})
+	}
+}
+
+// TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod: client-go takes a file without a current context for none, and writes to another cluster.
+func TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod(t *testing.T) {
+	for _, content := range []string{"apiVersion: v1\nkind: Config\n", twoClusters[len("\napiVersion: v1\nkind: Config\ncurrent-context: test\n"):]} {
+		path := kubeconfigs(t, content)[0]
+		t.Setenv("KUBECONFIG", "")
+		_, _, err := ClientConfig{Kubeconfig: path}.load()
+		assert.ErrorContains(t, err, "load kubeconfig from "+path+": it has no current context (choose one, it has ")
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		load := bindFlags(flags)
+		require.NoError(t, flags.Parse([]string{"--kubeconfig=" + path}))
+		_, _, err = load()
+		assert.ErrorContains(t, err, "no current context")
+		flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
+		load = bindFlags(flags)
+		require.NoError(t, flags.Parse([]string{"--kubeconfig=" + path, "--server=https://only.example.com"}))
+		cfg, _, err := load()
+		require.NoError(t, err)
+		assert.Equal(t, "https://only.example.com", cfg.Host)
 	}
 }
 
@@ -262,3 +284,40 @@ func TestATokenThatIsRefusedIsReadAgainFromItsFile(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestWhatAKubeconfigSaysOfTheConnectionIsKept: who is impersonated, through which proxy, as which server; and the REST configuration is copied.
+func TestWhatAKubeconfigSaysOfTheConnectionIsKept(t *testing.T) {
+	var asked []*http.Request
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Clone(r.Context()))
+		_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+	}))
+	defer proxy.Close()
+	kubeconfigs(t, `
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u, namespace: shop}}]
+clusters: [{name: c, cluster: {server: "http://cluster.invalid/k8s/c-1", proxy-url: "`+proxy.URL+`"}}]
+users: [{name: u, user: {token: sesame, as: jane, as-uid: "7", as-groups: [admins], as-user-extra: {why: [tests]}}}]
+`)
+	c, err := NewClient(ClientConfig{})
+	require.NoError(t, err)
+	defer c.Close()
+	assert.Equal(t, "shop", c.core.namespace)
+	_, err = c.ServerVersion()
+	require.NoError(t, err)
+	require.NotEmpty(t, asked)
+	assert.Equal(t, "http://cluster.invalid/k8s/c-1/version", asked[0].RequestURI)
+	for header, want := range map[string]string{
+		"Authorization": "" /* a token goes over TLS alone */, "Impersonate-User": "jane", "Impersonate-Uid": "7", "Impersonate-Group": "admins", "Impersonate-Extra-Why": "tests",
+	} {
+		assert.Equal(t, want, asked[0].Header.Get(header), header)
+	}
+	given := &rest.Config{Host: proxy.URL, BearerToken: "sesame", QPS: 3, Impersonate: rest.ImpersonationConfig{UserName: "jane"}}
+	before := rest.CopyConfig(given)
+	c, err = NewClientFromRESTConfig(given, WithRateLimit(7, 8))
+	require.NoError(t, err)
+	c.Close()
+	assert.Equal(t, before, given)
+}
