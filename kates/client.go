@@ -113,6 +113,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
 	}
+	hc = withinServer(hc)
 	dyn, err := dynamic.NewForConfigAndClient(cfg, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a dynamic client: %w", err)
