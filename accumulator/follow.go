@@ -264,15 +264,15 @@ func (a *Accumulator) takeNamed(f *field) taken {
 		return taken{}
 	}
 	r.mu.Lock()
-	woken, dropped := r.woken, r.dropped
-	r.woken, r.dropped = nil, nil
+	fresh, dropped := r.fresh.take(), r.dropped
+	r.dropped = nil
 	r.mu.Unlock()
 	out := taken{ok: true, loud: make(map[Key]bool, len(dropped))}
-	now := make(map[Key]Object, len(woken)+len(dropped))
+	now := make(map[Key]Object, len(fresh)+len(dropped))
 	for key := range dropped {
 		now[key], out.loud[key] = nil, true
 	}
-	for ref := range woken {
+	for ref := range fresh {
 		if ref.part == nil {
 			continue
 		}

@@ -3,7 +3,9 @@ package accumulator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,8 +37,8 @@ type references struct {
 
 	mu    sync.Mutex // comes before the accumulator's lock
 	named map[Key]*reference
-	// What the reader has not taken in yet: streams that have woken it, and names that are none any more.
-	woken   map[*reference]bool
+	// What the reader has not taken in yet: streams that have something new, and names that are none any more.
+	fresh   freshReferences
 	dropped map[Key]bool
 	stale   bool // the field's parts are others by now
 	warned  bool
@@ -48,6 +50,49 @@ type reference struct {
 	by    int   // how often: by objects that are shown, and by those that wait
 	part  *part // nil while the kind is not known, and where there can be no such object
 	since time.Time
+	gone  bool // it is named no more. Guarded by freshReferences.mu
+}
+
+// freshReferences are those whose streams may have something new. A stream notes it in the very moment in which it has, loud or
+// not: who looks for what is new looks here, and at no other stream.
+type freshReferences struct {
+	mu  sync.Mutex // comes after a stream's lock, and before none
+	all map[*reference]bool
+}
+
+func (f *freshReferences) note(ref *reference) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ref.gone {
+		return
+	}
+	if f.all == nil {
+		f.all = make(map[*reference]bool)
+	}
+	f.all[ref] = true
+}
+
+// forget lets go of one for good.
+func (f *freshReferences) forget(ref *reference) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ref.gone = true
+	delete(f.all, ref)
+}
+
+func (f *freshReferences) take() map[*reference]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.all
+	f.all = nil
+	return all
+}
+
+// now returns them, without taking them.
+func (f *freshReferences) now() []*reference {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Keys(f.all))
 }
 
 // source is what a field whose objects name others knows of them. Of the reader's turn.
@@ -228,7 +273,7 @@ func (a *Accumulator) countOne(f *field, key Key, by int) {
 		return
 	}
 	delete(r.named, key)
-	delete(r.woken, ref)
+	r.fresh.forget(ref)
 	if r.dropped == nil {
 		r.dropped = make(map[Key]bool)
 	}
@@ -248,7 +293,12 @@ func (a *Accumulator) join(f *field, ref *reference) {
 	}
 	l := a.hears()
 	l.optional, l.signal = q.Optional, q.Signal
-	l.wake = func() { a.wakeRef(f, ref) }
+	l.dirtied = func() { f.refs.fresh.note(ref) }
+	l.wake = func() {
+		f.refs.fresh.note(ref)
+		a.follows.kick()
+		a.pacer.poke()
+	}
 	name := Selection{Fields: fields.OneTermEqualSelector("metadata.name", ref.key.Name)}
 	sub, err := a.streams.subscribe(resource, Watched{ref.key.Namespace, Selection{q.Labels, q.Fields}.and(name), q.Form, q.Transform}, l)
 	if err != nil {
@@ -256,15 +306,7 @@ func (a *Accumulator) join(f *field, ref *reference) {
 	}
 	ref.part = &part{sub: sub}
 	f.refs.stale = true
-	f.refs.wake(ref) // it may be there already
-}
-
-// wake notes that there is something to be taken. Called with the lock held.
-func (r *references) wake(ref *reference) {
-	if r.woken == nil {
-		r.woken = make(map[*reference]bool)
-	}
-	r.woken[ref] = true
+	f.refs.fresh.note(ref) // it may be there already
 }
 
 // wakeAll notes that there may be something to be taken of everything.
@@ -272,7 +314,7 @@ func (r *references) wakeAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ref := range r.named {
-		r.wake(ref)
+		r.fresh.note(ref)
 	}
 }
 
@@ -280,23 +322,12 @@ func (r *references) wakeAll() {
 func (r *references) news() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for ref := range r.woken {
+	for _, ref := range r.fresh.now() {
 		if ref.part != nil && ref.part.sub.news() {
 			return true
 		}
 	}
 	return len(r.dropped) > 0
-}
-
-func (a *Accumulator) wakeRef(f *field, ref *reference) {
-	r := f.refs
-	r.mu.Lock()
-	if r.named[ref.key] == ref {
-		r.wake(ref)
-	}
-	r.mu.Unlock()
-	a.follows.kick()
-	a.pacer.poke()
 }
 
 // settle puts the parts of a field in place that its references consist of now. If all has ended meanwhile, they end, too.

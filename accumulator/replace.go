@@ -42,6 +42,7 @@ func (s *stream) replace(fresh map[Key]Object, version string, asked ask) error 
 		}
 	}
 	for sub := range s.subs { // the first list is news, also when it is empty
+		sub.touch()
 		wake = append(wake, sub.wake)
 	}
 	s.tell()

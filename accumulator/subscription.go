@@ -50,6 +50,9 @@ type listener struct {
 	signal Signal
 	// wake tells that something has changed.
 	wake func()
+	// dirtied, if there is one, is told so in that very moment, worth a signal or not: it alone is called with the stream's lock held,
+	// and takes no other for longer than a moment.
+	dirtied func()
 	// trouble tells that requests fail.
 	trouble func()
 }
@@ -57,6 +60,7 @@ type listener struct {
 // mark notes that what is shown for key went from before to after. It returns what is to
 // be run for that once no lock is held, nil if nothing.
 func (s *subscription) mark(key Key, before, after Object, own bool) func() {
+	s.touch()
 	if s.all {
 		if s.stream.synced {
 			return s.wake
@@ -80,6 +84,13 @@ func (s *subscription) mark(key Key, before, after Object, own bool) func() {
 		return nil
 	}
 	return s.waking(key, before, after)
+}
+
+// touch tells who wants to know at once. Called with the stream's lock held.
+func (s *subscription) touch() {
+	if s.dirtied != nil {
+		s.dirtied()
+	}
 }
 
 // change is a key with what is true of it now: nil if there is no such object.

@@ -14,6 +14,11 @@ const (
 // references is what can be wrong with what objects refer to.
 var references = []mutant{
 	{
+		name: "what is named is taken in only where it was worth a signal", says: "what is worth no signal is in the next snapshot all the same", file: "accumulator/subscription.go",
+		caught: "TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal",
+		old:    "\ts.touch()\n\tif s.all {", new: "\tif s.all {",
+	},
+	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
 		old: `part.shares[i].note(s)`, new: `part.shares[i].note(moved{})`,
 	},

@@ -1,0 +1,65 @@
+package accumulator
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is worth no signal is in the next snapshot all the same.
+func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
+	never := func(old, now Object) bool { return false }
+	for name, test := range map[string]struct {
+		options Options
+		signal  Signal
+	}{"quiet own writes": {options: Options{QuietOwnWrites: true}}, "a signal of its own": {signal: never}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				s.create("as", thing("a", "refs", "x.missing"))
+				s.create("bs", thing("x"))
+				queries := namingQueries()
+				queries[0].Signal = test.signal
+				a := watching(t, streams, test.options, queries...)
+				require.Equal(t, "a / x", now(t, a))
+				signalled(a)
+				own{s, streams}.put("bs", thing("missing"), 0)
+				after(time.Minute)
+				assert.False(t, signalled(a))
+				assert.Equal(t, "a / missing x", now(t, a))
+				if test.signal != nil {
+					s.touch("bs", "x", 1)
+					after(time.Minute)
+					assert.False(t, signalled(a))
+					var snap two
+					assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+				}
+			})
+		})
+	}
+}
+
+// The event of an own write may overtake its answer, and whoever it is to wake not have been woken yet.
+func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByItsEvent(t *testing.T) {
+	naming1(t, Options{}, func(t *testing.T, s *sim, streams *Streams, a *Accumulator) {
+		synctest.Wait()
+		var sub *subscription
+		for _, p := range a.fieldsNow()[0].parts {
+			if p.sub.stream.name == "x" {
+				sub = p.sub
+			}
+		}
+		sub.stream.mu.Lock()
+		sub.wake = func() {} // by a goroutine that has stopped for a moment
+		sub.stream.mu.Unlock()
+		w := streams.Begin(simResource("bs"), Key{Namespace: "ns", Name: "x"})
+		answer, ok := s.do("bs", Key{Namespace: "ns", Name: "x"}, "update", 0)
+		require.True(t, ok)
+		synctest.Wait() // for the event
+		require.NoError(t, w.Commit(t.Context(), Outcome{Write: answer.write(Key{Namespace: "ns", Name: "x"})}))
+		var snap two
+		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+	})
+}
