@@ -135,10 +135,15 @@ func (h *history) bound(e written, unreadable bool) (uint64, error) {
 		}
 		return 0, fmt.Errorf("%v (%s) was answered as deleted, and never was", e.id, e.uid)
 	}
+	leaving := false
 	for _, s := range h.states[e.id] { // the first deletion that can have been ours
-		if s.gone && s.version > e.after {
+		switch {
+		case s.gone && s.version > e.after && unreadable && leaving:
+			return e.after, nil // or somebody else's, who removed the last finalizer
+		case s.gone && s.version > e.after:
 			return s.version, nil
 		}
+		leaving = s.leaving && !s.gone
 	}
 	if unreadable && slices.ContainsFunc(h.states[e.id], func(s state) bool { return s.leaving }) {
 		return e.after, nil
