@@ -147,7 +147,7 @@ func (r *eachRunner[S]) try(ctx context.Context, turn *Turn[S]) error {
 	t := r.triesOf(turn.Key)
 	var failed error
 	_, end := t.call(ctx, func() error {
-		failed = attempts.Guard(func() error { return r.call(ctx, turn.Key, turn.Snapshot) }, newPanicError)
+		failed = withoutPanic(func() error { return r.call(ctx, turn.Key, turn.Snapshot) })
 		if failed != nil {
 			failed = &KeyError{Key: turn.Key, Err: failed}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/guard"
 )
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has some of its own): a [Query], a [WatchOption], a [LeaderElection], a [Sharding], or what [WithBackoff], [AlsoOn],
@@ -160,6 +161,6 @@ type PanicError struct {
 // Error says what the panic was, and where.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-func newPanicError(value any, stack []byte) error {
-	return &PanicError{Value: value, Stack: string(stack)}
+func newPanicError(p *guard.Panic) error {
+	return &PanicError{Value: p.Value, Stack: string(p.Stack)}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/guard"
 )
 
 // tries are the calls of one function that is called until it succeeds, and then for the next change.
@@ -50,7 +51,7 @@ func (t *tries) wait(err error) time.Duration {
 }
 
 // withoutPanic calls f, with a panic as an error.
-func withoutPanic(f func() error) error { return attempts.Guard(f, newPanicError) }
+func withoutPanic(f func() error) error { return guard.Handle(f, newPanicError) }
 
 func (t *tries) succeeded() {
 	if t.failures > 0 {
@@ -76,7 +77,7 @@ func (t *tries) failed(err error, panicked, final bool) {
 	}
 	t.panicked = panicked
 	for _, f := range t.settings.failed {
-		told := attempts.Guard(func() error { f(err, t.failures); return nil }, newPanicError)
+		told := withoutPanic(func() error { f(err, t.failures); return nil })
 		if told != nil {
 			t.log.Error(told, "the function that is told of errors has panicked")
 		}

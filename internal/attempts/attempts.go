@@ -1,11 +1,10 @@
-// Package attempts is how a user's function is tried again: how long to wait, which errors are final, and a
-// panic that is an error. It is pure logic, shared by all loops that call such functions.
+// Package attempts says how a user's function is tried again: how long to wait, and which errors
+// are final. It is pure logic, shared by all loops that call such functions.
 package attempts
 
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -66,16 +65,6 @@ func Final(err error) (error, bool) {
 		return p.Err, true
 	}
 	return err, true
-}
-
-// Guard calls f, and makes an error of a panic: what panicked returns.
-func Guard(f func() error, panicked func(value any, stack []byte) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked(p, debug.Stack())
-		}
-	}()
-	return f()
 }
 
 // ErrGoexit is the error of a function that has ended its goroutine, and so the one who called it.

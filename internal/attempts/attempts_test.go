@@ -45,15 +45,6 @@ func TestFinalIsWhatIsMarkedHoweverDeep(t *testing.T) {
 	assert.False(t, final)
 }
 
-func TestGuardMakesAnErrorOfAPanic(t *testing.T) {
-	panicked := func(value any, stack []byte) error {
-		assert.Contains(t, string(stack), "attempts_test.go")
-		return fmt.Errorf("it was %v", value)
-	}
-	assert.EqualError(t, Guard(func() error { panic("x") }, panicked), "it was x")
-	assert.NoError(t, Guard(func() error { return nil }, panicked))
-}
-
 func TestAWorkerThatEndsItsGoroutineIsAnError(t *testing.T) {
 	oops, ends := errors.New("oops"), make(chan error)
 	go Send(ends, func() error { return oops })

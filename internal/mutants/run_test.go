@@ -45,10 +45,10 @@ var runs = []mutant{
 	{
 		name: "a panic with an error that is permanent is permanent", says: "a panic is such an error", file: "kates/runoption.go",
 		caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
-		old: `func newPanicError(value any, stack []byte) error {
+		old: `func newPanicError(p *guard.Panic) error {
 `,
-		new: `func newPanicError(value any, stack []byte) error {
-	if err, ok := value.(error); ok {
+		new: `func newPanicError(p *guard.Panic) error {
+	if err, ok := p.Value.(error); ok {
 		return fmt.Errorf("panic: %w", err)
 	}
 `,
