@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,8 +15,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheQuickstartShowsSnapshotsAndItsOwnWrites(t *testing.T) {
+	synctest.Test(t, showsSnapshots) // whose clock stands still while the program works
+}
+
+func showsSnapshots(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.NoError(t, run(context.Background(), []string{"-for", "3s"}, &out, &errs), errs.String())
+	start := time.Now()
+	require.NoError(t, run(t.Context(), []string{"-for", "3s"}, &out, &errs), errs.String())
+	assert.Equal(t, 3*time.Second, time.Since(start))
 	for _, want := range []string{
 		"snapshot 1 ", "snapshot 2 ", "EndpointSlice", "Route added", " events into ",
 		"HOST", "cart.example.com", "own write: published generation 2, in a snapshot",
@@ -32,7 +39,7 @@ func TestMistakesOfTheUserAreOneLine(t *testing.T) {
 		{"extra"},
 	} {
 		var out, errs bytes.Buffer
-		err := run(context.Background(), args, &out, &errs)
+		err := run(t.Context(), args, &out, &errs)
 		require.Error(t, err, args)
 		assert.NotContains(t, err.Error(), "\n")
 		assert.Empty(t, strings.TrimSpace(out.String()))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -33,7 +34,9 @@ func (u *until) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func TestEachTenantIsPrintedWhenSomethingOfItChanges(t *testing.T) {
+func TestEachTenantIsPrintedWhenSomethingOfItChanges(t *testing.T) { synctest.Test(t, printsTenants) }
+
+func printsTenants(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it begins anew all 3 seconds
 	defer cancel()
 	var errs bytes.Buffer
@@ -56,9 +59,13 @@ func TestEachTenantIsPrintedWhenSomethingOfItChanges(t *testing.T) {
 }
 
 func TestItEndsWhenItsTimeIsOver(t *testing.T) {
-	var out, errs bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-for", "500ms"}, &out, &errs))
-	assert.Contains(t, out.String(), "isolated")
+	synctest.Test(t, func(t *testing.T) { // whose clock stands still while the program works
+		var out, errs bytes.Buffer
+		start := time.Now()
+		require.NoError(t, run(t.Context(), []string{"-for", "500ms"}, &out, &errs))
+		assert.Equal(t, 500*time.Millisecond, time.Since(start))
+		assert.Contains(t, out.String(), "isolated")
+	})
 }
 
 func TestMistakesOfTheUserAreOneLine(t *testing.T) {

@@ -62,7 +62,6 @@ func TestWhatIsEqualIsThatOfTheVersionBeforeWithoutTheTable(t *testing.T) {
 }
 
 func TestWhatTheVersionBeforeHasNotIsLookedUp(t *testing.T) {
-	var table Table
 	other := pod(1) // which others have made known
 	other.Labels["new"], other.Spec.Containers[0].Image = "label", fresh("new image")
 	other.Spec.Containers[0].Command = []string{fresh("run"), fresh("me"), fresh("faster")}
@@ -73,6 +72,8 @@ func TestWhatTheVersionBeforeHasNotIsLookedUp(t *testing.T) {
 	for _, s := range []*string{&o.Spec.Hostname, &o.Spec.Containers[0].Image, &o.Spec.Containers[0].Command[2], o.Spec.Containers[0].SecurityContext.WindowsOptions.GMSACredentialSpec} {
 		*s = fresh(*s)
 	}
+	table := spacious(append([]string{"new image", "faster", "only now", "spec"}, podTexts...),
+		pod(1).Labels, pod(1).Annotations, other.DeepCopy().Labels)
 	table.object(other, true)
 	before := pod(1)
 	want, old := o.DeepCopy(), before.DeepCopy()

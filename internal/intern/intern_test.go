@@ -3,7 +3,9 @@ package intern
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,14 +37,44 @@ func (t *Table) object(o any, share bool) {
 	t.Object(v.UnsafePointer(), nil, v.Type().Elem(), share)
 }
 
+// spacious returns an empty table in which each of these texts and maps has a place of its own,
+// so that none of them displaces another. The seed decides the places, and differs in each run.
+func spacious(texts []string, all ...map[string]string) *Table {
+	for _, m := range all {
+		for key, value := range m {
+			texts = append(texts, key, value)
+		}
+	}
+	for {
+		var table Table
+		table.object(&struct {
+			Texts []string
+			Maps  []map[string]string
+		}{slices.Clone(texts), all}, true)
+		displaced := slices.ContainsFunc(texts, func(s string) bool {
+			return !slices.Contains(table.slots, s)
+		}) || slices.ContainsFunc(all, func(m map[string]string) bool {
+			return !slices.ContainsFunc(table.maps, func(in map[string]string) bool { return maps.Equal(m, in) })
+		})
+		clear(table.slots)
+		clear(table.maps)
+		if !displaced {
+			return &table
+		}
+	}
+}
+
+// podTexts are the strings of a pod that may be in a table, besides those of its maps.
+var podTexts = []string{"ns", "p-", "image", "run", "me", "user"}
+
 func same(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
 
 func mapOf(m any) unsafe.Pointer { return reflect.ValueOf(m).UnsafePointer() }
 
 func TestObjectsShareWhatTheyHaveInCommonAndStayWhatTheyAre(t *testing.T) {
 	for _, share := range []bool{false, true} {
-		var table Table
 		a, b := pod(1), pod(2)
+		table := spacious(podTexts, pod(1).Labels, pod(1).Annotations, pod(2).Annotations)
 		table.object(a, share)
 		table.object(b, share)
 		assert.Equal(t, pod(1), a)
