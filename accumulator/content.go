@@ -3,7 +3,6 @@ package accumulator
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -22,12 +21,4 @@ func sameContent(a, b coherence.Object) bool {
 		return equality.Semantic.DeepEqual(ua.Object, ub.Object)
 	}
 	return equality.Semantic.DeepEqual(a, b)
-}
-
-// uidOf is the UID of an object that may be nil.
-func uidOf(o Object) types.UID {
-	if o == nil {
-		return ""
-	}
-	return o.GetUID()
 }

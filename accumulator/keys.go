@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -61,7 +62,7 @@ type index struct {
 
 // holds reports whether an object is one that turns show.
 func (ix *index) holds(o Object) bool {
-	p := ix.objects[snapshot.KeyOf(o)]
+	p := ix.objects[object.KeyOf(o)]
 	return p != nil && p.row.Value == snapshot.Value(o)
 }
 
@@ -117,7 +118,7 @@ func (a *Accumulator) moves(i row, t taken) (all []moved) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y moved) int { return snapshot.CompareKeys(x.key, y.key) })
+	slices.SortFunc(all, func(x, y moved) int { return object.Compare(x.key, y.key) })
 	return all
 }
 
@@ -131,7 +132,7 @@ func (a *Accumulator) placedOf(i row, f KeyFunc, o Object, old *placed) *placed 
 	switch {
 	case err != nil:
 		p := &placed{row: snapshot.Row{Source: o, Err: err}, every: f == nil}
-		if f != nil && old != nil && uidOf(old.row.Source) == uidOf(o) {
+		if f != nil && old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o) {
 			p.keys, p.every = old.keys, old.every
 		}
 		return p

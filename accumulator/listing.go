@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // pageSize of lists where the configuration does not say: client-go's.
@@ -171,7 +171,7 @@ func (f *feed) initial(ctx context.Context, w watch.Interface, fresh listing) (s
 				}
 			case watch.Deleted:
 				if o, ok := e.Object.(Object); ok {
-					delete(fresh.objects, snapshot.KeyOf(o))
+					delete(fresh.objects, object.KeyOf(o))
 				}
 			case watch.Bookmark:
 				m, err := meta.Accessor(e.Object)
@@ -218,6 +218,6 @@ func (l listing) put(item runtime.Object) error {
 	if !same || l.anew {
 		held = l.stream.made(o, held)
 	}
-	l.objects[snapshot.KeyOf(held)] = held // what is held already is not held twice
+	l.objects[object.KeyOf(held)] = held // what is held already is not held twice
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // takeField takes what is new of a field.
@@ -174,7 +174,7 @@ func (f *field) keys(yield func(Key) bool) {
 		return
 	}
 	for row := range f.table.All() {
-		if !yield(snapshot.KeyOf(row.Source)) {
+		if !yield(object.KeyOf(row.Source)) {
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // three is a snapshot of up to three queries.
@@ -172,7 +172,7 @@ func (r *modelReader) replayed(result Result) error {
 		if o == nil {
 			o = d.Old
 		}
-		key := snapshot.KeyOf(o)
+		key := object.KeyOf(o)
 		name := d.Query + " " + key.String()
 		if name < last {
 			return fmt.Errorf("%s comes after %s", name, last)
@@ -184,7 +184,7 @@ func (r *modelReader) replayed(result Result) error {
 			return fmt.Errorf("several deltas of %s", name)
 		case d.Old != replay[key]:
 			return fmt.Errorf("the delta of %s starts from %v, not from %v", name, describe(d.Old), describe(replay[key]))
-		case d.Old != nil && d.New != nil && (uidOf(d.Old) != uidOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion()):
+		case d.Old != nil && d.New != nil && (object.UIDOf(d.Old) != object.UIDOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion()):
 			return fmt.Errorf("an update of %s from %v to %v", name, describe(d.Old), describe(d.New))
 		}
 		if replay[key] = d.New; d.New == nil {
@@ -206,10 +206,10 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 		return fmt.Errorf("G7: the deltas give %d objects, the snapshot has %d", len(s.replay), len(now))
 	}
 	for i, o := range now {
-		if s.replay[snapshot.KeyOf(o)] != Object(o) {
+		if s.replay[object.KeyOf(o)] != Object(o) {
 			return fmt.Errorf("G7: the deltas do not give %s", describe(o))
 		}
-		if i > 0 && snapshot.KeyOf(now[i-1]).String() >= snapshot.KeyOf(o).String() {
+		if i > 0 && object.KeyOf(now[i-1]).String() >= object.KeyOf(o).String() {
 			return fmt.Errorf("G9: %s is out of order", describe(o))
 		}
 	}
@@ -221,7 +221,7 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[storedKey]int) error {
 	got := map[Key]*unstructured.Unstructured{}
 	for _, o := range now {
-		got[snapshot.KeyOf(o)] = o
+		got[object.KeyOf(o)] = o
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -187,7 +188,7 @@ func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapsh
 	} else {
 		sh.changed(p, ix, gone, add)
 	}
-	slices.SortFunc(all, func(x, y snapshot.Diff) int { return snapshot.CompareKeys(x.Key, y.Key) })
+	slices.SortFunc(all, func(x, y snapshot.Diff) int { return object.Compare(x.Key, y.Key) })
 	return all
 }
 
@@ -206,7 +207,7 @@ func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, o
 			rest = sh.table
 		}
 		for row := range rest.All() {
-			key := snapshot.KeyOf(row.Source)
+			key := object.KeyOf(row.Source)
 			if _, dirty := sh.dirty[key]; dirty || !row.Shown() {
 				continue
 			}
@@ -223,7 +224,7 @@ func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, o
 func everything(t *snapshot.Table) []snapshot.Change {
 	out := newBatch(t.Held())
 	for row := range t.All() {
-		out.put(snapshot.KeyOf(row.Source), row)
+		out.put(object.KeyOf(row.Source), row)
 	}
 	return out.changes
 }

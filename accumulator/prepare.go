@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Transform changes an object before a stream holds it. It gets each version of an object
@@ -81,7 +81,7 @@ func (s *stream) prepareWrite(w coherence.Write) coherence.Write {
 func (s *stream) has(o Object) (held Object, same bool) {
 	version := o.GetResourceVersion()
 	comparable := !s.streams.config.ByContent && coherence.Comparable(version)
-	key := snapshot.KeyOf(o)
+	key := object.KeyOf(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shown, stored := s.read(key), s.store[key]

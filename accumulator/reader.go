@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Reader looks objects up in the streams of one query, without a snapshot: each answer is the newest
@@ -84,7 +84,7 @@ func (r *Reader) List(namespace string, selector labels.Selector) []Object {
 		}
 	}
 	slices.SortFunc(all, func(a, b Object) int {
-		return snapshot.CompareKeys(snapshot.KeyOf(a), snapshot.KeyOf(b))
+		return object.Compare(object.KeyOf(a), object.KeyOf(b))
 	})
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/rounds"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -243,7 +244,7 @@ func serverSays(objects map[Key]*unstructured.Unstructured, what string) string 
 		u := objects[Key{Namespace: namespace, Name: name}]
 		return u, u != nil
 	}, func(namespace string, s labels.Selector) (all []*unstructured.Unstructured) {
-		for _, key := range slices.SortedFunc(maps.Keys(objects), snapshot.CompareKeys) {
+		for _, key := range slices.SortedFunc(maps.Keys(objects), object.Compare) {
 			if (namespace == "" || namespace == key.Namespace) && s.Matches(labels.Set(objects[key].GetLabels())) {
 				all = append(all, objects[key])
 			}

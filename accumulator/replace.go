@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // replace takes in a whole list, as of version.
@@ -86,7 +87,7 @@ func (s *stream) swap(fresh map[Key]Object, version string, restored bool) (wake
 			s.view.Expire(time.Now())
 			s.expireLater()
 		}
-		s.view.List(version, func(key Key) types.UID { return uidOf(fresh[key]) })
+		s.view.List(version, func(key Key) types.UID { return object.UIDOf(fresh[key]) })
 	}
 	for key, o := range fresh {
 		if restored { // versions of the two histories do not compare

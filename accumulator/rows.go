@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -55,7 +56,7 @@ func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 		case !was.Excluded:
 			now = a.convert(i, was.Source)
 		}
-		key := snapshot.KeyOf(was.Source)
+		key := object.KeyOf(was.Source)
 		out.put(key, now)
 		if was.Shown() && !now.Shown() {
 			c.diffs = append(c.diffs, snapshot.Diff{Key: key, Old: was.Source})
@@ -86,7 +87,7 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 	}
 	all := make([]snapshot.Diff, 0, len(diffs)+len(then))
 	for len(diffs) > 0 && len(then) > 0 {
-		switch order := snapshot.CompareKeys(diffs[0].Key, then[0].Key); {
+		switch order := object.Compare(diffs[0].Key, then[0].Key); {
 		case order < 0:
 			all, diffs = append(all, diffs[0]), diffs[1:]
 		case order > 0:
@@ -104,13 +105,13 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 // rows judges and converts what changed. With rejudge it judges all the rest again; where all there is
 // was taken, there is no rest: what is not among the changes is gone. The result is in key order.
 func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
-	slices.SortFunc(t.changes, func(x, y change) int { return snapshot.CompareKeys(x.key, y.key) })
+	slices.SortFunc(t.changes, func(x, y change) int { return object.Compare(x.key, y.key) })
 	table, out, changes := i.field().table, newBatch(len(t.changes)), t.changes
 	differ := t.anew || t.reshaped // one version may not look the same
 	if rejudge || t.whole {
 		for old := range table.All() {
-			key := snapshot.KeyOf(old.Source)
-			for len(changes) > 0 && snapshot.CompareKeys(changes[0].key, key) < 0 {
+			key := object.KeyOf(old.Source)
+			for len(changes) > 0 && object.Compare(changes[0].key, key) < 0 {
 				a.changed(&out, i, changes[0])
 				changes = changes[1:]
 			}
@@ -163,7 +164,7 @@ func (a *Accumulator) same(shown, o Object) bool {
 	}
 	version := o.GetResourceVersion()
 	return !a.streams.config.ByContent && coherence.Comparable(version) &&
-		shown.GetResourceVersion() == version && uidOf(shown) == uidOf(o) &&
+		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
 		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
 

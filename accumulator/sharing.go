@@ -1,6 +1,10 @@
 package accumulator
 
-import "github.com/kates-go/kates/snapshot"
+import (
+	"github.com/kates-go/kates/snapshot"
+
+	"github.com/kates-go/kates/internal/object"
+)
 
 // holds reports whether o is a value that the last snapshot shows, or points into one of its slices.
 func (a *Accumulator) holds(o any) bool {
@@ -21,7 +25,7 @@ func (a *Accumulator) holds(o any) bool {
 			return true
 		}
 		if isObject {
-			if row, ok := f.table.Get(snapshot.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
+			if row, ok := f.table.Get(object.KeyOf(obj)); ok && row.Value == snapshot.Value(o) {
 				return true
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // streamKey tells streams apart: who asks for the same gets the same.
@@ -141,7 +141,7 @@ func (s *stream) event(obj any, deleted bool) error {
 	if !ok {
 		return fmt.Errorf("unexpected %T in a watch of %s", obj, s.key.resource)
 	}
-	key := snapshot.KeyOf(o)
+	key := object.KeyOf(o)
 	in := !deleted && s.matches(o)
 	if in {
 		o = s.prepare(o)

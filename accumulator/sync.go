@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Sync returns when every stream is as new as the server was at the call, or with
@@ -167,7 +167,7 @@ func (s *stream) note(g *goal, item runtime.Object) {
 	if !ok || !s.matches(o) {
 		return
 	}
-	key := snapshot.KeyOf(o)
+	key := object.KeyOf(o)
 	g.versions[key] = o.GetResourceVersion()
 	if s.streams.config.ByContent {
 		g.objects[key] = s.prepare(o)
@@ -196,7 +196,7 @@ func (s *stream) reached(g goal) bool {
 		return false
 	}
 	s.asOf, s.listed = g.version, g.version
-	wake := s.settleAll(s.view.List(g.version, func(key Key) types.UID { return uidOf(s.store[key]) }))
+	wake := s.settleAll(s.view.List(g.version, func(key Key) types.UID { return object.UIDOf(s.store[key]) }))
 	s.mu.Unlock()
 	run(wake)
 	return true

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Turn is one key's time: nobody else has it until Done.
@@ -122,7 +122,7 @@ func (t *Turn) Only(query string, keep func(Object) bool) any {
 		kept := newBatch(table.Held())
 		for row := range table.All() {
 			if keep(row.Source) {
-				kept.put(snapshot.KeyOf(row.Source), row)
+				kept.put(object.KeyOf(row.Source), row)
 			}
 		}
 		if len(kept.changes) < table.Held() {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // goThing is the Go type of what the simulated server has.
@@ -60,7 +60,7 @@ func (typedSim) Compact(o, before Object, final bool) {
 func (s typedSim) decode(u *unstructured.Unstructured) Object {
 	o, err := s.Typed(u)
 	if err != nil {
-		return Undecoded(simResource("as"), snapshot.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
+		return Undecoded(simResource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
 	}
 	return o
 }
@@ -217,11 +217,11 @@ func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
 				fresh, err := typedSim{}.Typed(s.at("as", s.rev)[Key{Namespace: "ns", Name: "a"}])
 				require.NoError(t, err)
 				require.NoError(t, listing.put(fresh))
-				assert.Same(t, a, listing.objects[snapshot.KeyOf(a)])
+				assert.Same(t, a, listing.objects[object.KeyOf(a)])
 				assert.Empty(t, fresh.(*goThing).Compacted)
 				anew := st.fresh(ask{doubted: true})
 				require.NoError(t, anew.put(fresh))
-				assert.Same(t, fresh, anew.objects[snapshot.KeyOf(a)], "versions of another history say nothing")
+				assert.Same(t, fresh, anew.objects[object.KeyOf(a)], "versions of another history say nothing")
 			}
 		})
 	}

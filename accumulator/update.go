@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -268,7 +269,7 @@ func (a *Accumulator) apply(f *field, rows []snapshot.Change) ([]snapshot.Diff, 
 // report tells the user's callback. A panic in it harms nobody else.
 func (a *Accumulator) report(invalid []Invalid) {
 	for _, i := range invalid {
-		a.streams.config.Logger.V(1).Info("object left out", "query", i.Query, "object", snapshot.KeyOf(i.Object).String(), "error", i.Err.Error())
+		a.streams.config.Logger.V(1).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
 		if a.options.Invalid == nil {
 			continue
 		}
@@ -288,7 +289,7 @@ func (a *Accumulator) report(invalid []Invalid) {
 func appendDifferences(to []Difference, query string, diffs []snapshot.Diff) []Difference {
 	to = slices.Grow(to, len(diffs))
 	for _, d := range diffs {
-		if d.Old != nil && d.New != nil && uidOf(d.Old) != uidOf(d.New) {
+		if d.Old != nil && d.New != nil && object.UIDOf(d.Old) != object.UIDOf(d.New) {
 			to = append(to, Difference{Query: query, Old: d.Old}, Difference{Query: query, New: d.New})
 			continue
 		}

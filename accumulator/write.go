@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Write is an own write under way. Begin one before the request is sent, then
@@ -201,7 +201,7 @@ func (f *feed) lookup(ctx context.Context, key Key, version string) (Object, str
 	}
 	var found Object
 	list, err := listPatiently(ctx, f.within(key), o, func(item runtime.Object) error {
-		if o, ok := item.(Object); ok && snapshot.KeyOf(o) == key {
+		if o, ok := item.(Object); ok && object.KeyOf(o) == key {
 			found = o
 		}
 		return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/frames"
 	"github.com/kates-go/kates/internal/intern"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -76,7 +77,7 @@ func (d *decoder) Typed(u *unstructured.Unstructured) (accumulator.Object, error
 		}
 	}
 	if err != nil {
-		return nil, d.notDecoded(snapshot.KeyOf(u), err)
+		return nil, d.notDecoded(objects.KeyOf(u), err)
 	}
 	return d.finish(p.(accumulator.Object)), nil
 }

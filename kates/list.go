@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/snapshot"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // pageSize of lists.
@@ -66,7 +66,7 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 			return nil, err
 		}
 		for _, u := range items {
-			key := snapshot.KeyOf(u)
+			key := objects.KeyOf(u)
 			if old := found[key]; old != nil && !coherence.Newer(u.GetResourceVersion(), old.GetResourceVersion()) {
 				continue
 			}
@@ -80,7 +80,7 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 		all = append(all, u)
 	}
 	slices.SortFunc(all, func(a, b *Unstructured) int {
-		return snapshot.CompareKeys(snapshot.KeyOf(a), snapshot.KeyOf(b))
+		return objects.Compare(objects.KeyOf(a), objects.KeyOf(b))
 	})
 	return all, nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/snapshot"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // pruneTries is how often an object that changes is judged anew.
@@ -23,7 +23,7 @@ type unwanted struct {
 	resource accumulator.Resource
 }
 
-func (u unwanted) stored() storedKey { return storedKey{u.resource.Storage, snapshot.KeyOf(u)} }
+func (u unwanted) stored() storedKey { return storedKey{u.resource.Storage, objects.KeyOf(u)} }
 
 // prune removes what is no longer wanted.
 func (a *ownedApply) prune(ctx context.Context) {
@@ -109,7 +109,7 @@ func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all 
 // remove deletes an object of the set, or releases it, if it is still that. Where it has changed meanwhile, it is
 // judged anew.
 func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
-	o := bare(u.resource, snapshot.KeyOf(u))
+	o := bare(u.resource, objects.KeyOf(u))
 	uid := u.GetUID()
 	for try := 1; ; try++ {
 		if a.hasOtherOwners(u) {

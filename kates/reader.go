@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -114,7 +115,7 @@ func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
 	objects := r.reader.List(namespace, selector)
 	all := make([]T, 0, len(objects))
 	for _, o := range objects {
-		v, err := r.convert(snapshot.KeyOf(o), o)
+		v, err := r.convert(names.KeyOf(o), o)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -3,6 +3,8 @@ package snapshot
 import (
 	"reflect"
 	"slices"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Apply makes the changes (in any order, one for a key, none kept or modified) and returns what they changed visibly, in
@@ -41,7 +43,7 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 
 // inKeyOrder returns the changes sorted by key: themselves, if they are so already.
 func inKeyOrder(changes []Change) []Change {
-	byKey := func(a, b Change) int { return CompareKeys(a.Key, b.Key) }
+	byKey := func(a, b Change) int { return object.Compare(a.Key, b.Key) }
 	if slices.IsSortedFunc(changes, byKey) {
 		return changes
 	}

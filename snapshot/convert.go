@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 const secretKind = "Secret"
@@ -35,7 +37,7 @@ func (b *Binding) Convert(query int, src Object) (Value, error) {
 	if err == nil {
 		return v, nil
 	}
-	return nil, NotDecoded(kindOf(src), KeyOf(src), f.elem, err)
+	return nil, NotDecoded(kindOf(src), object.KeyOf(src), f.elem, err)
 }
 
 // NotDecoded is the error of an object that does not decode into a Go type: it names both, and tells nothing

@@ -24,13 +24,13 @@ func Example() {
 	table := binding.NewTable(0)
 
 	put := func(name string, spec any) {
-		object := &unstructured.Unstructured{Object: map[string]any{
+		service := &unstructured.Unstructured{Object: map[string]any{
 			"kind": "Service", "metadata": map[string]any{"namespace": "prod", "name": name}, "spec": spec,
 		}}
-		value, err := binding.Convert(0, object)
+		value, err := binding.Convert(0, service)
 		diffs, _ := table.Apply([]snapshot.Change{{
-			Key: snapshot.KeyOf(object),
-			Row: &snapshot.Row{Source: object, Value: value, Err: err},
+			Key: snapshot.Key{Name: name, Namespace: "prod"},
+			Row: &snapshot.Row{Source: service, Value: value, Err: err},
 		}})
 		for _, d := range diffs {
 			fmt.Println(d.Key, "shown before:", d.Old != nil, "now:", d.New != nil)

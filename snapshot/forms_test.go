@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -63,7 +64,7 @@ func fieldsOf[S any]() []string {
 
 // wantForms is everyForm filled with the objects u (untyped) and s (typed), which say the same.
 func wantForms(u *unstructured.Unstructured, s *corev1.Service) everyForm {
-	key, uid := snapshot.KeyOf(s), s.UID
+	key, uid := object.KeyOf(s), s.UID
 	meta := metav1.PartialObjectMetadata{TypeMeta: s.TypeMeta, ObjectMeta: s.ObjectMeta}
 	p := plain{}
 	p.Metadata.Namespace, p.Metadata.Name = s.Namespace, s.Name
@@ -108,10 +109,10 @@ func TestEveryFieldFormIsFilledFromEveryRepresentation(t *testing.T) {
 			value, err := b.Convert(query, src)
 			require.NoError(t, err, name)
 			table := b.NewTable(query)
-			table.Apply([]snapshot.Change{{Key: snapshot.KeyOf(src), Row: &snapshot.Row{Source: src, Value: value}}})
+			table.Apply([]snapshot.Change{{Key: object.KeyOf(src), Row: &snapshot.Row{Source: src, Value: value}}})
 			b.Set(reflect.ValueOf(&got).Elem(), query, table)
 
-			row, ok := table.Get(snapshot.KeyOf(src))
+			row, ok := table.Get(object.KeyOf(src))
 			require.True(t, ok, name)
 			require.Equal(t, value, row.Value, "what Get returns of %s", name)
 		}

@@ -6,6 +6,8 @@ import (
 	"sort"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Lookup is a field whose objects are not gone through, but looked up, by name or by selector. It shows one state, for as long as
@@ -38,7 +40,7 @@ func (l Lookup[T]) Get(namespace, name string) (elem T, found bool) {
 		c.recorder.Named(key)
 	}
 	i := c.search(key)
-	if i == len(c.elems) || KeyOf(c.source(i)) != key {
+	if i == len(c.elems) || object.KeyOf(c.source(i)) != key {
 		return elem, false
 	}
 	return c.elems[i], true
@@ -78,7 +80,7 @@ func (l Lookup[T]) Available() bool { return l.content != nil }
 
 // search returns the index of the first object that is not before key.
 func (c *lookupContent[T]) search(key Key) int {
-	return sort.Search(len(c.elems), func(i int) bool { return CompareKeys(KeyOf(c.source(i)), key) >= 0 })
+	return sort.Search(len(c.elems), func(i int) bool { return object.Compare(object.KeyOf(c.source(i)), key) >= 0 })
 }
 
 func (c *lookupContent[T]) source(i int) Object {

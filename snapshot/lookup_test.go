@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -44,7 +45,7 @@ func (l lookedUp) check(t *rapid.T) {
 		for _, s := range lookupSelectors {
 			selector, _ := labels.Parse(s)
 			want := ""
-			for _, key := range slices.SortedFunc(maps.Keys(l.want), snapshot.CompareKeys) {
+			for _, key := range slices.SortedFunc(maps.Keys(l.want), object.Compare) {
 				port := labels.Set{"port": "even"}
 				if v := l.want[key]; v[len(v)-1]%2 == 1 {
 					port["port"] = "odd"

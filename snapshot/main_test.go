@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -55,7 +56,7 @@ func rowOf(b *snapshot.Binding, query int, o snapshot.Object) *snapshot.Row {
 
 // changeOf shows an object, or leaves it out if it does not decode.
 func changeOf(b *snapshot.Binding, query int, o snapshot.Object) snapshot.Change {
-	return snapshot.Change{Key: snapshot.KeyOf(o), Row: rowOf(b, query, o)}
+	return snapshot.Change{Key: object.KeyOf(o), Row: rowOf(b, query, o)}
 }
 
 // tableOf is a table of the first query with n services s-00000000, s-00000001, …

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // patch is a change of a map that was delivered, for the next one.
@@ -47,7 +49,7 @@ func (t *Table) patchMap() reflect.Value {
 	m := ahead.take()
 	switch t.form.keying {
 	case byNamespacedName:
-		makePatches(wordMap[Key](m), t.patches, func(o Object) Key { return KeyOf(o) })
+		makePatches(wordMap[Key](m), t.patches, func(o Object) Key { return object.KeyOf(o) })
 	case byUID:
 		makePatches(wordMap[types.UID](m), t.patches, func(o Object) types.UID { return o.GetUID() })
 	default:
@@ -106,7 +108,7 @@ func (t *Table) buildMap() reflect.Value {
 func (f *form) setKey(p any, o Object) {
 	switch p := p.(type) {
 	case *Key:
-		*p = KeyOf(o)
+		*p = object.KeyOf(o)
 	case *types.UID:
 		*p = o.GetUID()
 	case *string:
@@ -116,7 +118,7 @@ func (f *form) setKey(p any, o Object) {
 
 // stringKey is the object's key in a map[string]T.
 func (f *form) stringKey(o Object) string {
-	key := KeyOf(o)
+	key := object.KeyOf(o)
 	if f.spansNamespaces && key.Namespace != "" {
 		return key.Namespace + "/" + key.Name
 	}

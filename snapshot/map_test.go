@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -33,8 +34,8 @@ func TestOfRowsWithOneKeyInAMapTheFirstIsShownWhateverCameBefore(t *testing.T) {
 	}{
 		{changeOf(b, 0, last), five.Source},
 		{changeOf(b, 0, first), first},
-		{snapshot.Change{Key: snapshot.KeyOf(first)}, five.Source},
-		{snapshot.Change{Key: snapshot.KeyOf(five.Source)}, last},
+		{snapshot.Change{Key: object.KeyOf(first)}, five.Source},
+		{snapshot.Change{Key: object.KeyOf(five.Source)}, last},
 	} {
 		table.Apply([]snapshot.Change{step.change})
 		m := servicesByUID(table)
@@ -83,7 +84,7 @@ func TestAValueOfAnotherTypeThanTheFieldsPanicsWithTheTableAsItWas(t *testing.T)
 	before := servicesOf(table)
 	require.Panics(t, func() {
 		s := typed("ns", "a", 80)
-		table.Apply([]snapshot.Change{{Key: snapshot.KeyOf(s), Row: &snapshot.Row{Source: s, Value: &corev1.Pod{}}}})
+		table.Apply([]snapshot.Change{{Key: object.KeyOf(s), Row: &snapshot.Row{Source: s, Value: &corev1.Pod{}}}})
 	})
 	require.Equal(t, before, servicesOf(table))
 	require.Equal(t, 10, table.Len())

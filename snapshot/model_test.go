@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -168,7 +169,7 @@ func (m *model) ahead(t *rapid.T) {
 
 // compareDiffs replays the diffs on what was shown before.
 func (m *model) compareDiffs(t *rapid.T, diffs []snapshot.Diff, replayed map[snapshot.Key]snapshot.Row) {
-	if !slices.IsSortedFunc(diffs, func(a, b snapshot.Diff) int { return snapshot.CompareKeys(a.Key, b.Key) }) {
+	if !slices.IsSortedFunc(diffs, func(a, b snapshot.Diff) int { return object.Compare(a.Key, b.Key) }) {
 		t.Fatalf("diffs are not in key order: %v", diffs)
 	}
 	shown := m.shown()
@@ -203,7 +204,7 @@ func identical(a, b snapshot.Row) bool {
 
 // compareRows checks All, Get, Held, Len and Invalid.
 func (m *model) compareRows(t *rapid.T) {
-	keys := slices.SortedFunc(maps.Keys(m.rows), snapshot.CompareKeys)
+	keys := slices.SortedFunc(maps.Keys(m.rows), object.Compare)
 	var invalid []snapshot.Row
 	i := 0
 	for got := range m.table.All() {
@@ -234,7 +235,7 @@ func (m *model) compareRows(t *rapid.T) {
 func (m *model) compareValue(t *rapid.T, v reflect.Value) {
 	shown := m.shown()
 	want := map[any]snapshot.Row{}
-	for i, key := range slices.SortedFunc(maps.Keys(shown), snapshot.CompareKeys) {
+	for i, key := range slices.SortedFunc(maps.Keys(shown), object.Compare) {
 		row, at := shown[key], any(i)
 		switch {
 		case v.Kind() == reflect.Slice:

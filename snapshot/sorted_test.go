@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 func TestSeekFindsWhatASearchFromTheStartFinds(t *testing.T) {
@@ -17,9 +19,9 @@ func TestSeekFindsWhatASearchFromTheStartFinds(t *testing.T) {
 		s := sorted[:n]
 		for i := range 2*n + 2 {
 			k := Key{Name: string(rune('a' - 1 + i))}
-			want, wantFound := slices.BinarySearchFunc(s, k, CompareKeys)
+			want, wantFound := slices.BinarySearchFunc(s, k, object.Compare)
 			for from := range want + 1 {
-				got, found := seek(s, from, k, CompareKeys)
+				got, found := seek(s, from, k, object.Compare)
 				require.Equal(t, want, got, "%q from %d of %d", k.Name, from, n)
 				require.Equal(t, wantFound, found)
 			}

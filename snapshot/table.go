@@ -3,6 +3,8 @@ package snapshot
 import (
 	"iter"
 	"reflect"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Table holds the rows of one query, in key order:
@@ -97,7 +99,7 @@ func (t *Table) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		left := t.leftOut
 		for i := range t.Len() {
-			for key := KeyOf(t.source(i)); len(left) > 0 && compareRow(left[0], key) < 0; {
+			for key := object.KeyOf(t.source(i)); len(left) > 0 && compareRow(left[0], key) < 0; {
 				if !yield(left[0]) {
 					return
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -33,14 +34,14 @@ func TestWhatDidNotChangeIsTheSamePointer(t *testing.T) {
 	changed := typed("ns", numbered(50), 81)
 	diffs, _ := table.Apply([]snapshot.Change{
 		changeOf(b, 0, changed),
-		{Key: snapshot.KeyOf(before[10])},
+		{Key: object.KeyOf(before[10])},
 		changeOf(b, 0, typed("ns", "a", 80)),
 	})
 	after := servicesOf(table)
 	require.Equal(t, []snapshot.Diff{
-		{Key: snapshot.KeyOf(after[0]), New: after[0]},
-		{Key: snapshot.KeyOf(before[10]), Old: before[10]},
-		{Key: snapshot.KeyOf(changed), Old: before[50], New: changed},
+		{Key: object.KeyOf(after[0]), New: after[0]},
+		{Key: object.KeyOf(before[10]), Old: before[10]},
+		{Key: object.KeyOf(changed), Old: before[50], New: changed},
 	}, diffs)
 	require.Len(t, after, 100)
 	for i, s := range before {
@@ -59,12 +60,12 @@ func TestWithoutADiffTheSliceStaysTheVerySame(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := tableOf(b, 10)
 	before := servicesOf(table)
-	same, ok := table.Get(snapshot.KeyOf(before[3]))
+	same, ok := table.Get(object.KeyOf(before[3]))
 	require.True(t, ok)
 
 	invisible := []snapshot.Change{
 		{Key: snapshot.Key{Name: "never was"}},
-		{Key: snapshot.KeyOf(before[3]), Row: &same},
+		{Key: object.KeyOf(before[3]), Row: &same},
 		{Key: snapshot.Key{Name: "excluded"}, Row: &snapshot.Row{Source: typed("", "excluded", 1), Excluded: true}},
 		{Key: snapshot.Key{Name: "bad"}, Row: &snapshot.Row{Source: typed("", "bad", 1), Err: errors.New("bad")}},
 	}
@@ -108,7 +109,7 @@ func TestANewValueOfTheSameSourceIsADiff(t *testing.T) {
 	u := untyped("prod", "web", 80)
 	table.Apply([]snapshot.Change{changeOf(b, 0, u)})
 	diffs, _ := table.Apply([]snapshot.Change{changeOf(b, 0, u)})
-	require.Equal(t, []snapshot.Diff{{Key: snapshot.KeyOf(u), Old: u, New: u}}, diffs)
+	require.Equal(t, []snapshot.Diff{{Key: object.KeyOf(u), Old: u, New: u}}, diffs)
 }
 
 func TestG10DeliveredSlicesHaveNoSpareCapacity(t *testing.T) {
@@ -130,7 +131,7 @@ func TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed(t *testing.T) {
 	broken := untyped("prod", "bad", 80)
 	broken.Object["spec"] = "none"
 	diffs, invalidChanged := table.Apply([]snapshot.Change{changeOf(b, 0, broken)})
-	require.Equal(t, []snapshot.Diff{{Key: snapshot.KeyOf(bad), Old: bad}}, diffs)
+	require.Equal(t, []snapshot.Diff{{Key: object.KeyOf(bad), Old: bad}}, diffs)
 	require.True(t, invalidChanged)
 	require.Equal(t, []string{"prod/good"}, names(servicesOf(table)))
 	invalid := table.Invalid()
@@ -142,7 +143,7 @@ func TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed(t *testing.T) {
 	require.False(t, invalidChanged, "the same object is in the same error")
 
 	diffs, invalidChanged = table.Apply([]snapshot.Change{changeOf(b, 0, bad)})
-	require.Equal(t, []snapshot.Diff{{Key: snapshot.KeyOf(bad), New: bad}}, diffs)
+	require.Equal(t, []snapshot.Diff{{Key: object.KeyOf(bad), New: bad}}, diffs)
 	require.True(t, invalidChanged)
 	require.Equal(t, []string{"prod/bad", "prod/good"}, names(servicesOf(table)))
 	require.Empty(t, table.Invalid())
@@ -162,7 +163,7 @@ func TestErrorsOfAnyTypeAreComparedByText(t *testing.T) {
 		changed bool
 	}{{"a", true}, {"a", false}, {"b", true}} {
 		_, changed := table.Apply([]snapshot.Change{
-			{Key: snapshot.KeyOf(s), Row: &snapshot.Row{Source: s, Err: uncomparable{step.text}}},
+			{Key: object.KeyOf(s), Row: &snapshot.Row{Source: s, Err: uncomparable{step.text}}},
 		})
 		require.Equal(t, step.changed, changed)
 	}

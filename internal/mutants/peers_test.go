@@ -291,7 +291,7 @@ var overlay = []mutant{
 	},
 	{
 		name: "an object made again is the one that was", peer: byUIDOnly, file: update, caught: "TestG7DeltasAreExact",
-		old: `uidOf(d.Old) != uidOf(d.New) {`, new: `false {`,
+		old: `object.UIDOf(d.Old) != object.UIDOf(d.New) {`, new: `false {`,
 	},
 	{
 		name: "objects without UIDs are one", peer: byUIDOnly, file: stream, caught: "TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst",
