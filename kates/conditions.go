@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // Condition is one aspect of an object's state, in its status.conditions.
@@ -84,7 +85,7 @@ func (c *Client) SetConditions(ctx context.Context, object any, conditions []Con
 	_, err = modify(ctx, c, m, about.object, func(u *Unstructured) error {
 		for _, condition := range stated {
 			if _, err := setUntyped(u.Object, condition); err != nil {
-				return fmt.Errorf("set conditions of %s: %w", describe(u), err)
+				return fmt.Errorf("set conditions of %s: %w", jsonform.Describe(u), err)
 			}
 		}
 		return nil
@@ -205,7 +206,7 @@ func showsConditions(object accumulator.Object) bool {
 		return false
 	}
 	*conditions = []Condition{{Type: "Shown"}}
-	u, err := toUnstructured(nil, v.Interface())
+	u, err := jsonform.ToUnstructured(nil, v.Interface())
 	return err == nil && FindCondition(u, "Shown") != nil
 }
 

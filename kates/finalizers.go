@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // ErrDeleting: the object is being deleted, so that what was to be done to it has no future.
@@ -32,7 +34,7 @@ func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer strin
 		case slices.Contains(u.GetFinalizers(), finalizer):
 			return nil
 		case u.GetDeletionTimestamp() != nil:
-			return fmt.Errorf("add the finalizer %s to %s: %w", finalizer, describe(u), ErrDeleting)
+			return fmt.Errorf("add the finalizer %s to %s: %w", finalizer, jsonform.Describe(u), ErrDeleting)
 		}
 		u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
 		return nil
@@ -101,7 +103,7 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 		got, do = leaving, cleanup
 	}
 	view := new(T)
-	if err := fill(view, got); err != nil {
+	if err := jsonform.Fill(view, got); err != nil {
 		return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
 	}
 	if err := do(ctx, view); err != nil || leaving == nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // A GetOption changes one [Get].
@@ -64,7 +65,7 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 	case !ok:
 		var got *Unstructured
 		if got, err = c.in(o.resource, o.GetNamespace()).Get(ctx, name, getOptions); err == nil {
-			err = fill(result, got)
+			err = jsonform.Fill(result, got)
 		}
 	case known == nil:
 		err = apierrors.NewNotFound(o.resource.GroupResource(), name)
@@ -82,7 +83,7 @@ func (c *Client) partFor(t reflect.Type, r accumulator.Resource) accumulator.Par
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return accumulator.Meta
 	}
-	if of, ok := c.core.typeOf(r.Kind); ok && of == t && t != unstructuredType {
+	if of, ok := c.core.typeOf(r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
 		return accumulator.Known
 	}
 	return accumulator.All
@@ -90,7 +91,7 @@ func (c *Client) partFor(t reflect.Type, r accumulator.Resource) accumulator.Par
 
 // named is what is to be read: the object of a name, whose kind the Go type says, or the caller.
 func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, name string) (*object, error) {
-	if err := checkTarget(reflect.New(t).Interface()); err != nil {
+	if err := jsonform.CheckTarget(reflect.New(t).Interface()); err != nil {
 		return nil, err
 	}
 	u, err := c.kindFor(ctx, t, kind)
@@ -132,7 +133,7 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 // kindsOf are the kinds that a Go type is registered for; none for one that holds objects of any kind.
 func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
 	typed, ok := reflect.New(t).Interface().(runtime.Object)
-	if _, partial := typed.(*metav1.PartialObjectMetadata); !ok || partial || t == unstructuredType {
+	if _, partial := typed.(*metav1.PartialObjectMetadata); !ok || partial || t == reflect.TypeFor[Unstructured]() {
 		return nil
 	}
 	gvks, _, err := c.core.scheme.ObjectKinds(typed)
@@ -160,7 +161,7 @@ func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if isTypedList(t) && len(c.kindsOf(t)) > 0 { // a kind may have Items of its own
+	if jsonform.IsTypedList(t) && len(c.kindsOf(t)) > 0 { // a kind may have Items of its own
 		if items, _ := t.FieldByName("Items"); strings.HasSuffix(c.kindsOf(t)[0].Kind, "List") {
 			t = items.Type
 		}
@@ -177,18 +178,18 @@ func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 // fillFrom is fill from what a stream shows, whatever its form.
 func fillFrom(target any, shown accumulator.Object) error {
 	if u, ok := shown.(*Unstructured); ok {
-		return fill(target, u)
+		return jsonform.Fill(target, u)
 	}
 	if reflect.TypeOf(shown) == reflect.TypeOf(target) {
 		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(shown.DeepCopyObject()).Elem())
 		return nil
 	}
-	u, err := toUnstructured(nil, shown)
+	u, err := jsonform.ToUnstructured(nil, shown)
 	if err != nil {
 		return err
 	}
 	if u.GetKind() == "" {
 		return errors.New("what a watch shows has no kind")
 	}
-	return fill(target, u)
+	return jsonform.Fill(target, u)
 }

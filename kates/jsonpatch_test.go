@@ -10,6 +10,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // shown is a Go type that knows a part of its objects, with all the ways to write what they have not.
@@ -40,13 +42,13 @@ type fataler interface {
 func viewed(t fataler, o any) obj {
 	t.Helper()
 	var s shown
-	data, err := encode(o)
+	data, err := jsonform.Encode(o)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &s))
-	data, err = encode(s)
+	data, err = jsonform.Encode(s)
 	require.NoError(t, err)
 	var view obj
-	require.NoError(t, decode(data, &view))
+	require.NoError(t, jsonform.Decode(data, &view))
 	return view
 }
 
@@ -56,16 +58,16 @@ func sent(t fataler, o obj, p *patch) obj {
 	if p.of == types.MergePatchType {
 		return merged7396(o, p.body).(obj)
 	}
-	object, err := encode(o)
+	object, err := jsonform.Encode(o)
 	require.NoError(t, err)
-	data, err := encode(p.body)
+	data, err := jsonform.Encode(p.body)
 	require.NoError(t, err)
 	operations, err := jsonpatch.DecodePatch(data)
 	require.NoError(t, err)
 	object, err = operations.Apply(object)
 	require.NoError(t, err, "%s", data)
 	var out obj
-	require.NoError(t, decode(object, &out))
+	require.NoError(t, jsonform.Decode(object, &out))
 	return out
 }
 

@@ -47,6 +47,21 @@ items:
 {apiVersion: v1, kind: Pod, metadata: {name: flow-style}}
 `
 
+func service(name string) *Service {
+	return &Service{
+		ObjectMeta: ObjectMeta{Name: name, Namespace: "prod", Labels: map[string]string{"app": name}},
+		Spec:       ServiceSpec{Ports: []ServicePort{{Name: "http", Port: 80}}},
+	}
+}
+
+func untyped(t *testing.T, manifest string) *Unstructured {
+	t.Helper()
+	objects, err := ParseManifestsToUnstructured(manifest)
+	require.NoError(t, err)
+	require.Len(t, objects, 1)
+	return objects[0].(*Unstructured)
+}
+
 func TestParseManifestsGivesTypedObjectsWhereTheKindIsKnown(t *testing.T) {
 	objects, err := ParseManifests(application)
 	require.NoError(t, err)

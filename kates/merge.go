@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // MergeUpdate updates target with what source asks for:
@@ -27,7 +29,7 @@ func MergeUpdate(target, source *Unstructured) {
 		switch section {
 		case "apiVersion", "kind", "metadata", "status":
 		default:
-			copied, err := copyJSON(value)
+			copied, err := jsonform.Copy(value)
 			if err != nil {
 				panic(fmt.Sprintf("kates.MergeUpdate: %s is not JSON: %v", section, err))
 			}
@@ -43,7 +45,7 @@ func MergeUpdate(target, source *Unstructured) {
 // which read one that is not quite as it should be (a label that is a number, a []string) as if it were not there: it is
 // for the server to say so.
 func mergeMetadata(target, source *Unstructured, field string) {
-	over, err := copyJSON(metadataOf(source)[field])
+	over, err := jsonform.Copy(metadataOf(source)[field])
 	if err != nil {
 		panic(fmt.Sprintf("kates.MergeUpdate: metadata.%s is not JSON: %v", field, err))
 	}
@@ -58,7 +60,7 @@ func mergeMetadata(target, source *Unstructured, field string) {
 		if len(added) == 0 {
 			return
 		}
-		base, err := copyJSON(metadataOf(target)[field])
+		base, err := jsonform.Copy(metadataOf(target)[field])
 		if there, ok := base.(map[string]any); ok && err == nil {
 			maps.Copy(there, added)
 			over = there

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // Modify changes an object as change does: read, modify, write, and again if somebody else was
@@ -88,7 +89,7 @@ type modification struct {
 }
 
 func modify[T any](ctx context.Context, c *Client, m *modification, resource any, change func(*T) error, opts []WriteOption) (*T, error) {
-	err := checkTarget(new(T))
+	err := jsonform.CheckTarget(new(T))
 	if err == nil && change == nil {
 		err = errors.New("the function that changes the object is nil")
 	}
@@ -106,16 +107,16 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
 		var view *T
-		if err := fill(&view, base); err != nil {
+		if err := jsonform.Fill(&view, base); err != nil {
 			return nil, nil, m.object.failed(m.verb, err)
 		}
-		if before, err = toUnstructured(nil, view); err != nil {
+		if before, err = jsonform.ToUnstructured(nil, view); err != nil {
 			return nil, nil, m.object.failed(m.verb, err)
 		}
 		if err := change(view); err != nil {
 			return nil, nil, err
 		}
-		if after, err = toUnstructured(nil, view); err != nil {
+		if after, err = jsonform.ToUnstructured(nil, view); err != nil {
 			return nil, nil, m.object.failed(m.verb, err)
 		}
 		return before, after, nil
@@ -125,7 +126,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 		return nil, err
 	}
 	var result *T
-	return result, fill(&result, got)
+	return result, jsonform.Fill(&result, got)
 }
 
 // modify tries until the object is written, or cannot be.
@@ -204,7 +205,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	if version := base.GetResourceVersion(); version != "" {
 		w.version = &version
 	}
-	data, err := encode(change.body)
+	data, err := jsonform.Encode(change.body)
 	if err == nil {
 		data, err = w.preconditionPatch(m.object, change.of, data)
 	}

@@ -3,6 +3,7 @@ package kates
 import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // base is the version of an object that a change starts from.
@@ -25,7 +26,7 @@ func (c *Client) newest(m *modification) base {
 	typed := c.known(m, accumulator.Typed)
 	if typed != nil && m.shows(typed) &&
 		(from.object == nil || coherence.Newer(typed.GetResourceVersion(), from.object.GetResourceVersion())) {
-		if u, err := toUnstructured(nil, typed); err == nil {
+		if u, err := jsonform.ToUnstructured(nil, typed); err == nil {
 			from = base{object: u, partial: true}
 		}
 	}

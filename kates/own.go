@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 var getOptions = metav1.GetOptions{}
@@ -99,7 +100,7 @@ func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, 
 
 // deleteRaw deletes over REST and reads the body of the answer.
 func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.DeleteOptions) (a reply, err error) {
-	body, err := encode(&options)
+	body, err := jsonform.Encode(&options)
 	if err != nil {
 		return a, err
 	}
@@ -113,7 +114,7 @@ func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.Delete
 		return a, err
 	}
 	got := &Unstructured{}
-	if err := decode(raw, &got.Object); err != nil {
+	if err := jsonform.Decode(raw, &got.Object); err != nil {
 		a.Unknown = true // deleted, but who knows how
 		return a, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // applyTries is how often an object is judged anew because it has become another one meanwhile.
@@ -178,7 +179,7 @@ func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured)
 
 // applied sends one server-side apply. Created says that there certainly was no such object before.
 func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r reply, created bool, err error) {
-	data, err := encode(o.Unstructured)
+	data, err := jsonform.Encode(o.Unstructured)
 	if err != nil {
 		return reply{}, false, err
 	}
@@ -213,7 +214,7 @@ func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options
 		return nil, false, err
 	}
 	got = &Unstructured{}
-	return got, status == http.StatusCreated, decode(raw, &got.Object)
+	return got, status == http.StatusCreated, jsonform.Decode(raw, &got.Object)
 }
 
 // onlyBy reports whether nobody else has written to an object.

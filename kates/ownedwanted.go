@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // wanted is one of the objects of a set.
@@ -38,7 +39,7 @@ func bare(r accumulator.Resource, key accumulator.Key) *object {
 
 // want takes in one of the objects.
 func (a *ownedApply) want(ctx context.Context, given Object) error {
-	if _, err := dereference(given); err != nil {
+	if _, err := jsonform.Dereference(given); err != nil {
 		return err
 	}
 	mapping, err := a.client.core.resolver.gvkContext(ctx, a.client.kindOf(given))
@@ -112,7 +113,7 @@ func (a *ownedApply) make(w *wanted) error {
 	if w.object != nil {
 		return nil
 	}
-	u, err := toUnstructured(a.client.core.scheme, w.given)
+	u, err := jsonform.ToUnstructured(a.client.core.scheme, w.given)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (a *ownedApply) owns(ctx context.Context, w *wanted, fields []byte, now Obj
 			if u, ok := now.(*Unstructured); ok {
 				return u.Object
 			}
-			u, err := toUnstructured(a.client.core.scheme, now)
+			u, err := jsonform.ToUnstructured(a.client.core.scheme, now)
 			if err != nil {
 				return nil // of which nothing is known
 			}

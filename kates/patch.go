@@ -1,16 +1,15 @@
 package kates
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // preconditionPatch puts IfUID and IfResourceVersion into a patch: as a part of the
@@ -23,7 +22,7 @@ func (w writeOptions) preconditionPatch(o *object, pt PatchType, data []byte) ([
 		return w.testsBefore(data)
 	}
 	patch := map[string]any{}
-	if err := decode(data, &patch); err != nil {
+	if err := jsonform.Decode(data, &patch); err != nil {
 		return nil, fmt.Errorf("a precondition on a patch that is no JSON object: %w", err)
 	}
 	meta, _ := patch["metadata"].(map[string]any)
@@ -42,12 +41,12 @@ func (w writeOptions) preconditionPatch(o *object, pt PatchType, data []byte) ([
 	if w.version != nil {
 		meta["resourceVersion"] = *w.version
 	}
-	return encode(patch)
+	return jsonform.Encode(patch)
 }
 
 func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 	var ops []any
-	if err := decode(data, &ops); err != nil {
+	if err := jsonform.Decode(data, &ops); err != nil {
 		return nil, fmt.Errorf("a JSON patch: %w", err)
 	}
 	var tests []any
@@ -60,7 +59,7 @@ func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 	if w.version != nil {
 		test("/metadata/resourceVersion", *w.version)
 	}
-	return encode(append(tests, ops...))
+	return jsonform.Encode(append(tests, ops...))
 }
 
 // preconditionError makes a conflict of the answer to a patch or apply whose precondition did
@@ -85,11 +84,6 @@ func (c *Client) preconditionError(ctx context.Context, o *object, w writeOption
 func (w writeOptions) holds(u *Unstructured) bool {
 	return (w.uid == nil || u.GetUID() == *w.uid) && (w.version == nil || u.GetResourceVersion() == *w.version)
 }
-
-func encode(v any) ([]byte, error) { return json.Marshal(v) }
-
-// decode keeps integers integers, as unstructured objects have them.
-func decode(data []byte, v any) error { return utiljson.Unmarshal(bytes.TrimSpace(data), v) }
 
 // isNil reports whether v is nil, or a nil pointer or map in an interface.
 func isNil(v any) bool {

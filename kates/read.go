@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // Get reads one object from the server into target. The resource says which: an
@@ -37,7 +38,7 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 	if err != nil {
 		return o.failed("get", err)
 	}
-	return fill(target, got)
+	return jsonform.Fill(target, got)
 }
 
 // List reads the objects of a query from the server into target: a pointer to a
@@ -45,7 +46,7 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 // such as *corev1.ServiceList. A Go type of another kind or version than the query's is an error. It is replaced, not added to, and untouched on error. An empty namespace lists all
 // namespaces. Long lists are fetched in pages. A List does not change what watches show.
 func (c *Client) List(ctx context.Context, query Query, target any) error {
-	if err := checkListTarget(target); err != nil {
+	if err := jsonform.CheckListTarget(target); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	r, items, err := c.list(ctx, "list", query)
@@ -57,7 +58,7 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err != nil {
 		return err
 	}
-	return fillList(target, items)
+	return jsonform.FillList(target, items)
 }
 
 // object is what a caller named, ready for a request: a copy of the caller's value, its kind as
@@ -69,7 +70,7 @@ type object struct {
 
 // object reads a caller's value. The value is copied, never modified.
 func (c *Client) object(ctx context.Context, value any) (*object, error) {
-	u, err := toUnstructured(c.core.scheme, value)
+	u, err := jsonform.ToUnstructured(c.core.scheme, value)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ var ErrShared = errors.New("the target is an object of a live snapshot, which is
 
 // checkTarget checks a target before anything is sent.
 func (c *Client) checkTarget(target any) error {
-	if err := checkTarget(target); err != nil {
+	if err := jsonform.CheckTarget(target); err != nil {
 		return err
 	}
 	if target != nil && c.core.streams.Shares(target) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // reply is what the server said to a write, and what that tells of the object written.
@@ -62,7 +63,7 @@ func (c *Client) send(ctx context.Context, verb string, resource, target any, op
 	if err != nil {
 		return err
 	}
-	return fill(target, got)
+	return jsonform.Fill(target, got)
 }
 
 // do sends a request, if it may be sent under ctx, without any lock held, and takes its answer in as an own write.

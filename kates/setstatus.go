@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // SetStatus writes the status of an object, as it is in the object, through the status subresource. It is for the
@@ -31,13 +32,13 @@ func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOp
 	}
 	about, err := c.looked(object, opts)
 	if err == nil {
-		err = checkTarget(new(T))
+		err = jsonform.CheckTarget(new(T))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("set the status: %w", err)
 	}
 	given := new(T)
-	if err := fill(given, about.object); err != nil {
+	if err := jsonform.Fill(given, about.object); err != nil {
 		return nil, fmt.Errorf("set the status: %w", err)
 	}
 	m := &modification{verb: "set the status of", subresource: "status"}
@@ -110,7 +111,7 @@ type looked struct {
 }
 
 func (c *Client) looked(object any, opts []WriteOption) (*looked, error) {
-	u, err := toUnstructured(c.core.scheme, object)
+	u, err := jsonform.ToUnstructured(c.core.scheme, object)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake
@@ -39,7 +40,7 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 	if err != nil {
 		return o.failed("get the "+subresource+" of", err)
 	}
-	return fill(target, got)
+	return jsonform.Fill(target, got)
 }
 
 // CreateSubresource posts a body to a subresource of the object that the resource names: an
@@ -149,14 +150,14 @@ func (c *Client) checkSubresource(subresource string, likeObject bool) error {
 
 // body is what is sent to a subresource of o.
 func (c *Client) body(o *object, value any) (*Unstructured, error) {
-	u, err := toUnstructured(c.core.scheme, value)
+	u, err := jsonform.ToUnstructured(c.core.scheme, value)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the body: %w", err)
 	case u.GetKind() == "" || u.GetAPIVersion() == "":
 		return nil, errors.New("the body has no apiVersion or kind")
 	case u.GetName() != "" && u.GetName() != o.GetName(), u.GetNamespace() != "" && u.GetNamespace() != o.GetNamespace():
-		return nil, fmt.Errorf("the body is of another object: %s", describe(u))
+		return nil, fmt.Errorf("the body is of another object: %s", jsonform.Describe(u))
 	}
 	u.SetName(o.GetName())
 	if ns := o.GetNamespace(); ns != "" {

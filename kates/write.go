@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 const defaultFieldManager = "kates"
@@ -112,7 +114,7 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 	if isNil(resource) {
 		resource = source
 	}
-	from, err := toUnstructured(c.core.scheme, source)
+	from, err := jsonform.ToUnstructured(c.core.scheme, source)
 	if err != nil {
 		return fmt.Errorf("upsert: the source: %w", err)
 	}

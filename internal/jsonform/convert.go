@@ -1,4 +1,4 @@
-package kates
+package jsonform
 
 import (
 	"errors"
@@ -10,12 +10,11 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// ConvertObject copies src into dst, which may be of another Go type for the
-// same or a similar kind: with the conversion registered in scheme (client-go's
-// if nil) where there is one, else through JSON, where the fields that dst does
-// not have are dropped. dst gets the apiVersion and kind that the scheme knows
-// for its type. It shares no memory with src, and is untouched on an error.
-func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
+// Convert copies src into dst, which may be of another Go type for the same or a similar kind. It
+// uses the conversion that is registered in scheme (client-go's if nil), or else JSON, which drops
+// the fields that dst does not have. dst gets the apiVersion and kind that the scheme knows for
+// its type. It shares no memory with src, and is untouched on an error.
+func Convert(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	if scheme == nil {
 		scheme = clientscheme.Scheme
 	}
@@ -26,7 +25,7 @@ func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
-	if _, err := dereference(src); err != nil {
+	if _, err := Dereference(src); err != nil {
 		return err
 	}
 	converted, err := convertWithScheme(scheme, src, target.Type())
@@ -45,7 +44,7 @@ func convertWithScheme(scheme *runtime.Scheme, src runtime.Object, t reflect.Typ
 	if err != nil {
 		return nil, err
 	}
-	// Registered conversions may let the result share memory with their input.
+	// A registered conversion may let its result share memory with its input.
 	if err := scheme.Convert(src.DeepCopyObject(), converted, nil); err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func convertWithScheme(scheme *runtime.Scheme, src runtime.Object, t reflect.Typ
 }
 
 func convertWithJSON(scheme *runtime.Scheme, src runtime.Object, t reflect.Type) (runtime.Object, error) {
-	u, err := toUnstructured(scheme, src)
+	u, err := ToUnstructured(scheme, src)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +61,7 @@ func convertWithJSON(scheme *runtime.Scheme, src runtime.Object, t reflect.Type)
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(converted, u); err != nil {
+	if err := Fill(converted, u); err != nil {
 		return nil, err
 	}
 	stampType(scheme, converted)
@@ -77,8 +76,8 @@ func newObjectOf(t reflect.Type) (runtime.Object, error) {
 	return obj, nil
 }
 
-// stampType sets the kind registered for a Go type; what the source called
-// itself may be another version.
+// stampType sets the kind that is registered for a Go type. The source may have named another
+// version.
 func stampType(scheme *runtime.Scheme, obj runtime.Object) {
 	if _, untyped := obj.(runtime.Unstructured); untyped {
 		return
@@ -88,8 +87,8 @@ func stampType(scheme *runtime.Scheme, obj runtime.Object) {
 	}
 }
 
-// isUnknownConversion tells a conversion that the scheme does not have from one
-// that failed. apimachinery has no error value for the first.
+// isUnknownConversion reports whether the scheme lacks a conversion, as opposed to one that
+// failed. apimachinery has no error value for this, so its text decides.
 func isUnknownConversion(err error) bool {
 	return err != nil && (runtime.IsNotRegisteredError(err) || strings.Contains(err.Error(), "unknown conversion"))
 }

@@ -1,4 +1,4 @@
-package kates
+package jsonform
 
 import (
 	"encoding/json"
@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// toUnstructured makes an untyped copy of resource, which is anything that
-// JSON-encodes to an object: a typed object, an *Unstructured, a map, any
-// struct, or pointers to these. It shares no memory with resource and does not
-// modify it. Objects whose kind is empty (the Go types' usual state) get
-// apiVersion and kind from scheme, if their type is registered there.
-func toUnstructured(scheme *runtime.Scheme, resource any) (*Unstructured, error) {
-	value, err := dereference(resource)
+// ToUnstructured makes an untyped copy of resource, which is anything that encodes to a JSON
+// object: a typed object, an *Unstructured, a map, any struct, or pointers to these. It shares no
+// memory with resource and does not modify it. An object whose kind is empty (the usual state of
+// the Go types) gets apiVersion and kind from scheme, if its type is registered there.
+func ToUnstructured(scheme *runtime.Scheme, resource any) (*unstructured.Unstructured, error) {
+	value, err := Dereference(resource)
 	if err != nil {
 		return nil, err
 	}
@@ -27,17 +27,16 @@ func toUnstructured(scheme *runtime.Scheme, resource any) (*Unstructured, error)
 	if err := tidyMetadata(content); err != nil {
 		return nil, fmt.Errorf("convert %T: %w", resource, err)
 	}
-	u := &Unstructured{Object: content}
+	u := &unstructured.Unstructured{Object: content}
 	if u.GetKind() == "" {
 		stampKind(scheme, value, u)
 	}
 	return u, nil
 }
 
-// dereference follows pointers and interfaces to the value that they end at.
-// The value stays addressable where there was a pointer, so that no object is
-// copied for looking at it.
-func dereference(resource any) (reflect.Value, error) {
+// Dereference follows pointers and interfaces to the value at their end. Nil is an error. The
+// value stays addressable where there was a pointer, so that nothing is copied.
+func Dereference(resource any) (reflect.Value, error) {
 	value := reflect.ValueOf(resource)
 	if !value.IsValid() {
 		return value, errors.New("convert: the object is nil")
@@ -54,10 +53,10 @@ func dereference(resource any) (reflect.Value, error) {
 	return value, nil
 }
 
-// jsonObject is value's content as unstructured JSON, copied.
+// jsonObject copies a value's content as untyped JSON.
 func jsonObject(value reflect.Value) (map[string]any, error) {
 	switch v := value.Interface().(type) {
-	case Unstructured:
+	case unstructured.Unstructured:
 		if v.Object == nil {
 			return nil, errors.New("convert Unstructured: the object is nil")
 		}
@@ -65,7 +64,7 @@ func jsonObject(value reflect.Value) (map[string]any, error) {
 	case map[string]any:
 		return copyMap(v)
 	}
-	// The pointer is what has the MarshalJSON method, if any.
+	// A MarshalJSON method may be the pointer's.
 	encode := value.Interface
 	if value.CanAddr() {
 		encode = value.Addr().Interface
@@ -84,7 +83,7 @@ func jsonObject(value reflect.Value) (map[string]any, error) {
 func copyMap(m map[string]any) (map[string]any, error) {
 	out := make(map[string]any, len(m))
 	for key, value := range m {
-		copied, err := copyJSON(value)
+		copied, err := Copy(value)
 		if err != nil {
 			return nil, fmt.Errorf("convert: field %q: %w", key, err)
 		}
@@ -93,10 +92,10 @@ func copyMap(m map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// copyJSON copies a JSON value. Unlike runtime.DeepCopyJSON it does not panic on
-// what programs write into maps by hand (an int, a []string, a typed struct):
-// it gives them the form that decoding them from JSON would have given.
-func copyJSON(value any) (any, error) {
+// Copy copies a JSON value. Programs also write other values into maps by hand: an int, a
+// []string, a typed struct. runtime.DeepCopyJSON panics on them; Copy gives them the form that
+// decoding from JSON gives.
+func Copy(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, string, bool, int64, float64:
 		return v, nil
@@ -111,7 +110,7 @@ func copyJSON(value any) (any, error) {
 		}
 		out := make([]any, len(v))
 		for i := range v {
-			copied, err := copyJSON(v[i])
+			copied, err := Copy(v[i])
 			if err != nil {
 				return nil, fmt.Errorf("item %d: %w", i, err)
 			}
@@ -130,10 +129,10 @@ func copyJSON(value any) (any, error) {
 	return decoded, nil
 }
 
-// tidyMetadata drops what the encoding of an empty Go struct leaves behind and
-// rejects what the accessors of Unstructured would silently misread: to them a
-// namespace that is a number (namespace: 123 in YAML) is no namespace, which
-// would be the default one, and one label that is a number is no labels.
+// tidyMetadata drops the creationTimestamp that an empty Go struct encodes as null. It rejects
+// what the accessors of Unstructured misread without an error. A namespace that is a number
+// (namespace: 123 in YAML) reads as none, and so as the default namespace. One label that is a
+// number reads as no labels.
 func tidyMetadata(content map[string]any) error {
 	if err := checkStrings("", content, "apiVersion", "kind"); err != nil {
 		return err
@@ -157,7 +156,8 @@ func tidyMetadata(content map[string]any) error {
 }
 
 func checkMetadata(fields map[string]any) error {
-	if err := checkStrings("metadata.", fields, "name", "generateName", "namespace", "uid", "resourceVersion"); err != nil {
+	err := checkStrings("metadata.", fields, "name", "generateName", "namespace", "uid", "resourceVersion")
+	if err != nil {
 		return err
 	}
 	for _, field := range []string{"labels", "annotations"} {
@@ -167,7 +167,7 @@ func checkMetadata(fields map[string]any) error {
 		}
 		for key := range values {
 			if values[key] == nil {
-				delete(values, key) // with it they would be misread as well
+				delete(values, key) // the accessors misread a null as well
 				continue
 			}
 			if err := checkStrings("metadata."+field+".", values, key); err != nil {
@@ -183,7 +183,8 @@ func checkMetadata(fields map[string]any) error {
 	return nil
 }
 
-// checkStrings is an error that names a field which is there and no string. Null is as good as absent.
+// checkStrings returns an error that names a field which is present and not a string. Null counts
+// as absent.
 func checkStrings(path string, content map[string]any, fields ...string) error {
 	for _, field := range fields {
 		if _, ok := content[field].(string); !ok && content[field] != nil {
@@ -193,9 +194,9 @@ func checkStrings(path string, content map[string]any, fields ...string) error {
 	return nil
 }
 
-// stampKind sets the kind that the scheme knows for value's Go type. An
-// apiVersion that is there already selects among several registrations.
-func stampKind(scheme *runtime.Scheme, value reflect.Value, u *Unstructured) {
+// stampKind sets the kind that the scheme knows for value's Go type. An apiVersion that is set
+// already selects among several registrations.
+func stampKind(scheme *runtime.Scheme, value reflect.Value, u *unstructured.Unstructured) {
 	if scheme == nil {
 		return
 	}
@@ -210,7 +211,7 @@ func stampKind(scheme *runtime.Scheme, value reflect.Value, u *Unstructured) {
 	}
 	kinds, _, err := scheme.ObjectKinds(obj)
 	if err != nil {
-		return // not registered: the caller finds no kind and says so
+		return // not registered: the caller reports the missing kind
 	}
 	for _, gvk := range kinds {
 		if gvk.Version == runtime.APIVersionInternal {

@@ -1,4 +1,4 @@
-package kates
+package jsonform
 
 import (
 	"encoding/json"
@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	unstructuredType     = reflect.TypeFor[Unstructured]()
+	unstructuredType     = reflect.TypeFor[unstructured.Unstructured]()
 	unstructuredListType = reflect.TypeFor[unstructured.UnstructuredList]()
 	objectMapType        = reflect.TypeFor[map[string]any]()
 	runtimeObjectType    = reflect.TypeFor[runtime.Object]()
 	jsonDecoderType      = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// checkTarget tells whether fill could fill target, so that a call with an
-// impossible target fails before its request is sent.
-func checkTarget(target any) error {
+// CheckTarget returns an error if [Fill] could not fill target. A call checks its target before
+// it sends its request.
+func CheckTarget(target any) error {
 	if target == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func checkTarget(target any) error {
 	return nil
 }
 
-// pointee is what target, which must be a pointer, points to.
+// pointee returns what target points to. A target that is not a pointer is an error.
 func pointee(target any) (reflect.Value, error) {
 	value := reflect.ValueOf(target)
 	if value.Kind() != reflect.Pointer {
@@ -47,7 +47,7 @@ func pointee(target any) (reflect.Value, error) {
 	return value.Elem(), nil
 }
 
-// holdsObject tells whether a JSON object can be decoded into a T.
+// holdsObject reports whether a JSON object can be decoded into a t.
 func holdsObject(t reflect.Type) bool {
 	switch {
 	case reflect.PointerTo(t).Implements(jsonDecoderType):
@@ -62,10 +62,10 @@ func holdsObject(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct
 }
 
-// fill sets what target points to from u: a *T is zeroed and filled, a **T gets
-// a fresh *T. A nil target is nothing to do. With a nil u, target is zeroed. On
-// an error target is untouched. target never shares memory with u.
-func fill(target any, u *Unstructured) error {
+// Fill sets what target points to from u: a *T is zeroed and filled, a **T gets a fresh *T. A nil
+// target is a no-op. With a nil u, target is zeroed. On an error target is untouched. Target never
+// shares memory with u.
+func Fill(target any, u *unstructured.Unstructured) error {
 	if target == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func fill(target any, u *Unstructured) error {
 }
 
 // decodeAs makes a fresh value of type t from u.
-func decodeAs(t reflect.Type, u *Unstructured) (reflect.Value, error) {
+func decodeAs(t reflect.Type, u *unstructured.Unstructured) (reflect.Value, error) {
 	if t.Kind() == reflect.Pointer {
 		elem, err := decodeAs(t.Elem(), u)
 		if err != nil {
@@ -109,29 +109,28 @@ func decodeAs(t reflect.Type, u *Unstructured) (reflect.Value, error) {
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
-		return reflect.Value{}, fmt.Errorf("encode %s: %w", describe(u), err)
+		return reflect.Value{}, fmt.Errorf("encode %s: %w", Describe(u), err)
 	}
 	decoded := reflect.New(t)
 	if err := unmarshalInto(decoded, data); err != nil {
 		if u.GetKind() == "Secret" {
 			err = withoutContent(err)
 		}
-		return reflect.Value{}, fmt.Errorf("decode %s as %s: %w", describe(u), t, err)
+		return reflect.Value{}, fmt.Errorf("decode %s as %s: %w", Describe(u), t, err)
 	}
 	return decoded.Elem(), nil
 }
 
-// convertTo gives v the static type t, an interface that v implements or a type
-// identical to v's.
+// convertTo gives v the static type t: an interface that v implements, or v's own type.
 func convertTo(t reflect.Type, v any) reflect.Value {
 	out := reflect.New(t).Elem()
 	out.Set(reflect.ValueOf(v))
 	return out
 }
 
-// unmarshalInto decodes as Kubernetes does where the target is a Kubernetes type
-// or a map (case-sensitive, integers stay integers), and as encoding/json does
-// for the caller's own structs, whose fields may well have no tags.
+// unmarshalInto decodes Kubernetes types and maps as Kubernetes does: names are case-sensitive and
+// integers stay integers. Structs of the program are decoded as encoding/json does, since their
+// fields may have no tags.
 func unmarshalInto(pointer reflect.Value, data []byte) error {
 	if pointer.Type().Implements(runtimeObjectType) || pointer.Elem().Kind() == reflect.Map {
 		return utiljson.Unmarshal(data, pointer.Interface())
@@ -139,8 +138,8 @@ func unmarshalInto(pointer reflect.Value, data []byte) error {
 	return json.Unmarshal(data, pointer.Interface())
 }
 
-// describe names an object in errors; it never shows content.
-func describe(u *Unstructured) string {
+// Describe names an object in errors. It shows no content.
+func Describe(u *unstructured.Unstructured) string {
 	name := u.GetName()
 	if namespace := u.GetNamespace(); namespace != "" {
 		name = namespace + "/" + name
@@ -152,8 +151,8 @@ func describe(u *Unstructured) string {
 	return fmt.Sprintf("%s %q", kind, name)
 }
 
-// checkListTarget is checkTarget for fillList.
-func checkListTarget(target any) error {
+// CheckListTarget is [CheckTarget] for [FillList].
+func CheckListTarget(target any) error {
 	if target == nil {
 		return errors.New("the target of a list is nil")
 	}
@@ -166,7 +165,7 @@ func checkListTarget(target any) error {
 		t = t.Elem()
 	}
 	switch {
-	case t == unstructuredListType, isTypedList(t):
+	case t == unstructuredListType, IsTypedList(t):
 		return nil
 	case t.Kind() == reflect.Slice && holdsObject(t.Elem()):
 		return nil
@@ -176,8 +175,8 @@ func checkListTarget(target any) error {
 	return fmt.Errorf("target %T cannot hold a list of objects", target)
 }
 
-// isTypedList recognizes *corev1.PodList and its like.
-func isTypedList(t reflect.Type) bool {
+// IsTypedList reports whether t is a type such as corev1.PodList.
+func IsTypedList(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(runtimeObjectType) {
 		return false
 	}
@@ -185,12 +184,11 @@ func isTypedList(t reflect.Type) bool {
 	return ok && items.Type.Kind() == reflect.Slice && holdsObject(items.Type.Elem())
 }
 
-// fillList replaces what target points to by items: a slice (never nil
-// afterwards), a map keyed by name, an UnstructuredList or a typed list such as
-// corev1.PodList. On an error target is untouched. In a map two objects of one
-// name are an error, as one of them would be lost.
-func fillList(target any, items []*Unstructured) error {
-	if err := checkListTarget(target); err != nil {
+// FillList replaces what target points to by items: a slice (never nil afterwards), a map keyed by
+// name, an UnstructuredList, or a typed list such as corev1.PodList. On an error target is
+// untouched. In a map two objects of one name are an error, since one of them would be lost.
+func FillList(target any, items []*unstructured.Unstructured) error {
+	if err := CheckListTarget(target); err != nil {
 		return err
 	}
 	value, err := pointee(target)
@@ -205,7 +203,7 @@ func fillList(target any, items []*Unstructured) error {
 	return nil
 }
 
-func decodeListAs(t reflect.Type, items []*Unstructured) (reflect.Value, error) {
+func decodeListAs(t reflect.Type, items []*unstructured.Unstructured) (reflect.Value, error) {
 	out := reflect.New(t).Elem()
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -251,8 +249,8 @@ func decodeListAs(t reflect.Type, items []*Unstructured) (reflect.Value, error) 
 	return out, nil
 }
 
-// listHeader is what an UnstructuredList of items says of itself.
-func listHeader(items []*Unstructured) map[string]any {
+// listHeader returns the apiVersion and kind of an UnstructuredList of items.
+func listHeader(items []*unstructured.Unstructured) map[string]any {
 	header := map[string]any{"apiVersion": "v1", "kind": "List"}
 	if len(items) > 0 {
 		header["apiVersion"], header["kind"] = items[0].GetAPIVersion(), items[0].GetKind()+"List"

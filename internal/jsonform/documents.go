@@ -1,4 +1,4 @@
-package kates
+package jsonform
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// eachDocument calls visit once for each document that is not blank, with nil
-// content where it holds comments only.
+// eachDocument calls visit once for each document that is not blank. The content is nil if the
+// document has only comments.
 func eachDocument(text string, visit func(map[string]any, error) error) error {
 	for _, document := range documents(text) {
 		if len(bytes.TrimSpace(document)) == 0 {
@@ -36,12 +36,14 @@ func eachDocument(text string, visit func(map[string]any, error) error) error {
 
 const byteOrderMark = "\ufeff"
 
-// documents splits a stream of YAML documents at the lines that begin with "---" or "...", which nothing in a document can
-// begin with. What stands behind the "---" is the document's. A reader of YAML would take the first one, and not say that
-// there are others.
+// documents splits a stream of YAML documents at the lines that begin with "---" or "...". No line
+// inside a document can begin so. Text after the "---" belongs to the document.
+//
+// It is written by hand because k8s.io/apimachinery/pkg/util/yaml refuses text after "---", does
+// not know "...", and so loses the documents behind it.
 func documents(text string) (all [][]byte) {
 	var now []byte
-	directives, content := false, false // what there is in it
+	directives, content := false, false // whether the document has them
 	next := func() {
 		all, now = append(all, now), nil
 		directives, content = false, false
@@ -50,7 +52,7 @@ func documents(text string) (all [][]byte) {
 		line = strings.TrimPrefix(line, byteOrderMark)
 		if rest, begins := marker(line, "---"); begins {
 			switch {
-			case directives && !content: // %YAML 1.2, and the document that it is about
+			case directives && !content: // %YAML 1.2 belongs to the document that begins here
 				now = append(now, "--- "...)
 			default:
 				next()
@@ -74,14 +76,15 @@ func documents(text string) (all [][]byte) {
 	return all
 }
 
-// marker reports whether a line begins with a marker of documents, and returns what is behind it.
+// marker reports whether a line begins with a document marker, and returns the rest of the line.
 func marker(line, mark string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(line, mark)
 	trimmed := strings.TrimLeft(rest, " \t")
 	return trimmed, ok && (trimmed != rest || strings.TrimSpace(rest) == "")
 }
 
-// contentsOf are the contents of one document: several, if it is JSON. One is nil if it has comments only.
+// contentsOf returns the objects of one document. A JSON document may have several. The content of
+// a document that has only comments is nil.
 func contentsOf(document []byte) (contents []map[string]any, err error) {
 	if !utilyaml.IsJSONBuffer(withoutComments(document)) {
 		content, err := yamlObject(document)
@@ -108,7 +111,7 @@ func contentsOf(document []byte) (contents []map[string]any, err error) {
 	}
 }
 
-// withoutComments is a document without the lines of comments that it begins with.
+// withoutComments cuts the comment lines that a document begins with.
 func withoutComments(document []byte) []byte {
 	for {
 		document = bytes.TrimSpace(document)
@@ -119,8 +122,9 @@ func withoutComments(document []byte) []byte {
 	}
 }
 
-// flowObject is the content of a document of YAML that begins with "{" and is not JSON. YAML's reader ends with the "}": as
-// the one element of a list it must be all there is.
+// flowObject returns the content of a YAML document that begins with "{" and is not JSON. The YAML
+// reader stops at the "}" and ignores the rest. So the document is read as the one element of a
+// list, where anything after it is an error.
 func flowObject(document []byte) ([]map[string]any, error) {
 	elements, err := fromYAML(append(append([]byte("[\n"), document...), "\n]"...))
 	if err != nil {
@@ -134,7 +138,7 @@ func flowObject(document []byte) ([]map[string]any, error) {
 	return nil, errors.New("it is not one object")
 }
 
-// yamlObject is the content of one YAML document, nil if it has none.
+// yamlObject returns the content of one YAML document, nil if it has none.
 func yamlObject(document []byte) (map[string]any, error) {
 	content, err := fromYAML(document)
 	if err != nil {
@@ -160,8 +164,8 @@ func fromYAML(document []byte) (content any, err error) {
 	return content, nil
 }
 
-// withoutQuotes is an error of YAML's reader, less what it quotes of the document, which may be that of a Secret. Those that
-// name a line do not.
+// withoutQuotes returns an error of the YAML reader without text of the document, which may be a
+// Secret. Errors that name a line quote nothing.
 func withoutQuotes(err error) error {
 	text := err.Error()
 	for part, instead := range map[string]string{
@@ -173,7 +177,9 @@ func withoutQuotes(err error) error {
 			return errors.New(instead)
 		}
 	}
-	for _, constant := range []string{"yaml: line ", "yaml: document contains excessive aliasing", "yaml: map merge requires", "yaml: !!binary"} {
+	for _, constant := range []string{
+		"yaml: line ", "yaml: document contains excessive aliasing", "yaml: map merge requires", "yaml: !!binary",
+	} {
 		if strings.HasPrefix(text, constant) {
 			return err
 		}
@@ -181,7 +187,8 @@ func withoutQuotes(err error) error {
 	return errors.New("yaml: it cannot be read (what is wrong would quote it)")
 }
 
-// withoutContent reduces an error of decoding to what cannot quote a value: the place and the type that was expected.
+// withoutContent reduces a decoding error to the field and the expected type, since its text may
+// quote a value.
 func withoutContent(err error) error {
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
 		return fmt.Errorf("field %q: want %v", mismatch.Field, mismatch.Type)

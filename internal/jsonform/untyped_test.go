@@ -1,4 +1,4 @@
-package kates
+package jsonform
 
 import (
 	"encoding/json"
@@ -6,25 +6,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"pgregory.net/rapid"
 )
 
-func service(name string) *Service {
-	return &Service{
-		ObjectMeta: ObjectMeta{Name: name, Namespace: "prod", Labels: map[string]string{"app": name}},
-		Spec:       ServiceSpec{Ports: []ServicePort{{Name: "http", Port: 80}}},
+func service(name string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", Labels: map[string]string{"app": name}},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 	}
 }
 
 type route struct {
-	TypeMeta   `json:",inline"`
-	ObjectMeta `json:"metadata"`
-	Weight     int64   `json:"weight"`
-	Share      float64 `json:"share"`
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Weight            int64   `json:"weight"`
+	Share             float64 `json:"share"`
 }
 
 func TestToUnstructuredTakesWhateverEncodesToAnObject(t *testing.T) {
@@ -45,14 +47,14 @@ func TestToUnstructuredTakesWhateverEncodesToAnObject(t *testing.T) {
 		"pointer to pointer":   pointer,
 		"pointer to that":      &pointer,
 		"pointer to interface": &object,
-		"unstructured":         &Unstructured{Object: content},
-		"unstructured value":   Unstructured{Object: content},
+		"unstructured":         &unstructured.Unstructured{Object: content},
+		"unstructured value":   unstructured.Unstructured{Object: content},
 		"map":                  content,
 		"pointer to map":       &content,
 		"raw JSON":             json.RawMessage(raw),
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, err := toUnstructured(clientscheme.Scheme, resource)
+			u, err := ToUnstructured(clientscheme.Scheme, resource)
 			require.NoError(t, err)
 			assert.Equal(t, content, u.Object)
 		})
@@ -60,8 +62,8 @@ func TestToUnstructuredTakesWhateverEncodesToAnObject(t *testing.T) {
 }
 
 func TestToUnstructuredReadsTheCallersOwnStructs(t *testing.T) {
-	u, err := toUnstructured(clientscheme.Scheme, route{
-		TypeMeta: TypeMeta{APIVersion: "example.com/v1", Kind: "Route"}, ObjectMeta: ObjectMeta{Name: "a"},
+	u, err := ToUnstructured(clientscheme.Scheme, route{
+		TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Route"}, ObjectMeta: metav1.ObjectMeta{Name: "a"},
 		Weight: 1<<53 + 1, Share: 0.5,
 	})
 	require.NoError(t, err)
@@ -79,7 +81,7 @@ func (c *celsius) MarshalJSON() ([]byte, error) {
 }
 
 func TestToUnstructuredUsesThePointersEncoding(t *testing.T) {
-	u, err := toUnstructured(nil, &celsius{20})
+	u, err := ToUnstructured(nil, &celsius{20})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"kind": "Temperature", "degrees": int64(20)}, u.Object)
 }
@@ -91,8 +93,8 @@ func TestToUnstructuredNeitherModifiesNorAliasesItsInput(t *testing.T) {
 		"items":    []any{map[string]any{"k": "v"}, int64(3)},
 	}
 	before := runtime.DeepCopyJSON(input)
-	for _, resource := range []any{input, &Unstructured{Object: input}, Unstructured{Object: input}} {
-		u, err := toUnstructured(clientscheme.Scheme, resource)
+	for _, resource := range []any{input, &unstructured.Unstructured{Object: input}, unstructured.Unstructured{Object: input}} {
+		u, err := ToUnstructured(clientscheme.Scheme, resource)
 		require.NoError(t, err)
 		assert.NotContains(t, u.Object["metadata"], "creationTimestamp")
 		u.SetLabels(map[string]string{"x": "2"})
@@ -103,14 +105,14 @@ func TestToUnstructuredNeitherModifiesNorAliasesItsInput(t *testing.T) {
 
 	svc := service("web")
 	copied := svc.DeepCopy()
-	u, err := toUnstructured(clientscheme.Scheme, svc)
+	u, err := ToUnstructured(clientscheme.Scheme, svc)
 	require.NoError(t, err)
 	u.SetLabels(map[string]string{"app": "changed"})
 	assert.Equal(t, copied, svc, "the typed object's kind stays empty, too")
 }
 
 func TestToUnstructuredGivesHandWrittenMapsTheirJSONForm(t *testing.T) {
-	u, err := toUnstructured(nil, map[string]any{
+	u, err := ToUnstructured(nil, map[string]any{
 		"kind": "Thing", "replicas": 3, "ratio": float32(0.5), "names": []string{"a"},
 		"labels": map[string]string{"a": "b"}, "list": []any{int32(1), map[string]any{"n": uint8(2)}},
 		"spec": corev1.ServiceSpec{ClusterIP: "None"}, "none": nil, "nilmap": map[string]any(nil), "nillist": []any(nil),
@@ -130,10 +132,10 @@ func TestToUnstructuredTakesTheKindFromTheScheme(t *testing.T) {
 		version, kind   string
 		withoutTheTypes bool
 	}{
-		"typed":                   {resource: &Deployment{}, version: "apps/v1", kind: "Deployment"},
-		"what is there stays":     {resource: &Deployment{TypeMeta: TypeMeta{Kind: "deploy"}}, version: "", kind: "deploy"},
-		"a version that is there": {resource: &Deployment{TypeMeta: TypeMeta{APIVersion: "apps/v9"}}, version: "apps/v9", kind: ""},
-		"unregistered":            {resource: &Deployment{}, withoutTheTypes: true},
+		"typed":                   {resource: &appsv1.Deployment{}, version: "apps/v1", kind: "Deployment"},
+		"what is there stays":     {resource: &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "deploy"}}, version: "", kind: "deploy"},
+		"a version that is there": {resource: &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v9"}}, version: "apps/v9", kind: ""},
+		"unregistered":            {resource: &appsv1.Deployment{}, withoutTheTypes: true},
 		"own struct":              {resource: route{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +143,7 @@ func TestToUnstructuredTakesTheKindFromTheScheme(t *testing.T) {
 			if tc.withoutTheTypes {
 				scheme = runtime.NewScheme()
 			}
-			u, err := toUnstructured(scheme, tc.resource)
+			u, err := ToUnstructured(scheme, tc.resource)
 			require.NoError(t, err)
 			assert.Equal(t, tc.version, u.GetAPIVersion())
 			assert.Equal(t, tc.kind, u.GetKind())
@@ -150,7 +152,7 @@ func TestToUnstructuredTakesTheKindFromTheScheme(t *testing.T) {
 }
 
 func TestToUnstructuredSaysWhatIsNoObject(t *testing.T) {
-	var svc *Service
+	var svc *corev1.Service
 	var object Object
 	var typedNil Object = svc
 	for name, tc := range map[string]struct {
@@ -163,8 +165,8 @@ func TestToUnstructuredSaysWhatIsNoObject(t *testing.T) {
 		"nil in an interface":     {typedNil, "the object is nil"},
 		"pointer to nil object":   {&object, "the object is nil"},
 		"nil map":                 {map[string]any(nil), "the object is nil"},
-		"nil unstructured":        {(*Unstructured)(nil), "the object is nil"},
-		"empty unstructured":      {&Unstructured{}, "the object is nil"},
+		"nil unstructured":        {(*unstructured.Unstructured)(nil), "the object is nil"},
+		"empty unstructured":      {&unstructured.Unstructured{}, "the object is nil"},
 		"string":                  {"pod", "string: it does not encode to a JSON object"},
 		"list":                    {[]any{}, "it does not encode to a JSON object"},
 		"null":                    {json.RawMessage("null"), "it does not encode to a JSON object"},
@@ -172,7 +174,7 @@ func TestToUnstructuredSaysWhatIsNoObject(t *testing.T) {
 		"metadata of other shape": {map[string]any{"metadata": "x"}, "metadata is not a JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := toUnstructured(clientscheme.Scheme, tc.resource)
+			_, err := ToUnstructured(clientscheme.Scheme, tc.resource)
 			assert.ErrorContains(t, err, tc.message)
 		})
 	}
@@ -193,22 +195,22 @@ func TestConversionRoundTripsAnyJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		content := rapid.MapOfN(rapid.StringMatching(`x[a-z]*`), value(3), 0, 4).Draw(t, "content")
 		content["metadata"] = map[string]any{"name": rapid.String().Draw(t, "name")}
-		u, err := toUnstructured(nil, content)
+		u, err := ToUnstructured(nil, content)
 		require.NoError(t, err)
 		require.Equal(t, content, u.Object)
 		var back map[string]any
-		require.NoError(t, fill(&back, u))
+		require.NoError(t, Fill(&back, u))
 		require.Equal(t, content, back)
 	})
 }
 
 func TestPartialObjectMetadataConvertsBothWays(t *testing.T) {
-	partial := &metav1.PartialObjectMetadata{ObjectMeta: ObjectMeta{Name: "a"}}
+	partial := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	partial.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	u, err := toUnstructured(clientscheme.Scheme, partial)
+	u, err := ToUnstructured(clientscheme.Scheme, partial)
 	require.NoError(t, err)
 	assert.Equal(t, "Pod", u.GetKind())
 	var back metav1.PartialObjectMetadata
-	require.NoError(t, fill(&back, u))
+	require.NoError(t, Fill(&back, u))
 	assert.Equal(t, *partial, back)
 }

@@ -1,0 +1,109 @@
+package jsonform
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// Object is an API object of any Go type.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// EachObject calls visit for each object of a manifest: YAML documents, or JSON objects one after
+// the other. Documents that are empty or have only comments are skipped. Lists give their items.
+// An error names the document by its number, from 1, and quotes no content.
+func EachObject(manifest string, visit func(*unstructured.Unstructured) error) error {
+	number := 0
+	return eachDocument(manifest, func(content map[string]any, err error) error {
+		number++
+		if err == nil && content != nil {
+			err = eachItem(content, visit)
+		}
+		if err != nil {
+			return fmt.Errorf("manifest document %d: %w", number, err)
+		}
+		return nil
+	})
+}
+
+// eachItem visits the object, or the items of a list at any depth.
+func eachItem(content map[string]any, visit func(*unstructured.Unstructured) error) error {
+	u := &unstructured.Unstructured{Object: content}
+	gvk, err := ParseGVK(u.GetAPIVersion(), u.GetKind())
+	if err != nil {
+		return err
+	}
+	items, isArray := content["items"].([]any)
+	switch {
+	case gvk.Kind == "List" && gvk.GroupVersion() == schema.GroupVersion{Version: "v1"}:
+		if content["items"] != nil && !isArray {
+			return errors.New("items is not a list")
+		}
+	case strings.HasSuffix(gvk.Kind, "List") && isArray:
+		// The items of a typed list do not repeat their kind.
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	default:
+		if err := tidyMetadata(content); err != nil {
+			return err
+		}
+		return visit(u)
+	}
+	for i, item := range items {
+		object, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("item %d: it is not an object", i+1)
+		}
+		if gvk.Kind != "List" && object["kind"] == nil && object["apiVersion"] == nil {
+			object["apiVersion"], object["kind"] = gvk.GroupVersion().String(), gvk.Kind
+		}
+		if err := eachItem(object, visit); err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// Typed decodes u into its Go type if client-go's scheme knows the kind, and returns u itself
+// otherwise.
+func Typed(u *unstructured.Unstructured) (Object, error) {
+	gvk := u.GroupVersionKind()
+	if !clientscheme.Scheme.Recognizes(gvk) {
+		return u, nil
+	}
+	empty, err := clientscheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("new %s: %w", gvk.Kind, err)
+	}
+	obj, ok := empty.(Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is not the kind of an object", gvk.Kind)
+	}
+	if err := Fill(obj, u); err != nil {
+		return nil, fmt.Errorf("decode %s as %T: %w", Describe(u), obj, withoutContent(err))
+	}
+	return obj, nil
+}
+
+// ParseGVK makes a kind of its two parts, neither of which may be missing.
+func ParseGVK(apiVersion, kind string) (schema.GroupVersionKind, error) {
+	if kind == "" {
+		return schema.GroupVersionKind{}, errors.New("kind is missing")
+	}
+	if apiVersion == "" {
+		return schema.GroupVersionKind{}, fmt.Errorf("apiVersion of the %s is missing", kind)
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("apiVersion of the %s: %w", kind, err)
+	}
+	return gv.WithKind(kind), nil
+}
