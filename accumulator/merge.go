@@ -26,6 +26,7 @@ func (a *Accumulator) takeField(f *field) taken {
 		return taken{}
 	case alone:
 		parts[0].merged = true
+		parts[0].sub.reach(atTake, Key{})
 		t = parts[0].sub.take()
 	default:
 		t = f.merge(parts, spaces, regroup, anew)
@@ -86,6 +87,7 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 	ready := make([]*part, 0, len(parts))
 	f.lost = false
 	for _, p := range parts {
+		p.sub.reach(atTake, Key{})
 		if !p.ready() {
 			continue
 		}
@@ -105,6 +107,9 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 			dirty.add(c.key, t.left[c.key])
 		}
 		f.hear(t)
+	}
+	for _, p := range ready {
+		p.sub.reach(atMerge, Key{})
 	}
 	if whole {
 		out.whole = true
@@ -239,6 +244,7 @@ func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Objec
 		if !p.sub.stream.covers(key) {
 			continue
 		}
+		p.sub.reach(atLook, key)
 		now := p.sub.look(key)
 		if now.lost {
 			f.lost = true

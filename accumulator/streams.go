@@ -46,6 +46,8 @@ type Config struct {
 	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for it, or if the server refuses or does not
 	// serve what is not optional; else as information. The zero Logger discards.
 	Logger logr.Logger
+	// points is called at each point that is reached. Only tests set it.
+	points func(moment)
 }
 
 // Streams are the list+watches of one client: one per distinct resource, namespace,

@@ -15,8 +15,8 @@ type subscription struct {
 	all bool
 	// again: everything is news once more, and what is dirty still is.
 	again bool
-	// dirty maps a changed key to whether the reader knows an object of that name. A
-	// key that came and went unread is dropped again: what is held is bounded by
+	// dirty maps a changed key to whether the reader knows an object of that name: from the last take, or
+	// from a look since. A key that came and went unread is dropped again: what is held is bounded by
 	// objects, not by events.
 	dirty map[Key]bool
 	// most is how many dirty keys there have been at once: the room that the map has.
@@ -290,12 +290,17 @@ type sight struct {
 // late reports whether the stream has not come to a version.
 func (s sight) late(version string) bool { return !s.unbounded && coherence.Newer(version, s.known) }
 
-// look returns what is true of a key.
+// look returns what is true of a key. The reader may show it: where the key has changed since the last
+// take, the reader knows an object of that name from now on, and mark reports that it goes.
 func (s *subscription) look(key Key) sight {
 	s.stream.mu.Lock()
 	defer s.stream.mu.Unlock()
+	o := s.stream.read(key)
+	if _, dirty := s.dirty[key]; dirty && o != nil {
+		s.dirty[key] = true
+	}
 	known, bounded := s.stream.view.Known(key)
-	return sight{s.stream.read(key), known, !bounded, coherence.Newest(s.stream.listed, s.forgot), s.left[key], s.stream.givenUp}
+	return sight{o, known, !bounded, coherence.Newest(s.stream.listed, s.forgot), s.left[key], s.stream.givenUp}
 }
 
 // track starts to note what changes, for a reader that will take everything in later. It returns the

@@ -75,6 +75,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 		return Result{}, err
 	}
 	defer a.leave()
+	a.streams.reach(atUpdate, nil, Key{})
 	fields, err := a.bind(v.Elem().Type())
 	if err != nil {
 		return Result{}, err

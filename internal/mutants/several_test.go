@@ -16,6 +16,12 @@ var several = []mutant{
 		new: `if late = nil; late != nil && (`,
 	},
 	{
+		name: "what is shown between two takes is not known to have been shown", peer: torn, file: "accumulator/subscription.go",
+		caught: "TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay",
+		old:    `dirty && o != nil {`,
+		new:    `dirty && o == nil {`,
+	},
+	{
 		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
 		old: `return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())`,
 		new: `return best, shown != nil`,

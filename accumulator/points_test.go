@@ -1,0 +1,63 @@
+package accumulator
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// staged does something the next time that a point is reached.
+type staged struct {
+	point
+	do func()
+}
+
+// reached is what Config.points is set to. The goroutine that reaches the point goes on once all others are at rest.
+func (s *staged) reached(m moment) {
+	if s.do == nil || m.point != s.point {
+		return
+	}
+	do := s.do
+	s.do = nil
+	do()
+	synctest.Wait()
+}
+
+// on sets what is done at a point.
+func (s *staged) on(p point, do func()) { s.point, s.do = p, do }
+
+// A pod of a StatefulSet is replaced under its name while a reader merges the streams of a query: after
+// it has taken what is new of them, and before it asks each what is true now.
+func TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay(t *testing.T) {
+	namespaces := simQuery("A", "as")
+	namespaces.Namespaces = []string{"ns", "other"}
+	for name, q := range map[string]Query{"several namespaces": namespaces, "selected namespaces": spaceQuery("A", "as", "team=a"), "a union": union()} {
+		for _, p := range []point{atMerge, atLook} {
+			t.Run(name+"/"+string(p), func(t *testing.T) {
+				var stage staged
+				bubble(t, Config{points: stage.reached}, func(t *testing.T, s *sim, streams *Streams) {
+					s.create("namespaces", in("", "ns", "team", "a"))
+					s.create("as", thing("x", "l", "yes"))
+					a := watching(t, streams, Options{}, q)
+					require.True(t, signalled(a))
+					var snap one
+					require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+
+					s.remove("as", "x")
+					require.True(t, signalled(a))
+					stage.on(p, func() { s.create("as", thing("x", "l", "yes")) })
+					update(t, a, &snap)
+					require.Nil(t, stage.do, "the point was reached")
+					s.remove("as", "x")
+					assert.True(t, signalled(a))
+					update(t, a, &snap)
+					after(second) // a union finds out first that its other stream does not have it
+					update(t, a, &snap)
+					assert.Empty(t, snap.A)
+				})
+			})
+		}
+	}
+}
