@@ -7,78 +7,21 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/patch"
 )
 
 // MergeUpdate updates target with what source asks for:
 //
-//   - labels and annotations are merged, source's winning;
-//   - owner references and finalizers are source's if it has any;
-//   - every other top-level section of source (spec, data, stringData, rules,
-//     subjects, …) replaces target's. Sections that only target has stay.
+//   - Labels and annotations are merged, source's win.
+//   - Owner references and finalizers are source's if it has any.
+//   - Every other top-level section of source (spec, data, stringData, rules, subjects, …) replaces
+//     target's. Sections that only target has stay.
 //
-// apiVersion, kind, status and all other metadata stay target's, so that target
-// can be sent as an update of the object it was read from. What is taken is
-// copied: target never shares memory with source. It panics if source holds
-// something that does not encode as JSON, such as a channel.
-func MergeUpdate(target, source *Unstructured) {
-	if target.Object == nil {
-		target.Object = map[string]any{}
-	}
-	for section, value := range source.Object {
-		switch section {
-		case "apiVersion", "kind", "metadata", "status":
-		default:
-			copied, err := jsonform.Copy(value)
-			if err != nil {
-				panic(fmt.Sprintf("kates.MergeUpdate: %s is not JSON: %v", section, err))
-			}
-			target.Object[section] = copied
-		}
-	}
-	for _, field := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
-		mergeMetadata(target, source, field)
-	}
-}
-
-// mergeMetadata takes one field of the metadata over. It goes by the content and not by the accessors of Unstructured,
-// which read one that is not quite as it should be (a label that is a number, a []string) as if it were not there: it is
-// for the server to say so.
-func mergeMetadata(target, source *Unstructured, field string) {
-	over, err := jsonform.Copy(metadataOf(source)[field])
-	if err != nil {
-		panic(fmt.Sprintf("kates.MergeUpdate: metadata.%s is not JSON: %v", field, err))
-	}
-	switch added := over.(type) {
-	case nil:
-		return
-	case []any:
-		if len(added) == 0 {
-			return
-		}
-	case map[string]any:
-		if len(added) == 0 {
-			return
-		}
-		base, err := jsonform.Copy(metadataOf(target)[field])
-		if there, ok := base.(map[string]any); ok && err == nil {
-			maps.Copy(there, added)
-			over = there
-		}
-	}
-	metadata := metadataOf(target)
-	if metadata == nil {
-		metadata = map[string]any{}
-		target.Object["metadata"] = metadata
-	}
-	metadata[field] = over
-}
-
-// metadataOf is the metadata of an object, nil if it has none.
-func metadataOf(u *Unstructured) map[string]any {
-	metadata, _ := u.Object["metadata"].(map[string]any)
-	return metadata
-}
+// apiVersion, kind, status and all other metadata stay target's, so that target can be sent as an
+// update of the object that it was read from. Target gets copies: it never shares memory with
+// source. MergeUpdate panics if source holds something that does not encode as JSON, such as a
+// channel.
+func MergeUpdate(target, source *Unstructured) { patch.MergeUpdate(target, source) }
 
 func merged(base, over map[string]string) map[string]string {
 	out := make(map[string]string, len(base)+len(over))
@@ -87,10 +30,10 @@ func merged(base, over map[string]string) map[string]string {
 	return out
 }
 
-// ByName indexes objs, a slice of objects (or of structs whose pointers are
-// objects), by name into target, a map[string]X where X is the slice's element
-// type or a pointer to it. Of several objects with one name the last is kept;
-// nil elements are skipped. The map's values are the slice's objects, not copies.
+// ByName indexes objs by name into target. Objs is a slice of objects, or of structs whose pointers
+// are objects. Target is a map[string]X, where X is the slice's element type or a pointer to it. Of
+// several objects with one name the last is kept. Nil elements are skipped. The map's values are the
+// slice's objects, not copies.
 //
 // It panics if objs or target are of other types, or target is nil.
 func ByName(objs any, target any) {
@@ -121,8 +64,8 @@ func ByName(objs any, target any) {
 	}
 }
 
-// indexable is elem, what it holds, points to, or its address: whichever a map
-// of want can hold.
+// indexable returns elem, what it holds or points to, or its address: the one that a map of want
+// can hold.
 func indexable(elem reflect.Value, want reflect.Type) (reflect.Value, bool) {
 	candidates := []reflect.Value{elem, elem.Addr()}
 	if elem.Kind() == reflect.Interface {

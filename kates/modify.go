@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/patch"
 )
 
 // Modify changes an object as change does: read, modify, write, and again if somebody else was
@@ -166,14 +167,14 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 	switch {
 	case err != nil || change == nil:
 		return from.object, false, err
-	case change.unknown():
+	case change.Unknown():
 		return c.tryModify(ctx, m, base{})
 	}
 	got, err = c.patchFrom(ctx, m, from.object, change)
 	if apierrors.IsNotFound(err) && m.subresource != "" && c.lives(ctx, from.object, m.object) {
 		return nil, false, m.object.failed(m.verb, fmt.Errorf("its kind has no %s subresource", m.subresource))
 	}
-	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.refused(err), err
+	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
 }
 
 // lives reports whether the server has that very object still.
@@ -197,7 +198,7 @@ func (m *modification) holds(base accumulator.Object) error {
 }
 
 // patchFrom sends a patch on the condition that the object is still base.
-func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructured, change *patch) (*Unstructured, error) {
+func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructured, change *patch.Patch) (*Unstructured, error) {
 	w := m.options
 	if uid := base.GetUID(); uid != "" {
 		w.uid = &uid
@@ -205,9 +206,9 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	if version := base.GetResourceVersion(); version != "" {
 		w.version = &version
 	}
-	data, err := jsonform.Encode(change.body)
+	data, err := jsonform.Encode(change.Body)
 	if err == nil {
-		data, err = w.preconditionPatch(m.object, change.of, data)
+		data, err = w.preconditionPatch(m.object, change.Type, data)
 	}
 	if err != nil {
 		return nil, m.object.failed(m.verb, err)
@@ -217,28 +218,28 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		subresources = []string{m.subresource}
 	}
 	return c.do(ctx, m.verb, m.object, w, func(o *object, w writeOptions) (reply, error) {
-		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), change.of, data, w.patch(change.of), subresources...)
+		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), subresources...)
 		switch {
-		case change.refused(err):
+		case change.Refused(err):
 			return reply{}, err // the object is read next, whatever the reason
 		case err != nil:
-			return reply{}, c.preconditionError(ctx, o, w, change.of, err)
+			return reply{}, c.preconditionError(ctx, o, w, change.Type, err)
 		}
 		return c.answered(m.verb, got), nil
 	})
 }
 
 // patch has base changed and returns the difference, nil if there is none.
-func (m *modification) patch(from base) (*patch, error) {
+func (m *modification) patch(from base) (*patch.Patch, error) {
 	before, after, err := m.edit(from.object)
 	if err != nil {
 		return nil, err
 	}
-	if err := keepIdentity(before, after); err != nil {
+	if err := patch.KeepIdentity(before.Object, after.Object); err != nil {
 		return nil, m.object.failed(m.verb, err)
 	}
 	known := from.object.Object
-	merge := mergePatch(known, carryObject(known, before.Object, after.Object))
+	merge := patch.Merge(known, patch.CarryObject(known, before.Object, after.Object))
 	for section := range merge {
 		if m.subresource != "" && section != m.subresource {
 			return nil, m.object.failed(m.verb, fmt.Errorf("its %s was changed as well, which is not written with the %s", section, m.subresource))
@@ -248,41 +249,7 @@ func (m *modification) patch(from base) (*patch, error) {
 	case len(merge) == 0:
 		return nil, nil
 	case from.partial:
-		return blindPatch(known, before.Object, after.Object, merge), nil
+		return patch.Blind(known, before.Object, after.Object, merge), nil
 	}
-	return &patch{types.MergePatchType, merge}, nil
-}
-
-// servers are the fields of the metadata that only the server writes.
-var servers = []string{
-	"resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-	"managedFields", "selfLink",
-}
-
-// keepIdentity is an error if a change made another object of it. What only the server writes it
-// puts back.
-func keepIdentity(before, after *Unstructured) error {
-	for _, field := range []string{"apiVersion", "kind"} {
-		if !reflect.DeepEqual(before.Object[field], after.Object[field]) {
-			return fmt.Errorf("its %s was changed, which cannot be", field)
-		}
-	}
-	was, _ := before.Object["metadata"].(map[string]any)
-	is, _ := after.Object["metadata"].(map[string]any)
-	if was != nil && is == nil {
-		return errors.New("its metadata was removed, which cannot be")
-	}
-	for _, field := range []string{"name", "namespace", "uid"} {
-		if !reflect.DeepEqual(was[field], is[field]) {
-			return fmt.Errorf("its metadata.%s was changed, which cannot be", field)
-		}
-	}
-	for _, field := range servers {
-		if value, had := was[field]; had {
-			is[field] = value
-		} else {
-			delete(is, field)
-		}
-	}
-	return nil
+	return &patch.Patch{Type: types.MergePatchType, Body: merge}, nil
 }

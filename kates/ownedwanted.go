@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/patch"
 )
 
 // wanted is one of the objects of a set.
@@ -120,7 +121,7 @@ func (a *ownedApply) make(w *wanted) error {
 	u.SetGroupVersionKind(w.resource.Kind)
 	u.SetNamespace(w.key.Namespace)
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
-		for _, field := range append([]string{"uid"}, servers...) {
+		for _, field := range append([]string{"uid"}, patch.ServerFields...) {
 			delete(metadata, field)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // Convert copies src into dst, which may be of another Go type for the same or a similar kind. It
-// uses the conversion that is registered in scheme (client-go's if nil), or else JSON, which drops
-// the fields that dst does not have. dst gets the apiVersion and kind that the scheme knows for
-// its type. It shares no memory with src, and is untouched on an error.
+// uses the conversion that is registered in scheme (client-go's if nil), or else JSON, which
+// drops the fields that dst does not have. dst gets the apiVersion and kind that the scheme knows
+// for its type. It shares no memory with src, and is untouched on an error.
 func Convert(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	if scheme == nil {
 		scheme = clientscheme.Scheme

@@ -36,8 +36,8 @@ func eachDocument(text string, visit func(map[string]any, error) error) error {
 
 const byteOrderMark = "\ufeff"
 
-// documents splits a stream of YAML documents at the lines that begin with "---" or "...". No line
-// inside a document can begin so. Text after the "---" belongs to the document.
+// documents splits a stream of YAML documents at the lines that begin with "---" or "...". No
+// line inside a document can begin so. Text after the "---" belongs to the document.
 //
 // It is written by hand because k8s.io/apimachinery/pkg/util/yaml refuses text after "---", does
 // not know "...", and so loses the documents behind it.
@@ -83,8 +83,8 @@ func marker(line, mark string) (rest string, ok bool) {
 	return trimmed, ok && (trimmed != rest || strings.TrimSpace(rest) == "")
 }
 
-// contentsOf returns the objects of one document. A JSON document may have several. The content of
-// a document that has only comments is nil.
+// contentsOf returns the objects of one document. A JSON document may have several. The content
+// of a document that has only comments is nil.
 func contentsOf(document []byte) (contents []map[string]any, err error) {
 	if !utilyaml.IsJSONBuffer(withoutComments(document)) {
 		content, err := yamlObject(document)
@@ -122,9 +122,9 @@ func withoutComments(document []byte) []byte {
 	}
 }
 
-// flowObject returns the content of a YAML document that begins with "{" and is not JSON. The YAML
-// reader stops at the "}" and ignores the rest. So the document is read as the one element of a
-// list, where anything after it is an error.
+// flowObject returns the content of a YAML document that begins with "{" and is not JSON. The
+// YAML reader stops at the "}" and ignores the rest. So the document is read as the one element
+// of a list, where anything after it is an error.
 func flowObject(document []byte) ([]map[string]any, error) {
 	elements, err := fromYAML(append(append([]byte("[\n"), document...), "\n]"...))
 	if err != nil {

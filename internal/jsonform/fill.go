@@ -63,8 +63,8 @@ func holdsObject(t reflect.Type) bool {
 }
 
 // Fill sets what target points to from u: a *T is zeroed and filled, a **T gets a fresh *T. A nil
-// target is a no-op. With a nil u, target is zeroed. On an error target is untouched. Target never
-// shares memory with u.
+// target is a no-op. With a nil u, target is zeroed. On an error target is untouched. Target
+// never shares memory with u.
 func Fill(target any, u *unstructured.Unstructured) error {
 	if target == nil {
 		return nil
@@ -128,9 +128,9 @@ func convertTo(t reflect.Type, v any) reflect.Value {
 	return out
 }
 
-// unmarshalInto decodes Kubernetes types and maps as Kubernetes does: names are case-sensitive and
-// integers stay integers. Structs of the program are decoded as encoding/json does, since their
-// fields may have no tags.
+// unmarshalInto decodes Kubernetes types and maps as Kubernetes does: names are case-sensitive
+// and integers stay integers. Structs of the program are decoded as encoding/json does, since
+// their fields may have no tags.
 func unmarshalInto(pointer reflect.Value, data []byte) error {
 	if pointer.Type().Implements(runtimeObjectType) || pointer.Elem().Kind() == reflect.Map {
 		return utiljson.Unmarshal(data, pointer.Interface())
@@ -184,8 +184,8 @@ func IsTypedList(t reflect.Type) bool {
 	return ok && items.Type.Kind() == reflect.Slice && holdsObject(items.Type.Elem())
 }
 
-// FillList replaces what target points to by items: a slice (never nil afterwards), a map keyed by
-// name, an UnstructuredList, or a typed list such as corev1.PodList. On an error target is
+// FillList replaces what target points to by items: a slice (never nil afterwards), a map keyed
+// by name, an UnstructuredList, or a typed list such as corev1.PodList. On an error target is
 // untouched. In a map two objects of one name are an error, since one of them would be lost.
 func FillList(target any, items []*unstructured.Unstructured) error {
 	if err := CheckListTarget(target); err != nil {

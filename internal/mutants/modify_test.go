@@ -1,13 +1,13 @@
 package mutants
 
 const (
-	blindPatches = "kates/blindpatch.go"
-	jsonPatches  = "kates/jsonpatch.go"
+	blindPatches = "internal/patch/blind.go"
+	jsonPatches  = "internal/patch/jsonpatch.go"
 
 	names = "TestABlindPatchNamesWhatChangedWhereElementsStay"
 )
 
-// changing is what can be wrong with changes of objects of which only a part is known.
+// changing breaks the changes of objects of which only a part is known.
 var changing = []mutant{
 	{
 		name: "lists are replaced though elements stay", says: "fields that T does not know stay as they are", file: blindPatches, caught: names,
@@ -27,8 +27,8 @@ var changing = []mutant{
 	},
 	{
 		name: "a JSON patch that is refused is an error", says: "or the server refuses it, the object is read", file: blindPatches,
-		caught: "TestModifyReadsTheObjectWhereItsJSONPatchIsRefused",
-		old:    `return p.of == types.JSONPatchType && (`, new: `return false && (`,
+		in: "kates", caught: "TestModifyReadsTheObjectWhereItsJSONPatchIsRefused",
+		old: `return p.Type == types.JSONPatchType && (`, new: `return false && (`,
 	},
 	{
 		name: "conditions are looked for in any Go type", says: "if its conditions are of []metav1.Condition", file: "kates/conditions.go",

@@ -1,48 +1,21 @@
-package kates
+package patch
 
 import (
 	"maps"
 	"reflect"
 )
 
-// mergePatch returns the JSON merge patch (RFC 7396) that makes to of from; it is empty if they
-// are alike. A null in an object counts as absent: a merge patch cannot set one.
-func mergePatch(from, to map[string]any) map[string]any {
-	patch := map[string]any{}
-	for key, value := range to {
-		old := from[key]
-		if value == nil || reflect.DeepEqual(old, value) {
-			continue
-		}
-		oldObject, ok1 := old.(map[string]any)
-		newObject, ok2 := value.(map[string]any)
-		if !ok1 || !ok2 {
-			patch[key] = value
-			continue
-		}
-		if p := mergePatch(oldObject, newObject); len(p) > 0 {
-			patch[key] = p
-		}
-	}
-	for key, old := range from {
-		if old != nil && to[key] == nil {
-			patch[key] = nil
-		}
-	}
-	return patch
-}
-
-// carry makes of base what a change made of a partial view of it: before is the view (base in the
-// form of a Go type that may not know all fields, written out again), after the changed view. What
-// the view does not show stays as it is in base, inside of lists too. None of them is modified; the
-// result shares their memory.
+// carry applies to base a change that was made in a partial view of it. Before is the view: base
+// decoded into a Go type that may lack fields, and encoded again. After is the changed view. What
+// the view does not show stays as it is in base, also in the elements of lists. The arguments are
+// not modified; the result shares their memory.
 func carry(base, before, after any) any {
 	switch after := after.(type) {
 	case map[string]any:
 		b, ok1 := objectOrNil(base)
 		f, ok2 := objectOrNil(before)
 		if ok1 && ok2 {
-			return carryObject(b, f, after)
+			return CarryObject(b, f, after)
 		}
 	case []any:
 		b, ok1 := base.([]any)
@@ -54,7 +27,7 @@ func carry(base, before, after any) any {
 	return after
 }
 
-// objectOrNil takes what is absent for an empty object.
+// objectOrNil reads an absent value as an empty object.
 func objectOrNil(v any) (map[string]any, bool) {
 	if v == nil {
 		return nil, true
@@ -63,7 +36,13 @@ func objectOrNil(v any) (map[string]any, bool) {
 	return o, ok
 }
 
-func carryObject(base, before, after map[string]any) map[string]any {
+// CarryObject is carry for an object:
+//
+//	base   {image: a, hidden: h}     the object
+//	before {image: a}                what the view shows of it
+//	after  {image: b}                the changed view
+//	result {image: b, hidden: h}
+func CarryObject(base, before, after map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
 		out = map[string]any{}
@@ -96,9 +75,9 @@ func carryList(base, before, after []any) []any {
 	return out
 }
 
-// pairs tells for each element of after which one of before it was, -1 if none: one that is
-// equal, in the order of both lists; else the one with the same key; else, in a list without keys
-// that is as long as it was, the one at the same place.
+// pairs returns for each element of after the index of its origin in before, -1 if it is new. The
+// origin is an equal element, in the order of both lists; else the element with the same key;
+// else, if the list has no keys and its length did not change, the element at the same place.
 func pairs(before, after []any) []int {
 	of := make([]int, len(after))
 	used := make([]bool, len(before))
@@ -141,11 +120,13 @@ func pairs(before, after []any) []int {
 	return of
 }
 
-// listKeys are the fields by which the API's lists are merged (patchMergeKey,
-// x-kubernetes-list-map-keys), the more telling ones first.
-var listKeys = []string{"uid", "name", "key", "type", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey"}
+// listKeys are the fields by which the API merges lists (patchMergeKey,
+// x-kubernetes-list-map-keys), the more specific ones first.
+var listKeys = []string{
+	"uid", "name", "key", "type", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey",
+}
 
-// listKey is the field that tells the elements of both lists apart, "" if there is none.
+// listKey returns the field that is unique in each of the two lists, "" if there is none.
 func listKey(lists ...[]any) string {
 	for _, key := range listKeys {
 		if !hasDuplicates(key, lists[0]) && !hasDuplicates(key, lists[1]) {
@@ -155,7 +136,7 @@ func listKey(lists ...[]any) string {
 	return ""
 }
 
-// hasDuplicates reports whether key does not tell the elements of a list apart.
+// hasDuplicates reports whether some element lacks the key, or two have the same.
 func hasDuplicates(key string, list []any) bool {
 	seen := make(map[any]bool, len(list))
 	for _, element := range list {
@@ -168,7 +149,7 @@ func hasDuplicates(key string, list []any) bool {
 	return false
 }
 
-// elementKey is the value of an element's key, nil if it has none that can be compared.
+// elementKey returns the value of an element's key, nil if it has none that can be compared.
 func elementKey(element any, key string) any {
 	o, _ := element.(map[string]any)
 	switch id := o[key].(type) {

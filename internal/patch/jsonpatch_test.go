@@ -1,4 +1,4 @@
-package kates
+package patch
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
-// shown is a Go type that knows a part of its objects, with all the ways to write what they have not.
+// shown is a Go type that knows a part of its objects. It has every way to write a zero value.
 type shown struct {
 	Name   string            `json:"name,omitempty"`
 	Text   string            `json:"text"`
@@ -38,7 +38,7 @@ type fataler interface {
 	Helper()
 }
 
-// viewed is what the Go type makes of an object.
+// viewed decodes an object into the Go type and encodes it again.
 func viewed(t fataler, o any) obj {
 	t.Helper()
 	var s shown
@@ -52,15 +52,15 @@ func viewed(t fataler, o any) obj {
 	return view
 }
 
-// sent is what the server makes of an object and a patch.
-func sent(t fataler, o obj, p *patch) obj {
+// sent applies a patch to an object as the server does.
+func sent(t fataler, o obj, p *Patch) obj {
 	t.Helper()
-	if p.of == types.MergePatchType {
-		return merged7396(o, p.body).(obj)
+	if p.Type == types.MergePatchType {
+		return merged7396(o, p.Body).(obj)
 	}
 	object, err := jsonform.Encode(o)
 	require.NoError(t, err)
-	data, err := jsonform.Encode(p.body)
+	data, err := jsonform.Encode(p.Body)
 	require.NoError(t, err)
 	operations, err := jsonpatch.DecodePatch(data)
 	require.NoError(t, err)
@@ -71,7 +71,8 @@ func sent(t fataler, o obj, p *patch) obj {
 	return out
 }
 
-// anObject draws an object as a server may have it: with more than the Go type knows, and less.
+// anObject draws an object of the server. It may have fields that the Go type lacks, and lack
+// others.
 func anObject(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		o := obj{}
@@ -107,7 +108,7 @@ func anObject(depth int) *rapid.Generator[any] {
 	})
 }
 
-// changed draws what a change makes of a view, with parts of another one.
+// changed draws a change of view a, with parts of view b.
 func changed(t *rapid.T, a, b any) any {
 	switch x := a.(type) {
 	case obj:
@@ -151,21 +152,22 @@ func changed(t *rapid.T, a, b any) any {
 	return b
 }
 
-// TestABlindPatchDoesWhatReadingTheObjectWouldHaveDone: whatever more the object has than the Go type knows.
+// TestABlindPatchDoesWhatReadingTheObjectWouldHaveDone: the object may have fields that the Go
+// type does not know.
 func TestABlindPatchDoesWhatReadingTheObjectWouldHaveDone(t *testing.T) {
 	counts := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		object := anObject(2).Draw(t, "object").(obj)
 		view := viewed(t, object)
 		after := viewed(t, changed(t, view, viewed(t, anObject(2).Draw(t, "another"))))
-		read := withoutNulls(merged7396(object, mergePatch(object, carryObject(object, view, after))))
-		blind := blindPatch(view, view, after, mergePatch(view, carryObject(view, view, after)))
-		if !blind.unknown() {
+		read := withoutNulls(merged7396(object, Merge(object, CarryObject(object, view, after))))
+		blind := Blind(view, view, after, Merge(view, CarryObject(view, view, after)))
+		if !blind.Unknown() {
 			assert.Equal(t, read, withoutNulls(sent(t, object, blind)), "%v", blind)
 		}
 		operations, ok := jsonPatch(view, after) // also where it is not the first choice
 		if ok {
-			assert.Equal(t, read, withoutNulls(sent(t, object, &patch{types.JSONPatchType, operations})), "%v", operations)
+			assert.Equal(t, read, withoutNulls(sent(t, object, &Patch{types.JSONPatchType, operations})), "%v", operations)
 		}
 		counts[ok]++
 	})
@@ -223,11 +225,11 @@ func TestABlindPatchNamesWhatChangedWhereElementsStay(t *testing.T) {
 		"an object where a list was":     {obj{"l": []any{part("a")}, "s": []any{"x"}}, obj{"l": []any{part("a", "n", "m")}, "s": obj{"n": "m"}}, nil},
 		"an object in place of a string": {obj{"l": []any{"x"}}, obj{"l": []any{part("a")}}, nil},
 	} {
-		blind := blindPatch(c.from, c.from, c.to, mergePatch(c.from, carryObject(c.from, c.from, c.to)))
+		blind := Blind(c.from, c.from, c.to, Merge(c.from, CarryObject(c.from, c.from, c.to)))
 		if c.want == nil {
-			assert.True(t, blind.unknown(), "%s: %v", what, blind)
+			assert.True(t, blind.Unknown(), "%s: %v", what, blind)
 		} else {
-			assert.Equal(t, c.want, blind.body, what)
+			assert.Equal(t, c.want, blind.Body, what)
 		}
 	}
 }
@@ -238,9 +240,9 @@ func TestABlindPatchIsNotLongAndNotOfWhatATypeReadsOtherwise(t *testing.T) {
 		was[strconv.Itoa(i)], is[strconv.Itoa(i)] = "b", "c"
 	}
 	from, to := obj{"l": []any{was}}, obj{"l": []any{is}}
-	assert.Len(t, blindPatch(from, from, to, to).body, maxOperations)
+	assert.Len(t, Blind(from, from, to, to).Body, maxOperations)
 	is["more"] = "d"
-	assert.True(t, blindPatch(from, from, to, to).unknown())
+	assert.True(t, Blind(from, from, to, to).Unknown())
 	delete(is, "more")
-	assert.True(t, blindPatch(from, obj{"l": from["l"], "x": "y"}, to, to).unknown())
+	assert.True(t, Blind(from, obj{"l": from["l"], "x": "y"}, to, to).Unknown())
 }

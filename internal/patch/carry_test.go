@@ -1,4 +1,4 @@
-package kates
+package patch
 
 import (
 	"testing"
@@ -98,14 +98,14 @@ func merged7396(target, patch any) any {
 func TestAPatchMakesOfTheOneWhatTheOtherIsAndAWholeViewHidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := jsonObjects(3).Draw(t, "from"), jsonObjects(3).Draw(t, "to")
-		assert.Equal(t, any(to), merged7396(from, mergePatch(from, to)))
+		assert.Equal(t, any(to), merged7396(from, Merge(from, to)))
 		assert.Equal(t, any(to), carry(from, from, to))
-		assert.Empty(t, mergePatch(to, to))
+		assert.Empty(t, Merge(to, to))
 	})
 }
 
 func TestAPatchTakesNullForAbsent(t *testing.T) {
-	assert.Empty(t, mergePatch(obj{"a": nil}, obj{}))
-	assert.Empty(t, mergePatch(obj{}, obj{"a": nil}))
-	assert.Equal(t, obj{"a": nil}, mergePatch(obj{"a": "b"}, obj{"a": nil}))
+	assert.Empty(t, Merge(obj{"a": nil}, obj{}))
+	assert.Empty(t, Merge(obj{}, obj{"a": nil}))
+	assert.Equal(t, obj{"a": nil}, Merge(obj{"a": "b"}, obj{"a": nil}))
 }

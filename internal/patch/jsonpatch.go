@@ -1,4 +1,4 @@
-package kates
+package patch
 
 import (
 	"fmt"
@@ -8,29 +8,31 @@ import (
 	"strings"
 )
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is one operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op   string `json:"op"`
 	From string `json:"from,omitempty"`
 	Path string `json:"path"`
-	// Value may be null: it is left out where the operation has none.
+	// Value is a pointer so that a null can be told from no value, which is left out.
 	Value *any `json:"value,omitempty"`
 }
 
-// maxOperations is how many of them are worth more than a reading of the object. The server takes 10000.
+// maxOperations limits a JSON patch. Reading the object costs less than a longer one. The server
+// takes 10,000.
 const maxOperations = 500
 
-// jsonPatch returns operations that do to an object what was done to a view of it: from is the view (what a Go type shows
-// of the very object that the patch is applied to), to the changed view. What was not changed is not touched, so that what
-// the view does not show stays, in the elements of lists too, which are found as [carry] finds them. It is not ok where a
-// view cannot tell which operations these are:
+// jsonPatch returns the operations that repeat on an object a change that was made in a view of
+// it. From is the view: what a Go type shows of that version of the object. To is the changed
+// view. The operations touch only what changed, so fields that the view does not show stay, also
+// in the elements of lists, which [pairs] finds. The result is not ok if the view cannot tell the
+// operations:
 //
-//   - where something changed in an object that the view may have made up ("status": {} is what a Go type writes for no
-//     status), since nothing can be put into what is not there (see proven);
-//   - where an object was put to where the view shows none, since there may be one of which it shows nothing;
-//   - where there are too many.
+//   - Something changed in an object that the Go type may have made up: it writes "status": {} for
+//     no status. Nothing can be added to an object that does not exist (see proven).
+//   - An object was added where the view shows none. There may be one that the view does not show.
+//   - There are more than maxOperations.
 //
-// It modifies neither; the operations share their memory.
+// It modifies neither argument; the operations share their memory.
 func jsonPatch(from, to map[string]any) (patch []operation, ok bool) {
 	var p patcher
 	p.object("", from, to)
@@ -39,7 +41,7 @@ func jsonPatch(from, to map[string]any) (patch []operation, ok bool) {
 
 type patcher struct {
 	operations []operation
-	unknown    bool // there is something that the view cannot tell
+	unknown    bool // the view cannot tell the operations
 }
 
 func (p *patcher) add(op, path string, value any) {
@@ -50,11 +52,11 @@ func (p *patcher) remove(path string) {
 	p.operations = append(p.operations, operation{Op: "remove", Path: path})
 }
 
-// object makes to of from, which is there. As in a merge patch, a null counts as absent.
+// object turns from, which exists, into to. As in a merge patch, a null counts as absent.
 func (p *patcher) object(path string, from, to map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(to)) {
 		if old, value := from[key], to[key]; value != nil && !reflect.DeepEqual(old, value) {
-			p.value("add", path+"/"+escape.Replace(key), old, value) // which replaces a member that is there
+			p.value("add", path+"/"+escape.Replace(key), old, value) // "add" replaces a member, too
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(from)) {
@@ -65,7 +67,7 @@ func (p *patcher) object(path string, from, to map[string]any) {
 	}
 }
 
-// value makes a value of an old one. The operation is one that puts it there whole.
+// value turns an old value into a new one. Op is the operation that sets it as a whole.
 func (p *patcher) value(op, path string, old, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -82,11 +84,12 @@ func (p *patcher) value(op, path string, old, value any) {
 	p.add(op, path, withoutNulls(value))
 }
 
-// list makes to of from, which has elements: first those that are to be there in their places, then what is in them.
+// list turns from, which is not empty, into to. First it puts the elements into their places,
+// then it changes their content.
 func (p *patcher) list(path string, from, to []any) {
 	at := func(i int) string { return fmt.Sprintf("%s/%d", path, i) }
 	of := pairs(from, to)
-	var now []int // which one of from is at which place
+	var now []int // the element of from at each place
 	for i := range from {
 		now = append(now, i)
 	}
@@ -114,12 +117,12 @@ func (p *patcher) list(path string, from, to []any) {
 	}
 }
 
-// escape writes a member's name as a part of a path (RFC 6901).
+// escape writes a member's name as a segment of a path (RFC 6901).
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// proven reports whether a value of a view is one that the object must have. Go types write zero values of what it has
-// not, some of which do not look like it: a quantity's is "0", a duration's "0s". A type that writes others deceives this,
-// and the server refuses the patch.
+// proven reports whether the object must have a value that the view shows. Go types write zero
+// values for fields that the object does not have: {}, 0, a quantity's "0", a duration's "0s".
+// For a type that writes other zero values this is wrong, and the server refuses the patch.
 func proven(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -139,7 +142,7 @@ func proven(v any) bool {
 	return v != nil && !reflect.ValueOf(v).IsZero()
 }
 
-// withoutNulls is a value as a merge patch would have put it there.
+// withoutNulls returns a value as a merge patch would have set it.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
