@@ -170,6 +170,7 @@ func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
 	}
 	s.anew, s.reshaped = s.anew || t.anew, s.reshaped || t.reshaped
 	out := taken{whole: t.whole, anew: s.anew, reshaped: s.reshaped, ok: t.ok, loud: t.loud}
+	a.streams.reach(atNames, nil, Key{})
 	for key, w := range s.waiting {
 		if a.unsettled(s, w.names) == 0 {
 			out.ok = true
@@ -263,6 +264,7 @@ func (a *Accumulator) takeNamed(f *field) taken {
 	if !r.known.Load() {
 		return taken{}
 	}
+	a.streams.reach(atNamed, nil, Key{})
 	r.mu.Lock()
 	fresh, dropped := r.fresh.take(), r.dropped
 	r.dropped = nil
@@ -276,6 +278,7 @@ func (a *Accumulator) takeNamed(f *field) taken {
 		if ref.part == nil {
 			continue
 		}
+		ref.part.sub.reach(atTake, ref.key)
 		t := ref.part.sub.take()
 		if t.ok && t.whole {
 			now[ref.key], out.loud[ref.key] = nil, true

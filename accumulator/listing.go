@@ -32,6 +32,7 @@ var errNotStreamed = errors.New("the server does not stream lists")
 // list takes in a whole list, as a stream or in pages. A streamed list goes on as the watch
 // that is returned.
 func (f *feed) list(ctx context.Context) (watch.Interface, error) {
+	f.stream.reach(atList, Key{})
 	if f.streamed {
 		w, err := f.listStreamed(ctx)
 		if !errors.Is(err, errNotStreamed) {
@@ -187,6 +188,7 @@ func (f *feed) initial(ctx context.Context, w watch.Interface, fresh listing) (s
 
 // listed takes in a whole list.
 func (f *feed) listed(fresh listing, version string, asked ask) error {
+	f.stream.reach(atListed, Key{})
 	err := f.stream.replace(fresh.objects, version, asked)
 	f.doubt = errors.Is(err, errOlder)
 	if err != nil {

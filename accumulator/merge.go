@@ -205,6 +205,7 @@ func (f *field) shown(key Key) (Object, bool) {
 // takeSpaces takes in which namespaces count. It reports whether that has changed, and
 // whether it is known at all.
 func (f *field) takeSpaces(spaces *subscription) (changed, ok bool) {
+	spaces.reach(atTake, Key{})
 	t := spaces.take()
 	if !t.ok {
 		return false, f.within != nil && spaces.ready()

@@ -5,6 +5,7 @@ package accumulator
 // that was replaced unread. One that was added, or replaced by one that wants more, is not waited for.
 func (a *Accumulator) takeAll(b layout) bool {
 	defer a.know(b.fields)
+	a.streams.reach(atComplete, nil, Key{})
 	for _, f := range ranked(b.fields) {
 		whole := f.present || a.fieldComplete(f) || a.stillComplete(f)
 		switch {
@@ -25,6 +26,7 @@ func (a *Accumulator) takeAll(b layout) bool {
 		}
 		return false
 	}
+	a.streams.reach(atTaken, nil, Key{})
 	return true
 }
 

@@ -86,6 +86,7 @@ func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
 		if err == nil {
 			o := f.options()
 			o.ResourceVersion, o.AllowWatchBookmarks, o.TimeoutSeconds = f.resume(), true, watchSeconds()
+			f.stream.reach(atWatch, Key{})
 			w, err = f.dial(ctx, o)
 		}
 		switch {

@@ -92,6 +92,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		if !st.covers(o.Key) {
 			continue
 		}
+		st.reach(atCommit, o.Key)
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
 			continue
 		}
@@ -110,6 +111,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 			st.deleted(o.Key, by)
 		}
 	}
+	s.reach(atLand, nil, o.Key)
 	w.land(&o.Write)
 	return errors.Join(unsettled...)
 }
@@ -165,6 +167,7 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how l
 	s.journal.Commit(w.resource.Storage, answer)
 	s.mu.Unlock()
 	how.asked = true
+	st.reach(atSettle, o.Key)
 	w.record(st, answer, how)
 	return version, nil
 }
