@@ -3,6 +3,7 @@ package kates_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,12 +239,40 @@ func TestAPredicateSeesTheServersObjectAndStaysInForce(t *testing.T) {
 }
 
 func TestReadyNeverTurnsBackAndStatusSaysWhatIsWrongNow(t *testing.T) {
-	fake := katestest.New(t, katestest.WithObjects(service("a", "x")))
-	s, _ := first[services](t, fake.Client)
-	assert.NoError(t, s.Ready())
-	assert.NoError(t, fake.Client.Ready())
-	assert.NoError(t, s.Status().Err())
-	assert.Contains(t, s.Status().String(), "Services")
-	assert.Contains(t, s.Status().String(), "synced")
-	assert.Len(t, fake.Client.Status().Queries, 1)
+	for _, outage := range podsOutages {
+		synctest.Test(t, func(t *testing.T) {
+			fake, pods := unreliable(t, kates.WithLogger(slog.New(slog.DiscardHandler)))
+			s, _ := first[podsAndServices](t, fake.Client)
+			ready := func(when string) {
+				t.Helper()
+				assert.NoError(t, s.Ready(), when)
+				assert.NoError(t, fake.Client.Ready(), when)
+			}
+			well := func(when string) {
+				t.Helper()
+				ready(when)
+				assert.NoError(t, s.Status().Err(), when)
+				assert.NoError(t, fake.Client.Status().Err(), when)
+				assert.Equal(t, kates.StateSynced, s.Status().Queries[0].State, when)
+				assert.Regexp(t, `Pods .*synced`, s.Status().String(), when)
+			}
+			assert.Len(t, fake.Client.Status().Queries, 2)
+			well("at first")
+			for range 2 {
+				pods.cut(outage)
+				<-time.After(time.Minute)
+				ready("in an outage")
+				for _, now := range []kates.Status{s.Status(), fake.Client.Status()} {
+					assert.ErrorContains(t, now.Err(), `query "Pods"`)
+					assert.ErrorContains(t, now.Err(), outage.Error())
+					assert.Contains(t, now.String(), outage.Error())
+					assert.NotEqual(t, kates.StateSynced, now.Queries[0].State)
+					assert.Equal(t, kates.StateSynced, now.Queries[1].State, "the other kind is well")
+				}
+				pods.set(nil)
+				<-time.After(2 * time.Minute)
+				well("after an outage")
+			}
+		})
+	}
 }
