@@ -86,7 +86,7 @@ func made[P any](t *testing.T, options ...kates.RunOption) (ofNew, ofRun error) 
 	if err != nil {
 		return err, nil
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return nil, c.Run(ctx)
 }

@@ -27,7 +27,7 @@ func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T
 	require.NoError(t, err)
 	next := func(gone bool, kind DeltaType) *Turn[tenant] {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		turn, err := tenants.Next(ctx)
 		require.NoError(t, err)

@@ -30,7 +30,7 @@ func labelled(name, in string) *kates.ConfigMap {
 // next waits for a snapshot that is as wanted.
 func next[S any](t *testing.T, s *kates.Snapshots[S], into *S, wanted func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		ready := s.Ready() == nil // before, or what is looked at may be older
 		_, err := s.Update(t.Context(), into)

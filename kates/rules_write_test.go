@@ -49,13 +49,19 @@ func TestUpsertRetriesConflictsOnTheNewestVersion(t *testing.T) {
 }
 
 func TestUpsertEndsWithItsContextOrItsLastError(t *testing.T) {
+	synctest.Test(t, upsertEnds)
+}
+
+func upsertEnds(t *testing.T) {
 	fake := katestest.New(t, katestest.WithObjects(configMap("x")))
 	fake.Dynamic.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("always"))
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
+	start := time.Now()
 	assert.ErrorIs(t, fake.Client.Upsert(ctx, nil, configMap("x"), nil), context.DeadlineExceeded)
+	assert.Equal(t, 30*time.Millisecond, time.Since(start))
 	assert.True(t, kates.IsConflict(fake.Client.Upsert(t.Context(), nil, configMap("x"), nil)))
 }
 

@@ -305,7 +305,7 @@ func TestWhatIsNoListIsInTheStatus(t *testing.T) {
 		s := &wireServer{instead: body}
 		w, err := kates.Watch[typedMaps](t.Context(), s.client(t))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return strings.Contains(w.Status().Queries[0].Error, want) }, 10*time.Second, 5*time.Millisecond, "%q: %v", body, w.Status())
+		require.Eventually(t, func() bool { return strings.Contains(w.Status().Queries[0].Error, want) }, time.Minute, 5*time.Millisecond, "%q: %v", body, w.Status())
 		assert.Error(t, w.Ready())
 	}
 }

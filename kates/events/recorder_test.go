@@ -38,7 +38,7 @@ func recording(t *testing.T, fake *katestest.Fake, controller string) (*events.R
 // await waits for a snapshot that is as wanted.
 func await(t *testing.T, s *kates.Snapshots[snapshot], wanted func([]*eventsv1.Event) bool) []*eventsv1.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for snap, err := range s.All(ctx) {
 		require.NoError(t, err)

@@ -61,16 +61,18 @@ func ExampleNetwork() {
 	server.Start()
 	defer server.Close()
 
-	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, Dial: network.DialContext, Timeout: time.Second})
-	list := func() error {
-		_, err := client.CoreV1().ConfigMaps("prod").List(context.Background(), metav1.ListOptions{})
+	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, Dial: network.DialContext})
+	list := func(ctx context.Context) error {
+		_, err := client.CoreV1().ConfigMaps("prod").List(ctx, metav1.ListOptions{})
 		return err
 	}
-	fmt.Println(list())
+	fmt.Println(list(context.Background()))
 	thaw := network.Freeze()
-	fmt.Println(list() != nil)
+	impatient, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	fmt.Println(list(impatient) != nil)
 	thaw()
-	fmt.Println(list())
+	fmt.Println(list(context.Background()))
 	// Output:
 	// <nil>
 	// true

@@ -81,7 +81,7 @@ func changed[T api.Object](w *world, key string, f func(T)) T {
 func TestAnAppIsRightWhenAllThatIsWantedIsThere(t *testing.T) {
 	w := newWorld()
 	assert.Empty(t, w.wrongs())
-	right, err := w.Await(t.Context(), time.Second)
+	right, err := w.Await(t.Context(), time.Minute)
 	require.NoError(t, err)
 	assert.WithinDuration(t, time.Now(), right, time.Minute)
 }
