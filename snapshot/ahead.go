@@ -7,25 +7,28 @@ import (
 	"unsafe"
 )
 
-// copied is a copy of a value of a table, for the next one, that is made at most once, by whoever comes first.
+// copied is a copy of a table's value, for the next value. The first goroutine that needs the
+// copy makes it, and it is made at most once.
 type copied struct {
 	once sync.Once
 	make func() reflect.Value
 	copy reflect.Value
 }
 
-// take makes the copy, if nobody has; who comes while it is being made waits for it.
+// take makes the copy, unless it exists. A second caller waits until the copy is made.
 func (c *copied) take() reflect.Value {
 	c.once.Do(func() { c.copy, c.make = c.make(), nil })
 	return c.copy
 }
 
-// Ahead returns the share of the next Apply and Value that does not depend on what will have changed: copying what is shown. The
-// function may be called by any goroutine, at any time, or never: whoever needs the copy makes it, where nobody has. It is nil where
-// there is nothing to be gained: it has been asked for already, or the elements are structs, of which a second copy would be large.
+// Ahead returns the part of the work of the next Apply and Value that does not depend on what
+// changes: it copies what is shown. Any goroutine may call the function, at any time, or nobody
+// calls it: then Apply or Value makes the copy. Ahead returns nil where there is nothing to gain:
+// the work was handed out already, or the elements are structs, whose second copy would be large.
 //
-// Called after Value, it lets a reader that is busy with one snapshot have the next one for the price of what has changed. The
-// price is memory: 8 bytes for each object of a slice, 40 to 90 of a map.
+// Called after Value, it lets a reader that is busy with one snapshot get the next one for the
+// price of what changed. The price is memory: 8 bytes for each object of a slice, 40 to 90 of a
+// map.
 func (t *Table) Ahead() func() {
 	if !t.form.inWords() || t.ahead != nil {
 		return nil
@@ -42,7 +45,7 @@ func (t *Table) Ahead() func() {
 	return func() { ahead.take() }
 }
 
-// elemsWithRoom copies elements, with room for some more.
+// elemsWithRoom copies elements, with room for a few more.
 func (t *Table) elemsWithRoom(elems reflect.Value) func() reflect.Value {
 	return func() reflect.Value {
 		n := elems.Len()
@@ -52,13 +55,14 @@ func (t *Table) elemsWithRoom(elems reflect.Value) func() reflect.Value {
 	}
 }
 
-// spliceAhead makes the edits in the copy that was made ahead, if there is one, and it has the room.
+// spliceAhead makes the edits in the copy that was made ahead. It reports false if there is no
+// copy, or if the copy has too little room.
 func (t *Table) spliceAhead(edits []edit, n int) (elems reflect.Value, ok bool) {
 	ahead := t.ahead
 	if t.form.keying != inOrder || ahead == nil {
 		return elems, false
 	}
-	t.ahead = nil // whatever becomes of it, it is like elems no longer
+	t.ahead = nil // in any case it differs from elems after this
 	begun := ahead.take()
 	if n > begun.Cap() {
 		return elems, false
@@ -66,9 +70,9 @@ func (t *Table) spliceAhead(edits []edit, n int) (elems reflect.Value, ok bool) 
 	return t.form.slice(slices.Clip(splice(wordsAndRoom(begun), edits, t.form.word))), true
 }
 
-// spliceOwn makes the edits in place: of a map, elems is delivered to nobody.
+// spliceOwn makes the edits in place. It is for maps: their elems are delivered to nobody.
 func (t *Table) spliceOwn(edits []edit) reflect.Value {
-	for _, e := range edits { // or it would panic half way
+	for _, e := range edits { // check first: a panic half way would leave elems torn
 		if e.row != nil {
 			t.form.word(e.row)
 		}
@@ -76,12 +80,12 @@ func (t *Table) spliceOwn(edits []edit) reflect.Value {
 	return t.form.slice(splice(wordsAndRoom(t.elems), edits, t.form.word))
 }
 
-// wordsAndRoom are a slice's words, with its capacity.
+// wordsAndRoom returns a slice's words, with its capacity.
 func wordsAndRoom(slice reflect.Value) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(slice.UnsafePointer()), slice.Cap())[:slice.Len()]
 }
 
-// slice is words as a slice of elements: the same memory.
+// slice returns words as a slice of elements. It is the same memory.
 func (f *form) slice(words []unsafe.Pointer) reflect.Value {
 	return reflect.NewAt(f.slices, unsafe.Pointer(&words)).Elem()
 }

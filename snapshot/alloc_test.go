@@ -12,8 +12,8 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// allocsOfOneChange returns what one Apply and Value cost in a table of n objects: with the change of one in the middle,
-// and with an object more or less.
+// allocsOfOneChange returns what one Apply and Value cost in a table of n objects: when one in
+// the middle changes, and when one object is added or removed.
 func allocsOfOneChange[S any](t *testing.T, n int, make func(name string) snapshot.Object) (replaced, insertedAndDeleted float64) {
 	b := compile[S](t, "Objects")
 	var all []snapshot.Change
@@ -72,7 +72,8 @@ func TestNoChangesCostNoAllocations(t *testing.T) {
 	}))
 }
 
-// The promise of Ahead: what remains does not grow with the number of objects, in bytes either.
+// This is the promise of Ahead: the work that remains does not grow with the number of objects,
+// neither in allocations nor in bytes.
 func TestG10WhatIsCopiedAheadIsDeliveredOnceAndCostsNothingThen(t *testing.T) {
 	type byName struct {
 		Objects map[types.NamespacedName]*corev1.Service
@@ -81,7 +82,7 @@ func TestG10WhatIsCopiedAheadIsDeliveredOnceAndCostsNothingThen(t *testing.T) {
 	t.Run("map", func(t *testing.T) { costsAfterAhead[byName](t, "Objects", false) })
 }
 
-// costsAfterAhead counts, with inserts only where they cannot make what holds the objects grow.
+// costsAfterAhead measures. It inserts only where that cannot make the list of objects grow.
 func costsAfterAhead[S any](t *testing.T, field string, inserts bool) {
 	const n = 20_000
 	b := compile[S](t, field)
@@ -113,7 +114,7 @@ func costsAfterAhead[S any](t *testing.T, field string, inserts bool) {
 	}
 }
 
-// allocated is how much f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -7,11 +7,12 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Apply makes the changes (in any order, one for a key, none kept or modified) and returns what they changed visibly, in
-// key order, and whether they changed what Invalid returns.
+// Apply makes the changes. They may be in any order, one for each key; Apply neither keeps nor
+// modifies them. It returns the visible changes in key order, and whether the result of Invalid
+// changed.
 //
-// There is no diff for a key that is shown neither before nor after, nor for one whose row is the very same (the same
-// source and the same value) as before. Values must come from Convert of this table's query.
+// There is no diff for a key that is shown neither before nor after, nor for a row with the same
+// source and the same value as before. Values must come from Convert for this table's query.
 func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	if len(changes) == 0 {
 		return nil, false
@@ -20,7 +21,8 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	for _, c := range inKeyOrder(changes) {
 		p.add(c)
 	}
-	// elems are made anew first: if a value is of a wrong type this panics with the table as it was.
+	// New elems come first: if a value is of a wrong type, this panics while the table is still
+	// as it was.
 	if len(p.shown) > 0 {
 		t.unshare()
 		apart := t.apart || !allOwn(p.shown)
@@ -41,7 +43,7 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	return p.diffs, p.invalidChanged
 }
 
-// inKeyOrder returns the changes sorted by key: themselves, if they are so already.
+// inKeyOrder returns the changes sorted by key. It returns the same slice if that is sorted.
 func inKeyOrder(changes []Change) []Change {
 	byKey := func(a, b Change) int { return object.Compare(a.Key, b.Key) }
 	if slices.IsSortedFunc(changes, byKey) {
@@ -52,21 +54,22 @@ func inKeyOrder(changes []Change) []Change {
 	return sorted
 }
 
-// edit is a change of one position of a sorted sequence: a replacement, an insertion before it, or a deletion.
+// edit is a change at one position of a sorted sequence: a replacement, an insertion before the
+// position, or a deletion.
 type edit struct {
 	at       int  // an index into the sequence before any edit
 	occupied bool // the sequence has an element of the edit's key at that index
-	row      *Row // nil: the sequence has no element of that key afterwards
+	row      *Row // nil: the sequence has no element of the key after the edit
 }
 
 func (e edit) deletes() bool { return e.occupied && e.row == nil }
 func (e edit) inserts() bool { return !e.occupied && e.row != nil }
 
-// plan collects what a batch of changes, in key order, does to the two sequences of a table.
+// plan collects what a batch of changes, in key order, does to a table's two sequences.
 type plan struct {
 	table           *Table
-	size            int // of the batch
-	shownAt, leftAt int // how far the searches are
+	size            int // the number of changes in the batch
+	shownAt, leftAt int // where the next searches begin
 	shown, leftOut  []edit
 	diffs           []Diff
 	invalidChanged  bool
@@ -103,7 +106,7 @@ func (p *plan) addShown(k Key, e edit) {
 	if e.occupied && e.row != nil && diff.Old == diff.New && sameElement(p.table.elems.Index(e.at), e.row.Value) {
 		return
 	}
-	if p.shown == nil { // most batches are visible from end to end
+	if p.shown == nil { // most batches change visible rows only
 		p.shown, p.diffs = make([]edit, 0, p.size), make([]Diff, 0, p.size)
 	}
 	p.shown = append(p.shown, e)
@@ -122,12 +125,13 @@ func (p *plan) addLeftOut(e edit) {
 	if wasInvalid != isInvalid || isInvalid && !sameFault(before, after) {
 		p.invalidChanged = true
 	}
-	if !sameLeftOut(before, after) { // a row that is not there has no source
+	if !sameLeftOut(before, after) { // a missing row has no source
 		p.leftOut = append(p.leftOut, e)
 	}
 }
 
-// sameElement reports whether a value is the element already: the same pointer or map, or an equal struct.
+// sameElement reports whether a value equals the element: the same pointer or map, or an equal
+// struct.
 func sameElement(elem reflect.Value, v Value) bool {
 	if k := elem.Kind(); k == reflect.Pointer || k == reflect.Map {
 		return elem.UnsafePointer() == reflect.ValueOf(v).UnsafePointer()
@@ -135,7 +139,8 @@ func sameElement(elem reflect.Value, v Value) bool {
 	return reflect.DeepEqual(elem.Interface(), v)
 }
 
-// spliceElems returns elems with the edits made: of a slice fresh ones (cap = len), begun ahead or not.
+// spliceElems returns elems with the edits made. For a slice the result is a fresh one (cap =
+// len), whether it was copied ahead or not.
 func (t *Table) spliceElems(edits []edit) reflect.Value {
 	old := t.elems
 	inserted, deleted := count(edits)
@@ -174,7 +179,7 @@ func (t *Table) spliceElems(edits []edit) reflect.Value {
 	return fresh
 }
 
-// spliceInto makes the edits of old in fresh, which has the right length.
+// spliceInto copies old to fresh and makes the edits on the way. fresh has the right length.
 func spliceInto[S any](fresh, old []S, edits []edit, of func(*Row) S) {
 	from, to := 0, 0
 	for _, e := range edits {
@@ -191,10 +196,10 @@ func spliceInto[S any](fresh, old []S, edits []edit, of func(*Row) S) {
 	copy(fresh[to:], old[from:])
 }
 
-// copyRun copies src[from:until] to dst[at:] and returns how many that were.
+// copyRun copies src[from:until] to dst[at:] and returns the number of elements.
 func copyRun(dst reflect.Value, at int, src reflect.Value, from, until int) int {
 	n := until - from
-	const worthSlicing = 8 // two slice headers on the heap
+	const worthSlicing = 8 // reflect allocates two slice headers
 	if n >= worthSlicing {
 		return reflect.Copy(dst.Slice(at, at+n), src.Slice(from, until))
 	}

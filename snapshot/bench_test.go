@@ -7,7 +7,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// BenchmarkApply measures a batch of changes and the slice that it makes, without conversion.
+// BenchmarkApply measures a batch of changes and the making of the slice, without conversion.
 func BenchmarkApply(b *testing.B) {
 	binding := compile[services](b, "Services")
 	for _, n := range []int{1000, 10_000, 100_000} {
@@ -29,7 +29,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// spread changes k of n objects, evenly.
+// spread changes k of n objects, at even distances.
 func spread(binding *snapshot.Binding, n, k int, name func(int) string) []snapshot.Change {
 	changes := make([]snapshot.Change, k)
 	for i := range changes {
@@ -38,7 +38,7 @@ func spread(binding *snapshot.Binding, n, k int, name func(int) string) []snapsh
 	return changes
 }
 
-// benchmarkBatches applies two batches by turns, each of which undoes the other.
+// benchmarkBatches applies two batches by turns. Each undoes the other.
 func benchmarkBatches(b *testing.B, table *snapshot.Table, batches [2][]snapshot.Change) {
 	b.ReportAllocs()
 	turn := 0
@@ -49,7 +49,8 @@ func benchmarkBatches(b *testing.B, table *snapshot.Table, batches [2][]snapshot
 	}
 }
 
-// BenchmarkConvert measures one object, from what a dynamic client delivers to each kind of element.
+// BenchmarkConvert measures the conversion of one object, as a dynamic client delivers it, to
+// each kind of element.
 func BenchmarkConvert(b *testing.B) {
 	fields := []string{"Pointers", "Values", "Unstructured", "Metadata", "Contents", "Plain"}
 	binding := compile[everyForm](b, fields...)

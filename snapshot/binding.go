@@ -8,25 +8,27 @@ import (
 
 // Query names one field of the struct.
 type Query struct {
-	// Name is the Go name of the struct field. Promoted fields of embedded structs are named like the struct's own.
+	// Name is the Go name of the struct field. Promoted fields of embedded structs are named like
+	// the struct's own.
 	Name string
-	// SpansNamespaces says that objects of several namespaces may be in the query. The keys of a map[string]T are then
-	// "namespace/name", else "name".
+	// SpansNamespaces says that the query may hold objects of several namespaces. The keys of a
+	// map[string]T are then "namespace/name", otherwise "name".
 	SpansNamespaces bool
 }
 
-// Binding ties queries to the fields of one struct type. It is compiled once and never changes: all its methods may be
-// called concurrently. Queries are given by their index in the slice that Compile was given; an index out of range
-// panics.
+// Binding ties queries to the fields of one struct type. It is compiled once and never changes,
+// so all its methods may be called concurrently. A query is given by its index in the slice that
+// Compile received; an index out of range panics.
 type Binding struct {
 	typ     reflect.Type
-	indexes [][]int // of each query's field, for reflect.Value.FieldByIndex
+	indexes [][]int // the field of each query, for reflect.Value.FieldByIndex
 	forms   []*form
 }
 
-// Compile checks the queries against the struct type t (not a pointer to it) and prepares the conversion of their
-// objects. The error names the query and the field: a query without a name, or named like another one; a field that is
-// missing, not exported, within an embedded pointer, or of a type that cannot hold objects.
+// Compile checks the queries against the struct type t (not a pointer to it) and prepares the
+// conversion of their objects. The error names the query and the field. It is an error if a query
+// has no name, or the name of another query, or if a field is missing, not exported, inside an
+// embedded pointer, or of a type that cannot hold objects.
 func Compile(t reflect.Type, queries []Query) (*Binding, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("a snapshot is a struct, not %v", t)
@@ -48,7 +50,6 @@ func Compile(t reflect.Type, queries []Query) (*Binding, error) {
 	return b, nil
 }
 
-// bind adds one query.
 func (b *Binding) bind(q Query) error {
 	sf, ok := b.typ.FieldByName(q.Name)
 	switch {
@@ -70,8 +71,8 @@ func (b *Binding) bind(q Query) error {
 	return nil
 }
 
-// checkPath refuses fields behind an embedded pointer: copies of the caller's struct would share them, so setting one
-// would write to what another goroutine may be reading.
+// checkPath refuses fields behind an embedded pointer. Copies of the caller's struct share such a
+// field, so setting it would write to memory that another goroutine may be reading.
 func checkPath(t reflect.Type, index []int) error {
 	for _, i := range index[:len(index)-1] {
 		t = t.Field(i).Type
@@ -85,7 +86,7 @@ func checkPath(t reflect.Type, index []int) error {
 // Type returns the struct type.
 func (b *Binding) Type() reflect.Type { return b.typ }
 
-// SlicesOf returns the queries whose fields are slices that p may point into, by its type.
+// SlicesOf returns the queries whose fields are slices that p, by its type, may point into.
 func (b *Binding) SlicesOf(p any) (queries []int) {
 	t := reflect.TypeOf(p)
 	if t == nil || t.Kind() != reflect.Pointer {
@@ -102,8 +103,8 @@ func (b *Binding) SlicesOf(p any) (queries []int) {
 // NewTable returns an empty table for the query.
 func (b *Binding) NewTable(query int) *Table { return newTable(b.forms[query]) }
 
-// Set stores the table's value into the query's field. The target is an addressable struct of [Binding.Type]; the table
-// is the query's own.
+// Set stores the table's value in the query's field. The target is an addressable struct of
+// [Binding.Type]; the table belongs to the query.
 func (b *Binding) Set(target reflect.Value, query int, t *Table) {
 	if b.forms[query].lookup {
 		b.SetRecorded(target, query, t, nil)
@@ -115,13 +116,14 @@ func (b *Binding) Set(target reflect.Value, query int, t *Table) {
 // IsLookup reports whether the query's field is a [Lookup].
 func (b *Binding) IsLookup(query int) bool { return b.forms[query].lookup }
 
-// SetRecorded is Set for a [Lookup]; the recorder is told what is looked up in it. What is set in other structs is not its concern.
+// SetRecorded is Set for a [Lookup]. The recorder hears of each look-up in this field. Look-ups
+// in other structs are not recorded.
 func (b *Binding) SetRecorded(target reflect.Value, query int, t *Table, r Recorder) {
 	target.FieldByIndex(b.indexes[query]).Addr().Interface().(lookupField).show(t, r)
 }
 
-// SetAbsent makes the query's field nil, or a zero [Lookup]: its kind is optional and not there, which is not the same as there being no
-// objects of it.
+// SetAbsent makes the query's field nil, or a zero [Lookup]. It says that the query's optional
+// kind does not exist, which differs from a kind without objects.
 func (b *Binding) SetAbsent(target reflect.Value, query int) {
 	target.FieldByIndex(b.indexes[query]).SetZero()
 }

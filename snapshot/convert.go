@@ -22,15 +22,16 @@ var (
 
 // Convert turns an object into an element of the query's field.
 //
-// An object that is one already is not copied: []*T shares the pointer, []T gets a shallow copy, and map[string]any is the
-// content of an *unstructured.Unstructured itself. Everything else is decoded into fresh memory, except that fields of
-// type any (also as the elements of maps and slices) in an API type may share content with an untyped source. Either way
-// source and value are read-only.
+// An object that already has the element's type is not copied: []*T shares the pointer, []T gets
+// a shallow copy, and map[string]any is the content of the *unstructured.Unstructured itself.
+// Everything else is decoded into fresh memory, with one exception: fields of type any in an API
+// type (also as elements of maps and slices) may share content with an untyped source. In all
+// cases source and value are read-only.
 //
-// API types are decoded by apimachinery's rules (field names are case-sensitive), other structs, and types with an
-// UnmarshalJSON of their own, by those of encoding/json. The error names kind, namespace and name, and never tells a
-// Secret's content. Convert may run the user's UnmarshalJSON: it is not to be called under a lock, and a panic in it is
-// returned as an error.
+// API types are decoded by apimachinery's rules (field names are case-sensitive). Other structs,
+// and types with their own UnmarshalJSON, are decoded by the rules of encoding/json. The error
+// names kind, namespace and name, and never quotes the content of a Secret. Convert may run the
+// user's UnmarshalJSON, so the caller holds no lock; a panic in it is returned as an error.
 func (b *Binding) Convert(query int, src Object) (Value, error) {
 	f := b.forms[query]
 	v, err := f.convert(src)
@@ -40,8 +41,8 @@ func (b *Binding) Convert(query int, src Object) (Value, error) {
 	return nil, NotDecoded(kindOf(src), object.KeyOf(src), f.elem, err)
 }
 
-// NotDecoded is the error of an object that does not decode into a Go type: it names both, and tells nothing
-// of a Secret's content.
+// NotDecoded is the error of an object that does not decode into a Go type. It names both, and
+// never quotes the content of a Secret.
 func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
 	base := want
 	if base.Kind() == reflect.Pointer {
@@ -57,7 +58,6 @@ func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
 	return fmt.Errorf("convert %s %q to %v: %w", kind, name, want, err)
 }
 
-// convert does the work of Convert.
 func (f *form) convert(src Object) (v Value, err error) {
 	defer recoverInto(&err)
 	if f.keying == byUID && src.GetUID() == "" {
@@ -93,7 +93,7 @@ func (f *form) convert(src Object) (v Value, err error) {
 	}
 }
 
-// element makes the field's element from a pointer to its base type.
+// element turns a pointer to the base type into the field's element.
 func (f *form) element(p reflect.Value) Value {
 	if f.byPointer() {
 		return p.Interface()
@@ -101,15 +101,15 @@ func (f *form) element(p reflect.Value) Value {
 	return p.Elem().Interface()
 }
 
-// decode returns a pointer to a fresh value of the base type, decoded from the object.
+// decode decodes the object into a fresh value of the base type and returns a pointer to it.
 func (f *form) decode(src Object) (reflect.Value, error) {
 	u, untyped := src.(*unstructured.Unstructured)
 	if untyped && f.decoding == asAPIType {
 		if p := reflect.New(f.base); fromContent(u.Object, p.Interface()) == nil {
 			return p, nil
 		}
-		// The reflective converter does not say which field is wrong, and cannot take all that JSON can (it panics at
-		// fields that are not exported). What JSON says, counts.
+		// The reflective converter does not say which field is wrong, and panics at fields that
+		// are not exported, which JSON ignores. So the result of JSON is the one that counts.
 	}
 	data, err := encode(src)
 	if err != nil {
@@ -122,13 +122,14 @@ func (f *form) decode(src Object) (reflect.Value, error) {
 	return p, json.Unmarshal(data, p.Interface())
 }
 
-// fromContent converts without a detour through JSON text.
+// fromContent converts without JSON text in between.
 func fromContent(content map[string]any, into any) (err error) {
 	defer recoverInto(&err)
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
 }
 
-// contentOf returns the object as generic JSON; that of an untyped object is shared.
+// contentOf returns the object as generic JSON. The content of an untyped object is shared, not
+// copied.
 func contentOf(src Object) (map[string]any, error) {
 	if u, ok := src.(*unstructured.Unstructured); ok {
 		return u.Object, nil
@@ -144,19 +145,19 @@ func contentOf(src Object) (map[string]any, error) {
 
 func encode(src Object) ([]byte, error) {
 	if u, ok := src.(*unstructured.Unstructured); ok {
-		return json.Marshal(u.Object) // its own MarshalJSON refuses objects without a kind
+		return json.Marshal(u.Object) // u.MarshalJSON refuses objects without a kind
 	}
 	return json.Marshal(src)
 }
 
-// recoverInto makes a panic an error: what runs above it may be the user's.
+// recoverInto turns a panic into an error: the code that ran may be the user's.
 func recoverInto(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic: %v", r)
 	}
 }
 
-// kindOf names the object's kind for messages. Objects from typed clients often do not carry it.
+// kindOf names the object's kind for messages. Objects from typed clients often have none.
 func kindOf(src Object) string {
 	if kind := src.GetObjectKind().GroupVersionKind().Kind; kind != "" {
 		return kind
@@ -167,7 +168,8 @@ func kindOf(src Object) string {
 	return reflect.Indirect(reflect.ValueOf(src)).Type().Name()
 }
 
-// withoutContent reduces an error about a Secret to what cannot quote it: the place and the type that was expected.
+// withoutContent reduces an error about a Secret to the place and the expected type, so that it
+// quotes no content.
 func withoutContent(err error) error {
 	if errors.Is(err, errNoUID) {
 		return err

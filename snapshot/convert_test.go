@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// moody decodes as its object tells it to.
+// moody decodes, fails or panics, as its object says.
 type moody struct{ Name string }
 
 var errMoody = errors.New("not today")
@@ -35,7 +35,7 @@ func (m *moody) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// widget is an API type with generic content.
+// widget is an API type with a field of generic content.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -44,13 +44,13 @@ type widget struct {
 
 func (w *widget) DeepCopyObject() runtime.Object { d := *w; return &d }
 
-// cached has a field that only JSON knows to leave alone.
+// cached has a field that JSON ignores and the reflective converter does not.
 type cached struct {
 	widget `json:",inline"`
 	parsed bool
 }
 
-// unencodable is an object that JSON cannot say.
+// unencodable is an object that cannot be written as JSON.
 type unencodable struct {
 	widget `json:",inline"`
 	Events chan int `json:"events"`
@@ -71,12 +71,13 @@ func TestAnObjectThatIsTheElementAlreadyIsShared(t *testing.T) {
 	for _, value := range []map[string]any{
 		convert(1, u).(map[string]any), convert(2, u).(content), convert(3, u).(unstructured.Unstructured).Object,
 	} {
-		u.Object["seen"] = value["seen"] == nil // toggles only if the value is u's own map
+		u.Object["seen"] = value["seen"] == nil // this toggles only if value is u's own map
 		require.Equal(t, u.Object["seen"], value["seen"])
 	}
 }
 
-// The documentation of Convert says so; where apimachinery changes it, the documentation has to.
+// The documentation of Convert says so. If apimachinery changes, the documentation must change
+// too.
 func TestOnlyFieldsOfTypeAnyShareContentWithTheirSource(t *testing.T) {
 	type views struct {
 		API   []*widget
@@ -152,7 +153,7 @@ func TestAnObjectWithoutUIDIsAnErrorInAMapByUID(t *testing.T) {
 	require.ErrorContains(t, err, `convert Service "prod/web" to *v1.Service: it has no UID`)
 }
 
-// named is a map, but not the object's content.
+// named is a map type, but not the type of the object's content.
 type named map[string]any
 
 func (n *named) UnmarshalJSON(data []byte) error {
@@ -232,7 +233,6 @@ func TestErrorsNeverTellASecretsContent(t *testing.T) {
 	}
 }
 
-// FuzzConvert feeds arbitrary objects to every element type.
 func FuzzConvert(f *testing.F) {
 	f.Add([]byte(`{"kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{"port":80,"targetPort":"http"}]}}`))
 	f.Add([]byte(`{"metadata":7,"spec":{"ports":{}},"data":[null]}`))

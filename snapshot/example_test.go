@@ -11,7 +11,8 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// A snapshot with one field is filled, then one object in it is replaced by one that does not decode.
+// A snapshot with one field is filled. Then one of its objects is replaced by one that does not
+// decode.
 func Example() {
 	type Snapshot struct {
 		Services map[types.NamespacedName]*corev1.Service

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// keying says how a field finds its elements.
+// keying says by which key a field holds its elements.
 type keying int
 
 const (
@@ -34,15 +34,17 @@ const (
 
 // form is the compiled shape of one field.
 type form struct {
-	typ             reflect.Type // of the field: a slice or a map; for a lookup a slice
-	elem            reflect.Type // of the field's elements: base, or a pointer to it
+	typ             reflect.Type // the field's type: a slice or a map; for a lookup a slice
+	elem            reflect.Type // the type of the field's elements: base, or a pointer to it
 	base            reflect.Type // a struct, or a map[string]any
 	keying          keying
 	decoding        decoding
 	spansNamespaces bool
-	slices          reflect.Type // in which a table keeps elements: typ, if that is a slice
-	lookup          bool         // the field is a Lookup of such a slice
-	none            Object       // a nil element, where elements may be the very objects that they are made from; else nil
+	// the slice type in which a table keeps elements: typ, if that is a slice
+	slices reflect.Type
+	lookup bool // the field is a Lookup over such a slice
+	// a nil element where an element may be its source object itself; otherwise nil
+	none Object
 }
 
 var (
@@ -62,7 +64,7 @@ const wanted = "want []T, map[K]T or Lookup[T], where K is types.NamespacedName,
 	"(a pointer to) an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any " +
 	"or a struct that decodes from JSON"
 
-// formOf compiles a field's type, or says what about it is impossible.
+// formOf compiles a field's type. The error says why the type cannot hold objects.
 func formOf(t reflect.Type) (*form, error) {
 	f := &form{typ: t}
 	if elem := LookupElement(t); elem != nil {
@@ -103,7 +105,7 @@ func formOf(t reflect.Type) (*form, error) {
 	return f, err
 }
 
-// decodingOf chooses how an object becomes a T, or says why it never will.
+// decodingOf chooses how an object becomes a base. The error says why that is impossible.
 func decodingOf(base reflect.Type) (decoding, error) {
 	isMap := base.Kind() == reflect.Map
 	if isMap && !base.ConvertibleTo(contentType) {

@@ -19,7 +19,8 @@ import (
 type (
 	content map[string]any
 
-	// plain is a user's own view of a Service; Ports has no tag and is matched as encoding/json does, in any case.
+	// plain is a user's own view of a Service. Ports has no tag, so its name matches in any
+	// letter case, as in encoding/json.
 	plain struct {
 		Metadata struct{ Name, Namespace string } `json:"metadata"`
 		Spec     struct{ Ports []struct{ Port int } }
@@ -29,7 +30,7 @@ type (
 	serviceMap  map[types.NamespacedName]corev1.Service
 )
 
-// everyForm has all field forms times all element types.
+// everyForm combines all field forms with all element types.
 type everyForm struct {
 	Pointers      []*corev1.Service
 	Values        []corev1.Service
@@ -62,7 +63,7 @@ func fieldsOf[S any]() []string {
 	return fields
 }
 
-// wantForms is everyForm filled with the objects u (untyped) and s (typed), which say the same.
+// wantForms is everyForm filled with u (untyped) and s (typed), which have the same content.
 func wantForms(u *unstructured.Unstructured, s *corev1.Service) everyForm {
 	key, uid := object.KeyOf(s), s.UID
 	meta := metav1.PartialObjectMetadata{TypeMeta: s.TypeMeta, ObjectMeta: s.ObjectMeta}

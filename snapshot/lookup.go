@@ -10,27 +10,29 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Lookup is a field whose objects are not gone through, but looked up, by name or by selector. It shows one state, for as long as
-// somebody holds it, and costs what a []T costs. It may be copied, and used by several goroutines at a time. A struct that embeds one is a
-// field of that kind, too. Two are equal if they show the very same.
+// Lookup is a field in which objects are found by name or by selector. It shows one state for as
+// long as somebody holds it, and costs what a []T costs. It may be copied, and several goroutines
+// may use it at a time. A struct that embeds a Lookup is such a field, too. Two Lookups are equal
+// if they show the same state.
 type Lookup[T any] struct{ content *lookupContent[T] }
 
 // lookupContent never changes.
 type lookupContent[T any] struct {
 	elems    []T
-	sources  []Object // of the elements; nil where those are their own
+	sources  []Object // the source of each element; nil if the elements are their own sources
 	recorder Recorder
 }
 
-// Recorder is told what is looked up. It is safe for concurrent use.
+// Recorder records look-ups. It is safe for concurrent use.
 type Recorder interface {
-	// Named notes that the object of a name was asked for, whether it was there or not.
+	// Named records that an object was asked for by name, whether it exists or not.
 	Named(Key)
-	// Selected notes that the objects of a namespace, or of all (""), were asked for that a selector selects; nil selects all.
+	// Selected records that the objects of a namespace (of all if "") were selected by a
+	// selector. A nil selector selects all.
 	Selected(namespace string, selector labels.Selector)
 }
 
-// Get returns the element of the object of that name. The namespace of objects that have none is empty.
+// Get returns the element of the named object. The namespace of a cluster-scoped object is empty.
 func (l Lookup[T]) Get(namespace, name string) (elem T, found bool) {
 	c, key := l.content, Key{Namespace: namespace, Name: name}
 	if c == nil {
@@ -46,9 +48,9 @@ func (l Lookup[T]) Get(namespace, name string) (elem T, found bool) {
 	return c.elems[i], true
 }
 
-// Select returns the elements of the objects in a namespace, or, with "", in all, that the selector selects, by their labels; nil selects
-// all of them. They are in order of namespace, then name (G9). The slice is the caller's. It takes time in the number of objects
-// in the namespace.
+// Select returns the elements of a namespace's objects (of all namespaces if "") whose labels
+// match the selector. A nil selector selects all. The result is in order of namespace, then name
+// (G9), and belongs to the caller. The time is linear in the number of objects in the namespace.
 func (l Lookup[T]) Select(namespace string, selector labels.Selector) (selected []T) {
 	c := l.content
 	if c == nil {
@@ -74,8 +76,9 @@ func (l Lookup[T]) Select(namespace string, selector labels.Selector) (selected 
 	return selected
 }
 
-// Available is false where the query is optional and its kind is not there: nothing is found then, though that says nothing. So it is for
-// the zero Lookup.
+// Available is false if the query is optional and its kind does not exist. Then every look-up
+// finds nothing, and that says nothing about the objects. The zero Lookup is not available
+// either.
 func (l Lookup[T]) Available() bool { return l.content != nil }
 
 // search returns the index of the first object that is not before key.
@@ -90,7 +93,7 @@ func (c *lookupContent[T]) source(i int) Object {
 	return any(c.elems[i]).(Object)
 }
 
-// lookupField is a pointer to a [Lookup] of whatever type, or to a struct that embeds one.
+// lookupField is a pointer to a [Lookup] of any type, or to a struct that embeds one.
 type lookupField interface {
 	elemType() reflect.Type
 	show(t *Table, r Recorder)
@@ -98,7 +101,7 @@ type lookupField interface {
 
 func (*Lookup[T]) elemType() reflect.Type { return reflect.TypeFor[T]() }
 
-// show makes the lookup one of what the table has now.
+// show makes the lookup show what the table holds now.
 func (l *Lookup[T]) show(t *Table, r Recorder) {
 	c, _ := t.looked.(*lookupContent[T])
 	if c == nil {
@@ -114,7 +117,7 @@ func (l *Lookup[T]) show(t *Table, r Recorder) {
 	l.content = c
 }
 
-// LookupElement returns the type of the elements of a field that is a [Lookup], nil for all other types.
+// LookupElement returns the element type of a [Lookup] field, and nil for all other types.
 func LookupElement(t reflect.Type) reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -125,7 +128,7 @@ func LookupElement(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// unshare makes the table's sources its own again, before they change: lookups may hold them.
+// unshare copies the table's sources before they change if lookups hold them.
 func (t *Table) unshare() {
 	if t.looked != nil {
 		t.sources, t.looked = slices.Clone(t.sources), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// inner embeds a lookup, as package kates does.
+// inner embeds a Lookup, as package kates does.
 type inner[T any] struct{ snapshot.Lookup[T] }
 
 type lookups struct {
@@ -26,7 +26,8 @@ type lookups struct {
 	Plain    snapshot.Lookup[*plain]
 }
 
-// lookedUp is a lookup as it was, with what it has to show for as long as somebody has it.
+// lookedUp is a Lookup that was handed out, with what it must show for as long as somebody holds
+// it.
 type lookedUp struct {
 	text func(namespace, name, selector string) string
 	want map[snapshot.Key]string
@@ -34,7 +35,7 @@ type lookedUp struct {
 
 var lookupSelectors = []string{"", "port=odd", "port!=odd", "port=none"}
 
-// check compares with all that there may be, and selections of it.
+// check compares all that can be found by name, and several selections.
 func (l lookedUp) check(t *rapid.T) {
 	for _, namespace := range []string{"", "a", "a-b", "b", "z"} {
 		for _, name := range []string{"a", "b", "aa", "ab", "none"} {
@@ -83,7 +84,7 @@ func textOf[T any](l interface {
 	}
 }
 
-// texts are the lookups of a struct, by query.
+// texts returns functions that read the Lookups of a struct, one per query.
 func (l lookups) texts() []func(string, string, string) string {
 	return []func(string, string, string) string{
 		textOf(l.Typed, func(s *corev1.Service) int64 { return int64(s.Spec.Ports[0].Port) }),
@@ -95,8 +96,8 @@ func (l lookups) texts() []func(string, string, string) string {
 	}
 }
 
-// TestG9G10ALookupShowsOneStateForEver draws changes of a lookup of each form, and compares all that were handed out with what they
-// had to show then, at the end.
+// The test draws changes of a Lookup of each form. At the end it compares every Lookup that was
+// handed out with what it had to show then.
 func TestG9G10ALookupShowsOneStateForEver(t *testing.T) {
 	b := compile[lookups](t, "Typed", "Values", "Contents", "Plain")
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,7 +161,7 @@ func TestALookupIsEqualWhereNothingHasChangedAndZeroWhereThereIsNoKind(t *testin
 	require.Empty(t, one.Typed.Select("", nil))
 }
 
-// noted notes what is looked up.
+// noted records the look-ups.
 type noted []string
 
 func (n *noted) Named(key snapshot.Key) { *n = append(*n, key.String()) }

@@ -48,7 +48,7 @@ func compile[S any](t testing.TB, fields ...string) *snapshot.Binding {
 	return b
 }
 
-// rowOf is what an accumulator makes of an object.
+// rowOf makes a row of an object, as an accumulator does.
 func rowOf(b *snapshot.Binding, query int, o snapshot.Object) *snapshot.Row {
 	value, err := b.Convert(query, o)
 	return &snapshot.Row{Source: o, Value: value, Err: err}
@@ -59,7 +59,7 @@ func changeOf(b *snapshot.Binding, query int, o snapshot.Object) snapshot.Change
 	return snapshot.Change{Key: object.KeyOf(o), Row: rowOf(b, query, o)}
 }
 
-// tableOf is a table of the first query with n services s-00000000, s-00000001, …
+// tableOf returns a table of the first query with n services s-00000000, s-00000001, …
 func tableOf(b *snapshot.Binding, n int) *snapshot.Table {
 	changes := make([]snapshot.Change, n)
 	for i := range changes {

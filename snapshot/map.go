@@ -10,19 +10,19 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// patch is a change of a map that was delivered, for the next one.
+// patch is a change that turns the last delivered map into the next one.
 type patch struct {
-	old, new Object // nil: not shown before, not shown from now on
+	old, new Object // nil: not shown before; not shown after
 	word     unsafe.Pointer
 }
 
-// outdate notes that the map delivered last is no longer the table's value: what changed, where the next one is a copy of
-// it, or nothing, where it is made anew.
+// outdate records that the last delivered map is out of date. It keeps the changes if the next
+// map will be a copy with patches, and nothing if it will be built from all rows.
 func (t *Table) outdate(p *plan) {
 	if !t.value.IsValid() {
 		return
 	}
-	// A value has to be one word to be in a map without being copied by its type.
+	// Only one-word values can be put into a map without a copy by their type.
 	few := len(p.shown) <= t.value.Len()/2
 	if !t.form.inWords() || !few || t.patches != nil {
 		t.value, t.patches, t.ahead = reflect.Value{}, nil, nil
@@ -39,8 +39,8 @@ func (t *Table) outdate(p *plan) {
 
 // patchMap returns a copy of the last map with the patches made.
 //
-// A map costs O(N) to copy whoever does it: it is a hash table, not a tree, and what was delivered is never written to. Ahead lets
-// that be done beforehand.
+// The copy costs O(N): a Go map is a hash table, not a tree, and a delivered map is never written
+// to. Ahead can make the copy in advance.
 func (t *Table) patchMap() reflect.Value {
 	ahead := t.ahead
 	if t.ahead = nil; ahead == nil {
@@ -56,13 +56,14 @@ func (t *Table) patchMap() reflect.Value {
 		makePatches(wordMap[string](m), t.patches, t.form.stringKey)
 	}
 	if m.Len() != t.Len() {
-		return t.buildMap() // some rows have one key, or had: what it is then hangs on all of them
+		// rows share a key, before or after: its value then depends on all of them
+		return t.buildMap()
 	}
 	return m
 }
 
 func makePatches[K comparable](m map[K]unsafe.Pointer, patches []patch, keyOf func(Object) K) {
-	for _, p := range patches { // first: one that is added may have the key of one that is gone
+	for _, p := range patches { // deletions first: an added row may have the key of a deleted one
 		if p.old != nil {
 			delete(m, keyOf(p.old))
 		}
@@ -74,7 +75,7 @@ func makePatches[K comparable](m map[K]unsafe.Pointer, patches []patch, keyOf fu
 	}
 }
 
-// mapCloner copies a map as the runtime does, in whole groups, without hashing any key again.
+// mapCloner copies a map as the runtime does, in whole groups, without hashing a key again.
 func (f *form) mapCloner(m reflect.Value) func() reflect.Value {
 	return func() reflect.Value {
 		switch f.keying {
@@ -93,18 +94,20 @@ func cloned[K comparable](f *form, m reflect.Value) reflect.Value {
 	return reflect.NewAt(f.typ, unsafe.Pointer(&clone)).Elem()
 }
 
-// buildMap makes the map of a map field. One key is reused for all rows, so that reflection does not box each.
+// buildMap builds the map of a map field from all rows. It reuses one key for all rows, so that
+// reflection does not allocate for each.
 func (t *Table) buildMap() reflect.Value {
 	m := reflect.MakeMapWithSize(t.form.typ, t.Len())
 	key := reflect.New(t.form.typ.Key())
-	for i := t.Len() - 1; i >= 0; i-- { // backwards: the first of equal keys is written last
+	// backwards, so that the first of equal keys is written last
+	for i := t.Len() - 1; i >= 0; i-- {
 		t.form.setKey(key.Interface(), t.source(i))
 		m.SetMapIndex(key.Elem(), t.elems.Index(i))
 	}
 	return m
 }
 
-// setKey stores the object's key in the map to where p points.
+// setKey stores the object's map key in *p.
 func (f *form) setKey(p any, o Object) {
 	switch p := p.(type) {
 	case *Key:
@@ -116,7 +119,7 @@ func (f *form) setKey(p any, o Object) {
 	}
 }
 
-// stringKey is the object's key in a map[string]T.
+// stringKey returns the object's key in a map[string]T.
 func (f *form) stringKey(o Object) string {
 	key := object.KeyOf(o)
 	if f.spansNamespaces && key.Namespace != "" {

@@ -18,7 +18,8 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// modelForms are the forms that the model is compared with: each way of keying, pointers and values.
+// modelForms are the fields that are compared with the model: each way of keying, pointers and
+// values.
 type modelForms struct {
 	Pointers []*corev1.Service
 	Values   []corev1.Service
@@ -30,7 +31,8 @@ type modelForms struct {
 	ByString map[string]map[string]any
 }
 
-// model is what a table is to do, said with a map. It holds a table against it, and all that the table ever delivered.
+// model says with a plain map what a table must do. It compares a table with that map, and keeps
+// all that the table ever delivered.
 type model struct {
 	binding   *snapshot.Binding
 	query     int
@@ -38,8 +40,8 @@ type model struct {
 	rows      map[snapshot.Key]snapshot.Row
 	versions  int64
 	delivered []reflect.Value
-	frozen    []reflect.Value // copies of delivered, made at once
-	busy      sync.WaitGroup  // those who copy ahead
+	frozen    []reflect.Value // copies of delivered, made on delivery
+	busy      sync.WaitGroup  // the goroutines that copy ahead
 }
 
 // propTableIsItsModel draws a form and batches of changes, and compares after each batch.
@@ -86,7 +88,7 @@ func (m *model) batch(t *rapid.T) []snapshot.Change {
 	return changes
 }
 
-// draw chooses what becomes of a key.
+// draw chooses the new row of a key.
 func (m *model) draw(t *rapid.T, key snapshot.Key) *snapshot.Row {
 	old, held := m.rows[key]
 	fate := rapid.SampledFrom([]string{"gone", "shown", "shown", "again", "excluded", "rejected", "reverted"}).Draw(t, "fate")
@@ -112,16 +114,17 @@ func (m *model) draw(t *rapid.T, key snapshot.Key) *snapshot.Row {
 	return rowOf(m.binding, m.query, source)
 }
 
-// object makes a new version of an object: a typed one for fields of typed elements, so that values are shared.
+// object makes a new version of an object: a typed one for fields of typed elements, so that
+// values are shared.
 func (m *model) object(key snapshot.Key) snapshot.Object {
 	m.versions++
-	if m.query < 2 && m.versions%16 != 0 { // once in a while the stream delivers another form
+	if m.query < 2 && m.versions%16 != 0 { // now and then the stream delivers another form
 		return typed(key.Namespace, key.Name, int32(m.versions))
 	}
 	return untyped(key.Namespace, key.Name, m.versions)
 }
 
-// apply makes the changes on both sides, and compares everything that can be seen.
+// apply makes the changes in the table and in the model, and compares everything that is visible.
 func (m *model) apply(t *rapid.T, changes []snapshot.Change) {
 	before, shownBefore, invalidBefore := m.table.Value(), m.shown(), m.faults()
 	m.ahead(t)
@@ -152,7 +155,7 @@ func (m *model) apply(t *rapid.T, changes []snapshot.Change) {
 	m.frozen = append(m.frozen, freeze(after))
 }
 
-// ahead has the next value begun beforehand, at any time, or not at all.
+// ahead sometimes begins the next value in advance, at once or in a goroutine.
 func (m *model) ahead(t *rapid.T) {
 	when := rapid.SampledFrom([]string{"not", "asked for", "before", "meanwhile"}).Draw(t, "ahead")
 	if when == "not" {
@@ -167,7 +170,7 @@ func (m *model) ahead(t *rapid.T) {
 	}
 }
 
-// compareDiffs replays the diffs on what was shown before.
+// compareDiffs applies the diffs to the previously shown rows.
 func (m *model) compareDiffs(t *rapid.T, diffs []snapshot.Diff, replayed map[snapshot.Key]snapshot.Row) {
 	if !slices.IsSortedFunc(diffs, func(a, b snapshot.Diff) int { return object.Compare(a.Key, b.Key) }) {
 		t.Fatalf("diffs are not in key order: %v", diffs)
@@ -190,7 +193,7 @@ func (m *model) compareDiffs(t *rapid.T, diffs []snapshot.Diff, replayed map[sna
 	}
 }
 
-// identical says whether two rows show the very same.
+// identical reports whether two rows show the same memory.
 func identical(a, b snapshot.Row) bool {
 	if a.Source != b.Source || a.Shown() != b.Shown() {
 		return false
@@ -231,7 +234,8 @@ func (m *model) compareRows(t *rapid.T) {
 	}
 }
 
-// compareValue checks the delivered slice or map. Where rows have one key in a map, the first is to be there.
+// compareValue checks the delivered slice or map. Where rows share a map key, the first row must
+// be in the map.
 func (m *model) compareValue(t *rapid.T, v reflect.Value) {
 	shown := m.shown()
 	want := map[any]snapshot.Row{}
@@ -266,14 +270,14 @@ func (m *model) compareValue(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// shown returns the rows that the snapshot is to show.
+// shown returns the rows that the snapshot must show.
 func (m *model) shown() map[snapshot.Key]snapshot.Row {
 	shown := maps.Clone(m.rows)
 	maps.DeleteFunc(shown, func(_ snapshot.Key, r snapshot.Row) bool { return !r.Shown() })
 	return shown
 }
 
-// fault is what Invalid tells of a row.
+// fault is what Invalid reports of a row.
 type fault struct {
 	source snapshot.Object
 	text   string

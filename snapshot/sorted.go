@@ -2,9 +2,10 @@ package snapshot
 
 import "slices"
 
-// seek finds a key in a sorted sequence from an index on, where everything before that index is known to be less. It
-// returns the key's index, or where it would be inserted. The steps double from the start, so that a batch in key order
-// costs O(log n) for each of few changes, and O(1) for each of many.
+// seek finds a key in a sorted sequence, starting at index from. All elements before that index
+// must be less than the key. It returns the key's index, or the index at which to insert it. The
+// steps double, so that a batch in key order costs O(log n) for each of few changes and O(1) for
+// each of many.
 func seek[S any](s []S, from int, k Key, compare func(S, Key) int) (at int, found bool) {
 	low, step := from, 1
 	for low+step <= len(s) && compare(s[low+step-1], k) < 0 {
@@ -28,7 +29,8 @@ func count(edits []edit) (inserted, deleted int) {
 	return inserted, deleted
 }
 
-// splice makes the edits in place, as far as the capacity goes: each element moves at most twice, whatever their number.
+// splice makes the edits in place, as far as the capacity goes. Each element moves at most twice,
+// however many edits there are.
 func splice[S any](s []S, edits []edit, of func(*Row) S) []S {
 	for _, e := range edits {
 		if e.occupied && e.row != nil {
@@ -63,8 +65,9 @@ func closeGaps[S any](s []S, edits []edit) []S {
 	return s[:to]
 }
 
-// openGaps adds the elements that the edits insert, from the back, so that nothing is overwritten that is still to be
-// moved. The gaps of the deleted elements are closed already: they shift what lies behind them.
+// openGaps adds the inserted elements. It works from the back, so that it overwrites nothing that
+// it still has to move. The gaps of deleted elements are closed already; later elements have
+// moved forward by that.
 func openGaps[S any](s []S, edits []edit, inserted, deleted int, of func(*Row) S) []S {
 	until := len(s)
 	s = slices.Grow(s, inserted)[:until+inserted]

@@ -2,10 +2,10 @@ package snapshot
 
 import "unsafe"
 
-// Where the elements are the objects as the stream holds them, a table needs no sources besides: that is two words for each
-// object and reader.
+// Where each element is its own source object, a table needs no separate sources. That saves two
+// words for each object and reader.
 
-// own reports whether a row's value is the very object that it is made from.
+// own reports whether a row's value is its source object itself.
 func (r *Row) own() bool {
 	return any(r.Source) == r.Value
 }
@@ -19,7 +19,8 @@ func allOwn(edits []edit) bool {
 	return true
 }
 
-// part starts to hold sources apart. It is for good: a stream delivers all of its objects in one form, or many in another.
+// part begins to hold sources separately. It is never undone: a stream delivers all of its
+// objects in one form, or many in another.
 func (t *Table) part() {
 	t.sources = make([]Object, t.Len())
 	for i := range t.sources {
@@ -36,7 +37,7 @@ func (t *Table) source(i int) Object {
 	return t.form.object(words(t.elems)[i])
 }
 
-// find is seek among the shown rows.
+// find searches the shown rows for a key, as seek does.
 func (t *Table) find(from int, k Key) (at int, found bool) {
 	if t.apart {
 		return seek(t.sources, from, k, compareObject)

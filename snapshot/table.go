@@ -9,29 +9,31 @@ import (
 
 // Table holds the rows of one query, in key order:
 //
-//	elems    [ A | B | D | E ]   shown: their values; of a slice replaced, never edited
-//	sources  [ a | b | d | e ]   shown: the objects, where not each is its own value; private, edited in place
+//	elems    [ A | B | D | E ]   shown: their values; a slice's are replaced, never edited
+//	sources  [ a | b | d | e ]   shown: the objects, unless each is its own value; private, edited in place
 //	leftOut  [ c | f ]           in error, or excluded by the predicate; private, edited in place
 //
-// For a slice field elems is what is delivered. A map field's map is made when it is asked for: from sources and elems, or
-// as a copy of the last one with what changed.
+// For a slice field elems is what is delivered. The map of a map field is made on request: from
+// sources and elems, or as a copy of the last one with the changes.
 //
-// Apply finds each changed key by a search, edits sources and leftOut, and makes new elems in which runs of unchanged
-// elements are copied as blocks: per change a few comparisons, per unchanged object the copying of a pointer.
+// Apply finds each changed key by a search and edits sources and leftOut. It makes new elems and
+// copies runs of unchanged elements as blocks. A change costs a few comparisons, an unchanged
+// object the copy of a pointer.
 //
-// A table carries G9 (key order), G10 (what Value returned is never written to again, slices have cap = len), the rows'
-// half of G7 (Apply returns exactly what changed between two values), and that what did not change is the same pointer
-// as before. It is not safe for concurrent use; the values it returned are.
+// A table keeps G9 (key order), G10 (what Value returned is never written to again; slices have
+// cap = len) and the rows' half of G7 (Apply returns exactly what changed between two values).
+// What did not change is the same pointer as before. A table is not safe for concurrent use; the
+// values that it returned are.
 type Table struct {
 	form    *form
 	elems   reflect.Value
-	apart   bool // sources are held apart from elems
+	apart   bool // sources are held separately from elems
 	sources []Object
 	leftOut []Row
-	value   reflect.Value // the map that was delivered last; unused for slices
-	patches []patch       // what makes the next map of it
-	ahead   *copied       // of what is shown, elems or value, for the next one; or nil
-	looked  any           // what lookups hold of it, a *lookupContent; nil if none does
+	value   reflect.Value // the last delivered map; unused for slices
+	patches []patch       // the changes from that map to the next one
+	ahead   *copied       // a copy of elems or value for the next value; or nil
+	looked  any           // what lookups share with it, a *lookupContent; nil if no lookup does
 }
 
 func newTable(f *form) *Table {
@@ -49,18 +51,18 @@ func (t *Table) Get(k Key) (Row, bool) {
 	return Row{}, false
 }
 
-// Cursor finds sources by keys that are asked for in key order: for few keys by a search each, for many by a walk. The table
-// must not change meanwhile.
+// Cursor finds the sources of keys that are asked for in key order. Few keys cost a search each,
+// many keys a walk. The table must not change meanwhile.
 type Cursor struct {
 	table           *Table
-	shownAt, leftAt int // how far the searches are
+	shownAt, leftAt int // where the next searches begin
 }
 
-// Cursor returns one at the first key.
+// Cursor returns a cursor at the first key.
 func (t *Table) Cursor() Cursor { return Cursor{table: t} }
 
-// Source returns the source of a key's row, shown or left out, and whether there is one. No key may be less than the one
-// before.
+// Source returns the source of a key's row, shown or left out, and whether there is one. Keys
+// must not decrease from call to call.
 func (c *Cursor) Source(k Key) (Object, bool) {
 	var found bool
 	if c.shownAt, found = c.table.find(c.shownAt, k); found {
@@ -72,8 +74,8 @@ func (c *Cursor) Source(k Key) (Object, bool) {
 	return nil, false
 }
 
-// Contains reports whether p is a pointer into the elements of the slice that Value returned: whoever writes to what it
-// points to, writes to what was delivered.
+// Contains reports whether p points into the elements of the slice that Value returned. A write
+// to *p is then a write to delivered memory.
 func (t *Table) Contains(p any) bool {
 	v := reflect.ValueOf(p)
 	if v.Kind() != reflect.Pointer || t.form.keying != inOrder {
@@ -94,7 +96,8 @@ func (t *Table) Len() int { return t.elems.Len() }
 // Held returns the number of all rows, shown and left out.
 func (t *Table) Held() int { return t.Len() + len(t.leftOut) }
 
-// All iterates over all rows, shown and left out, in key order. The table must not change meanwhile.
+// All iterates over all rows, shown and left out, in key order. The table must not change
+// meanwhile.
 func (t *Table) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		left := t.leftOut
@@ -117,7 +120,8 @@ func (t *Table) All() iter.Seq[Row] {
 	}
 }
 
-// Invalid returns the rows in error, in key order, in a slice that is the caller's; nil if there are none.
+// Invalid returns the rows in error, in key order; nil if there are none. The slice belongs to
+// the caller.
 func (t *Table) Invalid() []Row {
 	var invalid []Row
 	for _, row := range t.leftOut {
@@ -128,12 +132,12 @@ func (t *Table) Invalid() []Row {
 	return invalid
 }
 
-// Value returns the slice or map that shows the rows, of the field's own type. Until Apply returns a diff it is the very
-// same one; then it is another. It is never nil, and never written to again: it may be read by any goroutine, and is
-// not to be written to by anyone.
+// Value returns the slice or map that shows the rows, of the field's own type. It returns the
+// same one until Apply returns a diff. It is never nil and never written to again, so that any
+// goroutine may read it; nobody may write to it.
 //
-// Where two rows have one key in a map (two objects of one UID; one name in two namespaces of a query that was said not
-// to span any) the first in key order is in the map.
+// Two rows may have one key in a map: two objects of one UID, or one name in two namespaces of a
+// query that claims not to span several. Then the map has the first in key order.
 func (t *Table) Value() reflect.Value {
 	if t.form.keying == inOrder {
 		return t.elems

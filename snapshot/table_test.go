@@ -149,7 +149,7 @@ func TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed(t *testing.T) {
 	require.Empty(t, table.Invalid())
 }
 
-// uncomparable is an error that panics when it is compared with ==, as aggregates of field errors do.
+// uncomparable is an error that panics when compared with ==, as aggregates of field errors do.
 type uncomparable []string
 
 func (u uncomparable) Error() string { return u[0] }
@@ -173,7 +173,7 @@ func TestErrorsOfAnyTypeAreComparedByText(t *testing.T) {
 func TestAllStopsWhenItsReaderDoes(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := tableOf(b, 2)
-	for _, name := range []string{"a", "z"} { // one before the shown rows, one after
+	for _, name := range []string{"a", "z"} { // one before the shown rows, one after them
 		table.Apply([]snapshot.Change{
 			{Key: snapshot.Key{Namespace: "ns", Name: name}, Row: &snapshot.Row{Source: typed("ns", name, 1), Excluded: true}},
 		})

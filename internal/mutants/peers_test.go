@@ -1,6 +1,6 @@
 package mutants
 
-// peer is something that another library of this kind does, or has done.
+// peer is a mistake that another library of this kind makes, or has made.
 type peer string
 
 const (
@@ -28,8 +28,8 @@ const (
 	torn           peer = "several watches of one query tear it"
 )
 
-// peers are all of them. One more is not here: rotated credentials that are ignored. The
-// library does not rotate credentials; client-go does, below it.
+// peers are all such mistakes but one: ignored rotated credentials. Not this library but
+// client-go rotates credentials.
 var peers = []peer{
 	blockingSend, evicted, byUIDOnly, ignoresQuery, firstPage, emptied, silent404, undecodable, lockHeld, reencoded, blockingReads,
 	slowStalls, lateNothing, noDeletes, trailingOnly, oneBackoff, neverSynced, failedStart, checkThenAct, neverCoalesces, keepsEvents, torn,
@@ -203,7 +203,7 @@ var isolation = []mutant{
 	},
 	{
 		name: "what was copied ahead is delivered twice", says: "what was delivered is never written to again", file: "snapshot/ahead.go", caught: "TestG10WhatIsCopiedAheadIsDeliveredOnceAndCostsNothingThen",
-		old: `	t.ahead = nil // whatever`, new: `	_ = 0 // whatever`,
+		old: `	t.ahead = nil // in any case`, new: `	_ = 0 // in any case`,
 	},
 	{
 		name: "a stale copy of a map is patched", says: "what was delivered is never written to again", file: "snapshot/map.go", caught: "TestACopyAheadOfAMapThatIsMadeAnewIsForgotten",

@@ -33,16 +33,17 @@ const (
 	wordMost = 128  // bytes of a reason and of an action
 )
 
-// Recorder records events. It is client-go's events.EventRecorder; in tests of a program that takes that interface,
-// events.NewFakeRecorder can stand in its place.
+// Recorder records events. It is client-go's events.EventRecorder. In tests of a program that
+// takes that interface, events.NewFakeRecorder can replace it.
 //
-// Events are best effort, as the API says: they are sent in the background, tried some twelve times while the
-// server cannot be reached, and dropped when it refuses them, when a thousand are waiting, or when the recorder
-// ends. Equal ones (of one object, type, reason and action; the note does not matter) are aggregated: the first is
-// an object, the second makes a series of it, and further ones within six minutes of each other only count; their
-// number is written when the series has ended, and every half an hour.
+// Events are best effort, as the API says. They are sent in the background. While the server
+// cannot be reached, sending is tried some twelve times. An event is dropped when the server
+// refuses it, when a thousand are waiting, or when the recorder ends. Equal events are
+// aggregated; equal means one object, type, reason and action, whatever the note. The first makes
+// an object, the second turns it into a series, and further ones within six minutes of each other
+// only count. The count is written when the series has ended, and every half an hour.
 //
-// It is safe for concurrent use.
+// A Recorder is safe for concurrent use.
 type Recorder struct {
 	recorder clientevents.EventRecorderLogger
 	logger   klog.Logger
@@ -58,13 +59,15 @@ type Option func(*settings)
 
 type settings struct{ scheme *runtime.Scheme }
 
-// WithScheme sets the scheme that says the kind of objects that do not say it themselves. Default: client-go's.
+// WithScheme sets the scheme that knows the kind of objects that do not carry it. Default:
+// client-go's.
 func WithScheme(s *runtime.Scheme) Option { return func(o *settings) { o.scheme = s } }
 
-// NewRecorder returns a recorder for the controller of that name (example.com/dns), which is a part of each event.
-// It needs the rights to create and patch events in the group events.k8s.io. It runs until ctx ends, or Close:
-// then nothing is left running, and what has not been sent is dropped. What goes wrong is logged by the logger of
-// ctx (klog.NewContext, logr.NewContext), else by klog's.
+// NewRecorder returns a recorder for the named controller (example.com/dns). The name is a part
+// of each event. The recorder needs the rights to create and patch events in the group
+// events.k8s.io. It runs until ctx ends, or until Close. Then nothing is left running, and unsent
+// events are dropped. Problems are logged by the logger of ctx (klog.NewContext,
+// logr.NewContext), otherwise by klog's.
 func NewRecorder(ctx context.Context, client *kates.Client, controller string, opts ...Option) (*Recorder, error) {
 	s := settings{scheme: scheme.Scheme}
 	for _, o := range opts {
@@ -95,7 +98,7 @@ func NewRecorder(ctx context.Context, client *kates.Client, controller string, o
 		recorder: broadcaster.NewRecorder(s.scheme, controller).WithLogger(logger),
 		logger:   logger, sink: to, cancel: cancel, ended: make(chan struct{}),
 	}
-	context.AfterFunc(ctx, func() { // ends with ctx, or Close
+	context.AfterFunc(ctx, func() { // ends with ctx or on Close
 		broadcaster.Shutdown()
 		to.wait()
 		close(r.ended)
@@ -103,14 +106,14 @@ func NewRecorder(ctx context.Context, client *kates.Client, controller string, o
 	return r, nil
 }
 
-// Eventf records an event about an object, and another one it has to do with, or nil: something of that type
-// ([Normal], [Warning]) was done or found for that reason, by that action, both short CamelCase words for programs
-// to read. The note, of a format and its arguments, is for people; it is cut at 1024 bytes. Nothing that is secret
-// belongs in it. It returns at once, and reports nothing: what cannot be recorded is logged. After the end it does
-// nothing.
+// Eventf records an event about an object. related is another object that it involves, or nil.
+// The event's type is [Normal] or [Warning]; reason and action are short CamelCase words for
+// programs to read. The note, made from a format and its arguments, is for people. It is cut at
+// 1024 bytes. Put nothing secret into it. Eventf returns at once and reports no error: what
+// cannot be recorded is logged. After the end it does nothing.
 //
-// The object is of any kind, typed or not; objects that have no namespace have their events in "default". It is
-// not kept.
+// The object may be of any kind, typed or not. Events of objects without a namespace are in
+// "default". The object is not kept.
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	problem := ""
 	switch {
@@ -139,7 +142,7 @@ func isNil(o runtime.Object) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// clip cuts a note where a character ends.
+// clip cuts a note between two characters.
 func clip(note string) string {
 	if len(note) <= noteMost {
 		return note
@@ -152,13 +155,13 @@ func clip(note string) string {
 	return note[:end] + more
 }
 
-// Close ends the recorder, and waits for the requests under way, which it cancels.
+// Close ends the recorder. It cancels the requests under way and waits for them.
 func (r *Recorder) Close() {
 	r.cancel()
 	<-r.ended
 }
 
-// sink sends events by a client.
+// sink sends events with a client.
 type sink struct {
 	client *kates.Client
 	mu     sync.Mutex
@@ -168,7 +171,7 @@ type sink struct {
 
 var errOver = errors.New("the recorder has ended")
 
-// begin takes up a request, unless the recorder has ended.
+// begin starts a request, unless the recorder has ended.
 func (s *sink) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +197,8 @@ func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Eve
 	return s.send(event, func(into *eventsv1.Event) error { return s.client.Update(ctx, event, into) })
 }
 
-// Patch gets a strategic merge patch that sets the series; as a JSON merge patch it means the same, and a fake
-// knows it.
+// Patch gets a strategic merge patch that sets the series. As a JSON merge patch it has the same
+// meaning, and a fake supports that.
 func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	return s.send(event, func(into *eventsv1.Event) error { return s.client.Patch(ctx, event, kates.MergePatchType, data, into) })
 }
@@ -212,7 +215,7 @@ func (s *sink) send(event *eventsv1.Event, send func(*eventsv1.Event) error) (*e
 	return got, nil
 }
 
-// plain is the server's own error, by whose Go type client-go judges whether to try again.
+// plain returns the server's own error. client-go decides by its Go type whether to try again.
 func plain(err error) error {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type snapshot struct{ Events []*eventsv1.Event }
 
-// recording is a recorder on a fake, and what it records.
+// recording returns a recorder on a fake, and the recorded events.
 func recording(t *testing.T, fake *katestest.Fake, controller string) (*events.Recorder, *kates.Snapshots[snapshot]) {
 	t.Helper()
 	r, err := events.NewRecorder(t.Context(), fake.Client, controller)
@@ -35,7 +35,7 @@ func recording(t *testing.T, fake *katestest.Fake, controller string) (*events.R
 	return r, s
 }
 
-// await waits for a snapshot that is as wanted.
+// await waits for a snapshot that satisfies wanted.
 func await(t *testing.T, s *kates.Snapshots[snapshot], wanted func([]*eventsv1.Event) bool) []*eventsv1.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -75,7 +75,8 @@ func TestEqualEventsAreAggregatedAndOthersAreNot(t *testing.T) {
 	r, s := recording(t, fake, "dns")
 	r.Eventf(service(), nil, events.Normal, "Done", "Put", "one")
 	await(t, s, func(all []*eventsv1.Event) bool { return len(all) == 1 })
-	r.Eventf(service(), nil, events.Normal, "Done", "Put", "two") // another note, the same event
+	// another note, but the same event
+	r.Eventf(service(), nil, events.Normal, "Done", "Put", "two")
 	await(t, s, func(all []*eventsv1.Event) bool { return len(all) == 1 && all[0].Series != nil })
 	for range 50 {
 		r.Eventf(service(), nil, events.Normal, "Done", "Put", "more")
@@ -141,7 +142,7 @@ func TestG11ARecorderEndsWithItsContextOrCloseWhateverIsWaiting(t *testing.T) {
 			fake, err := katestest.NewFake()
 			require.NoError(t, err)
 			fake.Dynamic.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, errors.New("connection refused") // which is tried again in 10 s
+				return true, nil, errors.New("connection refused") // client-go tries again in 10 s
 			})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()

@@ -9,35 +9,36 @@ import (
 	"time"
 )
 
-// ahead is how much is read from the server before the client asks for it, where nothing delays it: a server feels a slow client.
+// ahead is how much is read from the server before the client asks for it, if no rule delays it.
+// Without this, the server would notice a slow client.
 const ahead = 64 << 10
 
-// body is an answer that the client reads through the rules.
+// body is an answer that the client reads with the rules applied.
 //
 //	server ─▶ fill (goroutine) ─▶ chunks, with the time they came ─▶ Read
 type body struct {
 	faults *Faults
-	ctx    context.Context // the request's, which ends the answer too
+	ctx    context.Context // the request's context, which ends the answer too
 	inner  io.ReadCloser
 
 	// Guarded by faults.mu:
-	request  *Request // once the client has the answer
+	request  *Request // set once the client has the answer
 	applied  []applied
 	chunks   []chunk
 	held     int       // bytes in chunks
 	position int64     // bytes that the client has read
-	broken   error     // by a rule; what has come is lost
-	end      error     // by the server, behind the chunks
+	broken   error     // a rule broke the answer; what has arrived is lost
+	end      error     // the server's end, after the chunks
 	endCame  time.Time // when end came
 	closed   bool
-	notify   chan struct{} // that one of these has changed, for Read
-	room     chan struct{} // that there is less to read, for fill
+	notify   chan struct{} // one of these has changed; for Read
+	room     chan struct{} // there is less to read; for fill
 }
 
-// applied is a rule that has hit the answer.
+// applied is a rule that applies to the answer.
 type applied struct {
 	rule *Rule
-	at   int64 // the position from which on it does something
+	at   int64 // the position at which the rule begins to act
 }
 
 type chunk struct {
@@ -45,7 +46,7 @@ type chunk struct {
 	came time.Time
 }
 
-// open makes the client's body of the server's.
+// open makes the client's body from the server's.
 func (f *Faults) open(ctx context.Context, inner io.ReadCloser, rules []*Rule) *body {
 	b := &body{
 		faults: f, ctx: ctx, inner: inner,
@@ -56,11 +57,11 @@ func (f *Faults) open(ctx context.Context, inner io.ReadCloser, rules []*Rule) *
 			b.applied = append(b.applied, applied{rule: r, at: r.bytes})
 		}
 	}
-	go b.fill() // ends when the inner body does, at the latest by Close
+	go b.fill() // ends when the inner body ends, at the latest on Close
 	return b
 }
 
-// fill takes in what the server sends.
+// fill reads what the server sends.
 func (b *body) fill() {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -89,12 +90,13 @@ func (b *body) fill() {
 	}
 }
 
-// full reports whether there is enough to read. What is late is no reason to make the server wait. Called with faults.mu held.
+// full reports whether enough waits to be read. Delayed chunks do not count: the server does not
+// wait for them. Called with faults.mu held.
 func (b *body) full() bool {
 	return b.held >= ahead && !b.closed && b.broken == nil && b.delay() == 0
 }
 
-// Read waits until there is something to read, as the rules have it.
+// Read waits until the rules let something be read.
 func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -103,7 +105,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.faults.mu.Lock()
 		n, wait, err := b.next(p, time.Now())
 		if n > 0 || err != nil {
-			b.faults.tell()
+			b.faults.wake()
 		}
 		changed := b.faults.changed
 		b.faults.mu.Unlock()
@@ -124,8 +126,8 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 }
 
-// next reads what may be read now. Nothing and no error is to ask again when something has changed, or after
-// the wait. Called with faults.mu held.
+// next reads what may be read now. A result of nothing and no error means: try again after a
+// change, or after the wait. Called with faults.mu held.
 func (b *body) next(p []byte, now time.Time) (n int, wait time.Duration, err error) {
 	const forever = 24 * time.Hour
 	if b.closed {
@@ -135,7 +137,7 @@ func (b *body) next(p []byte, now time.Time) (n int, wait time.Duration, err err
 	switch {
 	case b.broken != nil:
 		return 0, 0, b.broken
-	case most == 0 && b.end != nil && b.end != io.EOF: // a stall hides no broken connection
+	case most == 0 && b.end != nil && b.end != io.EOF: // a stall does not hide a broken connection
 		return 0, 0, b.end
 	case most == 0:
 		return 0, forever, nil
@@ -153,8 +155,8 @@ func (b *body) next(p []byte, now time.Time) (n int, wait time.Duration, err err
 	return 0, forever, nil
 }
 
-// most says how many bytes may be read before a rule does something else, and breaks the answer where
-// it has come to that. Called with faults.mu held.
+// most returns how many bytes may be read before a rule acts. If a rule has broken the answer at
+// this position, most records that. Called with faults.mu held.
 func (b *body) most() int64 {
 	most := int64(1 << 62)
 	for _, a := range b.applied {
@@ -198,13 +200,14 @@ func (b *body) take(p []byte) int {
 	return n
 }
 
-// garbage is the byte at a position. Tabs and line ends are left out: JSON takes them for white space.
+// garbage returns the byte at a position. It is never a tab or a line end, which JSON takes for
+// white space.
 func (r *Rule) garbage(position int64) byte {
 	const control = "\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
 	return control[r.random(uint64(position)).IntN(len(control))]
 }
 
-// delay is the longest of the rules'. Called with faults.mu held.
+// delay returns the longest delay of the rules. Called with faults.mu held.
 func (b *body) delay() (d time.Duration) {
 	for _, a := range b.applied {
 		if a.rule.kind == delay && !a.rule.stopped {
@@ -214,12 +217,12 @@ func (b *body) delay() (d time.Duration) {
 	return d
 }
 
-// Close ends the answer, also for a Read that is under way.
+// Close ends the answer, and a Read that is under way.
 func (b *body) Close() error {
 	b.faults.mu.Lock()
 	b.closed = true
 	b.faults.bodies = slices.DeleteFunc(b.faults.bodies, func(other *body) bool { return other == b })
-	b.faults.tell()
+	b.faults.wake()
 	b.faults.mu.Unlock()
 	poke(b.notify)
 	poke(b.room)

@@ -19,7 +19,7 @@ import (
 func TestAnAnswerIsCutTruncatedOrCorruptedAtAByte(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(*katestest.Trigger)
-		want  string // of text; what is garbage is left out
+		want  string // the expected text, without garbage
 		err   error
 	}{
 		"cut":                   {func(t *katestest.Trigger) { t.Cut(5) }, text[:5], io.ErrUnexpectedEOF},
@@ -46,7 +46,7 @@ func TestAnAnswerIsCutTruncatedOrCorruptedAtAByte(t *testing.T) {
 	}
 }
 
-// watching is an open watch, by lines.
+// watching opens a watch and reads it line by line.
 func watching(t *testing.T, f *katestest.Faults) (server *io.PipeWriter, lines *bufio.Reader, body io.ReadCloser) {
 	t.Helper()
 	server, rt := piped()

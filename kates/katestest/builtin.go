@@ -2,8 +2,9 @@ package katestest
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// A scheme knows Go types, not how a server serves them. What follows is that part of the API reference
-// (https://kubernetes.io/docs/reference/kubernetes-api/); a test compares it with a real server's discovery.
+// A scheme knows Go types, but not how a server serves them. The lists below hold that part of
+// the API reference (https://kubernetes.io/docs/reference/kubernetes-api/). A test compares them
+// with a real server's discovery.
 
 const (
 	crdGroup        = "apiextensions.k8s.io"
@@ -16,7 +17,8 @@ var served = []Kind{
 	{APIVersion: apiServiceGroup + "/v1", Kind: "APIService", ClusterScoped: true},
 }
 
-// notResources are types with metadata that no resource of their own serves: bodies of subresources, webhooks and files.
+// notResources are types with metadata that are no resources: bodies of subresources, webhooks
+// and files.
 var notResources = map[string]bool{
 	"DeploymentRollback": true,
 	"Eviction":           true,
@@ -27,7 +29,7 @@ var notResources = map[string]bool{
 	"TokenRequest":       true,
 }
 
-// clusterScoped are the built-in kinds that live outside namespaces.
+// clusterScoped are the built-in kinds without a namespace.
 var clusterScoped = groupKinds(map[string][]string{
 	"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
 	"admissionregistration.k8s.io": {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
@@ -55,7 +57,7 @@ func groupKinds(kinds map[string][]string) map[schema.GroupKind]bool {
 	return set
 }
 
-// shortNames are those that an API server's discovery gives for its built-in kinds.
+// shortNames are the short names of the built-in kinds in an API server's discovery.
 var shortNames = map[schema.GroupKind][]string{
 	{Kind: "ComponentStatus"}:       {"cs"},
 	{Kind: "ConfigMap"}:             {"cm"},

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// buffered is how much of what is written waits in one direction, before the writer has to.
+// buffered is how many bytes may wait in one direction before the writer has to wait.
 const buffered = 256 << 10
 
-// link is a connection in memory: two directions, between two ends. It is guarded by the network's lock.
+// link is a connection in memory: two directions between two ends. The network's lock guards it.
 type link struct {
 	network *Network
-	frozen  int // how many have frozen it
+	frozen  int // how many callers have frozen it
 	reset   bool
 }
 
-// direction is what one end has written and the other has not read.
+// direction holds what one end has written and the other has not read yet.
 type direction struct {
 	chunks       []arriving
 	size         int
@@ -49,7 +49,7 @@ func (n *Network) link(local, remote net.Addr) (client, server *conn) {
 	l, up, down := &link{network: n}, &direction{}, &direction{}
 	n.links[l] = struct{}{}
 	n.dialed++
-	n.tell()
+	n.wake()
 	return &conn{link: l, in: down, out: up, local: local, remote: remote},
 		&conn{link: l, in: up, out: down, local: remote, remote: local}
 }
@@ -105,8 +105,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// wait tries until something is done or fails. What tries is called with the network's lock held, and may say when to try
-// again, if not at the next change.
+// wait calls try until something is done or fails. try runs with the network's lock held. It may
+// return the time of the next try; otherwise that is the next change.
 func (c *conn) wait(op string, deadline *time.Time, try func(now time.Time) (int, time.Time, error)) (int, error) {
 	n := c.link.network
 	for {
@@ -114,7 +114,7 @@ func (c *conn) wait(op string, deadline *time.Time, try func(now time.Time) (int
 		now := time.Now()
 		done, again, err := c.attempt(now, *deadline, try)
 		if done > 0 || err != nil {
-			n.tell()
+			n.wake()
 		}
 		if !deadline.IsZero() && (again.IsZero() || deadline.Before(again)) {
 			again = *deadline
@@ -147,7 +147,7 @@ func (c *conn) wait(op string, deadline *time.Time, try func(now time.Time) (int
 	}
 }
 
-// attempt is one try, unless the connection has ended for this end.
+// attempt calls try once, unless the connection has ended at this end.
 func (c *conn) attempt(now, deadline time.Time, try func(time.Time) (int, time.Time, error)) (int, time.Time, error) {
 	switch {
 	case c.closed:
@@ -160,7 +160,8 @@ func (c *conn) attempt(now, deadline time.Time, try func(time.Time) (int, time.T
 	return try(now)
 }
 
-// Close ends this end. The other one reads what is under way, then io.EOF: if the link is frozen, when it is thawed.
+// Close ends this end. The other end reads what is under way, then io.EOF. If the link is frozen,
+// it reads that when the link is thawed.
 func (c *conn) Close() error {
 	n := c.link.network
 	n.mu.Lock()
@@ -170,9 +171,9 @@ func (c *conn) Close() error {
 	}
 	c.closed, c.out.writerClosed, c.in.readerClosed = true, true, true
 	if c.out.readerClosed {
-		delete(n.links, c.link) // by both
+		delete(n.links, c.link) // both ends are closed
 	}
-	n.tell()
+	n.wake()
 	return nil
 }
 
@@ -183,7 +184,7 @@ func (c *conn) abort() {
 	defer n.mu.Unlock()
 	c.link.reset = true
 	delete(n.links, c.link)
-	n.tell()
+	n.wake()
 }
 
 // SetDeadline implements net.Conn.
@@ -205,6 +206,6 @@ func (c *conn) set(change func()) error {
 		return &net.OpError{Op: "set", Net: "tcp", Source: c.local, Addr: c.remote, Err: net.ErrClosed}
 	}
 	change()
-	n.tell()
+	n.wake()
 	return nil
 }

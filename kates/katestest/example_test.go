@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// hostnames is a program under test: it renders what it finds in the cluster.
+// hostnames is a program under test: it renders what is in the cluster.
 func hostnames(ctx context.Context, client *kates.Client) ([]string, error) {
 	type snapshot struct {
 		Services []*corev1.Service

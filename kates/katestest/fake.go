@@ -14,36 +14,41 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Fake is an in-memory API, and a client of it. What it can and cannot do is in the package comment.
+// Fake is an in-memory API and a client of it. The package comment says what it can and cannot
+// do.
 //
-// [New] and [NewFake] make one. Fakes share nothing with each other. All fields are safe for concurrent use,
-// as far as one fake goes; none may be set.
+// [New] and [NewFake] make one. Fakes share nothing with each other. All fields may be used by
+// several goroutines, within the limits of client-go's fake. No field may be set.
 type Fake struct {
 	// Client is the client to hand to the program under test.
 	Client *kates.Client
 
-	// Dynamic is the fake that Client works on. What is written to it directly is, to Client, another program's write.
-	// Its PrependReactor and PrependWatchReactor inject errors, and Actions tells the requests made.
+	// Dynamic is the fake under Client. A write made directly to it is another program's write to
+	// Client. Its PrependReactor and PrependWatchReactor inject errors, and its Actions returns
+	// the requests that were made.
 	Dynamic *dynamicfake.FakeDynamicClient
 
 	// Mapper knows the kinds that the fake serves.
 	Mapper meta.RESTMapper
 }
 
-// NewClient returns a client of a fresh in-memory API that holds the given objects, typed or unstructured. The client is closed
-// when the test ends. A bad object (no name, no kind, a duplicate) fails the test at once.
+// NewClient returns a client of a fresh in-memory API that holds the given objects, typed or
+// unstructured. The client is closed when the test ends. A bad object (no name, no kind, a
+// duplicate) fails the test at once.
 //
-// Objects are copied. An object of a namespaced kind that names no namespace is put into "default". A kind that is neither
-// in client-go's scheme nor defined by a CustomResourceDefinition among the objects is served as its objects suggest: under
-// the usual plural, and cluster-scoped if none of them has a namespace; [WithKinds] is for where that is wrong.
+// Objects are copied. An object of a namespaced kind without a namespace is put into "default". A
+// kind may be unknown: neither in client-go's scheme nor defined by a CustomResourceDefinition
+// among the objects. Then its objects decide how it is served: under the usual plural, and
+// cluster-scoped if none of them has a namespace. Use [WithKinds] where that is wrong.
 //
-// For what [kates.ParseManifests] returns write NewClient(t, objects...).
+// For the result of [kates.ParseManifests] write NewClient(t, objects...).
 func NewClient(t testing.TB, objects ...kates.Object) *kates.Client {
 	t.Helper()
 	return New(t, WithObjects(objects...)).Client
 }
 
-// New is NewClient for tests that need more than the client: custom kinds, or the fake itself.
+// New is NewClient for tests that need more than the client, such as custom kinds or the fake
+// itself.
 func New(t testing.TB, options ...Option) *Fake {
 	t.Helper()
 	fake, err := NewFake(options...)
@@ -54,8 +59,8 @@ func New(t testing.TB, options ...Option) *Fake {
 	return fake
 }
 
-// NewFake is New for programs that are not tests: examples, benchmarks, demonstrations. The caller calls Close.
-// The error names the object, kind or option that is wrong.
+// NewFake is New for programs that are not tests: examples, benchmarks, demonstrations. The
+// caller calls Close. The error names the wrong object, kind or option.
 func NewFake(options ...Option) (*Fake, error) {
 	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}}
 	for _, option := range options {
@@ -84,10 +89,12 @@ func NewFake(options ...Option) (*Fake, error) {
 	return fake, nil
 }
 
-// Close ends the client with all of its watches, and waits for them. It may be called more than once.
+// Close ends the client with all of its watches, and waits until they have ended. It may be
+// called more than once.
 func (f *Fake) Close() { f.Client.Close() }
 
-// add stores a starting object. It goes through the tracker's Create, since its Add guesses the plural.
+// add stores a starting object. It uses the tracker's Create, because the tracker's Add guesses
+// the plural.
 func (f *Fake) add(object *unstructured.Unstructured) error {
 	gvk := object.GroupVersionKind()
 	mapping, err := f.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -112,7 +119,8 @@ func describe(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s %q in namespace %q", object.GetAPIVersion(), object.GetKind(), object.GetName(), object.GetNamespace())
 }
 
-// dynamic returns an empty fake in which every kind of the set has its list: listing a resource without one panics.
+// dynamic returns an empty fake in which every kind of the set has a list kind. Without one, a
+// list panics.
 func (s kindSet) dynamic() *dynamicfake.FakeDynamicClient {
 	scheme := runtime.NewScheme()
 	lists := map[schema.GroupVersionResource]string{}

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// Faults is a transport that fails in the ways that networks, proxies and API servers do, when a test wants it to:
+// Faults is a transport that fails as networks, proxies and API servers do, whenever a test wants
+// it to:
 //
 //	faults := katestest.NewFaults(t, 0)
 //	config.Wrap(faults.Wrap) // a *rest.Config, before a client is made of it
@@ -24,29 +25,31 @@ import (
 //	// the watches that are open break now
 //	faults.Now(katestest.Match{Verb: "watch"}).Cut(0)
 //
-// [Faults.On] is for requests to come, [Faults.Now] for the answers that are open; both give a [Trigger], whose methods make
-// the faults. Without one, everything passes as it is. All requests are recorded: [Faults.Requests]. What a transport cannot
-// do is in [Network].
+// [Faults.On] is for future requests, [Faults.Now] for answers that are open. Both return a
+// [Trigger], whose methods make the faults. Without faults everything passes unchanged. All
+// requests are recorded: [Faults.Requests]. For what a transport cannot do see [Network].
 //
-// [NewFaults] makes one. It is safe for concurrent use. It has one goroutine for each answer that is open, which ends
-// when the answer's body is closed. Waiting uses the clock of package time, so that it works within a synctest bubble.
+// [NewFaults] makes one. It is safe for concurrent use. Each open answer has one goroutine, which
+// ends when the answer's body is closed. Waiting uses the clock of package time, so it works
+// inside a synctest bubble.
 type Faults struct {
 	seed uint64
 
 	mu      sync.Mutex
-	made    uint64  // rules, for their numbers
-	rules   []*Rule // of On, that are not stopped
+	made    uint64  // how many rules were made: their numbers
+	rules   []*Rule // the rules of On that are not stopped
 	log     []*Request
 	bodies  []*body       // open answers, the oldest first
-	changed chan struct{} // closed, and replaced, at every change
+	changed chan struct{} // closed and replaced at every change
 }
 
-// seedVariable is the environment variable that repeats a run.
+// seedVariable is the environment variable that sets the seed, to repeat a run.
 const seedVariable = "KATESTEST_SEED"
 
-// NewFaults returns a transport without faults. The seed decides what [Trigger.Probability] leaves to chance, and what garbage
-// looks like; with the same seed the same requests in the same order fail alike. If it is zero, it is what the environment
-// variable KATESTEST_SEED says, else a random one. A test that fails prints it. Outside of tests t is nil.
+// NewFaults returns a transport without faults. The seed decides what [Trigger.Probability]
+// leaves to chance, and what garbage looks like: with the same seed the same requests in the same
+// order fail alike. A zero seed means the value of the environment variable KATESTEST_SEED, or a
+// random one without it. A test that fails prints the seed. Outside of tests t is nil.
 func NewFaults(t testing.TB, seed uint64) *Faults {
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -71,18 +74,19 @@ func NewFaults(t testing.TB, seed uint64) *Faults {
 // Seed returns the seed.
 func (f *Faults) Seed() uint64 { return f.seed }
 
-// Wrap puts the faults in front of a transport. It is made for rest.Config's Wrap, and may be used for several transports:
-// rules and records are common to all.
+// Wrap puts the faults in front of a transport. It is made for rest.Config's Wrap. It may be used
+// for several transports, which then share rules and records.
 func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{f, next} }
 
-// On returns a trigger for the requests to come that match. Where several rules apply to a request, each does its part, in the
-// order in which they were made; only one can answer.
+// On returns a trigger for future requests that match. If several rules apply to a request, each
+// does its part, in the order in which they were made; only one can answer.
 func (f *Faults) On(m Match) *Trigger {
 	return &Trigger{faults: f, match: m, probability: 1}
 }
 
-// Now returns a trigger for the answers that are open now and match, the oldest first: watches, and lists that are being read. Bytes
-// are counted from where the client has read to. What a rule does before there is an answer does nothing here.
+// Now returns a trigger for the open answers that match, the oldest first: watches, and lists
+// that are being read. Bytes are counted from the position that the client has reached. A fault
+// that acts before there is an answer does nothing here.
 func (f *Faults) Now(m Match) *Trigger {
 	return &Trigger{faults: f, match: m, probability: 1, now: true}
 }
@@ -101,7 +105,8 @@ func (f *Faults) Heal() {
 	}
 }
 
-// Requests returns copies of the records of all requests so far that match, in the order in which they were made.
+// Requests returns copies of the records of all matching requests so far, in the order in which
+// they were made.
 func (f *Faults) Requests(m Match) []Request {
 	f.mu.Lock()
 	all := make([]Request, 0, len(f.log))
@@ -112,7 +117,8 @@ func (f *Faults) Requests(m Match) []Request {
 	return slices.DeleteFunc(all, func(r Request) bool { return !m.matches(r) })
 }
 
-// Open returns the requests that match whose answers are open: the client has them, and has not closed them.
+// Open returns the matching requests whose answers are open: the client has the answer, and has
+// not closed it.
 func (f *Faults) Open(m Match) []Request {
 	f.mu.Lock()
 	var open []Request
@@ -123,8 +129,9 @@ func (f *Faults) Open(m Match) []Request {
 	return slices.DeleteFunc(open, func(r Request) bool { return !m.matches(r) })
 }
 
-// Wait returns when the condition is true. It is asked at once, and whenever a request is made, held, answered, read from or
-// closed. It may call the Faults. If ctx ends first, Wait returns its cause.
+// Wait returns when the condition is true. It calls the condition at once, and whenever a request
+// is made, held, answered, read from or closed. The condition may call the Faults. If ctx ends
+// first, Wait returns its cause.
 //
 //	err := faults.Wait(ctx, func() bool { return len(faults.Requests(lists)) >= 3 })
 func (f *Faults) Wait(ctx context.Context, condition func() bool) error {
@@ -143,8 +150,8 @@ func (f *Faults) Wait(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// tell wakes all who wait. Called with mu held.
-func (f *Faults) tell() {
+// wake wakes everything that waits. Called with mu held.
+func (f *Faults) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

@@ -28,7 +28,7 @@ func (s server) RoundTrip(r *http.Request) (*http.Response, error) { return s(r)
 
 const text = "0123456789abcdef"
 
-// texts is a server that answers everything with text, and counts.
+// texts is a server that answers every request with text, and counts them.
 func texts(asked *int) http.RoundTripper {
 	return server(func(r *http.Request) (*http.Response, error) {
 		*asked++
@@ -36,7 +36,7 @@ func texts(asked *int) http.RoundTripper {
 	})
 }
 
-// piped is a server that answers everything with what is written to w.
+// piped is a server that answers every request with what is written to w.
 func piped() (w *io.PipeWriter, _ http.RoundTripper) {
 	r, w := io.Pipe()
 	return w, server(func(req *http.Request) (*http.Response, error) {
@@ -128,7 +128,7 @@ func TestTheSameSeedFailsTheSameRequests(t *testing.T) {
 	assert.Equal(t, uint64(12345), katestest.NewFaults(nil, 0).Seed())
 }
 
-// failing is a test that fails, to see what is printed.
+// failing is a test that fails; it records the log.
 type failing struct {
 	recorder
 	logs []string

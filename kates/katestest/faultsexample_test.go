@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// oneConfigMap is an API server of a sort.
+// oneConfigMap plays an API server with one config map.
 func oneConfigMap(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(corev1.ConfigMapList{
@@ -25,7 +25,7 @@ func oneConfigMap(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// A server that is overloaded for a moment: client-go does as Retry-After says.
+// A server is overloaded for a moment. client-go waits as Retry-After says.
 func ExampleFaults() {
 	server := httptest.NewServer(http.HandlerFunc(oneConfigMap))
 	defer server.Close()
@@ -49,7 +49,7 @@ func ExampleFaults() {
 	// list configmaps prod 200
 }
 
-// A connection that is silent without an error.
+// A connection goes silent without an error.
 func ExampleNetwork() {
 	network := katestest.NewNetwork(nil) // in a test: NewNetwork(t)
 	defer network.Close()

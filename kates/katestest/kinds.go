@@ -12,22 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is a kind of object that an API serves, as discovery would describe it. APIVersion and Kind are required.
+// Kind is a kind of object that an API serves, as discovery would describe it. APIVersion and
+// Kind are required.
 type Kind struct {
 	APIVersion string // "v1", "getambassador.io/v3alpha1"
 	Kind       string // "Host"
 
-	// Plural is the name of the resource; empty stands for the usual English plural of Kind in lower case.
+	// Plural is the name of the resource. If empty, it is the usual English plural of Kind in
+	// lower case.
 	Plural string
 
-	// ClusterScoped is whether objects of the kind live outside namespaces.
+	// ClusterScoped says that objects of the kind have no namespace.
 	ClusterScoped bool
 
-	// ShortNames are further names that Kind fields of queries and objects may use.
+	// ShortNames are more names for the Kind fields of queries and objects.
 	ShortNames []string
 }
 
-// gvk parses the kind's identity; its error names the kind.
+// gvk parses the kind's group and version. Its error names the kind.
 func (k Kind) gvk() (schema.GroupVersionKind, error) {
 	gv, err := schema.ParseGroupVersion(k.APIVersion)
 	if err != nil || gv.Version == "" || k.Kind == "" {
@@ -36,7 +38,7 @@ func (k Kind) gvk() (schema.GroupVersionKind, error) {
 	return gv.WithKind(k.Kind), nil
 }
 
-// gvr is the resource that serves kind gvk.
+// gvr returns the resource that serves kind gvk.
 func (k Kind) gvr(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	if k.Plural != "" {
 		return gvk.GroupVersion().WithResource(strings.ToLower(k.Plural))
@@ -44,7 +46,7 @@ func (k Kind) gvr(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	return gvk.GroupVersion().WithResource(guessPlural(gvk))
 }
 
-// guessPlural is client-go's guess, but for its "gatewaies".
+// guessPlural is client-go's guess, without its "gatewaies".
 func guessPlural(gvk schema.GroupVersionKind) string {
 	lower := strings.ToLower(gvk.Kind)
 	if n := len(lower); n > 1 && lower[n-1] == 'y' && strings.ContainsRune("aeiou", rune(lower[n-2])) {
@@ -54,8 +56,8 @@ func guessPlural(gvk schema.GroupVersionKind) string {
 	return plural.Resource
 }
 
-// kindsOf lists what an API with the types of scheme serves: objects, not their lists, nor the options and
-// subresources that a scheme holds besides.
+// kindsOf lists the kinds that an API with the types of scheme serves. It leaves out the lists,
+// options and subresources that are also in a scheme.
 func kindsOf(scheme *runtime.Scheme) []Kind {
 	object := reflect.TypeFor[metav1.Object]()
 	var kinds []Kind
@@ -82,7 +84,8 @@ func listOf(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 	return gvk
 }
 
-// kindsOfCRD lists the kinds that a CustomResourceDefinition defines: one per version served. Other objects define none.
+// kindsOfCRD lists the kinds that a CustomResourceDefinition defines, one per served version.
+// Other objects define none.
 func kindsOfCRD(object *unstructured.Unstructured) []Kind {
 	if object.GetKind() != "CustomResourceDefinition" || object.GroupVersionKind().Group != crdGroup {
 		return nil

@@ -12,13 +12,15 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// NewMapper returns a RESTMapper for the built-in kinds and the given ones, which win over built-in ones of the same
-// apiVersion and kind. It answers as one made from a server's discovery would, without a server: it knows plurals, singulars,
-// short names and scopes, and where several groups or versions fit it takes the one that kubectl would (core first, then
-// apps, then the other built-in groups, then the given ones; stable before beta before alpha, the highest first).
+// NewMapper returns a RESTMapper for the built-in kinds and the given ones. A given kind wins
+// over a built-in one of the same apiVersion and kind. The mapper answers as one made from a
+// server's discovery would, without a server. It knows plurals, singulars, short names and
+// scopes. Where several groups or versions fit it takes the one that kubectl takes: core first,
+// then apps, then the other built-in groups, then the given ones; stable before beta before
+// alpha, the highest first.
 //
-// Names of resources match in any letter case. The mapper never changes, and is safe for concurrent use.
-// A kind without apiVersion or kind is an error.
+// Names of resources match in any letter case. The mapper never changes, and is safe for
+// concurrent use. A kind without apiVersion or kind is an error.
 func NewMapper(kinds ...Kind) (meta.RESTMapper, error) {
 	all, err := newKindSet(slices.Concat(kindsOf(clientgoscheme.Scheme), served, kinds))
 	if err != nil {
@@ -27,10 +29,10 @@ func NewMapper(kinds ...Kind) (meta.RESTMapper, error) {
 	return all.mapper(), nil
 }
 
-// kindSet is what an API serves.
+// kindSet is the set of kinds that an API serves.
 type kindSet map[schema.GroupVersionKind]Kind
 
-// newKindSet takes later entries for the same kind in place of earlier ones.
+// newKindSet makes the set. Of several entries for one kind the last counts.
 func newKindSet(kinds []Kind) (kindSet, error) {
 	set := kindSet{}
 	for _, kind := range kinds {
@@ -54,7 +56,8 @@ func newKindSet(kinds []Kind) (kindSet, error) {
 // mapper adds short names to the mapper that client-go would build from discovery.
 type mapper struct {
 	meta.RESTMapper
-	long map[string][]schema.GroupResource // by short name, the preferred group first
+	// short name: the resources, with the preferred group first
+	long map[string][]schema.GroupResource
 }
 
 func (s kindSet) mapper() *mapper {
@@ -67,7 +70,7 @@ func (s kindSet) mapper() *mapper {
 			scope = meta.RESTScopeRoot
 		}
 		plural, singular := kind.gvr(gvk), gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind))
-		// Mappers made from discovery know each kind in lower case too.
+		// Mappers made from discovery also know each kind in lower case.
 		names.AddSpecific(gvk.GroupVersion().WithKind(strings.ToLower(gvk.Kind)), plural, singular, scope)
 		names.AddSpecific(gvk, plural, singular, scope)
 		for _, short := range kind.ShortNames {
@@ -82,7 +85,8 @@ func (s kindSet) mapper() *mapper {
 			return cmp.Or(compareGroups(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 		})
 	}
-	// The union is for its side effect: it drops the duplicates of names that are singular and plural, such as endpoints.
+	// The union has a side effect that is wanted here: it drops duplicates of names that are both
+	// singular and plural, such as endpoints.
 	preferred := meta.PriorityRESTMapper{Delegate: meta.MultiRESTMapper{names}}
 	for _, gv := range ordered {
 		preferred.ResourcePriority = append(preferred.ResourcePriority, gv.WithResource(meta.AnyResource))
@@ -91,7 +95,7 @@ func (s kindSet) mapper() *mapper {
 	return &mapper{RESTMapper: preferred, long: long}
 }
 
-// groupVersions returns the groups and versions of the set, the preferred ones first.
+// groupVersions returns the groups and versions of the set, with the preferred ones first.
 func (s kindSet) groupVersions() []schema.GroupVersion {
 	var gvs []schema.GroupVersion
 	for gvk := range s {
@@ -105,7 +109,8 @@ func (s kindSet) groupVersions() []schema.GroupVersion {
 	return gvs
 }
 
-// compareGroups orders groups as an aggregating API server's priorities do, as far as names occur in more than one.
+// compareGroups orders groups by an aggregating API server's priorities. It covers the groups
+// whose resource names also occur in other groups.
 func compareGroups(a, b string) int {
 	return cmp.Or(cmp.Compare(groupRank(a), groupRank(b)), strings.Compare(a, b))
 }
@@ -116,7 +121,7 @@ func groupRank(group string) int {
 		return 0
 	case group == "apps":
 		return 1
-	case group == "extensions": // has long been moved to apps and networking.k8s.io
+	case group == "extensions": // moved long ago to apps and networking.k8s.io
 		return 4
 	case clientgoscheme.Scheme.IsGroupRegistered(group), group == crdGroup, group == apiServiceGroup:
 		return 2
@@ -124,7 +129,8 @@ func groupRank(group string) int {
 	return 3
 }
 
-// expand replaces a short name by the name of its resource. As in kubectl a resource that really has the name goes first.
+// expand replaces a short name by the name of its resource. As in kubectl, a resource of exactly
+// that name wins.
 func (m *mapper) expand(name schema.GroupVersionResource) schema.GroupVersionResource {
 	if _, err := m.RESTMapper.ResourcesFor(name); err == nil {
 		return name

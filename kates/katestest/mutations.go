@@ -12,14 +12,14 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// DetectMutations returns an option for a client (or for its With) that remembers what every object looked like when a
-// snapshot first showed it. When the test ends, each object that somebody has written to since fails it, by name, with the
-// fields that changed:
+// DetectMutations returns an option for a client (or for its With). The client then remembers how
+// every object looked when a snapshot first showed it. When the test ends, each object that was
+// written to since then fails the test, by name, with the changed fields:
 //
 //	client := katestest.New(t, katestest.WithClientOptions(katestest.DetectMutations(t))).Client
 //
-// Objects in snapshots are shared, so a program that writes to one changes what others see. The copies cost memory and
-// time: it is for tests.
+// Objects in snapshots are shared, so a program that writes to one changes what others see. The
+// copies cost memory and time: use it in tests only.
 func DetectMutations(t testing.TB) kates.WatchOption {
 	t.Helper()
 	d := &detector{}
@@ -32,7 +32,7 @@ func DetectMutations(t testing.TB) kates.WatchOption {
 	return kates.WithShown(d.shown)
 }
 
-// detector holds the values that were shown, with their JSON at that time.
+// detector holds the values that were shown, each with its JSON at that time.
 type detector struct {
 	mu     sync.Mutex
 	values []shownValue
@@ -47,7 +47,7 @@ type shownValue struct {
 func (d *detector) shown(query string, source kates.Object, value any) {
 	before, err := json.Marshal(value)
 	if err != nil {
-		return // it was decoded from JSON; what cannot be encoded again cannot be compared
+		return // it was decoded from JSON; if it cannot be encoded, it cannot be compared
 	}
 	kind := source.GetObjectKind().GroupVersionKind().Kind
 	d.mu.Lock()
@@ -58,7 +58,7 @@ func (d *detector) shown(query string, source kates.Object, value any) {
 	})
 }
 
-// mutations says what has been written to.
+// mutations describes what was written to.
 func (d *detector) mutations() (found []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +78,8 @@ func (d *detector) mutations() (found []string) {
 	return found
 }
 
-// differences appends the paths at which two JSON values differ. Values are not shown: they may be secret.
+// differences appends the paths at which two JSON values differ. It leaves out the values, which
+// may be secret.
 func differences(to []string, path string, a, b any) []string {
 	if reflect.DeepEqual(a, b) {
 		return to

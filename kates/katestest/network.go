@@ -12,37 +12,40 @@ import (
 	"time"
 )
 
-// Network is the connections between a program and its servers, which can fail in ways that a transport cannot: go
-// silent without an error (half-open), be reset, refused, or slow, below TLS and HTTP/2, whose pings stay
-// unanswered too.
+// Network holds the connections between a program and its servers. They can fail in ways that a
+// transport cannot: go silent without an error (half-open), be reset, refused, or slow. This
+// happens below TLS and HTTP/2, so that HTTP/2 pings stay unanswered too.
 //
 //	network := katestest.NewNetwork(t)
 //	config.Dial = network.DialContext // a *rest.Config, before a client is made of it
 //	thaw := network.Freeze()
 //
-// To an address that [Network.Listen] serves, connections are in memory, so that a server and its clients can be within a synctest
-// bubble; to any other, they go through the machine's network:
+// Connections to an address that [Network.Listen] serves are in memory, so that a server and its
+// clients can live inside a synctest bubble. Connections to other addresses use the machine's
+// network:
 //
 //	listener, err := network.Listen("api.test:80")
 //	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 //	server.Start() // its clients dial with network.DialContext
 //
-// [NewNetwork] makes one. It is safe for concurrent use. Time is package time's. TCP's keep-alive is not modelled.
+// [NewNetwork] makes one. It is safe for concurrent use. It uses the clock of package time. It
+// does not model TCP's keep-alive.
 type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener
 	links     map[*link]struct{}
 	delay     time.Duration
-	refusing  int // how many have said so
+	refusing  int // how many calls of Refuse are in force
 	holes     int
 	dialed    int
 	closed    bool
-	changed   chan struct{} // closed, and replaced, at every change
+	changed   chan struct{} // closed and replaced at every change
 
-	pumps sync.WaitGroup // to the machine's network
+	pumps sync.WaitGroup // copy to and from the machine's network
 }
 
-// NewNetwork returns a network without faults. It is closed when the test ends. Outside of tests t is nil, and the caller closes it.
+// NewNetwork returns a network without faults. It is closed when the test ends. Outside of tests
+// t is nil, and the caller closes it.
 func NewNetwork(t testing.TB) *Network {
 	n := &Network{listeners: map[string]*listener{}, links: map[*link]struct{}{}, changed: make(chan struct{})}
 	if t != nil {
@@ -51,17 +54,17 @@ func NewNetwork(t testing.TB) *Network {
 	return n
 }
 
-// Freeze makes all connections that are open half-open: nothing arrives in either direction, and nobody gets an error;
-// what is written waits, up to a buffer's size. New connections work. The function that it returns ends it, and what
-// was written arrives; it may be called more than once.
+// Freeze makes all open connections half-open: nothing arrives in either direction, and neither
+// side gets an error. Writes wait in a buffer of limited size. New connections work. The returned
+// function ends the freeze; then what was written arrives. It may be called more than once.
 func (n *Network) Freeze() (thaw func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.freeze()
 }
 
-// Blackhole is Freeze for connections to come too: they are attempted until the caller's context ends, or the
-// function that it returns is called.
+// Blackhole is Freeze for new connections, too: a dial waits until the caller's context ends, or
+// until the returned function is called.
 func (n *Network) Blackhole() (heal func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,17 +77,18 @@ func (n *Network) Blackhole() (heal func()) {
 	}
 }
 
-// Refuse refuses new connections (syscall.ECONNREFUSED), until the function that it returns is called. Open ones stay.
+// Refuse refuses new connections (syscall.ECONNREFUSED), until the returned function is called.
+// Open ones stay.
 func (n *Network) Refuse() (heal func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.refusing++
-	n.tell()
+	n.wake()
 	return n.once(func() { n.refusing-- })
 }
 
-// Reset ends all connections that are open, for both sides (syscall.ECONNRESET). What is under way is lost. It returns
-// how many they were.
+// Reset ends all open connections, for both sides (syscall.ECONNRESET). What is under way is
+// lost. It returns their number.
 func (n *Network) Reset() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,11 +97,12 @@ func (n *Network) Reset() int {
 		l.reset = true
 	}
 	clear(n.links)
-	n.tell()
+	n.wake()
 	return count
 }
 
-// Delay makes everything that is written from now on, in either direction, arrive d later. Order stays. It panics if d is negative.
+// Delay makes everything that is written from now on arrive d later, in both directions. The
+// order stays. It panics if d is negative.
 func (n *Network) Delay(d time.Duration) {
 	if d < 0 {
 		panic(fmt.Sprintf("katestest: Delay(%s): it cannot be negative", d))
@@ -107,22 +112,23 @@ func (n *Network) Delay(d time.Duration) {
 	n.delay = d
 }
 
-// Open returns how many connections are open, on either side.
+// Open returns the number of connections that are open at either side.
 func (n *Network) Open() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.links)
 }
 
-// Dialed returns how many connections have been made since the start.
+// Dialed returns the number of connections that were made since the start.
 func (n *Network) Dialed() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.dialed
 }
 
-// Wait returns when the condition is true. It is asked at once, and whenever something happens in the network. It may call the Network.
-// If ctx ends first, Wait returns its cause.
+// Wait returns when the condition is true. It calls the condition at once, and whenever something
+// happens in the network. The condition may call the Network. If ctx ends first, Wait returns its
+// cause.
 func (n *Network) Wait(ctx context.Context, condition func() bool) error {
 	for {
 		n.mu.Lock()
@@ -139,7 +145,8 @@ func (n *Network) Wait(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// Close resets all connections, refuses new ones, closes the listeners, and waits for what was started. It may be called more than once.
+// Close resets all connections, refuses new ones, closes the listeners, and waits for the
+// goroutines it started. It may be called more than once.
 func (n *Network) Close() {
 	n.mu.Lock()
 	n.closed = true
@@ -151,8 +158,8 @@ func (n *Network) Close() {
 	n.pumps.Wait()
 }
 
-// DialContext connects to an address ("host:port"): in memory where the network has a listener for just that address. It is
-// made for rest.Config's Dial and http.Transport's DialContext.
+// DialContext connects to an address ("host:port"): in memory if the network has a listener for
+// exactly that address. It is made for rest.Config's Dial and http.Transport's DialContext.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	failed := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: addr(address), Err: err}
@@ -181,7 +188,8 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 	}
 }
 
-// dialMachine connects through the machine's network. Between the program and the real connection is a link, with the faults.
+// dialMachine connects through the machine's network. A link with the faults lies between the
+// program and the real connection.
 func (n *Network) dialMachine(ctx context.Context, network, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	far, err := dialer.DialContext(ctx, network, address)
@@ -202,16 +210,17 @@ func (n *Network) dialMachine(ctx context.Context, network, address string) (net
 				_ = tcp.SetLinger(0) // close with RST
 			}
 		}
-		_, _ = near.Close(), far.Close() // which ends the other direction too
+		_, _ = near.Close(), far.Close() // this ends the other direction too
 	}
-	// Both end when either side closes or resets, at the latest by Close, which waits for them.
+	// Both pumps end when either side closes or resets, at the latest on Close, which waits for
+	// them.
 	n.pumps.Go(func() { pump(far, near) })
 	n.pumps.Go(func() { pump(near, far) })
 	return client, nil
 }
 
-// Listen serves an address ("host:port") in memory. The listener is closed by the caller or with the network. It is an error to
-// serve one twice.
+// Listen serves an address ("host:port") in memory. The listener is closed by the caller or with
+// the network. Serving an address twice is an error.
 func (n *Network) Listen(address string) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, &net.OpError{Op: "listen", Net: "tcp", Addr: addr(address), Err: err}
@@ -226,14 +235,14 @@ func (n *Network) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// freeze is Freeze, called with mu held.
+// freeze is Freeze with mu held.
 func (n *Network) freeze() (thaw func()) {
 	var frozen []*link
 	for l := range n.links {
 		l.frozen++
 		frozen = append(frozen, l)
 	}
-	n.tell()
+	n.wake()
 	return n.once(func() {
 		for _, l := range frozen {
 			l.frozen--
@@ -241,7 +250,7 @@ func (n *Network) freeze() (thaw func()) {
 	})
 }
 
-// once makes a change that can be made once, with mu held.
+// once returns a function that makes a change, with mu held, the first time it is called.
 func (n *Network) once(change func()) func() {
 	var once sync.Once
 	return func() {
@@ -249,13 +258,13 @@ func (n *Network) once(change func()) func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			change()
-			n.tell()
+			n.wake()
 		})
 	}
 }
 
-// tell wakes all who wait. Called with mu held.
-func (n *Network) tell() {
+// wake wakes everything that waits. Called with mu held.
+func (n *Network) wake() {
 	close(n.changed)
 	n.changed = make(chan struct{})
 }
@@ -298,7 +307,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// close is Close, called with network.mu held.
+// close is Close with network.mu held.
 func (l *listener) close() {
 	if l.closed {
 		return
@@ -309,7 +318,7 @@ func (l *listener) close() {
 		c.(*conn).link.reset = true
 		delete(l.network.links, c.(*conn).link)
 	}
-	l.network.tell()
+	l.network.wake()
 }
 
 // addr is an address in memory.

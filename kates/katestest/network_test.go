@@ -143,7 +143,8 @@ func TestADelayedConnectionKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// serveInMemory starts a server that sends a line to whoever watches, then nothing until the request ends.
+// serveInMemory starts a server that sends one line to each watch, then nothing until the request
+// ends.
 func serveInMemory(t *testing.T, n *katestest.Network, secure bool) *httptest.Server {
 	t.Helper()
 	listener, err := n.Listen("api.test:443")
@@ -164,8 +165,8 @@ func serveInMemory(t *testing.T, n *katestest.Network, secure bool) *httptest.Se
 	return server
 }
 
-// TestHTTP2PingsEndAHalfOpenConnection and the next one show client-go with and without pings, in no time: HTTP/2's health check
-// looks after 30 s of silence, and gives up after 15 more.
+// This test and the next one show client-go with and without pings. HTTP/2's health check pings
+// after 30 s of silence, and gives up after 15 more. The test takes no real time.
 func TestHTTP2PingsEndAHalfOpenConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := katestest.NewNetwork(t)
@@ -186,7 +187,7 @@ func TestHTTP1HasNoPingsAndAHalfOpenConnectionStays(t *testing.T) {
 	})
 }
 
-// halfOpen watches, freezes the connection, and tells how long the client took to notice.
+// halfOpen watches, freezes the connection, and returns how long the client took to notice.
 func halfOpen(t *testing.T, n *katestest.Network, server *httptest.Server) (line string, silent time.Duration) {
 	t.Helper()
 	config := &rest.Config{Host: server.URL, Dial: n.DialContext, Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }}

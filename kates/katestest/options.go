@@ -11,17 +11,18 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Option says what a [Fake] serves and holds. Options add up: each may be given several times, in any order.
+// Option says what a [Fake] serves and holds. Options add up: each may be given several times, in
+// any order.
 type Option func(*config) error
 
 type config struct {
-	schemes []*runtime.Scheme // the last one that knows a type names its kind
+	schemes []*runtime.Scheme // the last one that knows a type decides its kind
 	kinds   []Kind
 	objects []kates.Object
 	client  []kates.Option
 }
 
-// WithObjects adds starting objects, as the arguments of [NewClient] are.
+// WithObjects adds starting objects, like the arguments of [NewClient].
 func WithObjects(objects ...kates.Object) Option {
 	return func(c *config) error {
 		c.objects = append(c.objects, objects...)
@@ -41,7 +42,7 @@ func WithManifests(text string) Option {
 	}
 }
 
-// WithKinds adds custom kinds, or says how a kind known otherwise is really served.
+// WithKinds adds custom kinds, or corrects how a known kind is served.
 func WithKinds(kinds ...Kind) Option {
 	return func(c *config) error {
 		c.kinds = append(c.kinds, kinds...)
@@ -49,8 +50,8 @@ func WithKinds(kinds ...Kind) Option {
 	}
 }
 
-// WithScheme adds the types of a scheme to those of client-go's, for starting objects as well as for the client. Kinds that are
-// not built in are taken to be namespaced, and their plurals to be regular; [WithKinds] corrects that.
+// WithScheme adds a scheme's types to client-go's, for starting objects and for the client. Kinds
+// that are not built in count as namespaced with regular plurals; [WithKinds] corrects that.
 func WithScheme(scheme *runtime.Scheme) Option {
 	return func(c *config) error {
 		c.schemes = append(c.schemes, scheme)
@@ -66,7 +67,8 @@ func WithClientOptions(options ...kates.Option) Option {
 	}
 }
 
-// clientOptions gives the client every scheme's types in one scheme, unless the test has set another.
+// clientOptions gives the client one scheme with the types of all schemes, unless the test has
+// set another.
 func (c *config) clientOptions() []kates.Option {
 	all := runtime.NewScheme()
 	for _, scheme := range slices.Backward(c.schemes) {
@@ -112,14 +114,14 @@ func (c *config) unstructuredObject(object kates.Object) (*unstructured.Unstruct
 	if u.GetAPIVersion() == "" || u.GetKind() == "" {
 		return nil, fmt.Errorf("it has no apiVersion and kind, and no scheme knows its type: set them, or use WithScheme")
 	}
-	// Manifests printed by older programs have an explicit null here, which no server ever sends.
+	// Manifests printed by older programs have an explicit null here, which no server sends.
 	if u.GetCreationTimestamp().Time.IsZero() {
 		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	}
 	return u, nil
 }
 
-// kindSet puts together what the fake serves. What was said explicitly goes before what the objects suggest.
+// kindSet collects what the fake serves. Explicit kinds win over what the objects suggest.
 func (c *config) kindSet(objects []*unstructured.Unstructured) (kindSet, error) {
 	var kinds []Kind
 	for _, scheme := range c.schemes {

@@ -7,55 +7,59 @@ import (
 	"strings"
 )
 
-// Request is what a [Faults] has seen of one request. The API server tells requests apart in the same way
+// Request is the record that a [Faults] keeps of one request. Verbs are those of the API server
 // (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb).
 type Request struct {
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection; for what is not about a resource
-	// (discovery, /version, /readyz) the HTTP method in lower case. A list that is streamed is a watch.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection. For a request
+	// without a resource (discovery, /version, /readyz) it is the HTTP method in lower case. A
+	// streamed list is a watch.
 	Verb string
 
-	// Group, Version and Resource are those of the path, as "apps", "v1" and "deployments"; the core group is "".
-	// All are empty where the request is not about a resource.
+	// Group, Version and Resource are those of the path, such as "apps", "v1" and "deployments".
+	// The core group is "". All are empty if the request has no resource.
 	Group, Version, Resource string
 
 	// Subresource is "status", "scale", "log" and so on, or empty.
 	Subresource string
 
-	// Namespace and Name are empty where the request has none. A list or watch of metadata.name=x has that name.
+	// Namespace and Name are empty if the request has none. A list or watch of metadata.name=x
+	// has the name x.
 	Namespace, Name string
 
 	// Path is the path of the URL, and Query its parsed query.
 	Path  string
 	Query url.Values
 
-	// Status is the code that the client was answered with: 0 while there is no answer, or where there was none.
+	// Status is the code of the client's answer. It is 0 while there is no answer, or if there
+	// was none.
 	Status int
 
-	// Err is why there was no answer.
+	// Err is the reason why there was no answer.
 	Err error
 }
 
-// StreamedList reports whether the request is a watch that begins with a list (sendInitialEvents, KEP-3157).
+// StreamedList reports whether the request is a watch that begins with a list (sendInitialEvents,
+// KEP-3157).
 func (r Request) StreamedList() bool {
 	return r.Verb == "watch" && isTrue(r.Query, "sendInitialEvents")
 }
 
-// A Match says which requests are meant. Empty fields match everything, so that the zero Match is every request,
+// A Match selects requests. Empty fields match everything, so the zero Match is every request,
 // discovery included.
 type Match struct {
 	// Verb is one of those of [Request].
 	Verb string
 
-	// Resource is the plural in lower case, with the group if it matters, and with the subresource: "configmaps",
-	// "deployments.apps", "pods/log". As in RBAC, "pods" are the pods without their subresources, and "*" is
-	// every resource, "pods/*" every subresource of pods.
+	// Resource is the plural in lower case, with the group if it matters, and with the
+	// subresource: "configmaps", "deployments.apps", "pods/log". As in RBAC, "pods" excludes
+	// their subresources, "*" is every resource, and "pods/*" every subresource of pods.
 	Resource string
 
 	// Namespace and Name are those of the request: requests for all namespaces have none.
 	Namespace, Name string
 
-	// Where is asked last, about what the other fields match. It may be called by several goroutines at once, and must not call
-	// the Faults. It may be nil.
+	// Where is called last, for requests that the other fields match. Several goroutines may call
+	// it at once. It must not call the Faults. It may be nil.
 	Where func(Request) bool
 }
 
@@ -75,7 +79,8 @@ func (m Match) ofResource(r Request) bool {
 		(subresource == r.Subresource || subresource == "*" && r.Subresource != "")
 }
 
-// requestOf reads a request as the API server does. What is in front of /api or /apis is the path of a proxy.
+// requestOf reads a request as the API server does. A path before /api or /apis belongs to a
+// proxy.
 func requestOf(r *http.Request) Request {
 	req := Request{Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query()}
 	parts := strings.FieldsFunc(r.URL.Path, func(c rune) bool { return c == '/' })
@@ -110,9 +115,10 @@ var verbs = map[string]string{
 	http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// place reads the path behind the version.
+// place reads the path after the version.
 func (r *Request) place(parts []string) {
-	// A namespace's own subresources are status and finalize; anything else behind its name is in it.
+	// A namespace's own subresources are status and finalize. Any other path after its name is a
+	// resource in it.
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		r.Namespace = parts[1]
 		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
@@ -128,7 +134,7 @@ func (r *Request) place(parts []string) {
 	}
 }
 
-// refine tells one object from many.
+// refine tells a request for one object from a request for many.
 func (r *Request) refine(watching bool) {
 	switch {
 	case watching:
@@ -152,7 +158,7 @@ func (r *Request) refine(watching bool) {
 	}
 }
 
-// isTrue reads a flag as the API server does: all but "false" and "0" is true.
+// isTrue reads a flag as the API server does: everything but "false" and "0" is true.
 func isTrue(query url.Values, flag string) bool {
 	value := strings.ToLower(query.Get(flag))
 	return query.Has(flag) && value != "false" && value != "0"

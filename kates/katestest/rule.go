@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trigger says when a fault happens, and then which: the methods that return a [Rule] put it in force. Until one of them is called nothing
-// happens. A trigger is for one goroutine.
+// Trigger says which requests a fault hits, and then which fault: the methods that return a
+// [Rule] put it in force. Before one of them is called nothing happens. Only one goroutine uses a
+// trigger.
 type Trigger struct {
 	faults       *Faults
 	match        Match
@@ -21,7 +22,7 @@ type Trigger struct {
 	probability  float64
 }
 
-// After lets the first n requests that match pass. It panics if n is negative.
+// After lets the first n matching requests pass. It panics if n is negative.
 func (t *Trigger) After(n int) *Trigger {
 	if n < 0 {
 		panic(fmt.Sprintf("katestest: After(%d): it cannot be negative", n))
@@ -30,7 +31,8 @@ func (t *Trigger) After(n int) *Trigger {
 	return t
 }
 
-// Times ends the rule when it has hit n requests. The default is no end. It panics if n is not positive.
+// Times ends the rule when it has hit n requests. The default is no end. It panics if n is not
+// positive.
 func (t *Trigger) Times(n int) *Trigger {
 	if n <= 0 {
 		panic(fmt.Sprintf("katestest: Times(%d): it must be positive", n))
@@ -39,8 +41,8 @@ func (t *Trigger) Times(n int) *Trigger {
 	return t
 }
 
-// Probability hits each request with probability p: which ones is decided by the seed, the rule's number and
-// how many have matched before. The default is 1. It panics if p is not between 0 and 1.
+// Probability hits each request with probability p. The seed, the rule's number and the number of
+// matches so far decide which ones. The default is 1. It panics if p is not between 0 and 1.
 func (t *Trigger) Probability(p float64) *Trigger {
 	if !(p >= 0 && p <= 1) {
 		panic(fmt.Sprintf("katestest: Probability(%v): it must be between 0 and 1", p))
@@ -52,8 +54,8 @@ func (t *Trigger) Probability(p float64) *Trigger {
 // Hold keeps requests from being sent until the rule stops.
 func (t *Trigger) Hold() *Rule { return t.rule(Rule{kind: hold}) }
 
-// Fail answers requests with err, without sending them: a server that cannot be reached. A nil err is a refused connection
-// (syscall.ECONNREFUSED).
+// Fail answers requests with err, without sending them, as if the server cannot be reached. A nil
+// err is a refused connection (syscall.ECONNREFUSED).
 func (t *Trigger) Fail(err error) *Rule {
 	if err == nil {
 		err = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -61,9 +63,10 @@ func (t *Trigger) Fail(err error) *Rule {
 	return t.rule(Rule{kind: fail, err: err})
 }
 
-// Status answers requests with a metav1.Status, without sending them. An empty reason is the usual one of the code. If retryAfter is
-// positive, it is given as Retry-After, in whole seconds; client-go repeats a request that was answered so with
-// 429 or 5xx, up to ten times, and each repetition is a request of its own here. It panics if the code is not an error's.
+// Status answers requests with a metav1.Status, without sending them. An empty reason is the
+// usual one of the code. A positive retryAfter is sent as Retry-After, in whole seconds.
+// client-go repeats a request that got Retry-After with 429 or 5xx, up to ten times; each
+// repetition is a request of its own here. Status panics if the code is not an error.
 func (t *Trigger) Status(code int, reason metav1.StatusReason, retryAfter time.Duration) *Rule {
 	if code < 400 || code > 599 {
 		panic(fmt.Sprintf("katestest: Status(%d): it must be between 400 and 599", code))
@@ -71,16 +74,16 @@ func (t *Trigger) Status(code int, reason metav1.StatusReason, retryAfter time.D
 	return t.rule(Rule{kind: status, code: code, reason: reason, retryAfter: retryAfter})
 }
 
-// Lose loses answers after the server has sent them: the client gets io.ErrUnexpectedEOF, and cannot know whether a
-// write has happened.
+// Lose loses answers after the server has sent them. The client gets io.ErrUnexpectedEOF, and
+// cannot know whether a write has happened.
 func (t *Trigger) Lose() *Rule { return t.rule(Rule{kind: lose}) }
 
-// HoldAnswer keeps answers, which the server has given, from the client until the rule stops.
+// HoldAnswer keeps the server's answers from the client until the rule stops.
 func (t *Trigger) HoldAnswer() *Rule { return t.rule(Rule{kind: holdAnswer}) }
 
-// Delay brings answers, and everything in them, d later than they come. Nothing is lost and the order stays. When the rule stops,
-// what is late comes at once. Of several delays the longest counts.
-// It panics if d is negative.
+// Delay brings answers, and everything in them, later by d. Nothing is lost and the order stays.
+// When the rule stops, delayed data comes at once. Of several delays the longest counts. It
+// panics if d is negative.
 func (t *Trigger) Delay(d time.Duration) *Rule {
 	if d < 0 {
 		panic(fmt.Sprintf("katestest: Delay(%s): it cannot be negative", d))
@@ -88,20 +91,21 @@ func (t *Trigger) Delay(d time.Duration) *Rule {
 	return t.rule(Rule{kind: delay, delay: d})
 }
 
-// Stall stops answers after n bytes, without an error, until the rule stops. An answer whose connection breaks ends.
+// Stall stops answers after n bytes, without an error, until the rule stops. An answer whose
+// connection breaks ends.
 func (t *Trigger) Stall(n int64) *Rule { return t.body("Stall", stall, n) }
 
-// Cut breaks answers after n bytes: io.ErrUnexpectedEOF. What is on its way is lost.
+// Cut breaks answers after n bytes with io.ErrUnexpectedEOF. What is on its way is lost.
 func (t *Trigger) Cut(n int64) *Rule { return t.body("Cut", cut, n) }
 
-// Truncate ends answers after n bytes as if that were all: io.EOF.
+// Truncate ends answers after n bytes with io.EOF, as if they were complete.
 func (t *Trigger) Truncate(n int64) *Rule { return t.body("Truncate", truncate, n) }
 
-// Corrupt replaces what comes after the first n bytes of answers by garbage of the same length. It has control characters only, which are an error
-// anywhere in JSON.
+// Corrupt replaces everything after the first n bytes of answers by garbage of the same length.
+// Garbage is control characters, which are an error anywhere in JSON.
 func (t *Trigger) Corrupt(n int64) *Rule { return t.body("Corrupt", corrupt, n) }
 
-// body is a rule for what comes after n bytes.
+// body makes a rule that acts after n bytes.
 func (t *Trigger) body(name string, k kind, n int64) *Rule {
 	if n < 0 {
 		panic(fmt.Sprintf("katestest: %s(%d): it cannot be negative", name, n))
@@ -117,7 +121,7 @@ const (
 	status
 	lose
 	holdAnswer
-	// From here on: of bodies.
+	// The kinds from here on act on bodies.
 	delay
 	stall
 	cut
@@ -144,8 +148,8 @@ type Rule struct {
 	stopped    bool
 }
 
-// Stop takes the rule back: it hits no more requests, and what it holds, stalls or delays goes on. What is broken stays so. It
-// may be called more than once.
+// Stop ends the rule: it hits no more requests, and what it holds, stalls or delays continues.
+// What is broken stays broken. It may be called more than once.
 func (r *Rule) Stop() {
 	r.faults.mu.Lock()
 	defer r.faults.mu.Unlock()
@@ -177,11 +181,12 @@ func (t *Trigger) rule(rule Rule) *Rule {
 			b.applied = append(b.applied, applied{rule: r, at: b.position + r.bytes})
 		}
 	}
-	f.tell()
+	f.wake()
 	return r
 }
 
-// candidates returns the open answers that a trigger means. The user's function is asked without a lock.
+// candidates returns the open answers that a trigger selects. The user's function is called
+// without a lock.
 func (f *Faults) candidates(t *Trigger) (open []*body) {
 	if !t.now {
 		return nil
@@ -201,7 +206,7 @@ func (f *Faults) candidates(t *Trigger) (open []*body) {
 	return open
 }
 
-// hit counts a request that matches, and decides. Called with faults.mu held.
+// hit counts a matching request and decides whether the rule hits it. Called with faults.mu held.
 func (r *Rule) hit() bool {
 	r.seen++
 	if r.stopped || r.seen <= r.when.after || (r.when.times > 0 && r.hits >= r.when.times) {
@@ -214,17 +219,17 @@ func (r *Rule) hit() bool {
 	return true
 }
 
-// random depends on nothing but the seed, the rule and n, so that other requests do not change it.
+// random depends only on the seed, the rule and n, so that other requests do not change it.
 func (r *Rule) random(n uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(r.faults.seed+r.number*0x9e3779b97f4a7c15, n))
 }
 
-// stop is Stop, called with faults.mu held.
+// stop is Stop with faults.mu held.
 func (r *Rule) stop() {
 	if r.stopped {
 		return
 	}
 	r.stopped = true
 	r.faults.rules = slices.DeleteFunc(r.faults.rules, func(other *Rule) bool { return other == r })
-	r.faults.tell()
+	r.faults.wake()
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestSuite runs the scenarios that also run on a real API server, in the e2e tests.
+// TestSuite runs the scenarios that the e2e tests also run on a real API server.
 func TestSuite(t *testing.T) {
 	fakes := &fakes{byTest: map[testing.TB]*suiteFake{}}
 	var namespaces atomic.Int64
@@ -37,7 +37,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// fakes has one fake for each test, which all clients of the test share.
+// fakes has one fake for each test. All clients of the test share it.
 type fakes struct {
 	mu     sync.Mutex
 	byTest map[testing.TB]*suiteFake
@@ -67,7 +67,7 @@ func (f *fakes) of(t testing.TB) *suiteFake {
 // suiteFake is a fake whose lists and watches can be made to fail.
 type suiteFake struct {
 	*katestest.Fake
-	failing sync.Map // resource
+	failing sync.Map // key: resource
 }
 
 func (f *suiteFake) failure(action clienttesting.Action) error {

@@ -36,7 +36,7 @@ func TestG2WritesToTheFakesTrackerAreSomebodyElses(t *testing.T) {
 	}
 	<-snapshots.Changed()
 	cm := untyped("v1", "ConfigMap", "ns", "x")
-	for range 2 { // and the same name once more
+	for range 2 { // then the same name once more
 		require.NoError(t, tracker.Create(gvr, cm, "ns"))
 		await("add")
 		changed := cm.DeepCopy()

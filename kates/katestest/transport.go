@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// transport is one transport with the faults in front of it.
+// transport puts the faults in front of one transport.
 type transport struct {
 	faults *Faults
 	next   http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the connections to close.
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -31,7 +31,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.answer(r, *request, rules)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.tell()
+	defer f.wake()
 	if err != nil {
 		request.Err = err
 		return nil, err
@@ -44,7 +44,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// begin records a request, and returns the rules that hit it. Matches are asked without the lock.
+// begin records a request, and returns the rules that hit it. The users' functions are called
+// without the lock.
 func (f *Faults) begin(r Request) (*Request, []*Rule) {
 	f.mu.Lock()
 	rules := slices.Clone(f.rules)
@@ -53,16 +54,16 @@ func (f *Faults) begin(r Request) (*Request, []*Rule) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.log = append(f.log, &r)
-	f.tell()
+	f.wake()
 	return &r, slices.DeleteFunc(rules, func(rule *Rule) bool { return !rule.hit() })
 }
 
-// answer does what the rules say until the answer's head is there.
+// answer applies the rules until the head of the answer is there.
 func (t *transport) answer(r *http.Request, request Request, rules []*Rule) (*http.Response, error) {
 	resp, err := t.unsent(r, request, rules)
 	if resp != nil || err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // as the contract of RoundTripper wants
+			_ = r.Body.Close() // the contract of RoundTripper demands it
 		}
 	} else {
 		resp, err = t.next.RoundTrip(r)
@@ -71,10 +72,11 @@ func (t *transport) answer(r *http.Request, request Request, rules []*Rule) (*ht
 		return nil, err
 	}
 	came := time.Now()
-	if resp.StatusCode != http.StatusSwitchingProtocols { // that body is a connection, to write to as well
+	// that body is a connection, which is also written to
+	if resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body = t.faults.open(r.Context(), resp.Body, rules)
 		if slices.ContainsFunc(rules, func(r *Rule) bool { return r.kind == truncate }) {
-			resp.ContentLength = -1 // who looks would notice
+			resp.ContentLength = -1 // a length would show that the body changes
 			resp.Header.Del("Content-Length")
 		}
 	}
@@ -95,7 +97,8 @@ func (t *transport) answer(r *http.Request, request Request, rules []*Rule) (*ht
 	return resp, nil
 }
 
-// unsent does what the rules say before a request is sent. Nothing and no error is to send it.
+// unsent applies the rules that act before a request is sent. A result of nil and no error means:
+// send it.
 func (t *transport) unsent(r *http.Request, request Request, rules []*Rule) (*http.Response, error) {
 	for _, rule := range rules {
 		switch rule.kind {
@@ -112,7 +115,8 @@ func (t *transport) unsent(r *http.Request, request Request, rules []*Rule) (*ht
 	return nil, nil
 }
 
-// until waits until the rule stops, or the time has come, if it is not zero. If ctx ends first, that is the error.
+// until waits until the rule stops, or until due if that is not zero. If ctx ends first, it
+// returns ctx's error.
 func (f *Faults) until(ctx context.Context, rule *Rule, due time.Time) error {
 	var timer <-chan time.Time
 	if !due.IsZero() {
@@ -137,7 +141,7 @@ func (f *Faults) until(ctx context.Context, rule *Rule, due time.Time) error {
 	}
 }
 
-// response is what a server answers that refuses.
+// response is the answer of a server that refuses.
 func (r *Rule) response(req *http.Request, request Request) (*http.Response, error) {
 	seconds := int((r.retryAfter + time.Second - 1) / time.Second)
 	resource := schema.GroupResource{Group: request.Group, Resource: request.Resource}
