@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// swift waits until the reader's watch, which is not late, has brought what is wanted.
+// swift waits until the reader's watch, which has no delay, has brought what is wanted.
 func (r *reader) swift(what string, wanted func() bool) {
 	r.t.Helper()
 	for !wanted() {
@@ -23,7 +23,7 @@ func (r *reader) swift(what string, wanted func() bool) {
 	}
 }
 
-// promptReader is a reader whose watch is not late.
+// promptReader returns a reader whose watch has no delay.
 func promptReader(t *testing.T, w *wire, c *kates.Client, q kates.Query, resource string) *reader {
 	t.Helper()
 	r := lateReader(t, w, c, q, resource)
@@ -38,7 +38,7 @@ func version(u *kates.Unstructured) string {
 	return u.GetResourceVersion()
 }
 
-// selectors of a query: with one the library has to ask what a DELETED event means.
+// selectors are for queries. With a selector the library has to ask what a DELETED event means.
 var selectors = map[string]string{"without a selector": "", "with a selector": "!none"}
 
 func TestG5AForeignWriteThatOvertakesTheAnswerToOursIsNotTakenBack(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// audited is a cluster of its own whose API server writes down who has written what.
+// audited is a cluster of its own. Its API server logs who has written what.
 type audited struct {
 	*cluster.Cluster
 	log string
 }
 
-// policy has every write logged when it has been answered.
+// policy logs every write when it has been answered.
 const policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -43,7 +43,7 @@ func newAudited(t *testing.T) *audited {
 	return &audited{c, log}
 }
 
-// auditEvent is what is read of an event of audit.k8s.io/v1.
+// auditEvent holds the fields that the tests read of an event of audit.k8s.io/v1.
 type auditEvent struct {
 	Verb string `json:"verb"`
 	User struct {
@@ -69,7 +69,7 @@ func (w auditedWrite) landed() bool { return w.code < 300 }
 
 func (w auditedWrite) lease() bool { return w.resource == "leases" }
 
-// writes are those in a namespace, in the order in which they were answered.
+// writes returns the writes in a namespace, in the order in which they were answered.
 func (a *audited) writes(t *testing.T, namespace string) (all []auditedWrite) {
 	t.Helper()
 	content, err := os.ReadFile(a.log)

@@ -24,7 +24,7 @@ import (
 
 var benchPods = flag.Int("bench-pods", 10_000, "pods of the benchmark of first lists")
 
-// plainPod is a pod of a Go type that does not decode from protobuf.
+// plainPod is a pod as a Go type that does not decode from protobuf.
 type plainPod struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -32,21 +32,20 @@ type plainPod struct {
 	Status            corev1.PodStatus `json:"status"`
 }
 
-// DeepCopyObject returns a copy.
 func (p *plainPod) DeepCopyObject() kruntime.Object {
 	c := &plainPod{TypeMeta: p.TypeMeta, ObjectMeta: *p.ObjectMeta.DeepCopy(), Spec: *p.Spec.DeepCopy(), Status: *p.Status.DeepCopy()}
 	return c
 }
 
-// plainPods has pods of that type.
+// plainPods returns a scheme with plainPod.
 func plainPods() *kruntime.Scheme {
 	s := kruntime.NewScheme()
 	s.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Pod"), &plainPod{})
 	return s
 }
 
-// BenchmarkFirstList measures what this process spends until the first snapshot of many pods: CPU time of all threads,
-// the highest heap on the way, and what stays.
+// BenchmarkFirstList measures what this process needs for the first snapshot of many pods: CPU
+// time of all threads, the highest heap on the way, and the heap that stays.
 func BenchmarkFirstList(b *testing.B) {
 	ns := manyPods(b, *benchPods)
 	for _, lists := range []string{"paged", "streamed"} {
@@ -92,7 +91,7 @@ func firstList[T any](b *testing.B, ns string, options []kates.Option) {
 	b.ReportMetric(float64(live)/n/float64(*benchPods), "B/pod")
 }
 
-// manyPods makes pods in a namespace.
+// manyPods makes n pods in a new namespace.
 func manyPods(b *testing.B, n int) (ns string) {
 	b.Helper()
 	ns = namespace(b)
@@ -137,7 +136,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// heap is what is on it after a collection.
+// heap returns the size of the heap after a collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -150,7 +149,7 @@ func onHeap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// highest watches the heap until its result is called, which returns the most that was on it.
+// highest measures the heap until its result is called. That returns the highest size.
 func highest() func() uint64 {
 	done, result := make(chan struct{}), make(chan uint64)
 	go func() {

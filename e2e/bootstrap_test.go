@@ -151,7 +151,7 @@ func TestG2AReaderThatSleepsMissesNothingAndReadsAllInOneUpdate(t *testing.T) {
 	var snap snapshot
 	awaitSnap(t, s, &snap, func(s *snapshot) bool { return len(s.Hosts) == 100 })
 	d := foreign(t).Resource(hosts).Namespace(ns)
-	wake := time.After(3 * time.Second) // the reader is busy so long
+	wake := time.After(3 * time.Second) // the reader is busy until then
 	for i := range 1000 {
 		_, err := d.Patch(t.Context(), fmt.Sprintf("o-%04d", i%100), types.MergePatchType,
 			[]byte(fmt.Sprintf(`{"spec":{"hostname":"h%d"}}`, i)), metav1.PatchOptions{})

@@ -27,7 +27,7 @@ import (
 
 var spacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// inProtobuf is a label that requests have whose answers are in protobuf.
+// inProtobuf is the label of requests whose answers are in protobuf.
 const inProtobuf = "short"
 
 // log collects what a client logs.
@@ -57,11 +57,12 @@ type chaos struct {
 	history *history
 	quiet   *rest.Config // without faults
 	stay    []*witness
-	// unfollow ends the history.
+	// unfollow ends the history of the server's objects.
 	unfollow func()
 }
 
-// newChaos makes a world whose client meets faults. Its connections are all its own, so that none is left at the end.
+// newChaos makes a world whose client meets faults. The client shares no connection, so that the
+// test can check that none is left at the end.
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{T: t, log: &log{}, quiet: rest.CopyConfig(testCluster.Config), trouble: &trouble{
 		faults: katestest.NewFaults(t, seed), network: katestest.NewNetwork(t), made: map[string]int{}, rules: map[string][]*katestest.Rule{},
@@ -87,7 +88,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// team lets a namespace be selected by a label, or not.
+// team adds a namespace to those that a label selects, or removes it.
 func (c *chaos) team(ctx context.Context, ns, label string, in bool) {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label)
 	if in {
@@ -99,7 +100,7 @@ func (c *chaos) team(ctx context.Context, ns, label string, in bool) {
 	}
 }
 
-// flip lets the second namespace come and go. At the end it is there.
+// flip adds and removes the second namespace again and again. At the end it is selected.
 func (c *chaos) flip(ctx context.Context, r *rand.Rand) {
 	for in := false; ctx.Err() == nil; in = !in {
 		c.team(ctx, c.namespaces[1], "flips", in)
@@ -130,7 +131,8 @@ func (c *chaos) edit(ctx context.Context, j *witness, r *rand.Rand) {
 	assert.NoError(c, j.acc.Replace(c.Context(), pods))
 }
 
-// visit opens one watch after the other, reads each for a while, and closes it. Opening one may fail for the trouble.
+// visit opens one watch after the other, reads each for a while, and closes it. The faults may
+// make the opening fail.
 func (c *chaos) visit(ctx context.Context, r *rand.Rand) (all []*witness) {
 	names := slices.Sorted(maps.Keys(ways))
 	for ctx.Err() == nil {
@@ -152,8 +154,8 @@ func (c *chaos) visit(ctx context.Context, r *rand.Rand) (all []*witness) {
 	return all
 }
 
-// TestG4G5G6G7G11UnderChaos is the coherence run with faults of every kind. It runs alone: whether a watch or a goroutine is left can be
-// told only then.
+// This is the coherence run with faults of every kind. It runs alone: otherwise the test cannot
+// tell whether one of its watches or goroutines is left.
 func TestG4G5G6G7G11UnderChaos(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	goroutines := goleak.IgnoreCurrent()
@@ -181,7 +183,7 @@ func TestG4G5G6G7G11UnderChaos(t *testing.T) {
 	assert.NoError(t, goleak.Find(goroutines), "G11")
 }
 
-// run lets everybody do what they do, for as long as the flag says.
+// run runs all readers and writers, for as long as the flag says.
 func (c *chaos) run() (visitors []*witness) {
 	var following, writers, readers sync.WaitGroup
 	live, end := context.WithCancel(c.Context())
@@ -232,7 +234,7 @@ func (c *chaos) heal() {
 	c.network.Delay(0)
 }
 
-// judge judges what everybody has seen, and says how much that was.
+// judge checks what all readers have seen, and logs how much that was.
 func (c *chaos) judge(visitors []*witness) {
 	c.finish(c.T, c.history)
 	looks, checked := 0, 0

@@ -25,7 +25,7 @@ var (
 // ownWriters and foreignWriters of the coherence run.
 const ownWriters, foreignWriters = 4, 8
 
-// network makes the watch of pods late, and cuts it, at random; the others it cuts now and then.
+// network delays and cuts the watch of pods at random. It cuts the other watches now and then.
 func network(ctx context.Context, wire *wire, r *rand.Rand) {
 	for ctx.Err() == nil {
 		wire.set("pods", time.Duration(r.IntN(500))*time.Millisecond)
@@ -39,7 +39,7 @@ func network(ctx context.Context, wire *wire, r *rand.Rand) {
 	}
 }
 
-// usual are the ways that are not for the chaos run alone.
+// usual returns the ways that are not for the chaos run alone.
 func usual() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(ways)), func(name string) bool { return ways[name].chaos })
 }
@@ -116,10 +116,10 @@ func TestG4G5G6G7UnderManyWritersWithALateWatchThatIsCut(t *testing.T) {
 	}
 }
 
-// enough own writes for each verb to have come up.
+// enough is how many own writes it takes for each verb to have its turn.
 const enough = 400
 
-// finish ends the history with an object of each kind, so that all before it is known.
+// finish ends the history with an object of each kind, so that everything before it is known.
 func (w *world) finish(t *testing.T, h *history) {
 	t.Helper()
 	for _, gvr := range worldKinds {

@@ -14,12 +14,12 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestG5EtcdIsCompacted: the API server has no cache of its own, so that it knows what etcd knows.
+// The API server has no cache of its own, so that it knows only what etcd knows.
 func TestG5EtcdIsCompacted(t *testing.T) {
 	t.Parallel()
 	c := breakable(t, "watch-cache=false")
 
-	// What a watch missed is not to be had any more: it takes one list, and nothing is shown twice.
+	// What a watch missed is lost. It takes one list, and nothing is shown twice.
 	t.Run("while a client is disconnected", func(t *testing.T) {
 		all := watching(t, c.Config, c.Config, nil)
 		for round := 1; round <= 2; round++ {
@@ -45,7 +45,7 @@ func TestG5EtcdIsCompacted(t *testing.T) {
 		}
 	})
 
-	// The rest of a list is not to be had any more: it is made anew, and what was read of it is not shown.
+	// The rest of a list is lost. The list begins anew, and the part that was read is not shown.
 	t.Run("between the pages of a list", func(t *testing.T) {
 		for _, kind := range []string{"config maps, paged", "hosts, paged"} {
 			f := newFollowerOf(t, c.Config, "ns", watchers[kind].kind, nil, kates.WithPagedLists(2))
@@ -71,7 +71,8 @@ func TestG5EtcdIsCompacted(t *testing.T) {
 	})
 }
 
-// shortly has every watch ask for seconds only: the server sends a bookmark two seconds before it ends.
+// shortly limits every watch to a few seconds: the server sends a bookmark two seconds before it
+// ends.
 type shortly struct{ next http.RoundTripper }
 
 func (s shortly) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -83,10 +84,11 @@ func (s shortly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets client-go find the connections to close.
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (s shortly) WrappedRoundTripper() http.RoundTripper { return s.next }
 
-// TestG5AWatchGoesOnFromTheLatestBookmark and not from the last object that it has seen, which the server forgets.
+// A watch does not go on from the last object that it has seen, since the server forgets that
+// version.
 func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}} {
@@ -104,7 +106,7 @@ func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 			}
 			f.anywhere()
 			var bookmark uint64
-			require.Eventually(t, func() bool { // deletions count, too: they come before
+			require.Eventually(t, func() bool { // deletions count, too: they come before the rest
 				bookmark = number(f.acc.Status().Queries[0].Version)
 				return bookmark > last+1
 			}, 10*time.Second, time.Millisecond)
@@ -120,7 +122,7 @@ func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 	}
 }
 
-// anywhere moves the server's version by something that the follower does not watch.
+// anywhere raises the server's version by a write that the follower does not watch.
 func (f *follower) anywhere() {
 	f.t.Helper()
 	in := f.others.Resource(f.kind).Namespace(namespace(f.t))

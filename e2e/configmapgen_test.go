@@ -19,7 +19,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// generated is the example's operator at work in a namespace, and a user.
+// generated is the example's operator in a namespace, with a user.
 type generated struct {
 	*testing.T
 	ns       string
@@ -51,7 +51,7 @@ func newGenerated(t *testing.T) *generated {
 	return g
 }
 
-// root is the ConfigTemplate as the server has it, nil if it has none.
+// root returns the ConfigTemplate from the server, or nil.
 func (g *generated) root(name string) *generator.ConfigTemplate {
 	g.Helper()
 	root := &generator.ConfigTemplate{ObjectMeta: named(g.ns, name)}
@@ -63,7 +63,7 @@ func (g *generated) root(name string) *generator.ConfigTemplate {
 	return root
 }
 
-// configMap is one as the server has it, nil if it has none.
+// configMap returns a config map from the server, or nil.
 func (g *generated) configMap(name string) *corev1.ConfigMap {
 	g.Helper()
 	cm, err := g.admin.CoreV1().ConfigMaps(g.ns).Get(g.Context(), name, metav1.GetOptions{})
@@ -74,7 +74,7 @@ func (g *generated) configMap(name string) *corev1.ConfigMap {
 	return cm
 }
 
-// becomes waits until the condition of the root says so about its newest generation.
+// becomes waits until the root's condition has this status for the newest generation.
 func (g *generated) becomes(name string, status metav1.ConditionStatus, reason, message string) *generator.ConfigTemplate {
 	g.Helper()
 	var root *generator.ConfigTemplate
@@ -101,7 +101,7 @@ func (g *generated) writes(err error) {
 	require.NoError(g, err)
 }
 
-// data waits until a config map has the value.
+// data waits until a config map has the value, and returns it.
 func (g *generated) data(name, key, value string) *corev1.ConfigMap {
 	g.Helper()
 	var cm *corev1.ConfigMap
@@ -125,13 +125,13 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 	}
 	key := g.ns + "/web"
 
-	// Without its secret it says so, and has its finalizer already.
+	// Without its secret the root has a condition that says so. It has its finalizer already.
 	g.writes(g.user.Create(ctx, template, nil))
 	root := g.becomes("web", metav1.ConditionFalse, "SecretNotFound", `there is no secret "db"`)
 	assert.Equal(t, []string{generator.Finalizer}, root.Finalizers)
 	assert.Nil(t, g.configMap("web-env"))
 
-	// With it there is what is wanted, and it is the root's.
+	// With the secret the wanted objects exist, and the root owns them.
 	g.writes(g.user.Create(ctx, secret, nil))
 	root = g.becomes("web", metav1.ConditionTrue, "Generated", "")
 	assert.Equal(t, []string{"web-env", "web-banner"}, root.Status.ConfigMaps)
@@ -144,7 +144,7 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]string{key: {"web-env", "web-banner"}}, entries)
 
-	// What the secret says counts, and what somebody has changed is put right.
+	// The content of the secret counts, and a foreign change is undone.
 	patch := []byte(`{"stringData":{"user":"sam"}}`)
 	g.writes(g.user.Patch(ctx, secret, kates.MergePatchType, patch, nil))
 	cm = g.data("web-env", "DATABASE", "postgres://sam@db.example.com/web")
@@ -155,7 +155,7 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 
 	g.prunes(root)
 
-	// Before it goes, what is outside goes.
+	// The external record goes before the root does.
 	g.writes(g.user.Delete(ctx, root, nil))
 	poll(t, time.Minute, func() bool { return g.root("web") == nil })
 	assert.Nil(t, g.root("web"))
@@ -164,7 +164,8 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 	assert.Empty(t, entries)
 }
 
-// prunes wants something else: what is no longer wanted goes; what is another's stays, and is a condition.
+// prunes changes what the root wants: unwanted objects go. An object of somebody else stays, and
+// a condition reports it.
 func (g *generated) prunes(root *generator.ConfigTemplate) {
 	g.Helper()
 	t, ctx := g.T, g.Context()

@@ -16,14 +16,14 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// told is a call of a reconciler of hosts.
+// told is one call of a reconciler of hosts.
 type told struct {
 	key, uid, owned string
 	departed        controller.Departure
 	deleting        bool
 }
 
-// tell is a reconciler that says what it was called with.
+// tell returns a reconciler that reports each call.
 func tell(to chan<- told) func(context.Context, *hostParts) (controller.Result, error) {
 	return func(_ context.Context, p *hostParts) (controller.Result, error) {
 		owned := ""
@@ -35,7 +35,7 @@ func tell(to chan<- told) func(context.Context, *hostParts) (controller.Result, 
 	}
 }
 
-// reconciling runs a controller on a replica, until it is stopped.
+// reconciling runs a controller on a replica until the replica is stopped.
 func reconciling[P any](r *replica, f func(context.Context, *P) (controller.Result, error), options ...kates.RunOption) *controller.Controller[P] {
 	r.t.Helper()
 	c, err := controller.New(r.client, "test", f, options...)
@@ -47,7 +47,7 @@ func reconciling[P any](r *replica, f func(context.Context, *P) (controller.Resu
 	return c
 }
 
-// hostsIn are the queries of hostParts in a namespace.
+// hostsIn returns the queries of hostParts in a namespace.
 func hostsIn(ns string) []kates.RunOption {
 	return []kates.RunOption{kates.Query{Name: "Root", Namespace: ns}, kates.Query{Name: "Maps", Namespace: ns}}
 }
@@ -90,7 +90,7 @@ func TestARootThatDepartsIsReconciledWithWhatItOwnedAndAFinalizerMakesThatARootT
 	receive(t, calls)
 	r.removeHost("h")
 	assert.Equal(t, told{key: r.ns + "/h", uid: string(first.GetUID()), owned: owned, departed: controller.Deleted}, receive(t, calls))
-	second := r.make("h", nil) // nobody has collected what the first one owned
+	second := r.make("h", nil) // nothing has collected what the first one owned
 	now := receive(t, calls)
 	for now.owned == "" {
 		now = receive(t, calls)
@@ -125,7 +125,7 @@ func TestARootThatLeftItsSelectorIsToldFromOneThatWasDeletedMeanwhile(t *testing
 	assert.Equal(t, controller.Left, receive(t, calls).departed)
 	r.removeHost("deleted")
 	assert.Equal(t, controller.Deleted, receive(t, calls).departed)
-	// The watch is late: it shows that it left when it has been replaced already.
+	// The watch is late: when it shows that the root left, the root has been replaced already.
 	rule := r.faults.On(katestest.Match{Verb: "get", Resource: "hosts"}).Hold()
 	r.patchHost("replaced", `{"metadata":{"labels":{"on":null}}}`)
 	poll(t, time.Minute, func() bool { return len(r.faults.Requests(katestest.Match{Verb: "get", Resource: "hosts"})) == 3 })
@@ -221,7 +221,7 @@ func TestAControllersLeaderThatIsCutOffStopsBeforeItsFollowerReconciles(t *testi
 	b.stop()
 }
 
-// tenantParts is a root without a namespace, which owns config maps in one.
+// tenantParts has a root without a namespace. The root owns config maps in a namespace.
 type tenantParts struct {
 	Root *kates.Unstructured          `kates:"tenants.example.kates.io,root"`
 	Maps map[string]*corev1.ConfigMap `kates:",owned"`

@@ -25,21 +25,22 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// hostParts is a host and the config maps that are made of it: so many as its name's first number says, each with its value.
+// hostParts is a host and the config maps that are made from it. The first number in its name
+// says how many; each has the host's value.
 type hostParts struct {
 	Root *kates.Unstructured `kates:"hosts.getambassador.io,root"`
 	Maps []*corev1.ConfigMap `kates:",owned"`
 	Info controller.Info
 }
 
-// hostOf is a host that wants n config maps with a value.
+// hostOf returns a host that wants n config maps with a value.
 func hostOf(ns, name string, n int, value string) *kates.Unstructured {
 	u := object(hosts, ns, name, nil)
 	u.Object["spec"] = map[string]any{"hostname": fmt.Sprint(n, "-", value)}
 	return u
 }
 
-// wanted is what a host wants.
+// wanted returns what a host wants.
 func wanted(host *kates.Unstructured) map[string]string {
 	hostname, _, _ := unstructured.NestedString(host.Object, "spec", "hostname")
 	number, value, _ := strings.Cut(hostname, "-")
@@ -51,7 +52,7 @@ func wanted(host *kates.Unstructured) map[string]string {
 	return all
 }
 
-// hostMaker is a reconciler that checks, of all that it has written, that it sees it.
+// hostMaker is a reconciler that checks that it sees everything that it has written.
 type hostMaker struct {
 	t      *testing.T
 	client *kates.Client
@@ -59,8 +60,8 @@ type hostMaker struct {
 
 	mu       sync.Mutex
 	held     map[string]bool
-	written  map[string]map[types.UID]*corev1.ConfigMap // by key; nil: it deleted it
-	deleting map[types.UID]bool                         // by others, maybe
+	written  map[string]map[types.UID]*corev1.ConfigMap // by key; nil: deleted by this reconciler
+	deleting map[types.UID]bool                         // perhaps deleted by others
 	departed map[types.UID]bool
 }
 
@@ -102,7 +103,8 @@ func (m *hostMaker) reconcile(ctx context.Context, p *hostParts) (controller.Res
 			return controller.Done, err
 		}
 		if err := m.client.Create(ctx, cm, cm); err != nil {
-			return controller.Done, err // where it is an earlier root's, until the collector takes it
+			// it belongs to an earlier root until the collector deletes it
+			return controller.Done, err
 		}
 		m.wrote(p.Info.Key, cm.UID, cm)
 	}
@@ -118,7 +120,7 @@ func (m *hostMaker) wrote(key string, uid types.UID, cm *corev1.ConfigMap) {
 	m.written[key][uid] = cm
 }
 
-// hold checks that a key is held once, and that its struct has what was written for it.
+// hold checks that no other call holds the key, and that the struct has what was written for it.
 func (m *hostMaker) hold(p *hostParts) (release func()) {
 	key, shown := p.Info.Key, map[types.UID]*corev1.ConfigMap{}
 	for _, cm := range p.Maps {
@@ -146,7 +148,8 @@ func (m *hostMaker) hold(p *hostParts) (release func()) {
 	}
 }
 
-// collect plays the garbage collector until ctx ends: what a root controls goes when that has gone.
+// collect plays the garbage collector until ctx ends: it deletes objects whose controlling root
+// is gone.
 func (m *hostMaker) collect(ctx context.Context, ns string) {
 	d := foreign(m.t)
 	for ctx.Err() == nil {
@@ -171,16 +174,17 @@ func (m *hostMaker) collect(ctx context.Context, ns string) {
 	}
 }
 
-// remove deletes a config map as another program does.
+// remove deletes a config map as another program would.
 func (m *hostMaker) remove(ctx context.Context, cm *corev1.ConfigMap) {
 	m.mu.Lock()
 	m.deleting[cm.UID] = true
 	m.mu.Unlock()
-	_ = m.reads.CoreV1().ConfigMaps(cm.Namespace).Delete(ctx, cm.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(cm.UID))}) // or gone
+	// or it is gone
+	_ = m.reads.CoreV1().ConfigMaps(cm.Namespace).Delete(ctx, cm.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(cm.UID))})
 }
 
-// TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten: three writers edit roots, delete them, make others of their names, and
-// edit and delete what they own; four workers fail by chance.
+// Three writers edit and delete roots, replace them under their names, and edit and delete what
+// they own. Four workers fail by chance.
 func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
@@ -220,7 +224,7 @@ func (m *hostMaker) disturb(ctx context.Context, ns string, seed int) {
 		name := fmt.Sprint("h", r.IntN(8))
 		switch in := d.Resource(hosts).Namespace(ns); r.IntN(5) {
 		case 0:
-			_ = in.Delete(ctx, name, metav1.DeleteOptions{}) // which may not be there
+			_ = in.Delete(ctx, name, metav1.DeleteOptions{}) // it may not exist
 		case 1:
 			all, err := m.reads.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
 			if err == nil && len(all.Items) > 0 {
@@ -245,7 +249,7 @@ func (m *hostMaker) disturb(ctx context.Context, ns string, seed int) {
 	}
 }
 
-// converged reports whether each root has what it wants, and nothing else is there.
+// converged reports whether each root has what it wants, and nothing else exists.
 func (m *hostMaker) converged(ctx context.Context, ns string) bool {
 	want, got := map[string]string{}, map[string]string{}
 	roots, err := foreign(m.t).Resource(hosts).Namespace(ns).List(ctx, metav1.ListOptions{})

@@ -33,11 +33,11 @@ const (
 	crashes    = 50
 )
 
-// crashTest is the world around a controller that is killed again and again.
+// crashTest is the environment of a controller that is killed again and again.
 type crashTest struct {
 	*testing.T
 	ns, elsewhere string
-	users         *kates.Client // who create, change and delete roots
+	users         *kates.Client // they create, change and delete roots
 	admin         *kubernetes.Clientset
 	kubeconfig    string
 
@@ -62,8 +62,8 @@ func newCrashTest(t *testing.T) *crashTest {
 	return c
 }
 
-// TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConverges: SIGKILL 50 times, while it reconciles 500 roots
-// that are created, changed and deleted meanwhile.
+// The controller is killed (SIGKILL) 50 times while it reconciles 500 roots. Meanwhile roots are
+// created, changed and deleted.
 func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConverges(t *testing.T) {
 	c := newCrashTest(t)
 	t.Logf("seed %d", *seed)
@@ -80,10 +80,10 @@ func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConve
 	amidst, reconciles := 0, 0
 	for i := range crashes {
 		p := c.start()
-		if i%5 > 0 { // else it may be that it has not come so far
+		if i%5 > 0 { // otherwise it may not have begun its work
 			p.waitForWork()
 		}
-		share := r.Float64() // squared, so that short lives are more
+		share := r.Float64() // squared: short lives are more frequent
 		pause(t.Context(), 100*time.Millisecond+time.Duration(900*share*share)*time.Millisecond)
 		p.kill()
 		if p.running() > 0 {
@@ -113,7 +113,7 @@ func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConve
 
 func rootName(i int) string { return fmt.Sprintf("root-%03d", i) }
 
-// anySpec is what a root wants: one to three config maps.
+// anySpec returns what a root wants: one to three config maps.
 func anySpec(r *rand.Rand) generator.ConfigTemplateSpec {
 	var spec generator.ConfigTemplateSpec
 	for i := range 1 + r.IntN(3) {
@@ -124,7 +124,7 @@ func anySpec(r *rand.Rand) generator.ConfigTemplateSpec {
 	return spec
 }
 
-// populate makes the roots that are there before the first start.
+// populate makes the roots that exist before the first start.
 func (c *crashTest) populate() {
 	c.Helper()
 	var users sync.WaitGroup
@@ -143,7 +143,7 @@ func (c *crashTest) create(ctx context.Context, r *rand.Rand, name string) error
 	return c.users.Create(ctx, &generator.ConfigTemplate{ObjectMeta: named(c.ns, name), Spec: anySpec(r)}, nil)
 }
 
-// change changes roots until ctx ends. There are two of it, each of which rests a little after each change.
+// change changes roots until ctx ends. It runs twice; each rests a little after each change.
 func (c *crashTest) change(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		name, spec := rootName(r.IntN(crashRoots)), anySpec(r)
@@ -169,7 +169,7 @@ func (c *crashTest) change(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// judge says what is not as it is to be in the end.
+// judge lists what is wrong at the end.
 func (c *crashTest) judge() (wrong []string) {
 	ctx := c.Context()
 	var roots []*generator.ConfigTemplate
@@ -179,7 +179,7 @@ func (c *crashTest) judge() (wrong []string) {
 	records, err := c.admin.CoreV1().ConfigMaps(c.elsewhere).List(ctx, metav1.ListOptions{})
 	require.NoError(c, err)
 
-	want, got := map[string]string{}, map[string]string{} // by what there is
+	want, got := map[string]string{}, map[string]string{} // by object name
 	for _, root := range roots {
 		ready := kates.FindCondition(root, generator.Ready)
 		if !slices.Contains(root.Finalizers, crashFinalizer) || ready == nil || ready.Status != metav1.ConditionTrue ||
@@ -215,7 +215,7 @@ func (c *crashTest) judge() (wrong []string) {
 	return wrong
 }
 
-// versions are those of everything that the controller writes.
+// versions returns the versions of everything that the controller writes.
 func (c *crashTest) versions() map[string]string {
 	all := map[string]string{}
 	for _, q := range []kates.Query{{Kind: "configtemplates", Namespace: c.ns}, {Kind: "configmaps", Namespace: c.ns}, {Kind: "configmaps", Namespace: c.elsewhere}} {
@@ -235,7 +235,7 @@ type crashable struct {
 	stdin  io.Closer
 	errors bytes.Buffer
 	first  chan struct{} // closed when it has begun to reconcile
-	read   chan struct{} // closed when all that it has said is read
+	read   chan struct{} // closed when all its output is read
 
 	begun map[string]bool
 	ended int
@@ -271,7 +271,7 @@ func (c *crashTest) start() *crashable {
 	return p
 }
 
-// waitForWork returns when it reconciles.
+// waitForWork returns when the process reconciles.
 func (p *crashable) waitForWork() {
 	p.t.Helper()
 	select {
@@ -283,7 +283,7 @@ func (p *crashable) waitForWork() {
 	}
 }
 
-// kill is by SIGKILL. It waits for the end.
+// kill sends SIGKILL and waits for the end.
 func (p *crashable) kill() {
 	if p.dead.Swap(true) {
 		return
@@ -295,10 +295,10 @@ func (p *crashable) kill() {
 	_ = p.stdin.Close()
 }
 
-// running are the reconciles that it was killed in.
+// running returns how many reconciles the kill interrupted.
 func (p *crashable) running() int { return len(p.begun) }
 
-// said is what it logged; it is killed for it.
+// said kills the process and returns its log.
 func (p *crashable) said() string {
 	p.kill()
 	return p.errors.String() + strings.Join(slices.Sorted(maps.Keys(p.begun)), " ")

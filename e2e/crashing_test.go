@@ -20,7 +20,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// What the crash test kills is this test's own program, started anew with these in its environment.
+// The crash test kills its own program, which it starts anew with these variables in the
+// environment.
 const (
 	crashingKubeconfig = "KATES_CRASHING_KUBECONFIG"
 	crashingNamespaces = "KATES_CRASHING_NAMESPACES" // of the roots, and of their records
@@ -28,8 +29,9 @@ const (
 
 const crashFinalizer = "example.com/record"
 
-// crashing is a controller that makes of each root its config maps, whose owner it is, and a record in another namespace, which
-// no owner reference could keep track of. There is no garbage collector: its finalizer sees to both.
+// crashing is a controller. For each root it makes config maps that the root owns, and a record
+// in another namespace, where owner references do not reach. There is no garbage collector: its
+// finalizer removes both.
 type crashing struct {
 	client    *kates.Client
 	elsewhere string
@@ -42,7 +44,7 @@ type crashingParts struct {
 	Info       controller.Info
 }
 
-// runCrashing is the program. It ends with its parent, if it is not killed before.
+// runCrashing is the program. It ends with its parent, unless it is killed before.
 func runCrashing(kubeconfig, namespaces string) int {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -90,7 +92,7 @@ func (c *crashing) reconcile(ctx context.Context, p *crashingParts) (controller.
 		func(ctx context.Context, root *generator.ConfigTemplate) error { return c.clean(ctx, root) })
 }
 
-// complete says that everything is as it is to be, so that after a crash there is time for what is not.
+// complete reports whether everything is as wanted. If so, a crash leaves more time for the rest.
 func (p *crashingParts) complete() bool {
 	root, there := p.Root, map[string]map[string]string{}
 	for _, cm := range p.ConfigMaps {
@@ -105,7 +107,7 @@ func (p *crashingParts) complete() bool {
 		root.DeletionTimestamp == nil && slices.Contains(root.Finalizers, crashFinalizer)
 }
 
-// recorded says that there is the record, and no other one.
+// recorded reports whether the record exists, and no other one.
 func (p *crashingParts) recorded() bool {
 	return len(p.Records) == 1 && p.Records[0].Name == string(p.Root.UID) && p.Records[0].Data["generation"] == fmt.Sprint(p.Root.Generation)
 }
@@ -147,7 +149,8 @@ func (c *crashing) clean(ctx context.Context, root *generator.ConfigTemplate) er
 	return err
 }
 
-// record of a root: it is by its UID, so that one of an earlier root of its name is told apart.
+// record returns the record of a root. It is named by the UID, so that it differs from the record
+// of an earlier root of the same name.
 func (c *crashing) record(root *generator.ConfigTemplate) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{ObjectMeta: named(c.elsewhere, string(root.UID)), Data: map[string]string{"generation": fmt.Sprint(root.Generation)}}
 	cm.Annotations = map[string]string{"root": root.Namespace + "/" + root.Name}

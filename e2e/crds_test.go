@@ -20,7 +20,7 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// gadget is a custom kind of one test: group and plural are its own.
+// gadget is a custom kind of one test, with its own group and plural.
 type gadget struct {
 	t     *testing.T
 	group string
@@ -33,7 +33,8 @@ func newGadget(t *testing.T, ns string) *gadget {
 	return g
 }
 
-// install makes the kind with these versions, the last of which is stored, and waits until it is served.
+// install makes the kind with these versions and waits until it is served. The last version is
+// the stored one.
 func (g *gadget) install(versions ...string) {
 	g.t.Helper()
 	served := []any{}
@@ -53,7 +54,7 @@ func (g *gadget) install(versions ...string) {
 	g.serving(versions[0], true)
 }
 
-// gadgetVersion is a version of the kind, as its definition has it.
+// gadgetVersion returns a version of the kind, as the definition contains it.
 func gadgetVersion(name string, stored bool) map[string]any {
 	return map[string]any{
 		"name": name, "served": true, "storage": stored,
@@ -65,7 +66,7 @@ func gadgetVersion(name string, stored bool) map[string]any {
 	}
 }
 
-// serving waits until a version is served, or no longer is.
+// serving waits until a version is served, or no longer served.
 func (g *gadget) serving(version string, served bool) {
 	g.t.Helper()
 	require.Eventually(g.t, func() bool {
@@ -74,7 +75,7 @@ func (g *gadget) serving(version string, served bool) {
 	}, 30*time.Second, 50*time.Millisecond)
 }
 
-// edit changes the definition: pairs of path and value.
+// edit changes the definition. It takes pairs of path and value.
 func (g *gadget) edit(pathsAndValues ...any) {
 	g.t.Helper()
 	var patch []map[string]any
@@ -87,7 +88,7 @@ func (g *gadget) edit(pathsAndValues ...any) {
 	require.NoError(g.t, err)
 }
 
-// make creates objects of the kind, as somebody else.
+// make creates objects of the kind as another program.
 func (g *gadget) make(version, ns string, names ...string) {
 	g.t.Helper()
 	for _, name := range names {
@@ -96,7 +97,7 @@ func (g *gadget) make(version, ns string, names ...string) {
 	}
 }
 
-// remove deletes the kind and waits until it is gone: its objects go with it.
+// remove deletes the kind, and its objects with it, and waits until it is gone.
 func (g *gadget) remove() {
 	g.t.Helper()
 	d := foreign(g.t).Resource(definitions)

@@ -24,7 +24,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// signingRequest is what a CertificateSigningRequest has to contain, in base64.
+// signingRequest returns the request of a CertificateSigningRequest, in base64.
 func signingRequest(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -34,8 +34,9 @@ func signingRequest(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }
 
-// installSelectable makes a kind that can be selected by a string, a boolean and an integer, and waits until the server has it in
-// its OpenAPI documents: these follow a moment later.
+// installSelectable makes a kind with three selectable fields: a string, a boolean and an
+// integer. It waits until they are in the server's OpenAPI documents, which follow a moment
+// later.
 func (g *gadget) installSelectable() {
 	g.t.Helper()
 	properties, declared := map[string]any{}, []any{}
@@ -73,7 +74,7 @@ func (g *gadget) installSelectable() {
 	}, 30*time.Second, 50*time.Millisecond)
 }
 
-// with is a gadget of a spec.
+// with returns a gadget with a spec.
 func (g *gadget) with(ns, name string, spec map[string]any) *kates.Unstructured {
 	u := g.object("v1", ns, name, "")
 	u.SetLabels(map[string]string{"of": ns})
@@ -81,7 +82,7 @@ func (g *gadget) with(ns, name string, spec map[string]any) *kates.Unstructured 
 	return u
 }
 
-// listsSeen counts the requests for lists of gadgets.
+// listsSeen counts the list requests for a resource.
 func listsSeen(w *wire, resource string) int {
 	return w.seen(resource, func(r request) bool { return !r.watch && r.query.Get("limit") != "1" })
 }
@@ -93,7 +94,8 @@ func TestG4AnOwnWriteMovesACustomObjectByADeclaredFieldWithoutAList(t *testing.T
 	g.installSelectable()
 	c := w.client(t)
 	require.NoError(t, c.WaitFor(ctx, g.kind))
-	for selector, specs := range map[string][2]map[string]any{ // in the query and out of it
+	// inside the query, and outside of it
+	for selector, specs := range map[string][2]map[string]any{
 		"spec.s=red":           {{"s": "red"}, {"s": "blue"}},
 		"spec.b=true":          {{"b": true}, {"b": false}},
 		"spec.b=false":         {{"b": false}, {}},
@@ -167,7 +169,8 @@ func TestG4WithoutOpenAPIAnOwnWriteIsSettledByOneList(t *testing.T) {
 
 var errNoOpenAPI = errors.New("no OpenAPI, says the test")
 
-// noOpenAPI leaves a client without OpenAPI documents: it has to ask what a custom field selects.
+// noOpenAPI refuses the OpenAPI documents. The client then has to ask the server what a custom
+// field selects.
 func noOpenAPI(r *http.Request) error {
 	if strings.HasPrefix(r.URL.Path, "/openapi") {
 		return errNoOpenAPI

@@ -17,10 +17,10 @@ import (
 
 var gadgets = katestest.Match{Resource: "gadgets"}
 
-// discoveries are the requests for what the server serves.
+// discoveries matches the discovery requests.
 var discoveries = katestest.Match{Verb: "get", Where: func(r katestest.Request) bool { return r.Path == "/api" || r.Path == "/apis" }}
 
-// follow begins to watch the kind, in the namespace of f.
+// follow begins to watch the kind in the follower's namespace.
 func (g *gadget) follow(f *follower, version string, q kates.Query) {
 	f.list = func() []kates.Unstructured { return f.listed(g.resource(version), f.ns, q.LabelSelector) }
 	q.Namespace = f.ns
@@ -81,17 +81,17 @@ func TestG8AKindThatIsDeletedEmptiesItsFieldAndComesBack(t *testing.T) {
 	}
 }
 
-// hammers looks how often the server is asked what it serves while the kind is absent.
+// hammers counts how often the client asks for discovery while the kind is absent.
 func (g *gadget) hammers(f *follower) {
 	g.t.Helper()
 	before, began := len(f.faults.Requests(discoveries)), time.Now()
 	pause(g.t.Context(), 2*time.Second)
 	asked := len(f.faults.Requests(discoveries)) - before
-	// Two requests each, once a second at most, whoever wants to know.
+	// Discovery is two requests, once a second at most, however many wait.
 	assert.LessOrEqual(g.t, asked, 2*(1+int(time.Since(began)/time.Second)))
 }
 
-// serve serves v2 as well, and stores it; and v1, or not.
+// serve makes v2 served and stored, and v1 served or not.
 func (g *gadget) serve(v1 bool) {
 	v := gadgetVersion("v1", false)
 	v["served"] = v1
@@ -129,7 +129,7 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWhereTheQueryNamesNone(t *testi
 	}
 }
 
-// api is the API version that all objects are shown in, "" if there are several.
+// api returns the API version of all shown objects, or "" if there are several.
 func (f *follower) api() (version string) {
 	for _, o := range f.shown {
 		if version != "" && version != o.api {
@@ -154,7 +154,7 @@ func TestG8AVersionThatIsNoLongerServedKeepsItsObjectsWhereTheQueryNamesIt(t *te
 			g.serve(false)
 			f.says(kates.StateMissing, "could not find the requested resource")
 			g.make("v2", f.ns, "c")
-			pause(t.Context(), 3*time.Second) // it is looked for in vain
+			pause(t.Context(), 3*time.Second) // the client looks for it in vain
 			f.unchanged()
 			assert.ErrorContains(t, f.acc.Status().Err(), "could not find the requested resource", "what is shown is old")
 			assert.NoError(t, f.acc.Ready())
@@ -222,7 +222,7 @@ func TestG5AChangeOfAKindsDefinitionIsNeitherAGapNorASignalNorADelta(t *testing.
 	}
 }
 
-// TestG5WhatIsWrittenWhileADefinitionChangesIsNotLost: the server ends all watches about a second after each change.
+// The server ends all watches about a second after each change of a definition.
 func TestG5WhatIsWrittenWhileADefinitionChangesIsNotLost(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t, nil)
@@ -234,7 +234,7 @@ func TestG5WhatIsWrittenWhileADefinitionChangesIsNotLost(t *testing.T) {
 	in := foreign(t).Resource(g.resource("v1")).Namespace(f.ns)
 	for round := range 2 {
 		g.edit("/spec/names/shortNames", []any{fmt.Sprint("gdg", round)})
-		for i := range 40 { // two seconds, in which some are refused
+		for i := range 40 { // two seconds, in which some writes are refused
 			name := fmt.Sprintf("o-%d-%d", round, i)
 			_, _ = in.Create(t.Context(), g.object("v1", f.ns, name, "red"), metav1.CreateOptions{})
 			_, _ = in.Patch(t.Context(), "a", types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, 100*round+i)), metav1.PatchOptions{})

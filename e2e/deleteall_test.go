@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// makeConfigMaps makes n objects as another program; every tenth has a finalizer.
+// makeConfigMaps makes n objects as another program. Every tenth has a finalizer.
 func makeConfigMaps(t *testing.T, ns string, n int) {
 	t.Helper()
 	d := foreign(t).Resource(configMaps).Namespace(ns)

@@ -43,7 +43,7 @@ func TestG4ADeletionInTheBackgroundEndsOneInTheForegroundOrForOrphans(t *testing
 	}
 }
 
-// threeForms are the config maps in each form, all by watches without a selector.
+// threeForms shows the config maps in each form, all by watches without a selector.
 type threeForms struct {
 	Typed   []*corev1.ConfigMap            `kates:"configmaps"`
 	Brief   []*kates.PartialObjectMetadata `kates:"configmaps"` // of all namespaces
@@ -57,9 +57,9 @@ func (s *threeForms) has(uid types.UID) (has [3]bool) {
 	return has
 }
 
-// The answers have no version, and the server is not asked for it: before the event has come, the watch shows the
-// object that was deleted; after it, the event has said when. Only where a watch had to list anew in between would it
-// be asked.
+// The answers have no version, and the client does not ask the server for it. Before the event,
+// the watch shows the deleted object; after it, the event has said when. The client would ask
+// only if a watch had to list anew in between.
 func TestG4ADeletionIsShownWithoutAListWhereAWatchHasNoSelector(t *testing.T) {
 	t.Parallel()
 	for _, eventsFirst := range []bool{false, true} {

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/kates/events"
 )
 
-// awaitEvents waits for the events of a namespace that are about an object.
+// awaitEvents waits for the events about an object.
 func awaitEvents(t *testing.T, c *kates.Client, ns, name string, wanted func([]*eventsv1.Event) bool) []*eventsv1.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

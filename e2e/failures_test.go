@@ -17,13 +17,13 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// call is one verb of the client, on a Host as it was read and then changed.
+// call is one verb of the client, on a Host that was read and then changed.
 type call struct {
 	verb string
 	do   func(ctx context.Context, c *kates.Client, h *kates.Unstructured, opts ...kates.WriteOption) error
 }
 
-// bare is a Host without what the server adds.
+// bare returns a Host without the fields that the server adds.
 func bare(h *kates.Unstructured, name string) *kates.Unstructured {
 	u := object(hosts, h.GetNamespace(), name, h.GetLabels())
 	u.Object["spec"] = h.Object["spec"]
@@ -68,7 +68,7 @@ var calls = []call{
 	}},
 }
 
-// victim is a Host, as the server has it, with changes to write.
+// victim is a Host as the server has it, with changes to write.
 type victim struct {
 	t      *testing.T
 	w      *wire
@@ -87,14 +87,14 @@ func newVictim(t *testing.T, w *wire) *victim {
 	return v
 }
 
-// watch starts the late reader of a client.
+// watch starts a client's late reader.
 func (v *victim) watch(c *kates.Client) {
 	v.t.Helper()
 	v.client = c
 	v.reader = lateReader(v.t, v.w, c, kates.Query{Kind: "hosts", Namespace: v.ns}, "hosts")
 }
 
-// changed is the Host as it is to be written.
+// changed returns the Host with the changes to write.
 func (v *victim) changed() *kates.Unstructured {
 	u := v.stored.DeepCopy()
 	u.Object["spec"] = map[string]any{"hostname": "changed"}
@@ -102,7 +102,7 @@ func (v *victim) changed() *kates.Unstructured {
 	return u
 }
 
-// fails checks that a call fails as it should, and leaves no trace.
+// fails checks that a call fails with the expected error, and leaves no trace.
 func (v *victim) fails(c call, h *kates.Unstructured, as func(error) bool, opts ...kates.WriteOption) {
 	v.t.Helper()
 	err := c.do(v.t.Context(), v.client, h, opts...)
@@ -110,7 +110,7 @@ func (v *victim) fails(c call, h *kates.Unstructured, as func(error) bool, opts 
 	v.untouched(c.verb)
 }
 
-// untouched checks that there is no trace of a write.
+// untouched checks that a write left no trace.
 func (v *victim) untouched(verb string) {
 	v.t.Helper()
 	changed, err := v.reader.acc.Update(v.t.Context(), &v.reader.snap)
@@ -126,11 +126,12 @@ func TestG4AWriteWhosePreconditionFailsLeavesNoTrace(t *testing.T) {
 	v.watch(v.w.client(t))
 	for _, c := range calls {
 		if c.verb == "create" || c.verb == "upsert" {
-			continue // they take none
+			continue // these take no preconditions
 		}
 		v.fails(c, v.changed(), kates.IsConflict, kates.IfUID("another"))
 		v.fails(c, v.changed(), kates.IsConflict, kates.IfResourceVersion("1"))
-		v.fails(c, v.changed(), kates.IsConflict, kates.IfUID("")) // the server would take these for none
+		// the server would read these as no precondition
+		v.fails(c, v.changed(), kates.IsConflict, kates.IfUID(""))
 		v.fails(c, v.changed(), kates.IsConflict, kates.IfResourceVersion(""))
 		v.fails(c, v.changed(), kates.IsConflict, kates.IfResourceVersion("0"))
 	}
@@ -171,7 +172,7 @@ func TestG4AWriteOfWhatIsNotThereLeavesNoTrace(t *testing.T) {
 		h := v.changed()
 		h.SetName("missing")
 		if c.verb == "create" || c.verb == "apply" || c.verb == "upsert" {
-			h.SetNamespace("missing") // they would make the object
+			h.SetNamespace("missing") // these would create the object
 		}
 		v.fails(c, h, kates.IsNotFound)
 	}
@@ -206,7 +207,7 @@ func TestG4AWriteThatIsInvalidLeavesNoTrace(t *testing.T) {
 		h.Object["spec"] = map[string]any{"hostname": int64(7)}
 		h.Object["status"] = map[string]any{"state": int64(7)}
 		invalid := apierrors.IsInvalid
-		if c.verb == "apply" { // it does not fit the schema, says the server, and calls it an error of its own
+		if c.verb == "apply" { // the server says that it does not fit the schema
 			invalid = apierrors.IsInternalError
 		}
 		v.fails(c, h, invalid, kates.Propagation("nonsense"))
@@ -214,7 +215,7 @@ func TestG4AWriteThatIsInvalidLeavesNoTrace(t *testing.T) {
 	v.reader.settled(v.w, "hosts")
 }
 
-// deny has the server's admission refuse all writes of Hosts in a namespace.
+// deny makes admission refuse all writes of Hosts in a namespace.
 func deny(t *testing.T, v *victim) {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(testCluster.Config)
@@ -253,7 +254,7 @@ func TestG4AWriteThatAdmissionDeniesLeavesNoTrace(t *testing.T) {
 	v.reader.settled(v.w, "hosts")
 }
 
-// outcomes are the ways not to learn what became of a write.
+// outcomes are the ways in which the result of a write stays unknown.
 var outcomes = map[string]struct {
 	sent bool
 	do   func(v *victim, do func(context.Context) error) error

@@ -21,10 +21,10 @@ var (
 	resumed = katestest.Match{Resource: "configmaps", Where: func(r katestest.Request) bool { return r.Verb == "watch" && !r.StreamedList() }}
 )
 
-// plain is HTTP/1, which has no pings that would notice what the library has to.
+// plain selects HTTP/1. It has no pings, so the library itself has to notice a dead connection.
 func plain(c *rest.Config) { c.NextProtos = []string{"http/1.1"} }
 
-// bad makes a round of trouble.
+// bad makes one round of trouble.
 type bad func(f *follower)
 
 func TestG5AWatchSurvivesWhateverTheNetworkDoes(t *testing.T) {
@@ -165,7 +165,7 @@ func TestG8AStalledListHoldsItsKindAloneAndEndsWhenItsConnectionDoes(t *testing.
 	}
 }
 
-// TestG2AHalfOpenConnectionIsNoticedBySilence: over HTTP/1 nobody else notices.
+// Over HTTP/1 only the library notices.
 func TestG2AHalfOpenConnectionIsNoticedBySilence(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t, plain, kates.WithIdleTimeout(2*time.Second))
@@ -185,8 +185,8 @@ func TestG2AHalfOpenConnectionIsNoticedBySilence(t *testing.T) {
 	f.quiet()
 }
 
-// TestG2AHalfOpenConnectionIsNoticedByPings: over HTTP/2 all requests share the connection; client-go's health check ends it. The test is alone,
-// since the intervals are in the environment.
+// Over HTTP/2 all requests share the connection, and client-go's health check ends it. The test
+// runs alone, because it sets the check's intervals in the environment.
 func TestG2AHalfOpenConnectionIsNoticedByPings(t *testing.T) {
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "1")
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// fencedWrites are those that have no condition of their own, by name.
+// fencedWrites are the writes that have no precondition of their own, by name.
 var fencedWrites = map[string]func(context.Context, *kates.Client, *corev1.ConfigMap, ...kates.WriteOption) error{
 	"update": func(ctx context.Context, c *kates.Client, cm *corev1.ConfigMap, opts ...kates.WriteOption) error {
 		return c.Update(ctx, unversioned(cm), nil, opts...)
@@ -37,7 +37,7 @@ var fencedWrites = map[string]func(context.Context, *kates.Client, *corev1.Confi
 
 var configMapGets = katestest.Match{Resource: "configmaps", Verb: "get"}
 
-// unversioned is an object without a version.
+// unversioned returns the object without a version.
 func unversioned(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -45,7 +45,7 @@ func unversioned(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	}
 }
 
-// underALease calls f as the function of a leader with a config map.
+// underALease calls f as the function of a leader, with a config map.
 func underALease(t *testing.T, f func(context.Context, *replica, *corev1.ConfigMap)) {
 	t.Helper()
 	ns := namespace(t)
@@ -68,7 +68,8 @@ func underALease(t *testing.T, f func(context.Context, *replica, *corev1.ConfigM
 	r.stop()
 }
 
-// foreignChange changes it as somebody else, and waits until the client's watch shows it: it is the newest that the client knows.
+// foreignChange changes the object as another program, and waits until the client's watch shows
+// that. The client then knows the newest version.
 func foreignChange(t *testing.T, r *replica, cm *corev1.ConfigMap) {
 	t.Helper()
 	u, err := r.others.Resource(configMaps).Namespace(r.ns).Patch(t.Context(), cm.Name, kates.MergePatchType, []byte(`{"data":{"foreign":"`+time.Now().String()+`"}}`), metav1.PatchOptions{})
@@ -79,7 +80,7 @@ func foreignChange(t *testing.T, r *replica, cm *corev1.ConfigMap) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// TestAWriteUnderALeaseConflictsWithWhatItsWorkHasNotSeen: also where the client knows of it by now.
+// This holds even if the client knows the newer version by now.
 func TestAWriteUnderALeaseConflictsWithWhatItsWorkHasNotSeen(t *testing.T) {
 	t.Parallel()
 	for name, write := range fencedWrites {
@@ -94,7 +95,7 @@ func TestAWriteUnderALeaseConflictsWithWhatItsWorkHasNotSeen(t *testing.T) {
 	}
 }
 
-// TestAWriteUnderALeaseGoesOnFromWhatItsWorkHasWritten: which is newer than what the work began with.
+// That is newer than what the work began with.
 func TestAWriteUnderALeaseGoesOnFromWhatItsWorkHasWritten(t *testing.T) {
 	t.Parallel()
 	underALease(t, func(ctx context.Context, r *replica, cm *corev1.ConfigMap) {
@@ -109,7 +110,7 @@ func TestAWriteUnderALeaseGoesOnFromWhatItsWorkHasWritten(t *testing.T) {
 	})
 }
 
-// TestAWriteUnderALeaseOfWhatIsNotWatchedIsAboutWhatWasThere: it is read first.
+// Without a watch, the client reads the object before it writes.
 func TestAWriteUnderALeaseOfWhatIsNotWatchedIsAboutWhatWasThere(t *testing.T) {
 	t.Parallel()
 	underALease(t, func(ctx context.Context, r *replica, _ *corev1.ConfigMap) {

@@ -14,12 +14,12 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// fieldCase is an object that moves in and out of a query by a field that the server knows how to select by.
+// fieldCase is an object that enters and leaves a query by a field that the server can select by.
 type fieldCase struct {
 	kind, resource, selector string
 	object                   func(ns string) any
-	in, out                  string // merge patches; "" where only creation and deletion move it
-	status                   bool   // the patches are of the status
+	in, out                  string // merge patches; "" if only creation and deletion move it
+	status                   bool   // the patches change the status
 	clusterScoped            bool
 }
 
@@ -74,10 +74,10 @@ var fieldCases = map[string]fieldCase{
 	},
 }
 
-// prepare makes what the server wants to be there, and says the object's name and its query.
+// prepare makes what the server requires first. It returns the object's name and its query.
 func (f fieldCase) prepare(t *testing.T, c *kates.Client, ns string) (string, kates.Query) {
 	t.Helper()
-	if f.resource == "pods" { // which want a service account
+	if f.resource == "pods" { // pods need a service account
 		require.NoError(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named(ns, "default")}, nil))
 	}
 	if f.clusterScoped {
@@ -86,7 +86,7 @@ func (f fieldCase) prepare(t *testing.T, c *kates.Client, ns string) (string, ka
 	return "x", kates.Query{Kind: f.kind, Namespace: ns, FieldSelector: f.selector}
 }
 
-// move patches the object; a status by UpdateStatus, as a controller would.
+// move patches the object, or updates its status, as a controller would.
 func (f fieldCase) move(ctx context.Context, c *kates.Client, o any, in bool) error {
 	patch := map[bool]string{true: f.in, false: f.out}[in]
 	if !f.status {
@@ -109,7 +109,7 @@ func TestG4OwnWritesMoveObjectsInAndOutOfEveryFieldSelectorThoughTheWatchIsLate(
 			c := w.client(t)
 			name, query := f.prepare(t, c, ns)
 			r := lateReader(t, w, c, query, f.resource)
-			for range 2 { // two objects of one name
+			for range 2 { // two objects under one name
 				o, asked := f.object(ns), listsSeen(w, f.resource)
 				require.NoError(t, c.Create(ctx, o, nil))
 				require.Equal(t, f.in == "", r.look(name) != nil, "created")

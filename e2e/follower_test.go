@@ -23,27 +23,29 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// follower watches the objects of a kind in a namespace, or what else a test wants, through faults, and replays every Update.
+// follower watches the objects of a kind in a namespace, or what else a test chooses, through
+// faults. It replays every Update.
 type follower struct {
 	t       *testing.T
 	ns      string
 	kind    schema.GroupVersionResource
-	others  dynamic.Interface // without faults
+	others  dynamic.Interface // a client without faults
 	client  *kates.Client
 	faults  *katestest.Faults
 	network *katestest.Network
 	acc     *kates.Accumulator
-	list    func() []kates.Unstructured // what the server has of the query
-	shown   map[string]identity         // as the deltas have it
-	left    map[types.UID]identity      // what was shown, and no longer is
+	list    func() []kates.Unstructured // the server's own list for the query
+	shown   map[string]identity         // according to the deltas
+	left    map[types.UID]identity      // what was shown before, and no longer is
 	absent  bool                        // the field is nil
-	updates int                         // that changed something
-	always  func()                      // holds after every Update; nil: nothing more
-	returns bool                        // what has left may come back as it was
-	anew    bool                        // the cluster comes back from a backup: versions may go back
+	updates int                         // how many Updates reported a change
+	always  func()                      // called after every Update; may be nil
+	returns bool                        // an object that left may come back unchanged
+	// the cluster is restored from a backup: versions may go back
+	anew bool
 }
 
-// identity is which object, which version of it, and in which form of the API.
+// identity says which object it is, in which version, and in which version of the API.
 type identity struct {
 	uid     types.UID
 	version string
@@ -54,13 +56,14 @@ func identityOf(o *kates.Unstructured) identity {
 	return identity{o.GetUID(), o.GetResourceVersion(), o.GetAPIVersion()}
 }
 
-// newFollower is one of config maps of the cluster that all tests share.
+// newFollower returns a follower of config maps in the cluster that all tests share.
 func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Option) *follower {
 	t.Helper()
 	return newFollowerOf(t, testCluster.Config, namespace(t), configMaps, config, options...)
 }
 
-// newFollowerOf is one of a cluster. It goes through faults, and what config sets.
+// newFollowerOf returns a follower of one cluster. It goes through faults and the changes that
+// config makes.
 func newFollowerOf(t *testing.T, cluster *rest.Config, ns string, kind schema.GroupVersionResource, config func(*rest.Config),
 	options ...kates.Option,
 ) *follower {
@@ -85,7 +88,7 @@ func newFollowerOf(t *testing.T, cluster *rest.Config, ns string, kind schema.Gr
 	return f
 }
 
-// writeTo has the others write to another server.
+// writeTo sends the writes of others to another server.
 func (f *follower) writeTo(config *rest.Config) {
 	f.t.Helper()
 	var err error
@@ -99,7 +102,7 @@ func (f *follower) start() {
 	f.watch(kates.Query{Kind: f.kind.GroupResource().String(), Namespace: f.ns})
 }
 
-// watch begins to watch something else; list has to say what.
+// watch begins to watch something else. The caller sets list to match.
 func (f *follower) watch(q kates.Query) {
 	f.t.Helper()
 	q.Name = "Objects"
@@ -108,7 +111,7 @@ func (f *follower) watch(q kates.Query) {
 	require.NoError(f.t, err)
 }
 
-// listed is a list by the server, without faults.
+// listed returns the server's list, without faults.
 func (f *follower) listed(gvr schema.GroupVersionResource, ns, labels string) []kates.Unstructured {
 	f.t.Helper()
 	list, err := f.others.Resource(gvr).Namespace(ns).List(f.t.Context(), metav1.ListOptions{LabelSelector: labels})
@@ -116,8 +119,8 @@ func (f *follower) listed(gvr schema.GroupVersionResource, ns, labels string) []
 	return list.Items
 }
 
-// update reads a snapshot, and looks that it follows from the one before by its deltas, each of which is news (G7), and
-// that nothing is taken back (G5).
+// update reads a snapshot. It checks that the snapshot follows from the one before by its deltas,
+// that each delta is a change (G7), and that nothing is taken back (G5).
 func (f *follower) update() {
 	f.t.Helper()
 	var snap struct{ Objects []*kates.Unstructured }
@@ -177,7 +180,7 @@ func identities(objects []*kates.Unstructured) map[string]identity {
 	return all
 }
 
-// server is what the server has, asked without faults.
+// server returns the server's objects, asked without faults.
 func (f *follower) server() map[string]identity {
 	f.t.Helper()
 	all := map[string]identity{}
@@ -187,14 +190,14 @@ func (f *follower) server() map[string]identity {
 	return all
 }
 
-// arrive reads snapshots until they are the server's list, which does not change any more.
+// arrive reads snapshots until they equal the server's list, which no longer changes.
 func (f *follower) arrive() {
 	f.t.Helper()
 	server := f.server()
 	f.until(func() bool { return f.updates > 0 && maps.Equal(server, f.shown) }, "the snapshot is the server's list: %v", server)
 }
 
-// until reads snapshots, when there are signals, until what is shown is as it should be.
+// until reads a snapshot after each signal, until the condition holds.
 func (f *follower) until(cond func() bool, what string, args ...any) {
 	f.t.Helper()
 	deadline := time.After(60 * time.Second)
@@ -211,7 +214,8 @@ func (f *follower) until(cond func() bool, what string, args ...any) {
 	}
 }
 
-// says waits until the query is in a state, with a message, and returns how it stands. Nothing is read meanwhile.
+// says waits until the query has a state and a message, and returns its status. It reads no
+// snapshot meanwhile.
 func (f *follower) says(state kates.State, message string) kates.QueryStatus {
 	f.t.Helper()
 	var st kates.QueryStatus
@@ -222,7 +226,7 @@ func (f *follower) says(state kates.State, message string) kates.QueryStatus {
 	return st
 }
 
-// unchanged looks that there is nothing new to be shown.
+// unchanged checks that there is nothing new to show.
 func (f *follower) unchanged() {
 	f.t.Helper()
 	updates := f.updates
@@ -230,16 +234,16 @@ func (f *follower) unchanged() {
 	require.Equal(f.t, updates, f.updates, "what is shown has changed, to %v", f.shown)
 }
 
-// quiet looks that nothing more is said to have changed, once everything on its way has come.
+// quiet checks that no more changes are reported once everything has arrived.
 func (f *follower) quiet() {
 	f.t.Helper()
 	require.NoError(f.t, f.client.Sync(f.t.Context()))
 	f.unchanged()
-	// A watch that is still paused after a failure has nothing to say, and opens again.
+	// A watch that still waits after a failure reports nothing, and opens again.
 	assert.Eventually(f.t, func() bool { return f.acc.Status().Err() == nil }, 30*time.Second, 10*time.Millisecond, "%s", f.acc.Status())
 }
 
-// change lets somebody else create, change and delete, as round says.
+// change creates, changes and deletes objects as another program, depending on the round.
 func (f *follower) change(round int) {
 	f.t.Helper()
 	in := f.others.Resource(f.kind).Namespace(f.ns)
@@ -253,7 +257,7 @@ func (f *follower) change(round int) {
 	require.NoError(f.t, in.Delete(f.t.Context(), name(1), metav1.DeleteOptions{}))
 }
 
-// wait returns when a condition of the faults or the network comes true.
+// wait returns when a condition of the faults or the network becomes true.
 func (f *follower) wait(cond func() bool, what string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(f.t.Context(), time.Minute, errors.New("it does not come to be that "+what))
@@ -261,15 +265,17 @@ func (f *follower) wait(cond func() bool, what string) {
 	require.NoError(f.t, f.faults.Wait(ctx, cond))
 }
 
-// now is for the answers that are open. There is one, or there will be: what is shown may be ahead of the watch that follows it.
+// now is for open answers. It waits for one: what is shown may be ahead of the watch that follows
+// it.
 func (f *follower) now(m katestest.Match) *katestest.Trigger {
 	f.t.Helper()
 	f.wait(func() bool { return len(f.faults.Open(m)) > 0 }, "an answer is open")
 	return f.faults.Now(m)
 }
 
-// idle leaves so many connections, or more, without a request: those of requests that were made at one time. Where one of them was
-// answered before the next was sent, they have shared one, and it is tried again. Frozen ones, which the client has given up, do not count.
+// idle leaves at least n connections without a request, by making requests at the same time. If
+// one was answered before the next was sent, they shared a connection, and idle tries again.
+// Frozen connections do not count: the client has given them up.
 func (f *follower) idle(n, frozen int) {
 	f.t.Helper()
 	f.network.Delay(200 * time.Millisecond)

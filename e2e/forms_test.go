@@ -20,7 +20,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// ear is a transport that remembers what reads of one resource accepted and got.
+// ear is a transport that records which content types reads of one resource accepted and got.
 type ear struct {
 	next     http.RoundTripper
 	resource string
@@ -29,7 +29,7 @@ type ear struct {
 	accepts []string
 	queries []string
 	got     bytes.Buffer
-	status  int // answers every read, if not 0
+	status  int // the answer to every read, if not 0
 	header  http.Header
 	body    string
 }
@@ -77,7 +77,7 @@ func (h *heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// heardAll returns what was accepted, asked and got.
+// heardAll returns the accepted types, the queries, and the content received.
 func (e *ear) heardAll() (accepts, queries []string, got string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,7 +103,7 @@ func secret(ns, name, in string) *corev1.Secret {
 	return s
 }
 
-// confidential is what must not come over the wire: the value as JSON and as protobuf have it.
+// confidential must not appear in an answer: the value as JSON has it and as protobuf has it.
 var confidential = []string{"confidential", "Y29uZmlkZW50aWFs"}
 
 func TestAMetadataQueryNeverGetsMoreThanMetadataOverTheWire(t *testing.T) {
@@ -124,7 +124,8 @@ func TestAMetadataQueryNeverGetsMoreThanMetadataOverTheWire(t *testing.T) {
 			require.NoError(t, other.Create(ctx, secret(ns, "watched", "yes"), nil))
 			awaitSnap(t, s, &snap, func(b *briefs) bool { return len(b.Secrets) == 6 })
 			require.NoError(t, c.Create(ctx, secret(ns, "written", "yes"), nil))
-			require.NoError(t, c.Delete(ctx, secret(ns, "s0", "yes"), nil)) // the server is asked what became of it
+			// the server is asked what became of it
+			require.NoError(t, c.Delete(ctx, secret(ns, "s0", "yes"), nil))
 			_, err = s.Update(ctx, &snap)
 			require.NoError(t, err)
 			require.Len(t, snap.Secrets, 6)

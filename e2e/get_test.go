@@ -113,7 +113,7 @@ func TestUnderFinalizerAnObjectThatIsReplacedDuringItsCleanupIsDoneWithAndTheNew
 	require.NoError(t, o.client.Delete(t.Context(), held, nil))
 	live := func(context.Context, *corev1.ConfigMap) error { return errors.New("it is being deleted") }
 	require.NoError(t, kates.UnderFinalizer(t.Context(), o.client, held, f, live, func(context.Context, *corev1.ConfigMap) error {
-		o.patch("a", `{"metadata":{"finalizers":null}}`) // another replica
+		o.patch("a", `{"metadata":{"finalizers":null}}`) // as another replica
 		next := o.configMap("a")
 		next.Finalizers = []string{f}
 		return newWire().client(t).Create(t.Context(), next, nil)
@@ -140,7 +140,7 @@ func TestUnderFinalizerADeletionAtTheLastMomentHasNoEffects(t *testing.T) {
 
 var budgets = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 
-// budget makes an object with conditions, which is watched late.
+// budget makes an object with conditions. Its watch is late.
 func (o *ownedTest) budget() *policyv1.PodDisruptionBudget {
 	o.Helper()
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: named(o.ns, "b")}

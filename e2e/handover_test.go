@@ -22,13 +22,13 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// handover is a namespace with roots that change all the time.
+// handover is a namespace whose roots change all the time.
 type handover struct {
 	*audited
 	ns     string
 	admin  *kubernetes.Clientset
 	roots  int
-	wanted int // by all roots
+	wanted int // the number that all roots want
 }
 
 func newHandover(t *testing.T, a *audited, roots int) *handover {
@@ -48,7 +48,7 @@ func newHandover(t *testing.T, a *audited, roots int) *handover {
 	return h
 }
 
-// loaders are how many change roots at the same time.
+// loaders is how many goroutines change roots at the same time.
 const loaders = 4
 
 // load changes what roots want, until it is stopped. Then all want the same.
@@ -82,7 +82,7 @@ func (h *handover) load(t *testing.T) (stop func()) {
 	}
 }
 
-// copies returns whose each copy is; "" where it is not what its root wants.
+// copies returns the writer of each copy, or "" if a copy is not what its root wants.
 func (h *handover) copies(t *testing.T) (by []string) {
 	t.Helper()
 	list, err := h.admin.CoreV1().ConfigMaps(h.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "copy"})
@@ -98,7 +98,7 @@ func (h *handover) copies(t *testing.T) (by []string) {
 	return by
 }
 
-// taken waits until every copy is what its root wants, and none is by that one.
+// taken waits until every copy is what its root wants, and none was written by that one.
 func (h *handover) taken(t *testing.T, not string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -108,7 +108,7 @@ func (h *handover) taken(t *testing.T, not string) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// someone waits until somebody else's copy is there.
+// someone waits until another writer's copy exists.
 func (h *handover) someone(t *testing.T, not string) {
 	t.Helper()
 	began := metav1.Now()
@@ -137,15 +137,16 @@ func (h *handover) leader(t *testing.T) string {
 	return holder
 }
 
-// frozen is a replica that was stopped, and when.
+// frozen is a replica that was stopped, with the times.
 type frozen struct {
 	user          string
 	stopped, woke time.Time
 	whole         bool // others had written everything before it woke
 }
 
-// judge reads the audit log: from when others have written an object on, no write of who was stopped lands on it; and if they had written everything,
-// none lands anywhere; until it has a lease again. It returns how many were refused by the server.
+// judge reads the audit log. Once others have written an object, no write of the stopped replica
+// lands on it. If they had written everything, none lands anywhere. This ends when the replica
+// has a lease again. judge returns how many writes the server refused.
 func (h *handover) judge(t *testing.T, rounds []frozen) (refused int) {
 	t.Helper()
 	all := h.writes(t, h.ns)
@@ -154,13 +155,14 @@ func (h *handover) judge(t *testing.T, rounds []frozen) (refused int) {
 		for _, w := range all {
 			own := w.user == round.user
 			if own && w.landed() && w.lease() && w.verb != "delete" && w.at.After(round.woke) {
-				break // it has a place again
+				break // it has a lease again
 			}
 			switch {
 			case w.at.Before(round.stopped), w.lease(), !strings.HasPrefix(w.name, copyPrefix):
 			case !own && w.landed():
 				others[w.name] = true
-			case !own, w.at.Before(round.woke) && !others[w.name]: // it was under way when it was stopped
+			// it was under way when the replica was stopped
+			case !own, w.at.Before(round.woke) && !others[w.name]:
 			case !w.landed():
 				refused++
 			default:
@@ -171,8 +173,8 @@ func (h *handover) judge(t *testing.T, rounds []frozen) (refused int) {
 	return refused
 }
 
-// TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands: processes that are stopped (SIGSTOP) while they work, for longer than their lease, and
-// then go on, while another leads. The server's audit log says what they have done.
+// Processes are stopped (SIGSTOP) while they work, for longer than their lease, and then continue
+// while another leads. The server's audit log shows their writes.
 func TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands(t *testing.T) {
 	t.Parallel()
 	h := newHandover(t, newAudited(t), 32)
@@ -185,7 +187,7 @@ func TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands(t *testing.T) {
 	assert.Positive(t, tried, "they tried")
 }
 
-// TestNoneOfTheLateWritesOfAShardThatWasFrozenLands is the same for one of three who share the work.
+// This is the same test for one of three shards.
 func TestNoneOfTheLateWritesOfAShardThatWasFrozenLands(t *testing.T) {
 	t.Parallel()
 	h := newHandover(t, newAudited(t), 32)
@@ -213,8 +215,8 @@ func countOf(all []string, one string) (n int) {
 	return n
 }
 
-// freeze stops one process in each round, and wakes it when others have begun with its work, or have all of it. It returns how many late
-// writes were not sent, or refused.
+// freeze stops one process in each round. It wakes the process when others have begun its work,
+// or have finished it. It returns how many late writes were not sent, or refused.
 func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProcess) (tried int) {
 	t.Helper()
 	var all []frozen
@@ -252,8 +254,8 @@ func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProces
 	return refused + conflicts
 }
 
-// TestWritesThatWereOnTheirWayWhenTheLeaseEndedDoNotLand: what no client can stop any more, preconditions keep out. The
-// network holds all that is sent until another leads and has written everything.
+// No client can stop these writes any more; preconditions keep them out. The network holds
+// everything that is sent until another leader has written everything.
 func TestWritesThatWereOnTheirWayWhenTheLeaseEndedDoNotLand(t *testing.T) {
 	t.Parallel()
 	h := newHandover(t, newAudited(t), 32)

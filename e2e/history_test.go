@@ -34,12 +34,13 @@ type state struct {
 	labels  labels.Set
 	fields  fields.Set
 	content uint64
-	// stripped is the content after strip, where somebody looks at that.
+	// stripped is a hash of the content after strip, if somebody needs it.
 	stripped uint64
-	note     string // for whom looks into a failure
+	note     string // for people who look into a failure
 }
 
-// history is all that became of the world's objects, by the server's own word: watches that nothing delays or cuts.
+// history holds all states of the world's objects. They come from the server by watches that are
+// neither delayed nor cut.
 type history struct {
 	mu     sync.Mutex
 	states map[id][]state // by version
@@ -47,7 +48,7 @@ type history struct {
 	strips bool
 }
 
-// follow starts the history; it ends with ctx.
+// follow starts the history. It ends with ctx.
 func (w *world) follow(ctx context.Context, t *testing.T, tasks *sync.WaitGroup) *history {
 	t.Helper()
 	h := &history{states: map[id][]state{}, byUID: map[types.UID]uint64{}, strips: w.strips}
@@ -101,7 +102,7 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 	}
 }
 
-// content is a hash of all of an object.
+// content is a hash of a whole object.
 func content(u *kates.Unstructured) uint64 {
 	text, err := json.Marshal(u.Object)
 	if err != nil {
@@ -112,7 +113,7 @@ func content(u *kates.Unstructured) uint64 {
 	return hash.Sum64()
 }
 
-// reaches waits until the history has a state.
+// reaches waits until the history has a state of the object at a version.
 func (h *history) reaches(t *testing.T, k id, version uint64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -123,8 +124,9 @@ func (h *history) reaches(t *testing.T, k id, version uint64) {
 	}, 20*time.Second, 5*time.Millisecond)
 }
 
-// bound is the version as of which an own write is in effect. Where answers may be unreadable, a deletion that was answered without the
-// object may have left it terminating, if that is what it was: nobody was told.
+// bound returns the version from which an own write is in effect. If answers may be unreadable, a
+// deletion that was answered without the object may have left it terminating: nobody learned
+// that.
 func (h *history) bound(e written, unreadable bool) (uint64, error) {
 	if e.version != 0 {
 		return e.version, nil
@@ -136,10 +138,10 @@ func (h *history) bound(e written, unreadable bool) (uint64, error) {
 		return 0, fmt.Errorf("%v (%s) was answered as deleted, and never was", e.id, e.uid)
 	}
 	leaving := false
-	for _, s := range h.states[e.id] { // the first deletion that can have been ours
+	for _, s := range h.states[e.id] { // the first deletion that can be ours
 		switch {
 		case s.gone && s.version > e.after && unreadable && leaving:
-			return e.after, nil // or somebody else's, who removed the last finalizer
+			return e.after, nil // or somebody else removed the last finalizer
 		case s.gone && s.version > e.after:
 			return s.version, nil
 		}
@@ -151,12 +153,13 @@ func (h *history) bound(e written, unreadable bool) (uint64, error) {
 	return 0, fmt.Errorf("%v was answered as deleted, and never was", e.id)
 }
 
-// place finds the earliest version, no earlier than from, as of which the object was as a reader of q saw it.
+// place finds the earliest version, no earlier than from, at which the object was as a reader of
+// q saw it.
 func (h *history) place(k id, q query, s seen, from uint64) (uint64, error) {
 	states := h.states[k]
 	i, found := slices.BinarySearchFunc(states, from, func(s state, v uint64) int { return int(int64(s.version) - int64(v)) })
 	if !found {
-		i-- // the state that was true at from
+		i-- // the state at version from
 	}
 	if s.uid == "" {
 		if i < 0 || !q.has(states[i]) {
@@ -184,7 +187,7 @@ func (h *history) place(k id, q query, s seen, from uint64) (uint64, error) {
 	return 0, fmt.Errorf("is shown at %d (%s), which was over by then, or never was", s.version, s.uid)
 }
 
-// contentOf is what is shown of a state.
+// contentOf returns the hash that q shows of a state.
 func (q query) contentOf(s state) uint64 {
 	if q.stripped {
 		return s.stripped
@@ -192,8 +195,9 @@ func (q query) contentOf(s state) uint64 {
 	return s.content
 }
 
-// judge goes through all that a witness has seen. For each object there must be a time, in the server's history, that never goes
-// back (G5), and that is no earlier than what had been written before the Update (G4).
+// judge checks everything that a witness has seen. For each object there must be a sequence of
+// times in the server's history that explains what was seen. The times never go back (G5), and
+// none is earlier than what had been written before the Update (G4).
 func (h *history) judge(t *testing.T, j *witness) (checked int) {
 	t.Helper()
 	h.mu.Lock()
@@ -216,7 +220,7 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 		for k := range dirty {
 			q, ok := j.queryOf(k)
 			if ok && l.absent[k.resource] {
-				continue // what became of it is seen when the kind is there again
+				continue // what became of it is checked when the kind is back
 			}
 			delete(dirty, k)
 			if !ok || shown[k].uid == "" && q.lenient != nil && q.lenient(k.ns) {
@@ -241,8 +245,8 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 	return checked
 }
 
-// tell logs what became of an object since a version, what own writers know of it, and what the witness has seen up to a look and
-// after it.
+// tell logs the states of an object since a version, the own writes to it, and what the witness
+// has seen around a look.
 func (h *history) tell(t *testing.T, j *witness, k id, since uint64, look int) {
 	for _, s := range h.states[k] {
 		if s.version >= since {

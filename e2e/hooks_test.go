@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hook sees a request. It may wait; an error is what the client gets in place of an answer.
+// hook sees a request. It may wait. If it returns an error, the client gets the error in place of
+// an answer.
 type hook func(*http.Request) error
 
-// hookBefore has h called before each request is sent, hookAfter when the answer to a write is there.
+// hookBefore calls h before each request is sent. hookAfter calls it when the answer to a write
+// is there.
 func (w *wire) hookBefore(h hook) { w.hook(&w.before, h) }
 func (w *wire) hookAfter(h hook)  { w.hook(&w.after, h) }
 
@@ -35,7 +37,7 @@ func (w *wire) ask(which *hook, r *http.Request) error {
 	return h(r)
 }
 
-// answer sends a write, and lets the hook have its way with the answer.
+// answer sends a write, and then calls the hook.
 func (w passage) answer(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
 	if err != nil {
@@ -65,7 +67,7 @@ func newGate(t *testing.T) *gate {
 
 func (g *gate) release() { g.once.Do(func() { close(g.open) }) }
 
-// hold is a hook for the requests of which of is true.
+// hold returns a hook that holds the requests for which of is true.
 func (g *gate) hold(of func(*http.Request) bool) hook {
 	return func(r *http.Request) error {
 		if !of(r) {
@@ -87,7 +89,8 @@ func writing(method, resource string) func(*http.Request) bool {
 	}
 }
 
-// drained waits until the client has read all that the watches of a resource have brought so far.
+// drained waits until the client has read everything that the watches of a resource have brought
+// so far.
 func (w *wire) drained(t *testing.T, resource string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

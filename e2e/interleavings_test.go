@@ -16,7 +16,8 @@ import (
 func TestG4OneNameCreatedDeletedAndCreatedAgainWithTheWatchStalledAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, selector := range selectors {
-		for stalls := range 1 << 3 { // before each of the three writes: let the watch catch up, or not
+		// before each of the three writes: let the watch catch up, or not
+		for stalls := range 1 << 3 {
 			for others := range 1 << 3 { // each write is ours, or somebody else's
 				t.Run(fmt.Sprintf("%s, caught up %03b, foreign %03b", name, stalls, others), func(t *testing.T) {
 					t.Parallel()
@@ -27,7 +28,7 @@ func TestG4OneNameCreatedDeletedAndCreatedAgainWithTheWatchStalledAnywhere(t *te
 	}
 }
 
-// interleave creates, deletes and creates an object, and looks after each write of ours.
+// interleave creates, deletes and creates an object, and reads a snapshot after each own write.
 func interleave(t *testing.T, selector string, caughtUp, others int) {
 	w, ns, ctx := newWire(), namespace(t), t.Context()
 	c := w.client(t)
@@ -58,7 +59,7 @@ func interleave(t *testing.T, selector string, caughtUp, others int) {
 		}
 		shown := r.look("x")
 		switch {
-		case theirs && shown != nil: // what the watch brought, or what we wrote before
+		case theirs && shown != nil: // from the watch, or from our own earlier write
 			assert.Contains(t, made, shown.GetUID())
 		case theirs:
 		case i == 1:
@@ -88,7 +89,8 @@ func TestG4GetAndListWhileOwnWritesArePendingChangeNoSnapshot(t *testing.T) {
 	require.NoError(t, c.Create(ctx, object(configMaps, ns, "ours", nil), nil))
 	require.NoError(t, c.Delete(ctx, object(configMaps, ns, "deleted", nil), nil))
 	ours := r.look("ours")
-	for _, name := range []string{"ours", "theirs"} { // newer than what the watch shows, and than what we wrote
+	// newer than what the watch shows, and than our own write
+	for _, name := range []string{"ours", "theirs"} {
 		_, err := d.Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"by":"them"}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
@@ -202,7 +204,7 @@ func TestG4AWriteThroughEitherFormOfTheStoredResourceIsShownInTheOther(t *testin
 			if f.resource == "events" {
 				o.Object["regarding"] = map[string]any{"kind": "Pod", "name": "p", "namespace": ns}
 			}
-			for range 2 { // and again, with another UID
+			for range 2 { // once more, with another UID
 				require.NoError(t, c.Create(ctx, o, nil))
 				require.NotNil(t, r.look("x"))
 				assert.Equal(t, f.shown, r.look("x").GroupVersionKind())

@@ -14,13 +14,12 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// testCluster is one control plane for all tests of the package. Tests keep
-// apart by namespaces of their own; one that breaks the server starts its own
-// cluster.
+// testCluster is one control plane for all tests of the package. Each test has its own
+// namespaces. A test that breaks the server starts its own cluster.
 var testCluster *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(replicaEnvironment); role != "" { // this is a process that a test has started
+	if role := os.Getenv(replicaEnvironment); role != "" { // a test has started this process
 		os.Exit(replicaMain(role))
 	}
 	if kubeconfig := os.Getenv(crashingKubeconfig); kubeconfig != "" {
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runWithCluster(m))
 }
 
-// runWithCluster is the body of TestMain, which cannot defer past os.Exit.
+// runWithCluster is the body of TestMain. It uses defer, which os.Exit would skip.
 func runWithCluster(m *testing.M) int {
 	var err error
 	if testCluster, err = cluster.Start(context.Background()); err != nil {
@@ -43,8 +42,8 @@ func runWithCluster(m *testing.M) int {
 	if stopErr := testCluster.Stop(); err == nil {
 		err = stopErr
 	}
-	// Nothing is ignored: what envtest has of goroutines ends with the servers.
-	// A leaked watch does not end, it retries.
+	// No goroutine is ignored: envtest's goroutines end with the servers. A leaked watch does not
+	// end: it retries.
 	if err == nil {
 		err = goleak.Find()
 	}

@@ -19,7 +19,7 @@ var (
 	_ manager.LeaderElectionRunnable = (*controller.Controller[hostParts])(nil)
 )
 
-// managed starts a controller-runtime manager with a controller of ours.
+// managed starts a controller-runtime manager with a kates controller.
 func managed(t *testing.T, r *replica, identity string, calls chan told) (end func(), done <-chan error) {
 	t.Helper()
 	m, err := manager.New(testCluster.Config, manager.Options{

@@ -16,8 +16,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestTheFakesMapperAgreesWithTheServers compares what unit tests see with what discovery says: names, scopes, short names and
-// the preferred version of everything that the server serves.
+// The test compares what unit tests see with discovery: names, scopes, short names and the
+// preferred version of everything that the server serves.
 func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
 	client, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
 	require.NoError(t, err)
@@ -43,7 +43,9 @@ func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
 			compareResource(t, fake, gv, resource)
 			for _, name := range append([]string{resource.Name, resource.SingularName}, resource.ShortNames...) {
 				if len(groups[name]) > 1 {
-					continue // ev: client-go takes the group that its discovery, which is in random order, has first
+					// ev: client-go takes the group that comes first in its discovery, whose
+					// order is random
+					continue
 				}
 				compareName(t, fake, server, name)
 				compared++
@@ -53,7 +55,7 @@ func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
 	assert.Greater(t, compared, 100)
 }
 
-// groupsOfShortNames finds the groups in which a short name stands for something.
+// groupsOfShortNames finds the groups that use each short name.
 func groupsOfShortNames(lists []*metav1.APIResourceList) map[string]map[string]bool {
 	groups := map[string]map[string]bool{}
 	for _, list := range lists {
@@ -70,7 +72,7 @@ func groupsOfShortNames(lists []*metav1.APIResourceList) map[string]map[string]b
 	return groups
 }
 
-// compareResource compares one resource of one version with discovery's word on it.
+// compareResource compares one resource of one version with discovery.
 func compareResource(t *testing.T, fake meta.RESTMapper, gv schema.GroupVersion, resource metav1.APIResource) {
 	t.Helper()
 	mapping, err := fake.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: resource.Kind}, gv.Version)
@@ -81,7 +83,7 @@ func compareResource(t *testing.T, fake meta.RESTMapper, gv schema.GroupVersion,
 	assert.Equal(t, resource.Namespaced, mapping.Scope.Name() == meta.RESTScopeNameNamespace, "whether %s is namespaced", mapping.Resource)
 }
 
-// compareName compares what a name alone stands for, group and version included.
+// compareName compares the resource that a name alone stands for, group and version included.
 func compareName(t *testing.T, fake, server meta.RESTMapper, name string) {
 	t.Helper()
 	want, err := server.KindFor(schema.GroupVersionResource{Resource: name})

@@ -21,7 +21,7 @@ type sample struct {
 
 var metricLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// metric reads all lines of one metric of the server.
+// metric reads all samples of one metric of the server.
 func metric(t testing.TB, config *rest.Config, name string) (all []sample) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
@@ -54,7 +54,8 @@ func metric(t testing.TB, config *rest.Config, name string) (all []sample) {
 	return all
 }
 
-// watchesOf is how many watches the server serves now, by resource. It has some of its own.
+// watchesOf returns how many watches the server serves now, by resource. The server has some of
+// its own.
 func watchesOf(t testing.TB, config *rest.Config) map[string]int {
 	t.Helper()
 	all := map[string]int{}
@@ -66,7 +67,8 @@ func watchesOf(t testing.TB, config *rest.Config) map[string]int {
 	return all
 }
 
-// poll asks again and again until the condition is true, or for so long. It asks in the test's own goroutine.
+// poll tests the condition again and again until it is true or the time is over. It runs in the
+// test's own goroutine.
 func poll(t testing.TB, long time.Duration, condition func() bool) {
 	for deadline := time.Now().Add(long); !condition() && time.Now().Before(deadline); {
 		pause(t.Context(), 50*time.Millisecond)

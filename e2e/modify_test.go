@@ -72,7 +72,7 @@ func TestG4ModifyLosesNoIncrementAmongEightForeignWriters(t *testing.T) {
 	r.settled(w, "configmaps")
 }
 
-// countRequests counts the requests of a resource, by method.
+// countRequests counts the requests for a resource, by method.
 func countRequests(w *wire, resource string) func() map[string]int {
 	var mu sync.Mutex
 	counts := map[string]int{}
@@ -110,12 +110,12 @@ func TestModifyStartsFromTheWatchOrTheOwnWriteWithoutAGET(t *testing.T) {
 
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
 	requests()
-	for n := 2; n < 5; n++ { // the first from the watch, the others from own writes
+	for n := 2; n < 5; n++ { // the first read is from the watch, the others are from own writes
 		got, err := kates.Modify(ctx, c, x, increment)
 		require.NoError(t, err)
 		assert.Equal(t, strconv.Itoa(n), got.Data["n"])
 		assert.Equal(t, got.ResourceVersion, r.look("x").GetResourceVersion())
-		got.Data["n"] = "mine" // shared with nobody
+		got.Data["n"] = "mine" // the result is not shared
 	}
 	assert.Equal(t, map[string]int{"PATCH": 3}, requests())
 
@@ -124,7 +124,8 @@ func TestModifyStartsFromTheWatchOrTheOwnWriteWithoutAGET(t *testing.T) {
 	assert.Equal(t, "4", got.Data["n"])
 	assert.Empty(t, requests(), "nothing is sent where nothing changes")
 
-	// Somebody is faster, and the watch does not know: a conflict, a GET, and again.
+	// Another writer was faster, and the watch does not know it: a conflict, a GET, and another
+	// try.
 	_, err = foreign(t).Resource(configMaps).Namespace(ns).Patch(ctx, "x", kates.MergePatchType, []byte(`{"data":{"n":"40"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	got, err = kates.Modify(ctx, c, x, increment)
@@ -137,7 +138,8 @@ func TestModifyStartsFromTheWatchOrTheOwnWriteWithoutAGET(t *testing.T) {
 	assert.Equal(t, got.ResourceVersion, r.look("x").GetResourceVersion())
 	assert.Equal(t, map[string]int{"PATCH": 1}, requests())
 
-	// Deleted and made again behind the watch: it is another object by now.
+	// The object was deleted and made again, and the watch does not know it: it is another object
+	// now.
 	d := foreign(t).Resource(configMaps).Namespace(ns)
 	require.NoError(t, d.Delete(ctx, "x", metav1.DeleteOptions{}))
 	_, err = kates.Modify(ctx, c, x, increment)
@@ -155,7 +157,7 @@ func TestModifyStartsFromTheWatchOrTheOwnWriteWithoutAGET(t *testing.T) {
 	r.settled(w, "configmaps")
 }
 
-// oldHost is a Go type that knows a part of the kind only.
+// oldHost is a Go type that knows only a part of the kind.
 type oldHost struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

@@ -24,7 +24,8 @@ var (
 	groupsAlone = katestest.Match{Verb: "get", Where: func(r katestest.Request) bool { return r.Path == "/apis" }}
 )
 
-// outages are ways in which a server does not say whether it serves a kind, or what objects of it there are.
+// outages are ways in which a server does not say whether it serves a kind, or which objects
+// exist.
 var outages = map[string]func(f *katestest.Faults) *katestest.Rule{
 	"discovery 503":     func(f *katestest.Faults) *katestest.Rule { return f.On(discoveries).Status(503, "", 0) },
 	"discovery 429":     func(f *katestest.Faults) *katestest.Rule { return f.On(discoveries).Status(429, "", 0) },
@@ -112,7 +113,7 @@ func TestG8OptionalKindsThatAreInstalledLaterJoinWithinSecondsAndDiscoveryIsAske
 	t.Parallel()
 	f := newFollower(t, nil)
 	g := newGadget(t, f.ns)
-	for i := range 3 { // readers, of which each wants two kinds that are never installed
+	for i := range 3 { // readers, each with two kinds that are never installed
 		_, err := f.client.Watch(t.Context(), kates.Query{Name: "A", Kind: fmt.Sprintf("as.a%d.%s", i, g.group), Optional: true},
 			kates.Query{Name: "B", Kind: fmt.Sprintf("bs.b%d.%s", i, g.group), Optional: true})
 		require.NoError(t, err)
@@ -137,7 +138,7 @@ func TestG8OptionalKindsThatAreInstalledLaterJoinWithinSecondsAndDiscoveryIsAske
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// aggregate registers an API version whose server is down. The function that it returns takes it away.
+// aggregate registers an API version whose server is down. The returned function removes it.
 func aggregate(t *testing.T, group string) (remove func()) {
 	t.Helper()
 	d, name := foreign(t).Resource(apiServices), "v1."+group
@@ -154,7 +155,7 @@ func aggregate(t *testing.T, group string) (remove func()) {
 	return remove
 }
 
-// TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers is alone: discovery is partial for everybody meanwhile.
+// The test runs alone: while it runs, discovery is partial for all clients.
 func TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers(t *testing.T) {
 	f := newFollower(t, nil, kates.WithKindPoll(500*time.Millisecond))
 	group := f.ns + ".aggregated.io"

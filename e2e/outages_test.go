@@ -12,11 +12,11 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// TestG5AServerThatGoesAwayAndComesBack: what is shown stays while it is away, and what was written meanwhile is there
-// afterwards, by one list at the most: a server that starts has no past to resume a watch from.
+// What is shown stays while the server is away. What was written meanwhile is there afterwards,
+// with one list at most: a server that starts has no history from which to resume a watch.
 func TestG5AServerThatGoesAwayAndComesBackTakesNothingBack(t *testing.T) {
 	t.Parallel()
-	c := breakable(t, "request-timeout=2s") // which bounds a graceful stop, too
+	c := breakable(t, "request-timeout=2s") // this also bounds a graceful stop
 	second, err := c.AddServer()
 	require.NoError(t, err)
 	all := watching(t, at(c, c.Server()), at(c, second), nil)
@@ -47,8 +47,8 @@ func TestG5AServerThatGoesAwayAndComesBackTakesNothingBack(t *testing.T) {
 	etcdKilled(t, c, all, round+1)
 }
 
-// etcdKilled ends etcd under the API servers, which keep their watches open and know of nothing: a write fails and leaves no
-// trace, and when etcd is back, everything goes on without a list.
+// etcdKilled ends etcd under the API servers. They keep their watches open and do not notice. A
+// write fails and leaves no trace. When etcd is back, everything continues without a list.
 func etcdKilled(t *testing.T, c *cluster.Cluster, all together, round int) {
 	before := map[*follower]int{}
 	all.each(func(f *follower) { before[f] = f.whole() })

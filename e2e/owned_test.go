@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// spy counts the requests for a resource, and does something before the next one of a verb.
+// spy counts the requests for a resource, and can do something before the next request of a verb.
 type spy struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -30,7 +30,8 @@ func newSpy(w *wire, resource string) *spy {
 	s := &spy{counts: map[string]int{}, next: map[string]func(){}}
 	w.hookBefore(func(r *http.Request) error {
 		verb, q := r.Method, r.URL.Query()
-		if q.Get("watch") != "" || q.Get("sendInitialEvents") != "" || q.Get("continue") != "" || // there may be pages of what other tests make
+		// there may be pages with objects of other tests
+		if q.Get("watch") != "" || q.Get("sendInitialEvents") != "" || q.Get("continue") != "" ||
 			!strings.Contains(r.URL.Path+"/", "/"+resource+"/") {
 			return nil
 		}
@@ -39,7 +40,7 @@ func newSpy(w *wire, resource string) *spy {
 		}
 		s.mu.Lock()
 		if verb == "LIST" && q.Get("labelSelector") == "" {
-			verb = "other" // Sync's, the history's
+			verb = "other" // of Sync and of the history
 		} else {
 			s.counts[verb]++
 		}
@@ -57,7 +58,7 @@ func newSpy(w *wire, resource string) *spy {
 	return s
 }
 
-// seen are the requests since it was called last.
+// seen returns the requests since its last call.
 func (s *spy) seen() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,14 +67,14 @@ func (s *spy) seen() map[string]int {
 	return was
 }
 
-// before has do called before the next request of the verb.
+// before calls do before the next request of the verb.
 func (s *spy) before(verb string, do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[verb] = do
 }
 
-// ownedTest is a client, the owner of a set of config maps, and another program.
+// ownedTest has a client, the owner of a set of config maps, and another program.
 type ownedTest struct {
 	*testing.T
 	w      *wire
@@ -136,7 +137,7 @@ func (o *ownedTest) patch(name, patch string) {
 	assert.NoError(o, err)
 }
 
-// make is another program's new object.
+// make creates an object as another program.
 func (o *ownedTest) make(name string, data map[string]any, owners ...kates.Object) {
 	o.Helper()
 	u := object(configMaps, o.ns, name, nil)
@@ -166,7 +167,7 @@ func (o *ownedTest) watch(options ...kates.Query) {
 	o.spy.seen()
 }
 
-// same says that an object is as it was, its version included.
+// same checks that an object is unchanged, its version included.
 func (o *ownedTest) same(was, is *kates.Unstructured) {
 	o.Helper()
 	for _, u := range []*kates.Unstructured{was, is} {
@@ -200,7 +201,8 @@ func TestApplyOwnedSendsNothingWhereNothingWouldChange(t *testing.T) {
 	assert.Equal(t, "v", o.stored("a").Object["data"].(map[string]any)["k"])
 	o.spy.seen()
 
-	// There and back: the content is what it was, but the field is not ours any more.
+	// The value changes there and back. The content is the same, but the field has another owner
+	// now.
 	o.apply(a, kates.ForceOwnership())
 	assert.Len(t, o.apply(a, kates.ForceOwnership()).Unchanged, 2)
 	o.spy.seen()
@@ -229,7 +231,7 @@ func TestApplyOwnedSendsNothingForAChangeOfTheStatusNorWithAWatchOfLess(t *testi
 		assert.Empty(t, o.spy.seen())
 	}
 
-	p := newWire() // of another client, whose watch drops the managed fields
+	p := newWire() // another client, whose watch drops managed fields
 	c := p.client(t, kates.WithTransform(kates.DropManagedFields))
 	o.client, o.spy = c, newSpy(p, "deployments")
 	o.watch(kates.Query{Kind: "deploy", Namespace: o.ns})

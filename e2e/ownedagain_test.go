@@ -20,7 +20,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// again is the set applied by another process, whose watches are of Go types. Existing is what it prunes among.
+// again returns the test as another process continues it. That process watches Go types.
 func (o *ownedTest) again(set kates.OwnedSet, options ...kates.Option) *ownedTest {
 	o.Helper()
 	next := *o
@@ -56,10 +56,10 @@ func TestApplyOwnedOfAProcessThatBeginsAnewAsksOnceForAllThatWasAppliedBefore(t 
 	next.apply(set)
 	assert.Empty(t, next.spy.seen(), "and remembers it")
 
-	// What is wanted has changed meanwhile, or what is there: just that is put right.
+	// Meanwhile either what is wanted or what exists has changed. Only that is corrected.
 	o.patch("c01", `{"data":{"k":"drifted"}}`)
 	o.patch("c02", `{"data":{"k":"drifted"}}`)
-	o.patch("c02", `{"data":{"k":"2"}}`) // there and back, but it is not its own any more
+	o.patch("c02", `{"data":{"k":"2"}}`) // there and back, but the set no longer owns the field
 	o.patch("c03", `{"data":{"other":"theirs"}}`)
 	o.patch("c04", `{"metadata":{"annotations":{"kates.io/applied":"something"}}}`)
 	o.patch("c05", `{"metadata":{"annotations":{"kates.io/applied":null}}}`)
@@ -74,12 +74,12 @@ func TestApplyOwnedOfAProcessThatBeginsAnewAsksOnceForAllThatWasAppliedBefore(t 
 	assert.Equal(t, "1", o.stored("c01").Object["data"].(map[string]any)["k"])
 	assert.Equal(t, map[string]any{"k": "3", "other": "theirs"}, o.stored("c03").Object["data"])
 
-	// Another manager has applied nothing of it yet.
+	// Another field manager has applied nothing of it yet.
 	next = o.again(set, kates.WithFieldManager("another"))
 	assert.Len(t, next.apply(set).Applied, 40)
 	assert.Equal(t, map[string]int{"LIST": 1, "PATCH": 40}, next.spy.seen())
 
-	// With managedFields in the watch nobody has to be asked.
+	// With managedFields in the watch no request is needed.
 	next = o.again(set, kates.WithManagedFields())
 	assert.Len(t, next.apply(set).Unchanged, 40)
 	assert.Empty(t, next.spy.seen())
@@ -104,7 +104,8 @@ func TestApplyOwnedRecallsWhatWasAppliedOfEveryKindOfList(t *testing.T) {
 	assert.Len(t, result.Unchanged, len(objects))
 	var asked []string
 	for _, r := range f.faults.Requests(katestest.Match{})[before:] {
-		if r.Verb != "watch" && r.Query.Get("continue") == "" { // there may be pages of what other tests make
+		// there may be pages with objects of other tests
+		if r.Verb != "watch" && r.Query.Get("continue") == "" {
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Resource, " ", r.Query.Get("labelSelector") == kates.OwnedSetLabel))
 		}
 	}
@@ -121,7 +122,9 @@ func open[T any](t *testing.T, c *kates.Client, ns string) error {
 	return err
 }
 
-// withLists are objects with statuses that are never empty, and with lists by key, with defaults in the keys and without, sets, atomic lists, maps, and what Go types show of what is not set.
+// withLists returns objects with statuses that are never empty. They have lists with keys (with
+// and without defaults in the keys), sets, atomic lists, maps, and fields that Go types show
+// although they are not set.
 func withLists(ns string) []kates.Object {
 	d := deployment(ns)
 	d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP, Name: "dns"}}
@@ -161,7 +164,8 @@ func TestApplyOwnedRecallsWhereItMayListOnlyANamespace(t *testing.T) {
 	assert.Len(t, result.Unchanged, 5)
 	var asked []string
 	for _, r := range f.faults.Requests(katestest.Match{Resource: "configmaps"})[before:] {
-		if r.Verb != "watch" && r.Query.Get("continue") == "" { // there may be pages of what other tests make
+		// there may be pages with objects of other tests
+		if r.Verb != "watch" && r.Query.Get("continue") == "" {
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Namespace == o.ns, " ", r.Status))
 		}
 	}
@@ -181,8 +185,8 @@ func TestApplyOwnedTakesItsAnnotationFromWhatItReleases(t *testing.T) {
 	assert.NotContains(t, o.stored("a").GetAnnotations(), kates.AppliedAnnotation)
 }
 
-// A status that others write moves the version of an object, whose watch does not tell that it was that. What was applied is applied again, until
-// a list is worth it.
+// A status that others write changes the version of an object, and its watch does not show why.
+// The set is applied again, until a list is cheaper.
 func TestApplyOwnedThroughWatchesOfGoTypesPutsNothingBackThatOthersReport(t *testing.T) {
 	o := newOwnedTest(t)
 	set := o.set(deployment(o.ns))

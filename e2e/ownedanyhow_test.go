@@ -51,7 +51,7 @@ func installThings(t *testing.T, ns string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: g.group, Version: "v1", Kind: "Gadget"}
 }
 
-// installWith makes the kind with one version, of a schema, and a status of its own.
+// installWith makes the kind with one version, with a schema and a status subresource.
 func (g *gadget) installWith(schema string) {
 	g.t.Helper()
 	var s map[string]any
@@ -71,7 +71,7 @@ func (g *gadget) installWith(schema string) {
 	g.serving("v1", true)
 }
 
-// anything makes objects, and what others do to them, at random.
+// anything makes objects, and foreign changes to them, at random.
 type anything struct {
 	*rand.Rand
 	ns    string
@@ -80,7 +80,7 @@ type anything struct {
 
 func (r anything) word() string { return []string{"p", "q", "r"}[r.IntN(3)] }
 
-// some are some of the fields.
+// some returns some of the fields.
 func (r anything) some(fields map[string]func() any) map[string]any {
 	all := map[string]any{}
 	for _, name := range slices.Sorted(func(yield func(string) bool) {
@@ -115,7 +115,7 @@ func (r anything) words() any {
 	return all[:1+r.IntN(3)]
 }
 
-// items are items of a list by key.
+// items returns items of a list with a key.
 func (r anything) items(names ...string) any {
 	all := []any{}
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -130,7 +130,7 @@ func (r anything) items(names ...string) any {
 	return all
 }
 
-// spec is a thing's.
+// spec returns the spec of a thing.
 func (r anything) spec() any {
 	return r.some(map[string]func() any{
 		"number": func() any { return int64(r.IntN(3)) }, "ratio": func() any { return float64(r.IntN(3)) / 2 },
@@ -149,7 +149,7 @@ func (r anything) spec() any {
 	})
 }
 
-// metadata is what is given beside the name.
+// metadata sets the metadata besides the name.
 func (r anything) metadata(u *kates.Unstructured) {
 	for _, field := range []string{"labels", "annotations"} {
 		if m := r.flat().(map[string]any); len(m) > 0 {
@@ -206,7 +206,8 @@ func (r anything) deployment() any {
 	return spec
 }
 
-// drift is a write of others: an update of a part of it, by what another such object has, or without it.
+// drift is a foreign write: it replaces a part of the object by a part of another such object, or
+// removes it.
 func (r anything) drift(t *testing.T, in dynamic.ResourceInterface, kind int) {
 	now, err := in.Get(t.Context(), "x", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -227,7 +228,8 @@ func (r anything) drift(t *testing.T, in dynamic.ResourceInterface, kind int) {
 	}
 }
 
-// kept is what others do not change: what nobody may, and finalizers, which would keep the object.
+// kept is what others do not change: the fields that nobody may change, and finalizers, which
+// would keep the object.
 var kept = []string{"name", "namespace", "uid", "resourceVersion", "managedFields", "selector", "creationTimestamp", "generation", "finalizers"}
 
 // mix changes some part at random.
@@ -270,7 +272,7 @@ func (r anything) mix(into, other map[string]any, depth int) {
 	}
 }
 
-// TestApplyOwnedLeavesWhatAnApplyWouldLeave: whatever others have done.
+// It does so whatever others have done.
 func TestApplyOwnedLeavesWhatAnApplyWouldLeave(t *testing.T) {
 	for kind, name := range []string{"ConfigMap", "Gadget", "Deployment"} {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +311,7 @@ func (o *ownedTest) anyhow(r anything, kind int) {
 		set := o.set(wanted)
 		set.Existing, set.Adopt = []kates.Object{}, true
 		result, err := client.ApplyOwned(o.Context(), set, kates.ForceOwnership())
-		if apierrors.IsInvalid(err) { // together with what others have left
+		if apierrors.IsInvalid(err) { // together with the changes of others
 			require.NoError(o, in.Delete(o.Context(), "x", metav1.DeleteOptions{}))
 			continue
 		}
@@ -336,7 +338,7 @@ func (o *ownedTest) anyhow(r anything, kind int) {
 	assert.Greater(o, sent, 10)
 }
 
-// reapplied is what a plain apply of what is wanted would make of what is stored.
+// reapplied returns what a plain apply of wanted would make of stored.
 func (o *ownedTest) reapplied(in dynamic.ResourceInterface, wanted, stored *kates.Unstructured) (*kates.Unstructured, error) {
 	wanted = wanted.DeepCopy()
 	labels, notes := wanted.GetLabels(), wanted.GetAnnotations()
@@ -356,7 +358,7 @@ func (o *ownedTest) reapplied(in dynamic.ResourceInterface, wanted, stored *kate
 	return in.Patch(o.Context(), wanted.GetName(), kates.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "kates", Force: &force, DryRun: []string{metav1.DryRunAll}})
 }
 
-// tidy takes away what is empty: of that an apply makes now this and now that.
+// tidy removes what is empty: an apply treats that differently from time to time.
 func tidy(value any) (empty bool) {
 	switch value := value.(type) {
 	case nil:
@@ -370,7 +372,7 @@ func tidy(value any) (empty bool) {
 	return false
 }
 
-// timeless is an object without the times at which it was written.
+// timeless returns an object without the times at which it was written.
 func timeless(u *kates.Unstructured) string {
 	u = u.DeepCopy()
 	entries := slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != "kates" })

@@ -15,7 +15,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Nobody owns the order of a list by items, though it matters: of variables that name each other, say.
+// Nobody owns the order of a list with keys, but the order matters, for example among variables
+// that refer to each other.
 func TestApplyOwnedPutsItemsBackIntoTheirOrder(t *testing.T) {
 	for how, options := range map[string]struct {
 		watch func(*testing.T, *kates.Client, string) error
@@ -70,7 +71,7 @@ func wholeDeployments(t *testing.T, c *kates.Client, ns string) error {
 func TestApplyOwnedOfWhatWasReadComesToAnEnd(t *testing.T) {
 	o := newOwnedTest(t)
 	o.apply(o.set(o.configMap("a", "k", "v")))
-	o.apply(o.set(o.stored("a"))) // its annotation, too
+	o.apply(o.set(o.stored("a"))) // its annotation is corrected, too
 	applied := o.stored("a")
 	for range 2 {
 		assert.Len(t, o.apply(o.set(o.stored("a"))).Unchanged, 1)

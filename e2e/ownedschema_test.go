@@ -44,7 +44,8 @@ func (s *schemed) thing(name string, spec map[string]any) *kates.Unstructured {
 	return u
 }
 
-// schema gives a field of the spec a schema, or none, and waits until the server takes or refuses a value of it.
+// schema gives a field of the spec a schema, or removes it. It waits until the server accepts or
+// refuses a value of the field.
 func (s *schemed) schema(field string, schema map[string]any, goes func(error) bool, value any) {
 	s.Helper()
 	if schema == nil {
@@ -66,7 +67,7 @@ func (s *schemed) schema(field string, schema map[string]any, goes func(error) b
 func takes(err error) bool   { return err == nil }
 func refuses(err error) bool { return err != nil }
 
-// report is a status that others write.
+// report writes the status as another program.
 func (s *schemed) report(name string, n int) {
 	s.Helper()
 	require.Eventually(s, func() bool {
@@ -93,7 +94,7 @@ func TestApplyOwnedOfAFieldThatTheSchemaDoesNotHaveIsAnErrorUntilItDoes(t *testi
 	assert.Equal(t, "big", s.stored("a").Object["spec"].(map[string]any)["size"])
 }
 
-// Who writes to an object while the schema does not have a field, drops it; that it is owned is recorded still.
+// A write to an object drops a field that the schema lacks. The record of its owner stays.
 func TestApplyOwnedPutsBackWhatWasLostWhileTheSchemaDidNotHaveIt(t *testing.T) {
 	for _, how := range []string{"not watched", "watched", "watched by a new one", "given a default"} {
 		t.Run(how, func(t *testing.T) {
@@ -122,7 +123,8 @@ func TestApplyOwnedPutsBackWhatWasLostWhileTheSchemaDidNotHaveIt(t *testing.T) {
 			assert.Len(t, s.apply(set).Applied, 1)
 			assert.Equal(t, "big", s.stored("a").Object["spec"].(map[string]any)["size"])
 			n := 1
-			assert.Eventually(t, func() bool { // a watch that goes by the former schema shows objects so until it ends
+			// a watch that uses the former schema shows such objects until it ends
+			assert.Eventually(t, func() bool {
 				n++
 				s.report("a", n)
 				require.NoError(t, s.client.Sync(t.Context()))
@@ -134,7 +136,7 @@ func TestApplyOwnedPutsBackWhatWasLostWhileTheSchemaDidNotHaveIt(t *testing.T) {
 	}
 }
 
-// A list that was owned as a whole is owned by its items, or the other way round.
+// A list that was owned as a whole is now owned by its items, or the other way round.
 func TestApplyOwnedGoesOnWhenTheSchemaMakesAnotherKindOfListOfOne(t *testing.T) {
 	items := func(keys ...any) map[string]any {
 		list := map[string]any{"type": "array", "items": map[string]any{
@@ -146,7 +148,7 @@ func TestApplyOwnedGoesOnWhenTheSchemaMakesAnotherKindOfListOfOne(t *testing.T) 
 		return list
 	}
 	item := func(name, value string) any { return map[string]any{"name": name, "value": value} }
-	twice := []any{item("x", ""), item("x", "")} // which tells one kind of list from the other
+	twice := []any{item("x", ""), item("x", "")} // this distinguishes the two kinds of list
 	for how, watched := range map[string]bool{"not watched": false, "watched": true} {
 		t.Run(how, func(t *testing.T) {
 			s := newSchemed(t)

@@ -26,7 +26,7 @@ func (o *ownedTest) at(ns, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: named(ns, name), Data: map[string]string{"k": "v"}}
 }
 
-// places are the namespaces and names of references.
+// places returns the namespaces and names of references.
 func places(references []kates.ObjectReference) (all []string) {
 	for _, r := range references {
 		all = append(all, r.Namespace+"/"+r.Name)
@@ -51,7 +51,7 @@ func TestApplyOwnedOfAnOwnerWithoutANamespacePrunesInEveryNamespaceAndAmongWhatH
 			assert.Equal(t, []string{o.ns + "/a", other + "/a", other + "/b", o.ns + "/default", "/" + role.Name}, places(result.Applied), "one of a name in each namespace")
 			assert.Equal(t, places(result.Applied), places(o.apply(set).Unchanged))
 
-			// Others' objects: without the label, and of an owner of another UID.
+			// Foreign objects: one without the label, and one with an owner of another UID.
 			o.make("theirs", nil)
 			require.NoError(t, o.client.Sync(t.Context()))
 			set.Objects = []kates.Object{o.at(other, "a")}
@@ -76,7 +76,7 @@ func TestApplyOwnedOfANamespacedOwnerTouchesNothingElsewhere(t *testing.T) {
 	o := newOwnedTest(t)
 	other := namespace(t)
 	elsewhere := foreign(t).Resource(configMaps).Namespace(other)
-	// One that looks as if it were of the set, as a copy of it does.
+	// This one looks like an object of the set, as a copy of one does.
 	o.apply(o.set(o.configMap("a")))
 	copied := o.stored("a")
 	copied.SetNamespace(other)

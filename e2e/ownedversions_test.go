@@ -28,7 +28,8 @@ func (o *ownedTest) scalerV2(name string, most int32) *autoscalingv2.HorizontalP
 	}}
 }
 
-// A set goes from one version of a kind to another when its program is upgraded, and back when it is rolled back.
+// A set moves from one version of a kind to another when its program is upgraded, and back when
+// it is rolled back.
 func TestApplyOwnedPrunesNothingThatIsWantedInAnotherVersionOfItsKind(t *testing.T) {
 	for how, watch := range map[string]func(*ownedTest) error{
 		"not watched":            func(*ownedTest) error { return nil },
@@ -119,7 +120,7 @@ func TestApplyOwnedOfOneObjectInTwoVersionsIsAnErrorAndPrunesNothing(t *testing.
 	assert.NotNil(t, o.stored("a"))
 }
 
-// versioned is a test among objects of a custom kind in two versions.
+// versioned is a test with objects of a custom kind in two versions.
 func (o *ownedTest) versioned() (*gadget, func(version, name, color string) *kates.Unstructured) {
 	g := newGadget(o.T, o.ns)
 	g.install("v1", "v2")

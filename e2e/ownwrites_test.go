@@ -19,7 +19,7 @@ import (
 // late is how far the watches of these tests are behind.
 const late = 5 * time.Second
 
-// reader looks at one query of a kind whose watch is late.
+// reader reads one query of a kind whose watch is late.
 type reader struct {
 	t      *testing.T
 	client *kates.Client
@@ -27,7 +27,7 @@ type reader struct {
 	snap   struct{ Objects []*kates.Unstructured }
 }
 
-// lateReader watches a query; what its watch brings from now on comes late.
+// lateReader watches a query. What the watch brings from now on comes late.
 func lateReader(t *testing.T, w *wire, c *kates.Client, q kates.Query, resource string) *reader {
 	t.Helper()
 	q.Name = "Objects"
@@ -53,7 +53,8 @@ func (r *reader) look(name string) *kates.Unstructured {
 	return nil
 }
 
-// settled waits until the watch has caught up and looks that nothing is left, or taken back.
+// settled waits until the watch has caught up. It checks that nothing is held for writes or taken
+// back.
 func (r *reader) settled(w *wire, resource string) {
 	r.t.Helper()
 	before := fingerprint(r.snap.Objects)
@@ -140,11 +141,11 @@ func TestG4EveryWriteMethodShowsItsEffectAtOnceThoughTheWatchIsLate(t *testing.T
 	r.settled(w, "hosts")
 }
 
-// deletion is an object whose deletion the server answers in its own way.
+// deletion is an object whose deletion the server answers in a special way.
 type deletion struct {
 	manifest string
 	resource string
-	stays    bool // terminating, after a plain delete
+	stays    bool // it stays, terminating, after a plain delete
 }
 
 var deletions = map[string]deletion{
@@ -166,11 +167,11 @@ func TestG4ADeletedObjectIsGoneOrTerminatingByEveryKindOfAnswer(t *testing.T) {
 				t.Parallel()
 				w, ns := newWire(), namespace(t)
 				c := w.client(t, kates.WithNamespace(ns))
-				if d.resource == "pods" { // which want a service account
+				if d.resource == "pods" { // pods need a service account
 					require.NoError(t, c.Upsert(t.Context(), nil, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, nil))
 				}
 				r := lateReader(t, w, c, kates.Query{Kind: d.resource, Namespace: ns, LabelSelector: selector}, d.resource)
-				for range 2 { // delete and make again: two UIDs
+				for range 2 { // delete it and make it again: two UIDs
 					var o map[string]any
 					require.NoError(t, json.Unmarshal([]byte(d.manifest), &o))
 					require.NoError(t, c.Create(t.Context(), o, nil))

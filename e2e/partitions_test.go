@@ -22,13 +22,13 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// team is what belongs to one: config maps, and the secret that is made of their names.
+// team is one team's objects: config maps, and the secret that is made from their names.
 type team struct {
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []*corev1.Secret
 }
 
-// teams makes a secret for each team, and checks that it sees what it has done.
+// teams makes a secret for each team, and checks that it sees its own writes.
 type teams struct {
 	t      *testing.T
 	client *kates.Client
@@ -88,8 +88,8 @@ func (m *teams) write(ctx context.Context, name string, snap *team, want string)
 	return m.client.Update(ctx, secret, nil)
 }
 
-// TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects: three writers create, move and delete; four workers make of it one secret per
-// key, fail by chance, and see each of their own writes at the key's next call.
+// Three writers create, move and delete objects. Four workers make one secret per key, fail by
+// chance, and see each of their own writes at the key's next call.
 func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()

@@ -25,7 +25,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// referrers are config maps whose data name secrets.
+// referrers are config maps whose data names secrets.
 type referrers struct {
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    kates.Lookup[*corev1.Secret]
@@ -44,7 +44,7 @@ func secretNamed(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"v": []byte(value)}}
 }
 
-// TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUntilTheyAreGranted: the user may not list secrets.
+// The user may not list secrets.
 func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUntilTheyAreGranted(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
@@ -98,7 +98,7 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 	require.Eventually(t, func() bool { return snapshots.Status().Err() == nil }, 30*time.Second, 20*time.Millisecond)
 }
 
-// outputs are what was made for each key of what it refers to.
+// outputs are what was made for each key from what it refers to.
 type outputs struct {
 	mu  sync.Mutex
 	all map[string]string
@@ -134,8 +134,9 @@ func valuesOf(cm *corev1.ConfigMap, get func(string) (*corev1.Secret, bool)) (te
 	return text
 }
 
-// TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters: three writers change secrets and who names them, one of them through the client itself;
-// four workers make an output per config map of what it names, and fail by chance. At rest all are as the server says.
+// Three writers change secrets and the config maps that name them; one of them writes through the
+// client itself. Four workers make an output per config map from the secrets that it names, and
+// fail by chance. At the end all outputs match the server's objects.
 func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 	t.Parallel()
 	for name, refs := range map[string][]kates.Ref{"all are watched": nil, "named ones are watched": toSecrets} {
@@ -213,7 +214,7 @@ func churn(ctx context.Context, admin *kubernetes.Clientset, c *kates.Client, ns
 	return unlessRaced(err)
 }
 
-// unlessRaced drops errors that say that another writer was there first.
+// unlessRaced drops errors that say that another writer was faster.
 func unlessRaced(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return nil
@@ -221,7 +222,7 @@ func unlessRaced(err error) error {
 	return err
 }
 
-// wantedOutputs are what the server's objects come to.
+// wantedOutputs computes the outputs from the server's objects.
 func wantedOutputs(t *testing.T, admin *kubernetes.Clientset, ns string) map[string]string {
 	t.Helper()
 	secrets, err := admin.CoreV1().Secrets(ns).List(t.Context(), metav1.ListOptions{})
@@ -246,7 +247,8 @@ func wantedOutputs(t *testing.T, admin *kubernetes.Clientset, ns string) map[str
 	return want
 }
 
-// TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse: who may write a config map chooses what it names, and the program's rights are wider.
+// A user who may write a config map chooses the name in it, and the program has more rights than
+// this user.
 func TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse(t *testing.T) {
 	t.Parallel()
 	ns, elsewhere, ctx := namespace(t), namespace(t), t.Context()

@@ -25,13 +25,14 @@ import (
 )
 
 const (
-	// replicaEnvironment has what a process is to be, as JSON.
+	// replicaEnvironment holds the role of a process, as JSON.
 	replicaEnvironment = "KATES_E2E_REPLICA"
 	handOverGroup      = "copiers"
 	copyPrefix         = "copy-"
 )
 
-// replicaRole is what a process, or a goroutine that stands for one, does: it copies what roots want into objects of its own.
+// replicaRole is what a process, or a goroutine in its place, does: it copies what roots want
+// into objects of its own.
 type replicaRole struct {
 	Namespace, Identity string
 	Sharded             bool
@@ -41,13 +42,13 @@ type replicaRole struct {
 	Key                 []byte
 }
 
-// copying is a root, and its copy.
+// copying is a root and its copy.
 type copying struct {
 	Roots  []*corev1.ConfigMap
 	Copies []*corev1.ConfigMap
 }
 
-// replicaMain is main of a replica. It says each write that was refused on standard output.
+// replicaMain is the main function of a replica. It prints a line for each refused write.
 func replicaMain(said string) int {
 	var role replicaRole
 	if err := json.Unmarshal([]byte(said), &role); err != nil {
@@ -70,7 +71,7 @@ func replicaMain(said string) int {
 	return 0
 }
 
-// run works until ctx ends, as leader or as shard. It tells of writes that were not sent.
+// run works until ctx ends, as leader or as shard. It reports writes that were not sent.
 func (r *replicaRole) run(ctx context.Context, client *kates.Client, refused func()) error {
 	place := kates.RunOption(kates.LeaderElection{
 		Namespace: r.Namespace, Name: handOverGroup, Identity: r.Identity,
@@ -104,7 +105,7 @@ func (r *replicaRole) run(ctx context.Context, client *kates.Client, refused fun
 	return nil
 }
 
-// copy makes the copy of a root what that wants, and marks it then: two writes.
+// copy makes the copy of a root what the root wants, and then marks it: two writes.
 func (r *replicaRole) copy(ctx context.Context, client *kates.Client, key string, c *copying) error {
 	if len(c.Roots) == 0 {
 		return nil
@@ -123,7 +124,7 @@ func (r *replicaRole) copy(ctx context.Context, client *kates.Client, key string
 	return client.Patch(ctx, copied, kates.MergePatchType, mark, nil)
 }
 
-// write makes the copy, by one way of writing after the other. Each replica writes its own name.
+// write writes the copy, using the ways of writing by turns. Each replica writes its own name.
 func (r *replicaRole) write(ctx context.Context, client *kates.Client, key string, c *copying) (*corev1.ConfigMap, error) {
 	want := c.Roots[0].Data["want"]
 	copied := &corev1.ConfigMap{
@@ -163,14 +164,15 @@ func (r *replicaRole) write(ctx context.Context, client *kates.Client, key strin
 	return copied, err
 }
 
-// replicaProcess is one that a test has started.
+// replicaProcess is a process that a test has started.
 type replicaProcess struct {
 	role    replicaRole
 	command *exec.Cmd
 	refused atomic.Int64
 }
 
-// startReplica starts one of several processes. It is a user of its own at the API server, by its identity.
+// startReplica starts one of several processes. Each is a user of its own at the API server,
+// named by its identity.
 func (a *audited) startReplica(t *testing.T, role replicaRole) *replicaProcess {
 	t.Helper()
 	config, err := a.AddUser(role.Identity, "system:masters")
@@ -186,7 +188,7 @@ func (a *audited) startReplica(t *testing.T, role replicaRole) *replicaProcess {
 	require.NoError(t, err)
 	require.NoError(t, p.command.Start())
 	read := make(chan struct{})
-	go func() { // until the process ends
+	go func() { // ends with the process
 		defer close(read)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			p.refused.Add(1)

@@ -17,10 +17,10 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// counted are kinds that the server itself has no use for.
+// counted are kinds that the server itself does not use.
 var counted = []schema.GroupVersionResource{{Version: "v1", Resource: "podtemplates"}, hosts}
 
-// typedCounted and untypedCounted ask for the same, in other types.
+// typedCounted and untypedCounted ask for the same objects in other types.
 type typedCounted struct {
 	Templates []*corev1.PodTemplate
 	Hosts     []hostType `kates:"hosts"`
@@ -31,7 +31,8 @@ type untypedCounted struct {
 	Hosts     []map[string]any      `kates:"hosts.getambassador.io"`
 }
 
-// server counts what a server has served of the counted kinds, and a client asked for.
+// server counts which requests a server has served for the counted kinds, and which ones a client
+// has made.
 type server struct {
 	t      *testing.T
 	faults *katestest.Faults
@@ -39,12 +40,13 @@ type server struct {
 	before map[string]int
 }
 
-// newServer makes a client that alone asks for the kinds: the tests of it run alone.
+// newServer makes the only client that asks for these kinds: its tests run alone.
 func newServer(t *testing.T, options ...kates.Option) *server {
 	s := &server{t: t, faults: katestest.NewFaults(t, 0)}
 	config := rest.CopyConfig(testCluster.Config)
 	config.Wrap(s.faults.Wrap)
-	warm, err := kates.NewClientFromRESTConfig(testCluster.Config) // a server that has just been started, or has a new kind, says 429
+	// a server that has just started, or has a new kind, answers 429
+	warm, err := kates.NewClientFromRESTConfig(testCluster.Config)
 	require.NoError(t, err)
 	for _, kind := range counted {
 		_, err := kates.Open[*kates.Unstructured](t.Context(), warm, kates.Query{Kind: kind.Resource})
@@ -60,7 +62,7 @@ func newServer(t *testing.T, options ...kates.Option) *server {
 	return s
 }
 
-// served is how many requests have been served to their ends, by verb and resource.
+// served returns how many requests have been served completely, by verb and resource.
 func (s *server) served() map[string]int {
 	all := map[string]int{}
 	for _, m := range metric(s.t, testCluster.Config, "apiserver_request_total") {
@@ -73,7 +75,7 @@ func (s *server) served() map[string]int {
 	return all
 }
 
-// since is what has been served since the start.
+// since returns what has been served since the start.
 func (s *server) since() map[string]int {
 	all := s.served()
 	for what, n := range s.before {
@@ -84,7 +86,7 @@ func (s *server) since() map[string]int {
 	return all
 }
 
-// open is how many watches are open.
+// open returns how many watches are open.
 func (s *server) open() (n int) {
 	watches := watchesOf(s.t, testCluster.Config)
 	for _, kind := range counted {
@@ -93,11 +95,11 @@ func (s *server) open() (n int) {
 	return n
 }
 
-// asked is how many requests the client has made, for whatever.
+// asked returns how many requests the client has made in all.
 func (s *server) asked() int { return len(s.faults.Requests(katestest.Match{})) }
 
-// eight opens eight accumulators, half of them typed, of clients with settings of their own, and readers, and waits
-// until all are complete.
+// eight opens eight accumulators, half of them typed, from clients with different settings, and
+// readers. It waits until all are complete.
 func (s *server) eight(ns string) (closers []func()) {
 	s.t.Helper()
 	queries := []kates.Query{{Name: "Templates", Namespace: ns}, {Name: "Hosts", Namespace: ns}}
@@ -120,7 +122,7 @@ func (s *server) eight(ns string) (closers []func()) {
 	return append(closers, templates.Close, custom.Close)
 }
 
-// filled is a namespace with something in it.
+// filled returns a namespace with some objects.
 func filled(t *testing.T) string {
 	ns := namespace(t)
 	_, err := foreign(t).Resource(counted[0]).Namespace(ns).Create(t.Context(), &kates.Unstructured{Object: map[string]any{
@@ -131,7 +133,7 @@ func filled(t *testing.T) string {
 	return ns
 }
 
-// TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk runs alone, as the server counts everybody's.
+// The test runs alone, since the server counts the requests of all clients.
 func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 	for form, test := range map[string]struct {
 		options   []kates.Option
@@ -163,7 +165,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 			assert.Equal(t, watches, s.open(), "one of each form is left")
 			closers[0]()
 			closers[1]()
-			s.ended(time.Second) // without grace at once
+			s.ended(time.Second) // at once, without the grace period
 			want := map[string]int{"WATCH podtemplates": test.templates, "WATCH hosts": 1}
 			for _, list := range test.lists {
 				want[list]++
@@ -177,7 +179,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 	}
 }
 
-// ended waits until the client has no watch open any more.
+// ended waits until the client has no open watch.
 func (s *server) ended(within time.Duration) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
@@ -185,7 +187,7 @@ func (s *server) ended(within time.Duration) {
 	assert.NoError(s.t, s.faults.Wait(ctx, func() bool { return len(s.faults.Open(katestest.Match{Verb: "watch"})) == 0 }))
 }
 
-// comesTo waits until the server has no watch open any more, and has served just that.
+// comesTo waits until the server has no open watch, and has served exactly this.
 func (s *server) comesTo(want map[string]int) {
 	s.t.Helper()
 	poll(s.t, 10*time.Second, func() bool { return s.open() == 0 && assert.ObjectsAreEqual(want, s.since()) })
@@ -193,7 +195,7 @@ func (s *server) comesTo(want map[string]int) {
 	assert.Equal(s.t, want, s.since())
 }
 
-// TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll runs alone, too.
+// The test runs alone, too.
 func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T) {
 	const grace = 2 * time.Second
 	ns := filled(t)
@@ -207,7 +209,8 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 	left := leave(s.eight(ns))
 	s.ended(time.Minute)
 	assert.GreaterOrEqual(t, time.Since(left), grace-time.Second/2)
-	want := map[string]int{"LIST podtemplates": 1, "WATCH podtemplates": 2, "WATCH hosts": 1} // one of them typed
+	// one of them typed
+	want := map[string]int{"LIST podtemplates": 1, "WATCH podtemplates": 2, "WATCH hosts": 1}
 	s.comesTo(want)
 
 	closers := s.eight(ns)

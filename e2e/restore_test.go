@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// journal keeps what is logged.
+// journal keeps the log.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -28,7 +28,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.text.Write(p)
 }
 
-// count counts the lines with all of the words.
+// count counts the lines that contain all of the words.
 func (j *journal) count(words ...string) (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,7 +44,8 @@ line:
 	return n
 }
 
-// own writes an object of the follower's kind through its client, and looks that every Update shows it.
+// own writes an object of the follower's kind through its client, and checks that every Update
+// shows it.
 func (f *follower) own(name string) *kates.Unstructured {
 	f.t.Helper()
 	made := &kates.Unstructured{}
@@ -54,16 +55,16 @@ func (f *follower) own(name string) *kates.Unstructured {
 	return made
 }
 
-// label makes a name of words.
+// label makes a name from words.
 func label(words string) string { return strings.NewReplacer(" ", "", ",", "-").Replace(words) }
 
-// restoring is a cluster that goes back while it is watched.
+// restoring is a cluster that goes back in time while it is watched.
 type restoring struct {
 	t    *testing.T
 	c    *cluster.Cluster
 	log  journal
 	all  together
-	late *follower // shows what its client wrote; its watch brings nothing
+	late *follower // it shows its client's writes; its watch brings nothing
 }
 
 func newRestoring(t *testing.T) *restoring {
@@ -81,12 +82,12 @@ func newRestoring(t *testing.T) *restoring {
 
 var secretWatches = katestest.Match{Verb: "watch", Resource: "secrets"}
 
-// outlive writes what the backup, which is made first, does not have.
+// outlive makes the backup, and then writes what the backup lacks.
 func (r *restoring) outlive() cluster.Backup {
 	r.t.Helper()
 	backup, err := r.c.Backup()
 	require.NoError(r.t, err)
-	r.late.now(secretWatches).Delay(time.Hour) // it does not even come to the backup
+	r.late.now(secretWatches).Delay(time.Hour) // it does not even reach the backup
 	for name, f := range r.all {
 		f.own("lost-" + label(name))
 		if f.kind == hosts && strings.HasSuffix(name, "streamed") {
@@ -95,7 +96,7 @@ func (r *restoring) outlive() cluster.Backup {
 			require.NotContains(r.t, f.shown, "o-0-2")
 		}
 	}
-	for round := range 12 { // so that the new history does not come to these versions at once
+	for round := range 12 { // so that the new history does not reach these versions at once
 		r.all.change(1 + round)
 	}
 	r.all.each(func(f *follower) {
@@ -111,7 +112,7 @@ func (r *restoring) outlive() cluster.Backup {
 	return backup
 }
 
-// begun looks that all have begun anew.
+// begun checks that all followers have begun a new history.
 func (r *restoring) begun() {
 	r.t.Helper()
 	r.everybody(func(f *follower) {
@@ -136,7 +137,7 @@ func (r *restoring) everybody(do func(*follower)) {
 	do(r.late)
 }
 
-// coherent looks that what the client writes is shown, ahead of its watch.
+// coherent checks that the client's writes are shown ahead of its watch.
 func (f *follower) coherent(name string) {
 	f.t.Helper()
 	f.now(katestest.Match{Verb: "watch", Resource: f.kind.Resource}).Delay(time.Second)
@@ -146,8 +147,8 @@ func (f *follower) coherent(name string) {
 	require.NotContains(f.t, f.shown, f.ns+"/"+name, "G4")
 }
 
-// TestG5AClusterRestoredFromABackupStartsANewHistory: it is noticed as soon as the server is back, whatever the watch had
-// come to, and what the client wrote and the backup lacks is gone; after that everything holds as before.
+// The restore is noticed as soon as the server is back, whatever version the watch had reached.
+// What the client wrote and the backup lacks is gone. After that everything holds as before.
 func TestG5AClusterRestoredFromABackupStartsANewHistory(t *testing.T) {
 	t.Parallel()
 	r := newRestoring(t)
@@ -162,7 +163,7 @@ func TestG5AClusterRestoredFromABackupStartsANewHistory(t *testing.T) {
 		f.coherent("new-" + label(name))
 	}
 	r.late.own("lost")
-	for round := range 14 { // past where the old history ended
+	for round := range 14 { // beyond the end of the old history
 		r.all.change(1 + round)
 	}
 	r.everybody(func(f *follower) {

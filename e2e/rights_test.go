@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// subject is a user of the server who may do what is granted.
+// subject is a user of the server who has only the granted rights.
 type subject struct {
 	t     *testing.T
 	name  string
@@ -44,8 +44,8 @@ func (s *subject) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.name}}
 }
 
-// grant grants rights in a namespace, or, with "", in all and beyond. The function that it returns revokes them, by the binding, and
-// waits until that is in force.
+// grant grants rights in a namespace, or in the whole cluster if ns is "". The returned function
+// removes the binding and waits until that is in force.
 func (s *subject) grant(ns, purpose string, rule rbacv1.PolicyRule) (revoke func()) {
 	s.t.Helper()
 	ctx, meta, rules := context.Background(), metav1.ObjectMeta{Name: s.name + "-" + purpose, Namespace: ns}, []rbacv1.PolicyRule{rule}
@@ -77,7 +77,7 @@ func (s *subject) grant(ns, purpose string, rule rbacv1.PolicyRule) (revoke func
 	}
 }
 
-// may waits until the server's authorizer knows.
+// may waits until the server's authorizer allows or refuses it.
 func (s *subject) may(ns string, rule rbacv1.PolicyRule, allowed bool) {
 	s.t.Helper()
 	name := ""
@@ -129,7 +129,7 @@ func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T
 					f.quiet()
 					revoke()
 					f.change(10 * round)
-					f.arrive() // an open watch goes on
+					f.arrive() // an open watch continues
 					f.now(reads).Cut(0)
 					f.says(kates.StateForbidden, `User "revoked-`+ns+`" cannot`)
 					f.change(10*round + 1)
@@ -143,7 +143,8 @@ func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T
 	}
 }
 
-// namespaceController plays the namespace controller: it deletes a namespace with all that is in it.
+// namespaceController plays the namespace controller: it deletes a namespace with everything in
+// it.
 func namespaceController(t *testing.T, ns string) {
 	t.Helper()
 	ctx := context.Background()
@@ -165,7 +166,7 @@ func namespaceController(t *testing.T, ns string) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// tenant follows two namespaces, by a role in each.
+// tenant follows two namespaces, with rights from a role in each.
 func tenant(t *testing.T, rights ...string) (f *follower, s *subject, stays, goes string, revoke func()) {
 	t.Helper()
 	stays, goes = namespace(t), namespace(t)
@@ -207,7 +208,7 @@ func TestG5ANamespaceThatIsDeletedWhileDisconnectedTakesItsObjectsThoughItsListI
 
 	_, err := s.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: goes}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	f.says(kates.StateForbidden, "cannot") // it is there, and the right is not
+	f.says(kates.StateForbidden, "cannot") // the namespace exists, and the right does not
 	f.unchanged()
 	f.ns = goes
 	f.change(2)
@@ -218,7 +219,8 @@ func TestG5ANamespaceThatIsDeletedWhileDisconnectedTakesItsObjectsThoughItsListI
 
 func TestG8ARightThatIsRevokedInOneOfTwoNamespacesTakesNothing(t *testing.T) {
 	t.Parallel()
-	// With the right to look, the namespace is there; without it, nobody can say.
+	// With the right to get it, the client sees that the namespace exists; without it, the client
+	// cannot know.
 	for name, rights := range map[string][]string{"may get the namespace": {"get"}, "may not": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -226,7 +228,7 @@ func TestG8ARightThatIsRevokedInOneOfTwoNamespacesTakesNothing(t *testing.T) {
 			revoke()
 			f.now(reads).Cut(0)
 			f.says(kates.StateForbidden, "cannot")
-			f.change(1) // in the namespace that is forbidden
+			f.change(1) // in the forbidden namespace
 			pause(t.Context(), 3*time.Second)
 			f.unchanged()
 			s.grant(goes, "reads", reading("", "configmaps"))
@@ -236,7 +238,7 @@ func TestG8ARightThatIsRevokedInOneOfTwoNamespacesTakesNothing(t *testing.T) {
 	}
 }
 
-// TestG8ANamespaceThatIsDeletedStaysShownToWhoMayNotGetIt: for such a user nothing tells a namespace that is gone from one that is forbidden.
+// For such a user nothing distinguishes a namespace that is gone from one that is forbidden.
 func TestG8ANamespaceThatIsDeletedWhileDisconnectedStaysShownToWhoMayNotGetIt(t *testing.T) {
 	t.Parallel()
 	f, s, _, goes, _ := tenant(t)
@@ -267,7 +269,7 @@ func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadIsAbsentAndJoins(t *testin
 	f.quiet()
 }
 
-// label labels a namespace, as somebody else.
+// label labels a namespace as another program.
 func (s *subject) label(ns, key, value string) {
 	s.t.Helper()
 	patch := []byte(`{"metadata":{"labels":{"` + key + `":"` + value + `"}}}`)

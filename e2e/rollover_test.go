@@ -17,12 +17,12 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// balancer sends connections to one of several API servers, in place of the one that was asked for.
+// balancer sends connections to one of several API servers, instead of the one in the address.
 type balancer struct {
 	server atomic.Pointer[cluster.Server]
 }
 
-// config has a client's connections go where the balancer says.
+// config sends a client's connections through the balancer.
 func (b *balancer) config(c *rest.Config) {
 	dial := c.Dial
 	c.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -30,9 +30,9 @@ func (b *balancer) config(c *rest.Config) {
 	}
 }
 
-// TestG5AClientThatMovesBetweenServers: three API servers on one etcd, each with a watch cache of its own. A watch goes on at the next
-// one where it was, and nothing goes back, though that one may not have come as far: it was held, and knows of nothing
-// that was written meanwhile.
+// Three API servers share one etcd, and each has its own watch cache. A watch continues at the
+// next server where it was, and nothing goes back, though that server may be behind: it was
+// paused, and knows nothing of what was written meanwhile.
 func TestG5AClientThatMovesBetweenServersTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	c := breakable(t)
@@ -42,7 +42,8 @@ func TestG5AClientThatMovesBetweenServersTakesNothingBack(t *testing.T) {
 		require.NoError(t, err)
 		servers = append(servers, s)
 	}
-	for _, s := range servers { // one makes a cache when it is first asked for the kind, without a past
+	// a server makes a cache, without a past, when the kind is first requested
+	for _, s := range servers {
 		others, err := dynamic.NewForConfig(at(c, s))
 		require.NoError(t, err)
 		for _, kind := range []schema.GroupVersionResource{configMaps, hosts} {

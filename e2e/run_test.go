@@ -31,7 +31,7 @@ const leaseName = "leader"
 
 type inputs struct{ ConfigMaps []*corev1.ConfigMap }
 
-// count is what the config map "count" says.
+// count returns the number in the config map "count".
 func (i *inputs) count() (n int, cm *corev1.ConfigMap) {
 	for _, cm := range i.ConfigMaps {
 		if cm.Name == "count" {
@@ -49,7 +49,7 @@ type replica struct {
 	client  *kates.Client
 	faults  *katestest.Faults
 	network *katestest.Network
-	others  dynamic.Interface // without faults
+	others  dynamic.Interface // a client without faults
 
 	cancel context.CancelFunc
 	done   chan error
@@ -70,7 +70,7 @@ func newReplica(t *testing.T, ns string, options ...kates.Option) *replica {
 	return r
 }
 
-// run begins to work, until cancel.
+// run begins to work, until cancel is called.
 func (r *replica) run(f func(context.Context, *inputs) error, options ...kates.RunOption) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -86,7 +86,7 @@ func (r *replica) leading(identity string) kates.LeaderElection {
 	}
 }
 
-// stop cancels it: it returns nil.
+// stop cancels it and checks that it returns nil.
 func (r *replica) stop() {
 	r.t.Helper()
 	r.cancel()
@@ -104,7 +104,7 @@ func (r *replica) ended() error {
 	}
 }
 
-// holder says who holds the lease.
+// holder returns the holder of the lease.
 func (r *replica) holder() string {
 	r.t.Helper()
 	u, err := r.others.Resource(leases).Namespace(r.ns).Get(r.t.Context(), leaseName, metav1.GetOptions{})
@@ -127,8 +127,8 @@ func receive[T any](t *testing.T, c <-chan T) T {
 	}
 }
 
-// TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate: each counts one further, from what its first snapshot says, as the last
-// thing it does. None writes from an old one: that would be a conflict.
+// Each replica, as the last thing it does, adds one to the number in its first snapshot. None
+// writes from an old snapshot: that would be a conflict.
 func TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
@@ -158,7 +158,7 @@ func TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate(t *testing.T) {
 		assert.Equal(t, fmt.Sprint("replica-", (round+1)%2), next.holder())
 		start(round % 2)
 	}
-	for i := range replicas { // the leader, of an even number of rounds, is the first one
+	for i := range replicas { // after an even number of rounds the first one leads
 		replicas[i].stop()
 		if i == 0 {
 			require.Equal(t, 1, receive(t, leads))
@@ -170,7 +170,7 @@ func TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate(t *testing.T) {
 	assert.Equal(t, map[string]any{"n": strconv.Itoa(rounds + 2)}, u.Object["data"])
 }
 
-// countFurther counts one further than the snapshot says.
+// countFurther adds one to the number in the snapshot.
 func (r *replica) countFurther(ctx context.Context, in *inputs) error {
 	n, cm := in.count()
 	if cm == nil {
@@ -209,16 +209,17 @@ func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
 	b.stop()
 }
 
-// handOver is when a leader's function was cancelled, and why, and has returned, and when another's was called.
+// handOver records when a leader's function was cancelled, and why, when it returned, and when
+// another one was called.
 type handOver struct {
-	working chan struct{} // closed when the first one is called
+	working chan struct{} // closed on the first call
 
 	mu                        sync.Mutex
 	cause                     error
 	cancelled, returned, took time.Time
 }
 
-// work is the function of the first leader, which is slow to end.
+// work is the function of the first leader. It ends slowly.
 func (h *handOver) work(ctx context.Context, _ *inputs) error {
 	close(h.working)
 	<-ctx.Done()
@@ -333,7 +334,7 @@ func TestAFailingFunctionKeepsItsBackoffUnderChurnAndTriesWithTheNewestSnapshot(
 		assert.GreaterOrEqual(t, next.n, last.n)
 		last = next
 	}
-	for last.n == first.n { // a server may be slow
+	for last.n == first.n { // the server may be slow
 		last = receive(t, tries)
 	}
 	stop()
@@ -383,7 +384,7 @@ func TestARateLimitIsNotForTheLease(t *testing.T) {
 	defer stop()
 	before := len(r.faults.Requests(leaseRequests))
 	var all sync.WaitGroup
-	for range 50 { // who comes now waits for 10 s
+	for range 50 { // a replica that comes now waits for 10 s
 		all.Go(func() {
 			for busy.Err() == nil {
 				_ = r.client.Get(busy, object(configMaps, r.ns, "x", nil), nil)

@@ -21,13 +21,13 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// served are the resources of the cluster that can be listed, but custom ones.
+// served returns the cluster's resources that can be listed, without custom ones.
 func served(t *testing.T) map[schema.GroupVersionResource]bool {
 	t.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
 	require.NoError(t, err)
 	_, lists, err := d.ServerGroupsAndResources()
-	if !discovery.IsGroupDiscoveryFailedError(err) { // a custom group that another test removes
+	if !discovery.IsGroupDiscoveryFailedError(err) { // another test removes a custom group
 		require.NoError(t, err)
 	}
 	all := map[schema.GroupVersionResource]bool{}
@@ -44,7 +44,7 @@ func served(t *testing.T) map[schema.GroupVersionResource]bool {
 	return all
 }
 
-// unlimited is a dynamic client without a rate limit.
+// unlimited returns a dynamic client without a rate limit.
 func unlimited(t *testing.T) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(testCluster.Config)
@@ -57,7 +57,7 @@ func unlimited(t *testing.T) dynamic.Interface {
 func TestTheServerTakesExactlyTheFieldsThatAreBuiltIn(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, field := range []string{ // some are computed by strategies, but refused by the API
+	for _, field := range []string{ // strategies compute some, but the API refuses them
 		"name", "spec.leaseName", "status.replicas", "status.successful", "spec.type", "spec.clusterIP", "spec.signerName",
 		"spec.driver", "spec.nodeName", "spec.unschedulable", "status.phase", "type", "reason", "source", "involvedObject.kind", "regarding.kind",
 	} {
@@ -84,8 +84,8 @@ func TestTheServerTakesExactlyTheFieldsThatAreBuiltIn(t *testing.T) {
 	assert.Greater(t, tested, 1000)
 }
 
-// samples are objects that differ in their selectable fields, in JSON without name and kind. A status is
-// written after the object is made.
+// samples are objects that differ in their selectable fields, in JSON without name and kind. A
+// status is written after the object is made.
 var samples = map[schema.GroupVersionResource]struct {
 	kind    string
 	cluster bool
@@ -133,7 +133,7 @@ var samples = map[schema.GroupVersionResource]struct {
 	}},
 }
 
-// makeSamples creates the samples of a resource, and returns the answers to the last write of each.
+// makeSamples creates the samples of a resource. It returns the answer to the last write of each.
 func makeSamples(t *testing.T, d dynamic.Interface, r schema.GroupVersionResource, ns string) (made []*unstructured.Unstructured) {
 	t.Helper()
 	s := samples[r]
@@ -171,7 +171,7 @@ func within(d dynamic.Interface, r schema.GroupVersionResource, ns string) dynam
 	return d.Resource(r).Namespace(ns)
 }
 
-// withStart adds what the server wants to be in a status.
+// withStart adds what the server requires in a status.
 func withStart(r schema.GroupVersionResource, status any) any {
 	if r.Resource == "jobs" {
 		status.(map[string]any)["startTime"] = "2026-01-01T00:00:00Z"
@@ -203,8 +203,8 @@ func TestBuiltInFieldsAreJudgedAsTheServerDoes(t *testing.T) {
 	}
 }
 
-// parity compares, for each value of a field that an object has, and two more, what the server
-// lists with what the fields say of the objects as they were written.
+// parity takes each value of a field that an object has, and two more. It compares the server's
+// list with what the package says of the objects that were written.
 func parity(t *testing.T, in dynamic.ResourceInterface, ns string, f selectable.Fields, field string, made []*unstructured.Unstructured) {
 	t.Helper()
 	values, of := map[string]bool{"": true, "none": true}, map[string]string{}

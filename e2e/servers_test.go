@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// breakable is a cluster of a test's own, with the custom kinds and a namespace.
+// breakable starts a cluster for one test, with the custom kinds and a namespace.
 func breakable(t *testing.T, flags ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(t.Context(), flags...)
@@ -32,14 +32,14 @@ func breakable(t *testing.T, flags ...string) *cluster.Cluster {
 	return c
 }
 
-// at is a cluster's configuration, for one of its API servers.
+// at returns a cluster's configuration for one of its API servers.
 func at(c *cluster.Cluster, s *cluster.Server) *rest.Config {
 	config := rest.CopyConfig(c.Config)
 	config.Host = "https://" + s.Address()
 	return config
 }
 
-// watchers are the ways to watch that a failure is tried on.
+// watchers are the ways to watch with which a failure is tried.
 var watchers = map[string]struct {
 	kind    schema.GroupVersionResource
 	options []kates.Option
@@ -50,10 +50,11 @@ var watchers = map[string]struct {
 	"hosts, paged":          {hosts, []kates.Option{kates.WithPagedLists(2)}},
 }
 
-// together are followers of all of them in one cluster, and do a thing side by side, as a test that fails says.
+// together holds one follower for each way, all in one cluster. They do each step side by side; a
+// failing test names the follower.
 type together map[string]*follower
 
-// watching starts the followers on some objects. Others write through a server of their own.
+// watching starts the followers on some objects. The other writers use a server of their own.
 func watching(t *testing.T, config, others *rest.Config, set func(*rest.Config), options ...kates.Option) together {
 	t.Helper()
 	all := together{}
@@ -68,7 +69,7 @@ func watching(t *testing.T, config, others *rest.Config, set func(*rest.Config),
 	return all
 }
 
-// change lets somebody else write objects of each kind.
+// change writes objects of each kind as another program.
 func (all together) change(round int) {
 	done := map[schema.GroupVersionResource]bool{}
 	for _, f := range all {
@@ -85,7 +86,7 @@ func (all together) each(do func(*follower)) {
 	}
 }
 
-// whole counts the lists so far that were answered, without the probes, which ask for one object.
+// whole counts the answered lists so far, without the probes, which ask for one object.
 func (f *follower) whole() int {
 	return len(f.faults.Requests(katestest.Match{Resource: f.kind.Resource, Where: func(r katestest.Request) bool {
 		if r.Status != http.StatusOK || r.Query.Get("continue") != "" || r.Query.Get("fieldSelector") != "" {
@@ -95,7 +96,7 @@ func (f *follower) whole() int {
 	}}))
 }
 
-// down looks that a follower whose server is away keeps what it has, and says so.
+// down checks that a follower whose server is away keeps its objects and reports the failure.
 func (f *follower) down() {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool { return f.acc.Status().Queries[0].State == kates.StateRetrying }, 30*time.Second, time.Millisecond)

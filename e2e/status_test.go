@@ -21,7 +21,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// phase writes something for nothing.
+// phase has a MarshalText that writes something for its zero value.
 type phase string
 
 func (p phase) MarshalText() ([]byte, error) {
@@ -45,7 +45,6 @@ type statusGadget struct {
 	} `json:"status"`
 }
 
-// DeepCopyObject returns a copy.
 func (g *statusGadget) DeepCopyObject() runtime.Object {
 	c := *g
 	c.ObjectMeta = *g.ObjectMeta.DeepCopy()
@@ -55,7 +54,7 @@ func (g *statusGadget) DeepCopyObject() runtime.Object {
 
 type statusGadgets struct{ Gadgets []*statusGadget }
 
-// statusTest is a gadget with a status, of which typed watches know a part.
+// statusTest is a gadget with a status, of which typed watches know only a part.
 type statusTest struct {
 	*testing.T
 	g        *gadget
@@ -94,7 +93,7 @@ func newStatusTest(t *testing.T, status map[string]any) *statusTest {
 	return s
 }
 
-// client is a client that watches the gadget in the Go type alone.
+// client returns a client that watches the gadget only in the Go type.
 func (s *statusTest) client() (*wire, *kates.Client, *kates.Snapshots[statusGadgets]) {
 	s.Helper()
 	scheme := runtime.NewScheme()
@@ -109,7 +108,7 @@ func (s *statusTest) client() (*wire, *kates.Client, *kates.Snapshots[statusGadg
 	return w, c, watched
 }
 
-// modify changes the status, which is shown at once.
+// modify changes the status and checks that this is shown at once.
 func (s *statusTest) modify(change func(*statusGadget)) {
 	s.Helper()
 	got, err := kates.ModifyStatus(s.Context(), s.c, s.named, func(g *statusGadget) error { change(g); return nil })
@@ -125,7 +124,7 @@ func (s *statusTest) shown() *statusGadget {
 	return snap.Gadgets[0]
 }
 
-// status is what the server has.
+// status returns the status on the server.
 func (s *statusTest) status() map[string]any {
 	s.Helper()
 	u, err := s.stored.Get(s.Context(), "x", metav1.GetOptions{})
@@ -138,7 +137,7 @@ func stated(kind string, status metav1.ConditionStatus) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: "R", ObservedGeneration: 1}
 }
 
-// hidden is a condition with a field that no Go type knows.
+// hidden returns a condition with a field that no Go type knows.
 func hidden(kind, status string) map[string]any {
 	return map[string]any{
 		"type": kind, "status": status, "reason": "R", "message": "", "observedGeneration": int64(1),
@@ -264,7 +263,7 @@ func TestModifyReadsWhatAGoTypeMakesUpWhereTheServerRefusesItsPatch(t *testing.T
 	s := newStatusTest(t, map[string]any{"conditions": []any{hidden("A", "True")}})
 	change := func(g *statusGadget) {
 		meta.SetStatusCondition(&g.Status.Conditions, stated("A", "False"))
-		g.Status.Worker.Count = 3 // of a worker that there is not
+		g.Status.Worker.Count = 3 // of a worker that does not exist
 	}
 	s.modify(change)
 	assert.Equal(t, map[string]int{"PATCH": 2, "GET": 1}, s.requests())
@@ -275,7 +274,7 @@ func TestModifyReadsWhatAGoTypeMakesUpWhereTheServerRefusesItsPatch(t *testing.T
 	assert.Equal(t, map[string]int{"PATCH": 1}, s.requests())
 }
 
-// passing has somebody else put an element before all others, or take it out.
+// passing inserts an element before all others, or removes it, as another program.
 func (s *statusTest) passing(comes bool) error {
 	u, err := s.stored.Get(s.Context(), "x", metav1.GetOptions{})
 	if err != nil {
@@ -292,7 +291,7 @@ func (s *statusTest) passing(comes bool) error {
 	return err
 }
 
-// TestG4StatusesOfEightWritersFromTypedWatchesLoseNothing: while others put elements into the lists and take them out.
+// Meanwhile others insert elements into the lists and remove them.
 func TestG4StatusesOfEightWritersFromTypedWatchesLoseNothing(t *testing.T) {
 	t.Parallel()
 	s := newStatusTest(t, map[string]any{"parts": []any{map[string]any{"name": "all", "size": int64(1), "hidden": "of all"}}})

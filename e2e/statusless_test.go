@@ -10,7 +10,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// A definition whose author forgot the status subresource is the usual case. The server says of every object that it is not found.
+// A missing status subresource usually means that the author of the definition forgot it. The
+// server then answers "not found" for every object.
 func TestAStatusOfAKindThatHasNoneIsAnErrorAtOnceAndNotThatTheObjectIsGone(t *testing.T) {
 	t.Parallel()
 	ns, w := namespace(t), newWire()
@@ -47,7 +48,7 @@ func TestAStatusOfAKindThatHasNoneIsAnErrorAtOnceAndNotThatTheObjectIsGone(t *te
 		}
 	}
 
-	// One that is gone is not found, whatever the client knew.
+	// A deleted object is not found, whatever the client knew of it.
 	gone := gadget.DeepCopy()
 	require.NoError(t, foreign(t).Resource(g.resource("v1")).Namespace(ns).Delete(t.Context(), "x", metav1.DeleteOptions{}))
 	assert.True(t, kates.IsNotFound(c.SetConditions(t.Context(), gone, []kates.Condition{stated("A", "True")})))

@@ -31,7 +31,7 @@ func pairIn(ns string) []kates.Query {
 func TestG11CloseEndsTheWatchesOnTheWire(t *testing.T) {
 	t.Parallel()
 	w, ns := newWire(), namespace(t)
-	c := w.client(t, kates.WithStreamedLists()) // which are watches
+	c := w.client(t, kates.WithStreamedLists()) // these are watches
 	s, err := kates.Watch[pair](t.Context(), c, pairIn(ns)...)
 	require.NoError(t, err)
 	<-s.Changed()
@@ -67,13 +67,13 @@ func TestG5ACutWatchIsResumedWithoutALossOrASecondList(t *testing.T) {
 	require.NoError(t, err)
 	awaitSnap(t, s, &snap, func(p *pair) bool { return len(p.Hosts) == 4 })
 	probe := func(r request) bool { return !r.watch && r.query.Get("limit") == "1" }
-	assert.Equal(t, 1, w.seen("hosts", func(r request) bool { // a kind that is new may be answered with 429 at first
+	assert.Equal(t, 1, w.seen("hosts", func(r request) bool { // a new kind may answer 429 at first
 		return r.status == http.StatusOK && (r.query.Get("sendInitialEvents") == "true" || !r.watch && !probe(r))
 	}))
 	assert.LessOrEqual(t, w.seen("hosts", probe), 3, "one after each cut, at most")
 }
 
-// user is a client of somebody who may do what a role says.
+// user returns a client of somebody with the rights of a role.
 func user(t *testing.T, name string, rules ...rbacv1.PolicyRule) (*kates.Client, func(...rbacv1.PolicyRule)) {
 	t.Helper()
 	config, err := testCluster.AddUser(name)

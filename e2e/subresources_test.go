@@ -23,7 +23,7 @@ func podOn(ns, name, node string) *corev1.Pod {
 	}}
 }
 
-// podClient is a client in a namespace that takes pods.
+// podClient returns a client for a namespace that accepts pods.
 func podClient(t *testing.T, w *wire, ns string) *kates.Client {
 	t.Helper()
 	c := w.client(t, kates.WithNamespace(ns))

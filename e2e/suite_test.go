@@ -20,7 +20,7 @@ import (
 
 var namespaces atomic.Int64
 
-// namespace makes one that nobody else uses. It stays until the cluster goes.
+// namespace makes a namespace that nobody else uses. It stays until the cluster ends.
 func namespace(t testing.TB) string {
 	t.Helper()
 	return namespaceBy(t, testCluster.Config)
@@ -37,8 +37,8 @@ func namespaceBy(t testing.TB, config *rest.Config) string {
 	return name
 }
 
-// TestSuite runs the scenarios that also run on client-go's bare fake, on both of the ways that objects take into
-// snapshots.
+// TestSuite runs the scenarios that also run on client-go's bare fake, with both ways in which
+// objects get into snapshots.
 func TestSuite(t *testing.T) {
 	for name, options := range map[string][]kates.Option{"typed": nil, "untyped": {kates.WithUntypedStreams()}} {
 		t.Run(name, func(t *testing.T) { runSuite(t, options) })

@@ -14,10 +14,10 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// forms are the two ways to make a list.
+// forms are the two ways to list.
 var forms = map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}}
 
-// TestG2SyncReturnsWhenALateWatchHasCaughtUp: what others wrote before the call is in the next Update, created, changed or deleted.
+// What others created, changed or deleted before the call is in the next Update.
 func TestG2SyncReturnsWhenALateWatchHasCaughtUp(t *testing.T) {
 	t.Parallel()
 	for form, options := range forms {

@@ -22,7 +22,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// account is a service account that may read config maps in its namespace. Its tokens die with it.
+// account is a service account that may read config maps in its namespace. Its tokens end with
+// it.
 type account struct {
 	t     *testing.T
 	ns    string
@@ -46,7 +47,7 @@ func newAccount(t *testing.T) *account {
 	return a
 }
 
-// renew makes the account and a token of it.
+// renew makes the account and a token for it.
 func (a *account) renew() {
 	a.t.Helper()
 	accounts := a.admin.CoreV1().ServiceAccounts(a.ns)
@@ -65,7 +66,8 @@ func (a *account) expire() {
 	a.valid(false)
 }
 
-// valid waits until the server takes the token, or no longer does: it remembers for ten seconds.
+// valid waits until the server accepts the token, or refuses it. The server remembers a token for
+// ten seconds.
 func (a *account) valid(is bool) {
 	a.t.Helper()
 	c := anonymous(testCluster.Config)
@@ -78,20 +80,20 @@ func (a *account) valid(is bool) {
 	}, 30*time.Second, 200*time.Millisecond)
 }
 
-// anonymous is the configuration without credentials.
+// anonymous returns the configuration without credentials.
 func anonymous(c *rest.Config) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.CertData, c.KeyData, c.CertFile, c.KeyFile = nil, nil, "", ""
 	return c
 }
 
-// bearer sends the token of the moment, as a plugin for credentials does.
+// bearer sends the current token, as a credential plugin does.
 type bearer struct {
 	token atomic.Value
 	next  http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the connections to close.
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (b *bearer) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -134,7 +136,7 @@ func TestG8AnExpiredTokenIsToldAndARotatedOneHealsWithoutAGap(t *testing.T) {
 			f.arrive()
 			a.expire()
 			f.change(1)
-			f.arrive() // an open watch goes on
+			f.arrive() // an open watch continues
 			f.now(reads).Cut(0)
 			f.says(kates.StateRetrying, "Unauthorized")
 			f.change(2)
@@ -145,7 +147,7 @@ func TestG8AnExpiredTokenIsToldAndARotatedOneHealsWithoutAGap(t *testing.T) {
 			_, err := f.client.Watch(t.Context(), kates.Query{Name: "Objects", Kind: "nonsense.example.com"})
 			require.ErrorIs(t, err, kates.ErrIncompleteDiscovery, "nobody knows")
 			a.renew()
-			f.says(kates.StateRetrying, "Unauthorized") // not by itself
+			f.says(kates.StateRetrying, "Unauthorized") // it does not heal by itself
 			rotate(a.token)
 			began := time.Now()
 			f.arrive()

@@ -21,17 +21,17 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// trouble makes faults at random, all of them for a while.
+// trouble makes faults at random. Each lasts for a while.
 type trouble struct {
 	faults  *katestest.Faults
 	network *katestest.Network
 
 	mu    sync.Mutex
-	made  map[string]int               // faults of the network, by name
+	made  map[string]int               // network faults, by name
 	rules map[string][]*katestest.Rule // by name
 }
 
-// note keeps a rule, to count what it has hit, and ends it after a while.
+// note keeps a rule, to count its hits, and stops it after a while.
 func (c *trouble) note(ctx context.Context, name string, r *rand.Rand, rule *katestest.Rule) {
 	c.mu.Lock()
 	c.rules[name] = append(c.rules[name], rule)
@@ -46,7 +46,7 @@ func (c *trouble) count(name string) {
 	c.made[name]++
 }
 
-// counts is how often each fault has hit something, and the sum.
+// counts returns how often each fault has hit, and the sum.
 func (c *trouble) counts() (text string, sum int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *trouble) counts() (text string, sum int) {
 	return strings.TrimPrefix(text, ", "), sum
 }
 
-// make makes trouble until ctx ends.
+// make makes faults until ctx ends.
 func (c *trouble) make(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		resource := []string{"pods", "configmaps", "hosts", "namespaces"}[r.IntN(4)]
@@ -81,7 +81,7 @@ func (c *trouble) make(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// inJSON is what may be garbled: in protobuf, garbage can look like an object.
+// inJSON matches the answers that may be garbled. In protobuf, garbage can look like an object.
 func inJSON(m katestest.Match) katestest.Match {
 	m.Where = func(r katestest.Request) bool {
 		return r.Resource != "namespaces" && !strings.Contains(r.Query.Get("labelSelector"), inProtobuf)
@@ -89,7 +89,7 @@ func inJSON(m katestest.Match) katestest.Match {
 	return m
 }
 
-// ofWatches does something to the watches that are open.
+// ofWatches makes a fault in open watches.
 func (c *trouble) ofWatches(ctx context.Context, r *rand.Rand, resource string) {
 	m := katestest.Match{Resource: resource, Verb: "watch"}
 	some := c.faults.Now(m).Probability([]float64{0.3, 1}[r.IntN(2)])
@@ -113,7 +113,7 @@ func (c *trouble) ofWatches(ctx context.Context, r *rand.Rand, resource string) 
 	}
 }
 
-// ofReads does something to lists and watches to come, and sees to it that there are some.
+// ofReads makes a fault in future lists and watches, and causes some.
 func (c *trouble) ofReads(ctx context.Context, r *rand.Rand, resource string) {
 	m := katestest.Match{Resource: resource, Where: func(r katestest.Request) bool { return r.Verb == "list" || r.Verb == "watch" }}
 	some := c.faults.On(m).Times(1 + r.IntN(6)).Probability(0.7)
@@ -135,7 +135,7 @@ func (c *trouble) ofReads(ctx context.Context, r *rand.Rand, resource string) {
 	case 6:
 		name, rule = "read refused", some.Fail(nil)
 	}
-	if r.IntN(2) == 0 { // a list has to be made
+	if r.IntN(2) == 0 { // the client has to list
 		expired := c.faults.On(katestest.Match{Resource: resource, Where: func(r katestest.Request) bool { return r.Verb == "watch" && !r.StreamedList() }}).
 			Times(2).Status(http.StatusGone, metav1.StatusReasonExpired, 0)
 		defer expired.Stop()
@@ -144,7 +144,7 @@ func (c *trouble) ofReads(ctx context.Context, r *rand.Rand, resource string) {
 	c.note(ctx, name, r, rule)
 }
 
-// ofWrites does something to writes to come: those that were sent have happened.
+// ofWrites makes a fault in future writes. Writes that were sent have happened.
 func (c *trouble) ofWrites(ctx context.Context, r *rand.Rand, resource string) {
 	m := katestest.Match{Resource: resource, Where: func(r katestest.Request) bool {
 		return r.Verb == "create" || r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete"
@@ -170,7 +170,7 @@ func (c *trouble) ofWrites(ctx context.Context, r *rand.Rand, resource string) {
 	}
 }
 
-// ofNetwork does something to connections.
+// ofNetwork makes a fault in connections.
 func (c *trouble) ofNetwork(ctx context.Context, r *rand.Rand) {
 	heal := func() {}
 	switch r.IntN(4) {
@@ -193,12 +193,12 @@ func (c *trouble) ofNetwork(ctx context.Context, r *rand.Rand) {
 	heal()
 }
 
-// byFault says that a write has failed because of the trouble: nobody knows its outcome.
+// byFault reports whether a write failed because of a fault, so that its outcome is unknown.
 func byFault(err error) bool {
 	var request *url.Error
 	var connection net.Error
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) ||
 		strings.Contains(err.Error(), "invalid character") || strings.Contains(err.Error(), "unexpected end of JSON") ||
-		strings.Contains(err.Error(), "0-length response") || // an answer of which nothing is left
+		strings.Contains(err.Error(), "0-length response") || // nothing is left of the answer
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &request) || errors.As(err, &connection)
 }

@@ -29,7 +29,7 @@ func deployment(ns string) *appsv1.Deployment {
 	}}
 }
 
-// typedStep is one write and what the very next snapshot has to show of it.
+// typedStep is one write and what the very next snapshot must show of it.
 type typedStep struct {
 	name  string
 	write func() error

@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// typedGadget is a Go type of the custom kind of a test. Servers take any size.
+// typedGadget is a Go type for a test's custom kind. The server accepts any size.
 type typedGadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -23,7 +23,6 @@ type typedGadget struct {
 	} `json:"spec"`
 }
 
-// DeepCopyObject returns a copy.
 func (g *typedGadget) DeepCopyObject() runtime.Object {
 	c := *g
 	c.ObjectMeta = *g.ObjectMeta.DeepCopy()
@@ -42,7 +41,7 @@ func (g *gadget) scheme() *runtime.Scheme {
 	return s
 }
 
-// sized is a gadget of some size, which may be no number.
+// sized returns a gadget whose size may be no number.
 func (g *gadget) sized(ns, name string, size any) *kates.Unstructured {
 	o := g.object("v1", ns, name, "red")
 	o.Object["size"] = size
@@ -195,7 +194,6 @@ func TestATypedQueryOfABuiltInKindSpeaksProtobufAndNothingElse(t *testing.T) {
 // typedHost is a Go type that knows a part of its kind.
 type typedHost struct{ oldHost }
 
-// DeepCopyObject returns a copy.
 func (h *typedHost) DeepCopyObject() runtime.Object {
 	c := *h
 	c.ObjectMeta = *h.ObjectMeta.DeepCopy()

@@ -20,8 +20,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// crowd is writers that are at work until they are told to stop. What they have begun then they finish: the server would do so in any
-// case, and later.
+// crowd is a group of writers that work until they are told to stop. They finish the writes that
+// they have begun: the server would finish them anyway, only later.
 type crowd struct {
 	stop func()
 	wg   sync.WaitGroup
@@ -48,7 +48,7 @@ func (c *crowd) end() {
 	c.wg.Wait()
 }
 
-// during reads snapshots as they come, for a while.
+// during reads snapshots after each signal, for a while.
 func (f *follower) during(d time.Duration) {
 	f.t.Helper()
 	for end := time.After(d); ; {
@@ -61,14 +61,14 @@ func (f *follower) during(d time.Duration) {
 	}
 }
 
-// delayed makes the watches of a resource whose request has the text come late, those that are open too.
+// delayed delays the watches of a resource whose request contains the text, open ones too.
 func (f *follower) delayed(resource, in string, d time.Duration) {
 	f.faults.On(katestest.Match{Resource: resource, Verb: "watch", Where: func(r katestest.Request) bool {
 		return strings.Contains(r.Query.Get("labelSelector")+" "+r.Namespace, in)
 	}}).Delay(d)
 }
 
-// move is a patch of the labels that the union selects by.
+// move returns a patch of the labels that the union selects by.
 func move(where int) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"labels":{"a":"%d","b":"%d"}}}`, where&1, where>>1&1)
 }
@@ -86,7 +86,7 @@ func TestG5G7AUnionFollowsWhatMovesBetweenItsSelectorsThoughOneWatchIsLate(t *te
 				t.Parallel()
 				f := newFollower(t, nil)
 				in := foreign(t).Resource(configMaps).Namespace(f.ns)
-				for i := range 6 { // these are always in one selector or both
+				for i := range 6 { // these are always in one selector or in both
 					_, err := in.Create(t.Context(), object(configMaps, f.ns, fmt.Sprint("pillar-", i), map[string]string{"a": "1"}), metav1.CreateOptions{})
 					require.NoError(t, err)
 				}
@@ -121,7 +121,8 @@ func (f *follower) cuts(selector string) {
 	}
 }
 
-// wander moves an object between the selectors, out of both, into being, or out of it; now and then as the client itself.
+// wander creates and deletes an object and moves it between the selectors and out of both. Now
+// and then it writes as the client itself.
 func (f *follower) wander(ctx context.Context, in dynamic.ResourceInterface, r *rand.Rand) {
 	name := fmt.Sprint("o-", r.IntN(8))
 	switch r.IntN(7) {
@@ -138,7 +139,7 @@ func (f *follower) wander(ctx context.Context, in dynamic.ResourceInterface, r *
 	}
 }
 
-// towns are namespaces with three objects each, of which all are shown or none.
+// towns returns namespaces with three objects each. All are shown, or none.
 func towns(t *testing.T, f *follower, n int) (all []string) {
 	t.Helper()
 	for range n {
@@ -159,7 +160,7 @@ func towns(t *testing.T, f *follower, n int) (all []string) {
 	return all
 }
 
-// busy changes the objects of namespaces, and makes and deletes none.
+// busy changes the objects of namespaces; it creates and deletes none.
 func busy(ctx context.Context, in dynamic.NamespaceableResourceInterface, namespaces []string, r *rand.Rand) {
 	ns, name := namespaces[r.IntN(len(namespaces))], fmt.Sprintf("o-%04d", r.IntN(3))
 	_, _ = in.Namespace(ns).Patch(ctx, name, types.MergePatchType, fmt.Appendf(nil, `{"data":{"n":"%d"}}`, r.IntN(1000)), metav1.PatchOptions{})
@@ -204,7 +205,7 @@ func TestG4G7NamespacesAreRelabelledByEverybodyWhileTheirWatchIsLate(t *testing.
 				_, _ = s.admin.CoreV1().Namespaces().Patch(ctx, all[1+r.IntN(2)], types.MergePatchType,
 					fmt.Appendf(nil, `{"metadata":{"labels":{"team-%s":"%t"}}}`, f.ns, r.IntN(2) == 0), metav1.PatchOptions{})
 			})
-			for i := range 20 { // two are the client's own to relabel
+			for i := range 20 { // the client itself relabels two of them
 				ns, in := all[3+i%2], i%4 < 2
 				require.NoError(t, f.client.Apply(t.Context(), team(ns, in), nil, kates.ForceOwnership()))
 				f.update()
@@ -265,7 +266,7 @@ func TestG7TheSelectorsOfAQueryAreReplacedWithoutAGapThoughTheNewOneIsLate(t *te
 	f := newFollower(t, nil)
 	f.returns = true
 	in := foreign(t).Resource(configMaps).Namespace(f.ns)
-	for i := range 9 { // of which three are in both
+	for i := range 9 { // three of these are in both
 		labels := map[string]string{"a": fmt.Sprint(min(i/3, 1)), "b": fmt.Sprint(min((8-i)/3, 1))}
 		_, err := in.Create(t.Context(), object(configMaps, f.ns, fmt.Sprint("o-", i), labels), metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -306,7 +307,7 @@ func TestG1G7AQueryThatIsAddedIsShownWholeAndOneThatIsRemovedLeavesWhole(t *test
 	writing := newCrowd(t, 2, func(ctx context.Context, r *rand.Rand) {
 		_, _ = in.Patch(ctx, fmt.Sprintf("o-%04d", r.IntN(40)), types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"n":"%d"}}`, r.IntN(1000)), metav1.PatchOptions{})
 	})
-	shown := map[string]string{} // versions, as the deltas have them
+	shown := map[string]string{} // versions, according to the deltas
 	read := func() {
 		t.Helper()
 		var deltas []*kates.Delta

@@ -19,23 +19,23 @@ type ownWrite struct {
 	ctx       context.Context
 	id        id
 	r         *rand.Rand
-	generated *[]id // objects of this writer's that the server named
+	generated *[]id // this writer's objects whose names the server chose
 	got       **kates.Unstructured
 
-	uid     types.UID // that the write was for, if it said
+	uid     types.UID // the UID that the write was for, if it named one
 	deletes bool
 	nothing bool // it leaves no trace
 }
 
-// name is the object of the call, with nothing but its name.
+// name returns the object of the call with only its name.
 func (o *ownWrite) name() *kates.Unstructured {
 	return object(resourceOf(o.id), o.id.ns, o.id.name, nil)
 }
 
 func (o *ownWrite) one(of ...string) string { return of[o.r.IntN(len(of))] }
 
-// ownVerbs are all verbs of the client, in all their forms. A call whose verb makes no sense for the object fails,
-// and is excused.
+// ownVerbs are all verbs of the client, in all their forms. A call whose verb does not fit the
+// object fails, and is excused.
 var ownVerbs = []struct {
 	name string
 	do   func(o *ownWrite) error
@@ -133,7 +133,8 @@ var ownVerbs = []struct {
 
 func (o *ownWrite) patch(pt kates.PatchType, format string, args ...any) error {
 	if pt == kates.StrategicMergePatchType && o.id.resource == "hosts" {
-		pt, format, args = kates.MergePatchType, `{}`, nil // custom kinds have none; this changes nothing
+		// custom kinds have none; this patch is empty
+		pt, format, args = kates.MergePatchType, `{}`, nil
 	}
 	return o.w.client.Patch(o.ctx, o.name(), pt, fmt.Appendf(nil, format, args...), o.got)
 }
@@ -148,7 +149,7 @@ func (o *ownWrite) change(write func(context.Context, any, any, ...kates.WriteOp
 	return write(o.ctx, u, o.got)
 }
 
-// sure reads, and writes on condition that it is still the same.
+// sure reads, and writes on condition that the object is still the same.
 func (o *ownWrite) sure(write func(u *kates.Unstructured, cond kates.WriteOption) error) error {
 	var u *kates.Unstructured
 	if err := o.w.client.Get(o.ctx, o.name(), &u); err != nil {
@@ -158,7 +159,7 @@ func (o *ownWrite) sure(write func(u *kates.Unstructured, cond kates.WriteOption
 	return write(o.name(), []kates.WriteOption{kates.IfUID(u.GetUID()), kates.IfResourceVersion(u.GetResourceVersion())}[o.r.IntN(2)])
 }
 
-// remove deletes. A resource version as the precondition says the UID as well.
+// remove deletes. A resource version as the precondition implies the UID.
 func (o *ownWrite) remove(opts ...kates.WriteOption) error {
 	o.deletes = true
 	return o.w.client.Delete(o.ctx, o.name(), o.got, opts...)
@@ -178,7 +179,7 @@ func generate(o *ownWrite) error {
 	return nil
 }
 
-// deleteGenerated deletes what generate made.
+// deleteGenerated deletes an object whose name the server chose.
 func deleteGenerated(o *ownWrite) error {
 	if o.nothing = len(*o.generated) == 0; o.nothing {
 		return nil

@@ -11,24 +11,25 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// way is what a reader asks for: a selector for each kind, in one namespace or in several, in some form.
+// way is what a reader asks for: a selector for each kind, in one namespace or in several, in
+// some form.
 type way struct {
 	labels string
 	fields map[string]string
-	anyOf  []kates.Selection // with fields as one more
+	anyOf  []kates.Selection // with fields as one more alternative
 
 	allNamespaces  bool
 	bothNamespaces bool
-	// team is a label of namespaces that has the world's as its value: the first has it for good, the second, where it
-	// flips, now and then.
+	// team is a label on namespaces with the world's value. The first namespace always has it.
+	// The second has it now and then, if the run flips it.
 	team  string
 	flips bool
 
 	target    func() any // the struct to read; nil: untyped
 	transform func(kates.Object) error
 	predicate func(*kates.Unstructured) bool
-	passing   string // what the predicate lets pass, as a selector
-	lookUp    bool   // by kates.Reader
+	passing   string // what the predicate accepts, as a selector
+	lookUp    bool   // uses kates.Reader
 	chaos     bool   // in the chaos run only
 }
 
@@ -61,7 +62,7 @@ var ways = map[string]way{
 
 var union = []kates.Selection{{LabelSelector: "in=1"}, {LabelSelector: "updated in (1,2)"}}
 
-// strip drops what selectors go by, too.
+// strip also drops what selectors use.
 var strip = kates.Transforms(kates.DropManagedFields, kates.DropFields("data", "spec", "status", "metadata.labels"))
 
 func passes(u *kates.Unstructured) bool { return u.GetLabels()["in"] == "1" }
@@ -82,13 +83,13 @@ type briefWorld struct {
 func typed() any { return &typedWorld{} }
 func brief() any { return &briefWorld{} }
 
-// hostType is a custom kind as a struct of the program's own.
+// hostType is the program's own struct for a custom kind.
 type hostType struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// open opens a reader of each query, in place of an accumulator.
+// open opens a reader for each query, in place of an accumulator.
 func (j *witness) open(ctx context.Context, queries []kates.Query) error {
 	j.readers = map[string]*kates.Reader[*kates.Unstructured]{}
 	for _, q := range queries {

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// converter is a conversion webhook of a kind whose versions differ in nothing but their names.
+// converter is a conversion webhook of a kind whose versions differ only in their names.
 type converter struct {
 	*httptest.Server
 	dead atomic.Bool
@@ -29,7 +29,7 @@ func newConverter(t *testing.T) *converter {
 	return c
 }
 
-// convert answers a ConversionReview, see
+// convert answers a ConversionReview. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
 func (c *converter) convert(w http.ResponseWriter, r *http.Request) {
 	if c.dead.Load() {
@@ -55,7 +55,7 @@ func (c *converter) convert(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// of makes it the webhook of a kind that is stored as v1 and served as v2 as well.
+// of makes it the webhook of a kind that is stored as v1 and also served as v2.
 func (c *converter) of(g *gadget) {
 	g.t.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
@@ -93,7 +93,7 @@ func TestG8AConversionWebhookThatIsDeadIsNamedAndHarmsNoOtherKind(t *testing.T) 
 	f.quiet()
 
 	hook.dead.Store(true)
-	g.edit("/spec/names/shortNames", []any{"gdg"}) // the server starts the kind anew
+	g.edit("/spec/names/shortNames", []any{"gdg"}) // this restarts the kind's serving
 	f.says(kates.StateRetrying, "conversion webhook for "+g.group+"/v1, Kind=Gadget failed")
 	f.unchanged()
 	require.ErrorContains(t, f.acc.Status().Err(), "conversion webhook")

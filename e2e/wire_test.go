@@ -18,20 +18,20 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// wire is a transport that records requests and can delay, stall, cut and fail reads of
-// a resource.
+// wire is a transport that records requests. It can delay, stall, cut and fail reads of a
+// resource.
 type wire struct {
 	mu       sync.Mutex
 	requests []request
-	delay    map[string]time.Duration // of what a watch brings
+	delay    map[string]time.Duration // how late a watch's data comes
 	failing  map[string]bool
 	bodies   map[*lateBody]struct{} // open watches
 
 	before, after hook
-	base          *rest.Config // the admin's if nil
+	base          *rest.Config // the admin's configuration if nil
 }
 
-// passage is one client's way through a wire.
+// passage is one client's transport through a wire.
 type passage struct {
 	*wire
 	next http.RoundTripper
@@ -48,7 +48,7 @@ func newWire() *wire {
 	return &wire{delay: map[string]time.Duration{}, failing: map[string]bool{}, bodies: map[*lateBody]struct{}{}}
 }
 
-// config is the cluster's, through the wire.
+// config returns the cluster's configuration, through the wire.
 func (w *wire) config() *rest.Config {
 	c := rest.CopyConfig(cmp.Or(w.base, testCluster.Config))
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -92,7 +92,7 @@ func (w *wire) cut(resource string) {
 	}
 }
 
-// seen counts recorded reads of a resource that a test looks for.
+// seen counts the recorded reads of a resource for which of is true.
 func (w *wire) seen(resource string, of func(request) bool) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *wire) openWatches() int {
 	return len(w.bodies)
 }
 
-// WrappedRoundTripper lets client-go find the connections to close.
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (p passage) WrappedRoundTripper() http.RoundTripper { return p.next }
 
 func (w passage) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -154,7 +154,7 @@ func (w passage) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// lateBody hands out what a watch brings after the delay that is in force when it is read.
+// lateBody returns the data of a watch after the delay that is in force when it is read.
 type lateBody struct {
 	wire     *wire
 	resource string
@@ -184,7 +184,7 @@ func (b *lateBody) fill() {
 	for {
 		n, err := b.body.Read(buffer)
 		b.mu.Lock()
-		if n > 0 && b.err == nil { // what comes after a cut is lost, like what was on its way
+		if n > 0 && b.err == nil { // what comes after a cut is lost, like what was under way
 			b.chunks = append(b.chunks, lateChunk{bytes.Clone(buffer[:n]), time.Now()})
 		}
 		if err != nil && b.err == nil {
@@ -208,7 +208,8 @@ func (b *lateBody) end(err error) {
 
 func (b *lateBody) Read(p []byte) (int, error) {
 	for {
-		delay := b.wire.delayOf(b.resource) // before the lock: a cut takes them the other way round
+		// before the lock: a cut takes the two locks in the other order
+		delay := b.wire.delayOf(b.resource)
 		b.mu.Lock()
 		wait := time.Hour
 		switch {
@@ -250,7 +251,7 @@ func (b *lateBody) Close() error {
 	return b.body.Close()
 }
 
-// client is a client of the cluster through the wire.
+// client returns a client of the cluster through the wire.
 func (w *wire) client(t testing.TB, options ...kates.Option) *kates.Client {
 	t.Helper()
 	c, err := kates.NewClientFromRESTConfig(w.config(), append([]kates.Option{kates.WithInterval(10 * time.Millisecond)}, options...)...)
@@ -259,7 +260,7 @@ func (w *wire) client(t testing.TB, options ...kates.Option) *kates.Client {
 	return c
 }
 
-// foreign is another program's client.
+// foreign returns another program's client.
 func foreign(t testing.TB) dynamic.Interface {
 	t.Helper()
 	d, err := dynamic.NewForConfig(testCluster.Config)

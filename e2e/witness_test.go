@@ -20,14 +20,14 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// seen is one shown object; the zero one is none.
+// seen is one shown object. The zero value is none.
 type seen struct {
 	uid     types.UID
 	version uint64
 	content uint64 // 0: not looked at
 }
 
-// look is one Update: how many own writes had returned before, and what it changed.
+// look is one Update: how many own writes had returned before it, and what it changed.
 type look struct {
 	known  int
 	now    map[id]seen
@@ -35,18 +35,19 @@ type look struct {
 	at     time.Time
 }
 
-// query is a query, and what it selects, in any of its selections.
+// query is a query with what it selects, in any of its selections.
 type query struct {
 	kates.Query
 	selects []selection
 	in      []string // namespaces; "" is all
-	// stripped: its objects are transformed by strip.
+	// stripped says that strip transforms its objects.
 	stripped bool
-	// lenient says where the reader may have reasons not to show an object; nil: nowhere.
+	// lenient says in which namespaces the reader may have reasons not to show an object; nil: in
+	// none.
 	lenient func(ns string) bool
 }
 
-// selection is one list that the server can be asked for.
+// selection is one list request that the server can answer.
 type selection struct {
 	options metav1.ListOptions
 	labels  labels.Selector
@@ -61,7 +62,7 @@ func (q query) has(s state) bool {
 
 func (q query) covers(ns string) bool { return slices.Contains(q.in, "") || slices.Contains(q.in, ns) }
 
-// selecting adds what is selected by these selectors.
+// selecting adds what these selectors select.
 func (q *query) selecting(t *testing.T, labelSelectors []string, fieldSelector string) {
 	var s selection
 	var err error
@@ -74,7 +75,7 @@ func (q *query) selecting(t *testing.T, labelSelectors []string, fieldSelector s
 	q.selects = append(q.selects, s)
 }
 
-// witness reads one accumulator and keeps what it has seen, for the history to judge.
+// witness reads one accumulator and records what it has seen. The history judges it.
 type witness struct {
 	t       *testing.T
 	w       *world
@@ -82,7 +83,7 @@ type witness struct {
 	way     way
 	queries []query
 	acc     *kates.Accumulator
-	readers map[string]*kates.Reader[*kates.Unstructured] // in place of acc
+	readers map[string]*kates.Reader[*kates.Unstructured] // used in place of acc
 	target  any
 	shown   map[id]seen
 	looks   []look
@@ -108,7 +109,7 @@ func (w *world) witness(ctx context.Context, t *testing.T, name string, ns strin
 	return j, err
 }
 
-// fieldNames of the worlds' structs.
+// fieldNames are those of the worlds' structs.
 var fieldNames = map[string]string{"pods": "Pods", "configmaps": "ConfigMaps", "hosts": "Hosts"}
 
 func (w *world) query(t *testing.T, how way, resource, ns string) query {
@@ -153,7 +154,7 @@ func (j *witness) queryOf(k id) (query, bool) {
 	return query{}, false
 }
 
-// objects calls f with each object that the target has, and returns the kinds that are absent.
+// objects calls f with each object in the target, and returns the absent kinds.
 func (j *witness) objects(f func(resource string, o metav1.Object)) (absent map[string]bool) {
 	absent = map[string]bool{}
 	v := reflect.ValueOf(j.target).Elem()
@@ -172,7 +173,7 @@ func (j *witness) objects(f func(resource string, o metav1.Object)) (absent map[
 	return absent
 }
 
-// now is what the snapshot shows, with the contents of what the deltas name.
+// now returns what the snapshot shows. It adds the contents of the objects that the deltas name.
 func (j *witness) now(changed map[id]bool) (all map[id]seen, absent map[string]bool) {
 	all = map[id]seen{}
 	absent = j.objects(func(resource string, o metav1.Object) {
@@ -186,7 +187,7 @@ func (j *witness) now(changed map[id]bool) (all map[id]seen, absent map[string]b
 	return all, absent
 }
 
-// update reads a snapshot. It reports false once something was wrong.
+// update reads a snapshot. It returns false after a failure.
 func (j *witness) update() bool {
 	known, _ := j.w.known()
 	if j.readers != nil {
@@ -203,7 +204,8 @@ func (j *witness) update() bool {
 	if !assert.NoError(j.t, err) {
 		return false
 	}
-	if !changed && len(deltas) == 0 && len(j.looks)%8 != 0 { // most Updates; some are looked at all the same
+	// most Updates change nothing; some are looked at anyway
+	if !changed && len(deltas) == 0 && len(j.looks)%8 != 0 {
 		j.looks = append(j.looks, look{known: known, absent: j.looks[len(j.looks)-1].absent, at: time.Now()})
 		return true
 	}
@@ -221,7 +223,7 @@ func (j *witness) update() bool {
 	return true
 }
 
-// looked keeps what an Update has shown.
+// looked records what an Update has shown.
 func (j *witness) looked(known int, named map[id]bool, now map[id]seen, absent map[string]bool) {
 	l := look{known: known, now: map[id]seen{}, absent: absent, at: time.Now()}
 	for k := range named {
@@ -237,7 +239,7 @@ func (j *witness) looked(known int, named map[id]bool, now map[id]seen, absent m
 
 func (j *witness) idOf(d *kates.Delta) id { return id{strings.ToLower(d.Query), d.Namespace, d.Name} }
 
-// replay checks that the deltas, one by one, turn the last snapshot into this one: G7.
+// replay checks that the deltas, one by one, turn the last snapshot into this one (G7).
 func (j *witness) replay(deltas []*kates.Delta, now map[id]seen) bool {
 	replayed, twice := maps.Clone(j.shown), map[id]*kates.Delta{}
 	for _, d := range deltas {
@@ -269,7 +271,7 @@ func (j *witness) replay(deltas []*kates.Delta, now map[id]seen) bool {
 	return assert.True(j.t, maps.Equal(plain, replayed), "G7: %s: the deltas give the snapshot", j.name)
 }
 
-// read updates at every signal, or at its leisure, until ctx ends.
+// read updates at every signal, or at intervals, until ctx ends.
 func (j *witness) read(ctx context.Context, leisure time.Duration, r *rand.Rand) {
 	for ctx.Err() == nil {
 		if leisure > 0 {
@@ -283,8 +285,8 @@ func (j *witness) read(ctx context.Context, leisure time.Duration, r *rand.Rand)
 	}
 }
 
-// settled checks that the snapshot becomes the server's list, with nothing held for writes: G6. Hurried writes may still be on
-// their way to the server at first.
+// settled checks that the snapshot becomes the server's list, with nothing held for writes (G6).
+// Cancelled writes may still be under way to the server at first.
 func (j *witness) settled() {
 	var server map[id]seen
 	ctx, cancel := context.WithTimeout(j.t.Context(), time.Minute)
@@ -322,7 +324,7 @@ func (j *witness) status() (s kates.Status) {
 	return s
 }
 
-// server is the server's own list of what the witness asks for.
+// server returns the server's own list for the witness's queries.
 func (j *witness) server() map[id]seen {
 	all := map[id]seen{}
 	for _, q := range j.queries {

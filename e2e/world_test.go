@@ -24,28 +24,31 @@ import (
 
 var worldKinds = []schema.GroupVersionResource{pods, configMaps, hosts}
 
-// worldNames are the names of a kind in a namespace: 34 of them, 3 kinds and 2 namespaces are 204 objects.
+// worldNames is the number of names of a kind in a namespace: 34 names, 3 kinds and 2 namespaces
+// are 204 objects.
 const worldNames = 34
 
-// id is one object's place.
+// id is where an object is stored.
 type id struct{ resource, ns, name string }
 
-// written is an own write that has returned nil: from then on every Update shows its effect.
+// written is an own write that has returned nil. From then on every Update shows its effect.
 type written struct {
 	verb    string
 	id      id
 	version uint64    // of the answer; 0: it is gone
-	uid     types.UID // of what is gone, "" where the answer does not say
-	after   uint64    // what is gone was deleted later than this
+	uid     types.UID // of the deleted object; "" if the answer has none
+	after   uint64    // the object was deleted later than this
 }
 
-// world is the objects of the run, which everybody writes, and the record of what the own writers wrote.
+// world is the objects of the run, which all writers share, and the record of what the own
+// writers wrote.
 type world struct {
 	namespaces []string
-	label      string // on all objects, for queries of all namespaces
-	strips     bool   // the history is to know what strip leaves of an object
+	label      string // on all objects, for queries over all namespaces
+	strips     bool   // the history records what strip leaves of an object
 
-	// Of a run with faults: which errors are theirs, and how many writes have been left for the watch to settle so far.
+	// For a run with faults: which errors the faults cause, and how many writes were left to the
+	// watch so far.
 	faulty    func(error) bool
 	unsettled func() int
 	client    *kates.Client
@@ -53,12 +56,12 @@ type world struct {
 
 	mu     sync.Mutex
 	record []written
-	newest uint64         // version of an own write
+	newest uint64         // the version of the newest own write
 	done   map[string]int // writes that succeeded, by verb
-	lost   int            // writes of which nobody knows what became of them
+	lost   int            // writes of unknown outcome
 }
 
-// newWorld makes an empty world, which others write by a configuration of their own.
+// newWorld makes an empty world. Other writers use a configuration of their own.
 func newWorld(t *testing.T, c *kates.Client, config *rest.Config) *world {
 	t.Helper()
 	others, err := dynamic.NewForConfig(config)
@@ -67,14 +70,14 @@ func newWorld(t *testing.T, c *kates.Client, config *rest.Config) *world {
 	for range 2 {
 		ns := namespaceBy(t, config)
 		w.namespaces = append(w.namespaces, ns)
-		// Pods want a service account.
+		// Pods need a service account.
 		require.NoError(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named(ns, "default")}, nil))
 	}
 	w.label = w.namespaces[0]
 	return w
 }
 
-// known is how many own writes have returned.
+// known returns how many own writes have returned.
 func (w *world) known() (n int, newest uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,7 +97,8 @@ func resourceOf(k id) schema.GroupVersionResource {
 	panic(k.resource)
 }
 
-// fresh is an object as a writer would create it: in or out of the queries, on a node or not, kept or not.
+// fresh returns an object as a writer would create it: in or out of the queries, on a node or
+// not, with or without a finalizer.
 func (w *world) fresh(k id, r *rand.Rand) *kates.Unstructured {
 	u := object(resourceOf(k), k.ns, k.name, map[string]string{"run": w.label, "in": fmt.Sprint(r.IntN(2))})
 	if r.IntN(5) == 0 {
@@ -113,14 +117,14 @@ func (w *world) fresh(k id, r *rand.Rand) *kates.Unstructured {
 	return u
 }
 
-// own writes what it likes, at random, until ctx ends. Its writes run to their end, so that what they did is known; but
-// some are hurried, and nobody knows.
+// own makes random writes until ctx ends. Its writes run to their end, so that their effect is
+// known. Some are cancelled early, and their outcome is unknown.
 func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
 	var generated []id
 	var missing *id
 	for ctx.Err() == nil {
 		k, verb := w.pick(r), ownVerbs[r.IntN(len(ownVerbs))]
-		if missing != nil { // most verbs want something to be there
+		if missing != nil { // most verbs need an existing object
 			k, verb = *missing, ownVerbs[0]
 		}
 		missing = nil
@@ -139,7 +143,7 @@ func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
 		case hurried:
 		case err != nil && w.faulty != nil && w.faulty(err), err == nil && w.unsettledNow() != unsettled:
 			w.lose()
-			pause(ctx, 20*time.Millisecond) // or it would be all that happens
+			pause(ctx, 20*time.Millisecond) // otherwise this would be most of what happens
 		case err == nil:
 			w.learn(verb.name, o, got, after)
 		case !excused(err):
@@ -164,12 +168,12 @@ func (w *world) unsettledNow() int {
 	return w.unsettled()
 }
 
-// excused says that another writer may have been the reason.
+// excused reports whether another writer may have caused the error.
 func excused(err error) bool {
 	return kates.IsNotFound(err) || apierrors.IsAlreadyExists(err) || kates.IsConflict(err) || apierrors.IsInvalid(err)
 }
 
-// learn records a write by what the server answered.
+// learn records a write, based on the server's answer.
 func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, after uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +190,7 @@ func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, after ui
 		w.newest = max(w.newest, entry.version)
 	}
 	if got != nil && got.GetName() != "" {
-		entry.id.name = got.GetName() // the server may have made it
+		entry.id.name = got.GetName() // the server may have chosen it
 	}
 	w.record = append(w.record, entry)
 }
@@ -197,7 +201,7 @@ func keeps(u *kates.Unstructured) bool {
 	return len(u.GetFinalizers()) > 0 || grace != nil && *grace > 0
 }
 
-// number of a version; tests may know that it is one.
+// number turns a version into a number, which only tests may do.
 func number(version string) uint64 {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -206,13 +210,13 @@ func number(version string) uint64 {
 	return n
 }
 
-// foreign is somebody else, who writes the same objects.
+// foreign is another program that writes the same objects.
 func (w *world) foreign(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		k := w.pick(r)
 		in := w.others.Resource(resourceOf(k)).Namespace(k.ns)
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"in":"%d","n":"%d"}}}`, r.IntN(2), r.IntN(1000))
-		switch r.IntN(8) { // errors are other writers' doing
+		switch r.IntN(8) { // other writers cause the errors
 		case 0, 1:
 			_, _ = in.Create(ctx, w.fresh(k, r), metav1.CreateOptions{})
 		case 2:
@@ -251,7 +255,7 @@ func (w *world) moveByField(ctx context.Context, in dynamic.ResourceInterface, k
 	_, _ = in.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 }
 
-// kubelet ends pods on their nodes whose deletion is graceful, as if their processes had ended.
+// kubelet ends the pods on nodes whose deletion is graceful, as if their processes had ended.
 func (w *world) kubelet(ctx context.Context, r *rand.Rand) {
 	now := int64(0)
 	for ctx.Err() == nil {

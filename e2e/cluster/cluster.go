@@ -21,50 +21,50 @@ import (
 )
 
 const (
-	// startTimeout is for a loaded machine: an idle one takes 3 seconds.
+	// startTimeout suits a loaded machine. An idle one takes 3 seconds.
 	startTimeout = 90 * time.Second
-	// stopTimeout covers the API server's own patience with open requests.
+	// stopTimeout includes the time that the API server waits for open requests.
 	stopTimeout = 60 * time.Second
-	// startAttempts is more than one because the ports are chosen before the
-	// processes bind them, and something else may be quicker.
+	// startAttempts is more than one because the ports are chosen before the processes bind them,
+	// and another process may bind them first.
 	startAttempts = 3
 )
 
-// Cluster is a running control plane of its own: one etcd and one API server, and those of [Cluster.AddServer].
-// It is made by [Start] and lives until [Cluster.Stop]. Its methods may be
-// called from several goroutines at once, but for those that start and stop something.
+// Cluster is a running control plane: one etcd, one API server, and those of [Cluster.AddServer].
+// [Start] makes it and [Cluster.Stop] ends it. Several goroutines may call its methods at once,
+// except those that start and stop something.
 type Cluster struct {
-	// Config is for a user who may do everything, without a rate limit on the
-	// client's side. Copy it before changing it.
+	// Config is for a user with all rights, without a client-side rate limit. Copy it before
+	// changing it.
 	Config *rest.Config
-	// Version is that of the API server, as v1.36.3.
+	// Version is the API server's version, such as v1.36.3.
 	Version string
 
 	plane *envtest.ControlPlane
 	admin *envtest.AuthenticatedUser
-	dir   string // data of all processes; ours to remove
-	// program is the API server's.
+	dir   string // data of all processes; the cluster removes it
+	// program is the API server's binary.
 	program string
 
 	users   sync.Mutex // envtest's certificate authority is not for concurrent use
 	servers []*Server  // the first is the plane's
-	// etcdDown: it was killed, and not started again.
+	// etcdDown says that etcd was killed and not started again.
 	etcdDown bool
 	stop     func() error
 }
 
-// Start builds the binaries if they are not in the cache, which takes minutes
-// and is told on standard error, and runs them, which takes seconds. It
-// returns when the API server is healthy and has its default namespace.
+// Start runs the binaries, which takes seconds. If they are not in the cache it builds them
+// first, which takes minutes and is announced on standard error. It returns when the API server
+// is healthy and has its default namespace.
 //
-// The API server gets flags ("watch-cache=false") in addition to those that it needs.
+// The API server gets flags (such as "watch-cache=false") in addition to those that it needs.
 //
-// ctx bounds the start only, not the life of the cluster: the caller must call
-// Stop. After an error nothing is left running. The error of a process that
-// does not come up ends with the last lines that it wrote.
+// ctx bounds the start only, not the life of the cluster: the caller must call Stop. After an
+// error nothing is left running. If a process does not come up, the error ends with the last
+// lines that it wrote.
 //
-// Start takes nothing from the environment but the cache's place (KATES_CACHE,
-// see package binaries), and downloads no binaries.
+// Start reads only the place of the cache from the environment (KATES_CACHE, see package
+// binaries), and downloads no binaries.
 func Start(ctx context.Context, flags ...string) (*Cluster, error) {
 	// Without a logger controller-runtime prints a complaint with a stack trace.
 	ctrllog.SetLogger(logr.Discard())
@@ -84,7 +84,7 @@ func Start(ctx context.Context, flags ...string) (*Cluster, error) {
 	}
 }
 
-// start makes one attempt on fresh ports and an empty etcd.
+// start makes one attempt, with fresh ports and an empty etcd.
 func start(ctx context.Context, set binaries.Set, flags ...string) (_ *Cluster, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -114,12 +114,12 @@ func start(ctx context.Context, set binaries.Set, flags ...string) (_ *Cluster, 
 	return c, c.waitReady(ctx)
 }
 
-// Stop ends both processes, waits for them, and removes their data. A second
-// call does nothing and returns the same. Open watches of clients end with an
-// error; clients that retry will do so in vain.
+// Stop ends both processes, waits for them, and removes their data. A second call does nothing
+// and returns the same error. Open watches of clients end with an error; clients that retry get
+// no answer.
 func (c *Cluster) Stop() error { return c.stop() }
 
-// Kill is Stop by SIGKILL: quicker, and also where a server is paused.
+// Kill is Stop with SIGKILL. It is faster, and works if a server is paused.
 func (c *Cluster) Kill() error {
 	var err error
 	for _, s := range c.servers {
@@ -157,8 +157,8 @@ func (c *Cluster) InstallCRDs(paths ...string) error {
 	return nil
 }
 
-// AdminKubeconfig is a kubeconfig file's content for the user of Config, with
-// its certificates in it.
+// AdminKubeconfig returns the content of a kubeconfig file for the user of Config, with the
+// certificates in it.
 func (c *Cluster) AdminKubeconfig() ([]byte, error) {
 	content, err := c.admin.KubeConfig()
 	if err != nil {
@@ -167,10 +167,9 @@ func (c *Cluster) AdminKubeconfig() ([]byte, error) {
 	return content, nil
 }
 
-// AddUser makes a user known to the API server by a client certificate and
-// returns a configuration that acts as this user, without a rate limit on the
-// client's side. The user is in groups and in system:authenticated, and has
-// the rights that RBAC gives to these. The configuration is the caller's.
+// AddUser makes a user with a client certificate, and returns a configuration for this user,
+// without a client-side rate limit. The user is in groups and in system:authenticated, and has
+// the rights that RBAC gives to these. The configuration belongs to the caller.
 func (c *Cluster) AddUser(name string, groups ...string) (*rest.Config, error) {
 	user, err := c.addUser(name, groups...)
 	if err != nil {
@@ -192,8 +191,8 @@ func (c *Cluster) addUser(name string, groups ...string) (*envtest.Authenticated
 	return user, nil
 }
 
-// waitReady waits for what the API server makes after it is healthy and tests
-// take for granted.
+// waitReady waits for the objects that the API server makes after it is healthy, and that tests
+// rely on.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {

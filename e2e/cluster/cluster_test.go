@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// crds is the folder of the repository's own custom kinds.
+// crds is the folder of the repository's custom kinds.
 const crds = "../../testdata/crds"
 
 var shared *Cluster
@@ -37,7 +37,7 @@ func runWithCluster(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	// Only now: while the cluster runs, envtest keeps the connections of its
+	// Check for goroutines only now: while the cluster runs, envtest keeps the connections of its
 	// health checks.
 	if err = shared.Stop(); err == nil {
 		err = goleak.Find()

@@ -1,6 +1,5 @@
-// Package cluster runs a real kube-apiserver and etcd for tests and
-// benchmarks: controller-runtime's envtest, on binaries that this repository
-// builds from their sources.
+// Package cluster runs a real kube-apiserver and etcd for tests and benchmarks. It uses
+// controller-runtime's envtest, on binaries that this repository builds from source.
 //
 // Start with [Start], once per test binary, from TestMain:
 //
@@ -12,8 +11,8 @@
 //		...
 //	}
 //
-// There is no kubelet, no scheduler and no controller: nothing is garbage
-// collected, a namespace that is deleted stays Terminating, a pod never runs.
-// Everything listens on the loopback interface only. Authorization is RBAC, so
-// a user of [Cluster.AddUser] may do nothing until a role says so.
+// There is no kubelet, no scheduler and no controller: nothing is garbage collected, a deleted
+// namespace stays Terminating, a pod never runs. Everything listens on the loopback interface
+// only. Authorization is RBAC, so a user of [Cluster.AddUser] has no rights until a role grants
+// them.
 package cluster

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// KillEtcd ends etcd as a crash does (SIGKILL), and waits until it is gone. The API servers go on without it. What had been
-// written stays. If it does not run it stays so.
+// KillEtcd ends etcd as a crash does (SIGKILL), and waits until it is gone. The API servers
+// continue without it. Data that was written stays. If etcd does not run, KillEtcd does nothing.
 func (c *Cluster) KillEtcd() error {
 	if c.etcdDown {
 		return nil
@@ -30,16 +30,17 @@ func (c *Cluster) KillEtcd() error {
 	return nil
 }
 
-// StartEtcd runs etcd again, with its data, on the same address, and returns when it is healthy.
+// StartEtcd starts etcd again, with its data and at the same address, and returns when it is
+// healthy.
 func (c *Cluster) StartEtcd() error {
 	if !c.etcdDown {
 		return nil
 	}
-	c.etcdDown = false // to be stopped also if it does not get healthy
+	c.etcdDown = false // Stop must end it even if it does not get healthy
 	return runEtcd(c.plane.Etcd)
 }
 
-// Revision is that of the newest write.
+// Revision returns the revision of the newest write.
 func (c *Cluster) Revision(ctx context.Context) (int64, error) {
 	var answer struct {
 		Header struct {
@@ -52,8 +53,8 @@ func (c *Cluster) Revision(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(answer.Header.Revision, 10, 64)
 }
 
-// Compact makes etcd forget everything before its newest revision, which is what API servers have it do every
-// five minutes. An API server with a watch cache may know it for a while nonetheless.
+// Compact makes etcd forget everything before its newest revision. API servers have etcd do this
+// every five minutes. An API server with a watch cache may remember it for a while.
 func (c *Cluster) Compact(ctx context.Context) error {
 	newest, err := c.Revision(ctx)
 	if err != nil {
@@ -62,7 +63,8 @@ func (c *Cluster) Compact(ctx context.Context) error {
 	return c.ask(ctx, "kv/compaction", map[string]any{"revision": strconv.FormatInt(newest, 10), "physical": true}, &struct{}{})
 }
 
-// ask makes a request of etcd, through its JSON gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
+// ask sends a request to etcd, through its JSON gateway
+// (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
 func (c *Cluster) ask(ctx context.Context, method string, in, out any) (err error) {
 	defer func() {
 		if err != nil {
@@ -78,7 +80,7 @@ func (c *Cluster) ask(ctx context.Context, method string, in, out any) (err erro
 	if err != nil {
 		return err
 	}
-	req.Close = true // leaves no connection
+	req.Close = true // leave no connection
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -94,11 +96,11 @@ func (c *Cluster) ask(ctx context.Context, method string, in, out any) (err erro
 	return json.Unmarshal(answer, out)
 }
 
-// Backup is a copy of etcd's data as of one moment.
+// Backup is a copy of etcd's data at one moment.
 type Backup struct{ dir string }
 
-// Backup copies etcd's data as a snapshot of its disk would: etcd is held meanwhile, for milliseconds, and what a
-// crash at that moment would leave is what is copied. The backup is removed with the cluster.
+// Backup copies etcd's data as a snapshot of its disk would. It stops etcd for milliseconds, and
+// copies what a crash at that moment would leave. The backup is removed with the cluster.
 func (c *Cluster) Backup() (b Backup, err error) {
 	defer func() {
 		if err != nil {
@@ -118,12 +120,13 @@ func (c *Cluster) Backup() (b Backup, err error) {
 	return b, errors.Join(os.CopyFS(b.dir, os.DirFS(c.plane.Etcd.DataDir)), signal(c.plane.Etcd.Path, syscall.SIGCONT))
 }
 
-// Restore gives etcd the data of a backup back, and with it the revisions of then: all API servers are ended, etcd is, its data
-// is replaced, and what ran is started again. Clients see servers that go away and come back with a history that lacks its
-// end.
+// Restore gives etcd the data of a backup, and with it the old revisions. It ends all API servers
+// and etcd, replaces the data, and starts again what ran before. Clients see servers that go away
+// and come back with a history that lacks its end.
 //
-// It is what operators did before etcd knew of --bump-revision
-// (https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump), and what whoever restores a machine's disk does.
+// Operators did this before etcd had --bump-revision
+// (https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump). Restoring a
+// machine's disk still does it.
 func (c *Cluster) Restore(b Backup) (err error) {
 	defer func() {
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 
 const loopback = "127.0.0.1"
 
-// newPlane configures the processes; nothing runs yet. Their data goes to
-// folders of ours and not of envtest's, which would forget certificates and
-// content when a process is stopped to be started again.
+// newPlane configures the processes; nothing runs yet. Their data is in folders of this package.
+// Envtest's own folders would lose certificates and content when a process is stopped to be
+// started again.
 func newPlane(dir string, set binaries.Set, flags []string) (*envtest.ControlPlane, error) {
 	etcdDir, err := subdir(dir, "etcd")
 	if err != nil {
@@ -36,8 +36,7 @@ func newPlane(dir string, set binaries.Set, flags []string) (*envtest.ControlPla
 	if err != nil {
 		return nil, err
 	}
-	// KubectlPath is set so that envtest does not go looking for one; nothing
-	// here runs it.
+	// KubectlPath is set so that envtest does not search for one. Nothing here runs it.
 	return &envtest.ControlPlane{APIServer: server, Etcd: etcd, KubectlPath: "kubectl"}, nil
 }
 
@@ -55,7 +54,7 @@ func newAPIServer(dir, program string, flags []string) (*envtest.APIServer, erro
 	return server, nil
 }
 
-// configure sets what all API servers have in common, and flags of this one.
+// configure sets what all API servers have in common, and the flags of this one.
 func configure(server *envtest.APIServer, path string, flags []string) {
 	server.Path = path
 	server.StartTimeout, server.StopTimeout = startTimeout, stopTimeout
@@ -63,11 +62,11 @@ func configure(server *envtest.APIServer, path string, flags []string) {
 	server.Err = server.Out
 	server.SecureServing.Address = loopback
 	server.Configure().
-		// The default is the address of the host's default route, which a
-		// machine without a network does not have.
+		// The default is the address of the host's default route. A machine without a network has
+		// none.
 		Set("advertise-address", loopback).
-		// And a loopback address is refused as the kubernetes service's
-		// endpoint, again and again: this cluster has no use for one.
+		// The server refuses a loopback address as the endpoint of the kubernetes service, again
+		// and again. This cluster does not need that endpoint.
 		Set("endpoint-reconciler-type", "none")
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
@@ -75,8 +74,8 @@ func configure(server *envtest.APIServer, path string, flags []string) {
 	}
 }
 
-// run starts the processes and waits until both are healthy. On an error those
-// that came up are still to be stopped.
+// run starts the processes and waits until both are healthy. On an error the caller must stop the
+// processes that came up.
 func run(plane *envtest.ControlPlane) error {
 	if err := runEtcd(plane.Etcd); err != nil {
 		return err

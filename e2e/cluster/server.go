@@ -11,20 +11,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Server is one API server of a cluster. It is made by [Start] and [Cluster.AddServer]. Its methods are for
-// one goroutine at a time.
+// Server is one API server of a cluster. [Start] and [Cluster.AddServer] make it. Only one
+// goroutine at a time may use its methods.
 type Server struct {
 	plane   *envtest.ControlPlane
 	process *envtest.APIServer
 	up      bool
 }
 
-// Server is the API server that came with the cluster, the one of Config.
+// Server returns the API server that came with the cluster, the one of Config.
 func (c *Cluster) Server() *Server { return c.servers[0] }
 
-// AddServer runs one more API server on the cluster's etcd, with flags ("watch-cache=false") in addition to
-// the ones that all have, and returns when it is healthy. It has the certificates of the first one, so
-// that Config works for it with another Host. It is stopped with the cluster.
+// AddServer runs one more API server on the cluster's etcd, with flags (such as
+// "watch-cache=false") in addition to the ones that all have. It returns when the server is
+// healthy. The server has the certificates of the first one, so that Config works for it with
+// another Host. It is stopped with the cluster.
 func (c *Cluster) AddServer(flags ...string) (*Server, error) {
 	first := c.plane.APIServer
 	dir, err := subdir(c.dir, fmt.Sprintf("apiserver-%d", len(c.servers)+1))
@@ -43,12 +44,13 @@ func (c *Cluster) AddServer(flags ...string) (*Server, error) {
 	return s, s.Start()
 }
 
-// Address is where the server listens, as host:port. It stays when the server is started again.
+// Address returns where the server listens, as host:port. It stays the same after a restart.
 func (s *Server) Address() string {
 	return net.JoinHostPort(s.process.SecureServing.Address, s.process.SecureServing.Port)
 }
 
-// Kill ends the server as a crash does (SIGKILL), and waits until it is gone. One that does not run stays so.
+// Kill ends the server as a crash does (SIGKILL), and waits until it is gone. If the server does
+// not run, Kill does nothing.
 func (s *Server) Kill() error {
 	if !s.up {
 		return nil
@@ -59,7 +61,8 @@ func (s *Server) Kill() error {
 	return s.Stop()
 }
 
-// Stop ends the server gracefully (SIGTERM), and waits until it is gone. One that does not run stays so.
+// Stop ends the server gracefully (SIGTERM), and waits until it is gone. If the server does not
+// run, Stop does nothing.
 func (s *Server) Stop() error {
 	if !s.up {
 		return nil
@@ -71,20 +74,21 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// Start runs a server again that was killed or stopped, on the same address, and returns when it is healthy.
+// Start starts a server again that was killed or stopped, at the same address, and returns when
+// it is healthy.
 func (s *Server) Start() error {
 	if s.up {
 		return nil
 	}
-	s.up = true // to be stopped also if it does not get healthy
+	s.up = true // the cluster must stop it even if it does not get healthy
 	return runServer(s.process)
 }
 
-// Pause holds the server still (SIGSTOP), until Resume: it answers nothing, and what it knows of etcd gets old. A server is not
-// stopped while it is paused.
+// Pause stops the server (SIGSTOP) until Resume: it answers nothing, and its view of etcd gets
+// old. A paused server cannot be stopped.
 func (s *Server) Pause() error { return s.signal("pause", syscall.SIGSTOP) }
 
-// Resume ends Pause. What the server does first, it does with what it knew before.
+// Resume ends Pause. At first the server acts on its old view.
 func (s *Server) Resume() error { return s.signal("resume", syscall.SIGCONT) }
 
 func (s *Server) signal(verb string, what syscall.Signal) error {
@@ -98,7 +102,8 @@ func (s *Server) signal(verb string, what syscall.Signal) error {
 	return nil
 }
 
-// gone calls stop until it knows that the process has ended: it fails where that has just happened.
+// gone calls stop until the process has ended for certain: a call fails if the process has just
+// ended.
 func gone(stop func() error) error {
 	deadline := time.Now().Add(stopTimeout)
 	for {
@@ -110,7 +115,7 @@ func gone(stop func() error) error {
 	}
 }
 
-// signal sends a signal to the program that a script of ours runs.
+// signal sends a signal to the program that one of the scripts runs.
 func signal(path string, what syscall.Signal) error {
 	pid, err := running(path)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestServersOfAClusterAreEndedAddedAndTakenBackInTime(t *testing.T) {
 		require.NoError(t, err)
 	}
 	names := func(config *rest.Config) (all []string) {
-		require.Eventually(t, func() bool { // it has to find etcd again
+		require.Eventually(t, func() bool { // it has to reconnect to etcd
 			list, err := clientset(t, config).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 			all = nil
 			for _, o := range list.Items {
@@ -42,7 +42,7 @@ func TestServersOfAClusterAreEndedAddedAndTakenBackInTime(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Stop()
 	require.NoError(t, c.Server().Kill())
-	for range w.ResultChan() { // to its end
+	for range w.ResultChan() { // until it ends
 	}
 	_, err = in.List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)

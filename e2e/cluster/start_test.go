@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/e2e/internal/binaries"
 )
 
-// program writes an executable shell script, in a folder whose name needs quotes.
+// program writes an executable shell script in a folder whose name needs quotes.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "it's here")

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// watchdog runs a program that must not outlive the process that started it.
-// Ours may die without a chance to stop its servers: `go test` panics when time
-// is up, and people kill it. The program replaces the shell, so that it has the
-// process number and the signals that envtest expects; what stays behind is a
-// loop that ends with either of the two processes, and the number in a file beside the script.
+// watchdog is a script that runs a program which must not outlive the process that started it. A
+// test process may die without a chance to stop its servers: `go test` panics on a time-out, and
+// people kill it. The program replaces the shell, so that it has the process number and gets the
+// signals that envtest expects. A loop stays in the background and ends when either of the two
+// processes ends. A file beside the script holds the process number.
 const watchdog = `#!/bin/sh
 # Runs PROGRAM, and ends it when the process that started it is gone.
 parent=$PPID
@@ -24,8 +24,7 @@ echo $$ >"$0.pid"
 exec PROGRAM "$@"
 `
 
-// watched writes a script to dir that runs program under a watchdog, and
-// returns its path.
+// watched writes a script to dir that runs program with a watchdog, and returns its path.
 func watched(dir, program string) (string, error) {
 	path := filepath.Join(dir, "run-"+filepath.Base(program))
 	quoted := "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
@@ -36,7 +35,8 @@ func watched(dir, program string) (string, error) {
 	return path, nil
 }
 
-// running is the number of the process that the script at path runs, or ran last. It leads a group of its own.
+// running returns the number of the process that the script at path runs, or ran last. The
+// process leads a group of its own.
 func running(path string) (int, error) {
 	content, err := os.ReadFile(path + ".pid")
 	if err != nil {

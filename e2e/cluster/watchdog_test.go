@@ -20,7 +20,7 @@ func TestAServerDoesNotOutliveAKilledTest(t *testing.T) {
 	defer out.Close()
 	require.NoError(t, out.SetReadDeadline(time.Now().Add(startTimeout)))
 
-	// A shell plays the test: it starts the server in the background and waits.
+	// A shell plays the test process: it starts the server in the background and waits.
 	test := exec.CommandContext(t.Context(), "/bin/sh", "-c", "'"+script+"' & wait")
 	test.Stdout = in
 	require.NoError(t, test.Start())
@@ -32,8 +32,8 @@ func TestAServerDoesNotOutliveAKilledTest(t *testing.T) {
 
 	require.NoError(t, test.Process.Kill())
 	require.Error(t, test.Wait())
-	// Now the server alone holds the pipe, and its end is the pipe's end. (Its
-	// process number may stay, where process 1 does not collect the dead.)
+	// Now only the server holds the pipe, so the pipe ends with the server. (The process number
+	// may stay if process 1 does not collect the dead.)
 	_, err = io.ReadAll(server)
 	require.NoError(t, err)
 }

@@ -1,7 +1,6 @@
-// Command apiserver builds the kube-apiserver and etcd that the end-to-end
-// tests run, unless they are in the cache, and prints the folder that holds
-// them. The tests do the same by themselves; this is for filling the cache
-// ahead of them.
+// Command apiserver builds the kube-apiserver and etcd that the end-to-end tests run, unless they
+// are in the cache, and prints the folder that holds them. The tests do the same; this command
+// fills the cache in advance.
 package main
 
 import (

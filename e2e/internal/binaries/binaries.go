@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Names of the two binaries, as envtest and their own documentation call them.
+// These are the names of the two binaries, as envtest and their documentation use them.
 const (
 	nameAPIServer = "kube-apiserver"
 	nameEtcd      = "etcd"
@@ -20,26 +20,25 @@ const (
 // modulePath is the module whose apiserver folder holds the pinned sources.
 const modulePath = "github.com/kates-go/kates/e2e"
 
-// Set is a pair of binaries that exist and are complete. The files belong to
-// the cache and are shared: run them, do not change them.
+// Set is a pair of complete binaries. The files belong to the cache and are shared: run them, do
+// not change them.
 type Set struct {
 	// Dir is the cache entry, the folder that holds both.
 	Dir string
 	// APIServer and Etcd are the absolute paths of the binaries.
 	APIServer, Etcd string
-	// APIServerVersion and EtcdVersion are what was built, as v1.36.3.
+	// APIServerVersion and EtcdVersion are the built versions, such as v1.36.3.
 	APIServerVersion, EtcdVersion string
 }
 
-// Ensure returns the binaries for the versions that e2e/apiserver/go.mod pins,
-// building them into the cache if they are not there: minutes, once. Progress
-// and the compiler's messages go to progress while it builds, nothing otherwise.
+// Ensure returns the binaries for the versions that e2e/apiserver/go.mod pins. If they are not in
+// the cache it builds them, once, which takes minutes. While it builds, it writes progress and
+// the compiler's messages to progress; otherwise it writes nothing.
 //
-// The cache is $KATES_CACHE, else $XDG_CACHE_HOME/kates, else ~/.cache/kates.
-// Ensure is safe to call from several processes at once: one builds, the others
-// wait for it. Cancelling ctx ends the build, or the wait, and leaves no
-// half-built entry behind. It needs the go command and, for a first build, the
-// module proxy or a filled module cache.
+// The cache is $KATES_CACHE, else $XDG_CACHE_HOME/kates, else ~/.cache/kates. Several processes
+// may call Ensure at once: one builds, the others wait for it. Cancelling ctx ends the build, or
+// the wait, and leaves no half-built entry behind. Ensure needs the go command. A first build
+// needs the module proxy or a filled module cache.
 func Ensure(ctx context.Context, progress io.Writer) (Set, error) {
 	source, err := sourceDir(ctx)
 	if err != nil {
@@ -56,8 +55,8 @@ func Ensure(ctx context.Context, progress io.Writer) (Set, error) {
 	return r.ensure(ctx, cache, progress)
 }
 
-// ensure returns the entry of r in cache, building it under the entry's lock
-// if it is missing.
+// ensure returns the entry of r in cache. If it is missing, ensure builds it with the entry's
+// lock held.
 func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (Set, error) {
 	set := r.set(cache)
 	if set.complete() {
@@ -71,7 +70,7 @@ func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (S
 		return Set{}, err
 	}
 	defer unlock()
-	if set.complete() { // built while we waited
+	if set.complete() { // another process has built it meanwhile
 		return set, nil
 	}
 	if err := r.build(ctx, set.Dir, progress); err != nil {
@@ -92,9 +91,8 @@ func (r recipe) set(cache string) Set {
 	}
 }
 
-// complete tells whether both binaries are there. An entry appears by one
-// rename, so what exists was built to the end; looking at both files guards
-// against a cache that something else has pruned.
+// complete reports whether both binaries exist. An entry appears by one rename, so it is complete
+// when it exists; the check covers caches that something else has pruned.
 func (s Set) complete() bool {
 	for _, path := range []string{s.APIServer, s.Etcd} {
 		info, err := os.Stat(path)
@@ -105,7 +103,7 @@ func (s Set) complete() bool {
 	return true
 }
 
-// cacheDir is the folder of all entries. It need not exist.
+// cacheDir returns the folder of all entries. It need not exist.
 func cacheDir() (string, error) {
 	if dir := os.Getenv("KATES_CACHE"); dir != "" {
 		return filepath.Abs(filepath.Join(dir, "apiserver"))
@@ -120,8 +118,8 @@ func cacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "kates", "apiserver"), nil
 }
 
-// sourceDir finds e2e/apiserver. Asking the go command works from any module
-// that uses this one, under any name of the checkout and with -trimpath.
+// sourceDir finds e2e/apiserver. It asks the go command, which works from any module that uses
+// this one, under any name of the checkout, and with -trimpath.
 func sourceDir(ctx context.Context) (string, error) {
 	out, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeSources is a recipe whose two programs take a second to build: main
-// packages of one small module, that print what the linker set.
+// fakeSources returns a recipe whose two programs build in a second. They are main packages of
+// one small module and print what the linker set.
 func fakeSources(t *testing.T) recipe {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func output(t *testing.T, program string) string {
 	return string(out)
 }
 
-// entries are the names in the cache but for lock files, which stay.
+// entries returns the names in the cache without the lock files, which stay.
 func entries(t *testing.T, cache string) []string {
 	t.Helper()
 	files, err := os.ReadDir(cache)
@@ -95,7 +95,7 @@ func TestAnEntryThatLacksABinaryIsBuiltAgain(t *testing.T) {
 	require.Equal(t, []string{r.key()}, entries(t, cache))
 }
 
-// builds counts the builds that are announced to it.
+// builds counts the announced builds.
 type builds struct {
 	mu sync.Mutex
 	n  int

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// build makes the entry dir: in a folder beside it, which then takes its name
-// in one step. The caller holds the entry's lock.
+// build makes the entry dir. It builds in a folder beside dir and then renames that in one step.
+// The caller holds the entry's lock.
 func (r recipe) build(ctx context.Context, dir string, progress io.Writer) error {
 	what := fmt.Sprintf("kube-apiserver %s and etcd %s", r.apiServer.version, r.etcd.version)
 	fmt.Fprintf(progress, "building %s with %s: minutes, once\n", what, r.toolchain)
@@ -23,7 +23,7 @@ func (r recipe) build(ctx context.Context, dir string, progress io.Writer) error
 	if err != nil {
 		return fmt.Errorf("build %s: %w", what, err)
 	}
-	defer os.RemoveAll(tmp) // no longer there after success
+	defer os.RemoveAll(tmp) // gone after a success
 	if err := r.compile(ctx, tmp, progress); err != nil {
 		return fmt.Errorf("build %s: %w", what, err)
 	}
@@ -39,8 +39,8 @@ func (r recipe) build(ctx context.Context, dir string, progress io.Writer) error
 	return nil
 }
 
-// compile builds both in one go command, which then uses all cores while the
-// larger of the two links.
+// compile builds both binaries with one go command, which then uses all cores while the larger
+// one links.
 func (r recipe) compile(ctx context.Context, out string, progress io.Writer) error {
 	cmd := exec.CommandContext(ctx, "go", "build",
 		"-mod=readonly", // neither vendored nor resolved anew
@@ -55,8 +55,8 @@ func (r recipe) compile(ctx context.Context, out string, progress io.Writer) err
 		"GOFLAGS="+withoutInstrumentation(os.Getenv("GOFLAGS")),
 		"CGO_ENABLED=0", // no C compiler, and binaries that outlive the machine's C library
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
-	// Not *os.File, so that Wait must be told how long to wait for the pipes
-	// that a killed go command's children still hold.
+	// These are not *os.File. So Wait needs a limit for the pipes that the children of a killed
+	// go command still hold.
 	cmd.Stdout, cmd.Stderr = progress, progress
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
@@ -68,8 +68,8 @@ func (r recipe) compile(ctx context.Context, out string, progress io.Writer) err
 	return nil
 }
 
-// withoutInstrumentation keeps what a GOFLAGS says of modules and the network,
-// but not -race and its like, which are meant for the tests alone.
+// withoutInstrumentation removes flags such as -race from GOFLAGS, since they are for the tests
+// only. It keeps those about modules and the network.
 func withoutInstrumentation(goflags string) string {
 	var kept []string
 	for _, f := range strings.Fields(goflags) {
@@ -82,8 +82,8 @@ func withoutInstrumentation(goflags string) string {
 	return strings.Join(kept, " ")
 }
 
-// publish gives the finished folder tmp its name. What has that name is
-// incomplete, or the caller would not have built, and makes room.
+// publish renames the finished folder tmp to dir. An existing dir is incomplete, or the caller
+// would not have built; it is removed.
 func publish(tmp, dir string) error {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err

@@ -9,14 +9,12 @@ import (
 	"time"
 )
 
-// lockPoll is how often a waiting builder looks again. The lock it waits for
-// is held for minutes.
+// lockPoll is how often a waiting builder tries again. A lock is held for minutes.
 const lockPoll = 100 * time.Millisecond
 
-// lock takes the exclusive lock on the file path, which it creates, and waits
-// for it as long as ctx allows. The system releases it when the process dies,
-// however it dies. The file itself stays: removing it would let two processes
-// lock two files of one name.
+// lock takes the exclusive lock on the file path, which it creates. It waits as long as ctx
+// allows. The system releases the lock when the process dies. The file stays: if it were removed,
+// two processes could lock two files of one name.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

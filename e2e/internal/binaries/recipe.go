@@ -19,7 +19,7 @@ type recipe struct {
 	apiServer target
 	etcd      target
 	toolchain string   // go1.26.8
-	digest    string   // of the module's go.mod and go.sum
+	digest    string   // hash of the module's go.mod and go.sum
 	ldflags   []string // what the linker sets
 }
 
@@ -27,15 +27,15 @@ type recipe struct {
 type target struct {
 	pkg     string // its import path
 	version string // of its module
-	builtAs string // what `go build -o folder` calls it
-	name    string // what we call it
+	builtAs string // its name after `go build -o folder`
+	name    string // its name in the cache
 }
 
-// versionVar is the package whose variables the API server reports as its
-// version; a build that does not set them calls itself v0.0.0.
+// versionVar is the package whose variables the API server reports as its version. Without them
+// it reports v0.0.0.
 const versionVar = "k8s.io/component-base/version"
 
-// readRecipe reads what the module in folder source pins.
+// readRecipe reads what the module in the folder source pins.
 func readRecipe(ctx context.Context, source string) (recipe, error) {
 	r := recipe{
 		source:    source,
@@ -63,9 +63,9 @@ func readRecipe(ctx context.Context, source string) (recipe, error) {
 	return r, err
 }
 
-// key names the cache entry of r.
+// key is the name of r's cache entry.
 func (r recipe) key() string {
-	// Experiments make GOVERSION "go1.26.8 X:name": no spaces in a folder's name.
+	// Experiments make GOVERSION "go1.26.8 X:name", and a folder's name has no spaces.
 	toolchain := regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(r.toolchain, "-")
 	return strings.Join([]string{
 		"kube-apiserver-" + r.apiServer.version,
@@ -76,8 +76,8 @@ func (r recipe) key() string {
 	}, "_")
 }
 
-// requiredVersions maps module paths to versions. It parses go.mod through the
-// go command, which needs no network for that, other than `go list -m`.
+// requiredVersions maps module paths to versions. It lets the go command parse go.mod. Unlike `go
+// list -m`, that needs no network.
 func requiredVersions(ctx context.Context, dir string) (map[string]string, error) {
 	out, err := goCommand(ctx, dir, "mod", "edit", "-json")
 	if err != nil {
@@ -96,8 +96,8 @@ func requiredVersions(ctx context.Context, dir string) (map[string]string, error
 	return versions, nil
 }
 
-// versionOf is the version of the module that holds pkg: the longest required
-// path that is a prefix of it.
+// versionOf returns the version of the module that holds pkg: the longest required path that is a
+// prefix of pkg.
 func versionOf(pkg string, versions map[string]string) (string, error) {
 	for p := pkg; p != "."; p = path.Dir(p) {
 		if v := versions[p]; v != "" {
@@ -107,7 +107,7 @@ func versionOf(pkg string, versions map[string]string) (string, error) {
 	return "", fmt.Errorf("no required module holds %s", pkg)
 }
 
-// versionFlags makes the linker set version, as v1.36.3, in the API server.
+// versionFlags makes the linker set the API server's version, such as v1.36.3.
 func versionFlags(version string) ([]string, error) {
 	m := regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+`).FindStringSubmatch(version)
 	if m == nil {
@@ -121,7 +121,7 @@ func versionFlags(version string) ([]string, error) {
 	}, nil
 }
 
-// digest is a short fingerprint of files, enough to tell two pins apart.
+// digest is a short hash of files, enough to distinguish two pins.
 func digest(files ...string) (string, error) {
 	sum := sha256.New()
 	for _, name := range files {
