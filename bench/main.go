@@ -1,5 +1,5 @@
-// Command bench measures kates beside other ways to keep a complete picture of a cluster:
-// `make bench` in the folder above, or
+// Command bench compares kates with other ways to keep a complete picture of a cluster: `make
+// bench` in the folder above, or
 //
 //	go run . run -sizes 1000,10000 -runs 5   # measures, and writes RESULTS.md and what belongs to it
 //	go run . operator -roots 5000 -runs 3    # measures one operator on several libraries, into the same results
@@ -67,14 +67,14 @@ func (n *numbers) Set(text string) error {
 	return nil
 }
 
-// settings are what the flags of run and profile say.
+// settings are the flags of run and profile.
 type settings struct {
 	campaign.Options
 	out string // the folder of the results
-	add bool   // to what it has
+	add bool   // add to the existing results
 }
 
-// settingsOf parses those flags.
+// settingsOf parses these flags.
 func settingsOf(name string, args []string, stderr io.Writer) (o settings, err error) {
 	sizes, changes, cores := numbers{1000, 10000, 50000}, numbers{1, 10, 100, 1000}, numbers{1, 2, 4}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -114,7 +114,7 @@ func settingsOf(name string, args []string, stderr io.Writer) (o settings, err e
 	return o, err
 }
 
-// measure runs the campaign and writes everything about it.
+// measure runs the campaign and writes its results.
 func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := settingsOf("run", args, stderr)
 	if err != nil {
@@ -133,10 +133,10 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	r, err := campaign.Run(ctx, o.Options)
 	if err != nil {
-		// It may have taken hours: what there is can be looked at.
+		// This may have taken hours, so the incomplete results are kept.
 		return errors.Join(err, r.Write(filepath.Join(o.out, "incomplete.json")))
 	}
-	r.Operators = old.Operators // they are measured by another command
+	r.Operators = old.Operators // another command measures them
 	if o.add {
 		r.Keep(old)
 	}
@@ -146,7 +146,7 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return report.Check(r)
 }
 
-// again writes the report from raw results.
+// again writes the report from the raw results.
 func again(_ context.Context, args []string, _, stderr io.Writer) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -161,7 +161,7 @@ func again(_ context.Context, args []string, _, stderr io.Writer) error {
 	return report.WriteAll(r, titles(), operatorTitles(), *out)
 }
 
-// titles are what people call the consumers, in order.
+// titles returns the consumers' names for people, in order.
 func titles() []report.Title {
 	var all []report.Title
 	for _, v := range consumer.Variants {
@@ -170,7 +170,7 @@ func titles() []report.Title {
 	return all
 }
 
-// profile writes profiles to a folder of its own, and says which.
+// profile writes profiles to a new folder, and prints its name.
 func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := settingsOf("profile", args, stderr)
 	if err != nil {
@@ -187,7 +187,7 @@ func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return nil
 }
 
-// consume is a consumer's process.
+// consume is the process of a consumer.
 func consume(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("consume: name one consumer")

@@ -54,7 +54,7 @@ func operatorOptions(args []string, stderr io.Writer) (o campaign.OperatorOption
 	return o, out, err
 }
 
-// operators measures operators, and writes everything about them into the results that there are.
+// operators measures operators, and adds the results to the existing ones.
 func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	o, out, err := operatorOptions(args, stderr)
 	if err != nil {
@@ -84,7 +84,7 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	return r.Operators.Check()
 }
 
-// operatorTitles are what people call the operators, in order, and how many lines they have.
+// operatorTitles returns the operators' names for people, in order, and their lines of code.
 func operatorTitles() []report.Title {
 	var all []report.Title
 	for _, v := range operator.Variants {
@@ -93,7 +93,7 @@ func operatorTitles() []report.Title {
 	return all
 }
 
-// operate is an operator's process.
+// operate is the process of an operator.
 func operate(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("operate: name one operator")

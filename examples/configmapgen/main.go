@@ -1,9 +1,12 @@
-// Configmapgen is an operator to start yours from: it makes ConfigMaps of ConfigTemplates (crd.yaml), and of the Secrets that their
-// templates refer to. What it does for one of them is in package generator, 100 lines; this is the program around.
+// Configmapgen is an operator to start yours from. It makes ConfigMaps from ConfigTemplates
+// (crd.yaml) and from the Secrets that their templates refer to. Package generator does that for
+// one ConfigTemplate in 100 lines; this is the program around it.
 //
-// Without flags it needs no cluster: it brings an API in memory, and a user who changes things all the time. With -kubeconfig or
-// -context the same program runs on a real cluster. It wants to list and watch configtemplates.configmapgen.kates.io, configmaps
-// and secrets, to patch configtemplates and configtemplates/status, to update configtemplates/finalizers, and to create, patch and delete configmaps.
+// Without flags it needs no cluster: it has an API in memory, and a user who changes things all
+// the time. With -kubeconfig or -context the same program runs on a real cluster. It needs the
+// rights to list and watch configtemplates.configmapgen.kates.io, configmaps and secrets, to
+// patch configtemplates and configtemplates/status, to update configtemplates/finalizers, and to
+// create, patch and delete configmaps.
 //
 //	go run ./examples/configmapgen -for 10s
 //
@@ -44,7 +47,7 @@ func main() {
 	}
 }
 
-// errUsage: what is wrong has been said.
+// errUsage means that the message about the mistake is printed already.
 var errUsage = errors.New("usage")
 
 type settings struct {
@@ -108,7 +111,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	registry := &generator.FileRegistry{Path: s.registry}
 	g := &generator.Generator{Client: client, Registry: registry, Log: logger(stdout)}
 	options := append(generator.Queries(s.namespace), kates.Workers(s.workers),
-		kates.WithQuietOwnWrites()) // what it writes itself shall not wake it
+		kates.WithQuietOwnWrites()) // own writes do not wake the program
 	c, err := controller.New(client, "configmapgen", g.Reconcile, options...)
 	if err != nil {
 		return err
@@ -129,7 +132,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// connect takes the cluster that the flags name, or pretends to have one.
+// connect returns a client of the cluster that the flags name, or of a simulated one.
 func connect(s *settings, stderr io.Writer) (client *kates.Client, stop func(), err error) {
 	options := []kates.Option{kates.WithInterval(50 * time.Millisecond), kates.WithLogger(logger(stderr))}
 	if s.simulated() {
@@ -159,7 +162,7 @@ func connect(s *settings, stderr io.Writer) (client *kates.Client, stop func(), 
 	return client, client.Close, nil
 }
 
-// logger says how long the program has run, and not which day it is.
+// logger prints the time since the start instead of the date.
 func logger(w io.Writer) *slog.Logger {
 	start := time.Now()
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {

@@ -35,14 +35,15 @@ func (u *until) Write(p []byte) (int, error) {
 func TestItGeneratesForAUserWhoChangesThings(t *testing.T) { synctest.Test(t, generates) }
 
 func generates(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it begins anew all 3 seconds
+	// the simulation repeats every 3 seconds
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var errs bytes.Buffer
 	out := &until{cancel: cancel, texts: []string{
 		"template=default/web applied=2 unchanged=0 pruned=0",
 		"template=default/web applied=1 unchanged=1 pruned=0", // another secret
 		`reason=SecretNotFound message="configMaps[tls].data[ca]: there is no secret \"ca\""`,
-		"template=default/web applied=1 unchanged=1 pruned=1", // which has come
+		"template=default/web applied=1 unchanged=1 pruned=1", // which exists now
 		"template=default/shop applied=1",
 		"being deleted: removing its entry\" template=default/shop",
 		"gone template=default/shop",

@@ -19,11 +19,12 @@ import (
 	"github.com/kates-go/kates/examples/configmapgen/generator"
 )
 
-// server does for ConfigTemplates what an API server and its garbage collector do, and client-go's fake does not: it gives them
-// UIDs and generations, keeps them while they have finalizers, and deletes what they own after them.
+// server does for ConfigTemplates what an API server and its garbage collector do, and
+// client-go's fake does not. It sets UIDs and generations, keeps objects with finalizers, and
+// deletes what they own after them.
 type server struct {
 	tracker clienttesting.ObjectTracker
-	plain   clienttesting.ReactionFunc // the fake's own
+	plain   clienttesting.ReactionFunc // the fake's own reaction
 	made    atomic.Int64
 }
 
@@ -39,7 +40,7 @@ func behaveLikeAServer(fake *dynamicfake.FakeDynamicClient) {
 	fake.PrependReactor("delete", roots.Resource, s.delete)
 }
 
-// The fake calls reactors one at a time.
+// No lock is needed: the fake calls reactors one at a time.
 
 func (s *server) create(action clienttesting.Action) (bool, runtime.Object, error) {
 	create := action.(clienttesting.CreateActionImpl)
@@ -93,7 +94,7 @@ func (s *server) get(namespace, name string) (*unstructured.Unstructured, error)
 	return o.DeepCopyObject().(*unstructured.Unstructured), nil
 }
 
-// collect deletes a root, and what it owns.
+// collect deletes a root and what it owns.
 func (s *server) collect(root *unstructured.Unstructured) error {
 	if err := s.tracker.Delete(roots, root.GetNamespace(), root.GetName()); err != nil {
 		return err

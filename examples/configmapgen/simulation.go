@@ -19,12 +19,12 @@ var crd string
 //go:embed example.yaml
 var example string
 
-// simulation is somebody who uses the operator, in a pretend cluster, by another client.
+// simulation is a user of the operator in a simulated cluster, with another client.
 type simulation struct {
 	user *kates.Client
 }
 
-// simulate returns a client of the pretend cluster, and what ends both.
+// simulate returns a client of the simulated cluster, and a function that ends both.
 func simulate(options ...kates.Option) (client *kates.Client, stop func(), err error) {
 	scheme, err := generator.Scheme()
 	if err != nil {
@@ -58,7 +58,7 @@ func simulate(options ...kates.Option) (client *kates.Client, stop func(), err e
 	}, nil
 }
 
-// populate makes what is there before the program is.
+// populate makes what exists before the program starts.
 func (s *simulation) populate(ctx context.Context) error {
 	objects, err := kates.ParseManifests(example)
 	if err != nil {
@@ -72,17 +72,18 @@ func (s *simulation) populate(ctx context.Context) error {
 	return nil
 }
 
-// change changes something every now and then, over and over.
+// change makes a change every now and then, over and over.
 func (s *simulation) change(ctx context.Context) {
 	banner := generator.ConfigMapTemplate{Name: "banner", Data: map[string]string{"banner.txt": "Back soon."}}
 	tls := generator.ConfigMapTemplate{Name: "tls", Data: map[string]string{"ca": `{{secret "ca" "crt"}}`}}
 	steps := []func(){
 		func() { s.secret(ctx, "db", map[string]string{"user": "shop2", "host": "db.example.com"}) },
-		func() { s.template(ctx, "web", 1, tls) }, // of a secret that is not there; banner is no longer wanted
+		// its secret does not exist; banner is no longer wanted
+		func() { s.template(ctx, "web", 1, tls) },
 		func() { s.secret(ctx, "ca", map[string]string{"crt": "CERTIFICATE"}) },
 		func() { s.create(ctx, "shop", banner) },
 		func() { s.remove(ctx, &generator.ConfigTemplate{}, "shop") },
-		func() { s.remove(ctx, &corev1.Secret{}, "ca") }, // what was generated stays
+		func() { s.remove(ctx, &corev1.Secret{}, "ca") }, // the generated ConfigMap stays
 		func() { s.template(ctx, "web", 1, banner) },
 		func() { s.secret(ctx, "db", map[string]string{"user": "shop", "host": "db.example.com"}) },
 	}
@@ -96,7 +97,7 @@ func (s *simulation) change(ctx context.Context) {
 	}
 }
 
-// What these do only the end of ctx prevents.
+// The methods below fail only when ctx ends.
 
 func (s *simulation) secret(ctx context.Context, name string, data map[string]string) {
 	secret := &corev1.Secret{Data: map[string][]byte{}}
@@ -107,7 +108,7 @@ func (s *simulation) secret(ctx context.Context, name string, data map[string]st
 	_ = s.user.Upsert(ctx, nil, secret, nil)
 }
 
-// template keeps so many of the config maps that are wanted, and wants more.
+// template keeps the first of the wanted config maps, and adds more.
 func (s *simulation) template(ctx context.Context, name string, keep int, more ...generator.ConfigMapTemplate) {
 	root := &generator.ConfigTemplate{}
 	root.Namespace, root.Name = "default", name

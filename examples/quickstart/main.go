@@ -1,9 +1,9 @@
-// Quickstart watches an application roll out and turns all of it (services,
-// endpoint slices, deployments and a custom kind) into one small routing table.
+// Quickstart watches the rollout of an application. It turns services, endpoint slices,
+// deployments and a custom kind into one small routing table.
 //
-// Without flags it needs no cluster: it brings an API in memory, and an application
-// that changes all the time. With -kubeconfig, -context or -namespace the same program runs on
-// a real cluster, where it writes one ConfigMap and removes it at the end.
+// Without flags it needs no cluster: it has an API in memory, and an application that changes all
+// the time. With -kubeconfig, -context or -namespace the same program runs on a real cluster.
+// There it writes one ConfigMap and removes it at the end.
 //
 //	go run ./examples/quickstart -for 10s
 package main
@@ -23,7 +23,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// reconcile is how slow the program pretends to be.
+// reconcile is how long the program pretends to work on a snapshot.
 const reconcile = 700 * time.Millisecond
 
 func main() {
@@ -82,11 +82,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return p.watch(ctx)
 }
 
-// connect takes the cluster that the flags name, or pretends to have one.
+// connect makes a client of the cluster that the flags name, or of a simulated one.
 func (p *program) connect(config kates.ClientConfig) (err error) {
 	options := []kates.Option{
 		kates.WithInterval(250 * time.Millisecond),
-		kates.WithQuietOwnWrites(), // what it publishes itself shall not wake it
+		kates.WithQuietOwnWrites(), // own writes do not wake the program
 		kates.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}
 	if config == (kates.ClientConfig{}) {
@@ -104,7 +104,7 @@ func (p *program) connect(config kates.ClientConfig) (err error) {
 	return err
 }
 
-// watch is the program proper: a loop over snapshots. It ends when ctx does.
+// watch is the main part of the program: a loop over snapshots. It ends when ctx does.
 func (p *program) watch(ctx context.Context) error {
 	snapshots, err := kates.Watch[Snapshot](ctx, p.client, queries(p.namespace)...)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *program) watch(ctx context.Context) error {
 	return nil
 }
 
-// slow is the part of a reconcile that takes its time.
+// slow is the part of a reconcile that takes time.
 func slow(ctx context.Context) {
 	select {
 	case <-time.After(reconcile):
@@ -145,7 +145,7 @@ func slow(ctx context.Context) {
 	}
 }
 
-// close ends what was started, and leaves a real cluster as it was.
+// close ends everything, and leaves a real cluster as it was.
 func (p *program) close() {
 	if p.cluster != nil {
 		p.cluster.stop()

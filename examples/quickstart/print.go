@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// printer tells what happens: with a little colour on a terminal, plain in a pipe.
+// printer prints what happens: with a little colour on a terminal, plain in a pipe.
 type printer struct {
 	w           io.Writer
 	bold, dim   string
@@ -41,7 +41,7 @@ func (p *printer) intro(simulated bool, namespace string) {
 	fmt.Fprintf(p.w, "Each snapshot is whole and the latest; this program takes %s over each.\n\n", reconcile)
 }
 
-// snapshot prints one snapshot: why it came, what it cost, and what was made of it.
+// snapshot prints one snapshot: why it came, what it cost, and the result.
 func (p *printer) snapshot(s *Snapshot, rows [][]string, took time.Duration, written int) {
 	p.count++
 	fmt.Fprintf(p.w, "%ssnapshot %d%s at %.1fs: %s\n", p.bold, p.count, p.reset, time.Since(p.start).Seconds(), causes(s.Deltas))
@@ -61,7 +61,7 @@ func (p *printer) snapshot(s *Snapshot, rows [][]string, took time.Duration, wri
 	for _, row := range rows {
 		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
 	}
-	_ = t.Flush() // a failing stdout ends the program soon enough
+	_ = t.Flush() // if stdout fails, the program ends soon
 }
 
 func (p *printer) ownWrite(what string, after time.Duration, late bool) {
@@ -76,7 +76,7 @@ func (p *printer) outro() {
 	fmt.Fprintf(p.w, "%d snapshots in %.1fs.\n", p.count, time.Since(p.start).Seconds())
 }
 
-// causes sums up deltas: 2 EndpointSlices updated, 1 Route added.
+// causes summarizes deltas: 2 EndpointSlices updated, 1 Route added.
 func causes(deltas []*kates.Delta) string {
 	verbs := map[kates.DeltaType]string{kates.ObjectAdd: "added", kates.ObjectUpdate: "updated", kates.ObjectDelete: "deleted"}
 	count := map[string]int{}

@@ -15,14 +15,15 @@ type Snapshot struct {
 	Services    []*kates.Service
 	Slices      []*kates.EndpointSlice
 	Deployments []*kates.Deployment
-	Routes      []Route            `kates:"routes.quickstart.kates.io,optional"` // nil where there is no such kind
-	Published   []*kates.ConfigMap // what the program itself has written; see queries
+	// nil if the kind does not exist
+	Routes    []Route            `kates:"routes.quickstart.kates.io,optional"`
+	Published []*kates.ConfigMap // the program's own writes; see queries
 
 	Deltas  []*kates.Delta
 	Invalid []kates.Invalid
 }
 
-// Route is the part of a custom kind that the program cares about.
+// Route is the part of a custom kind that the program needs.
 type Route struct {
 	Metadata kates.ObjectMeta `json:"metadata"`
 	Spec     struct {
@@ -31,7 +32,7 @@ type Route struct {
 	} `json:"spec"`
 }
 
-// published is the name of the ConfigMap in which the program publishes its result.
+// published is the name of the ConfigMap with the program's result.
 const published = "quickstart-routing-table"
 
 // queries narrow the fields of Snapshot.
@@ -45,7 +46,7 @@ func queries(namespace string) []kates.Query {
 	}
 }
 
-// routingTable is the one result that the whole snapshot is turned into.
+// routingTable turns the whole snapshot into one result.
 func routingTable(s *Snapshot) (rows [][]string) {
 	ready := map[string]int{}
 	for _, slice := range s.Slices {
@@ -81,8 +82,7 @@ func routingTable(s *Snapshot) (rows [][]string) {
 	return rows
 }
 
-// Proof is for a second reader, which only looks whether own writes are there. It
-// shares the watch beneath.
+// Proof is for a second reader, which only checks that own writes are there. It shares the watch.
 type Proof struct{ Published []*kates.ConfigMap }
 
 // publish writes the result, and reads a snapshot at once: is the write in it?

@@ -20,13 +20,12 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// simulation is a pretend cluster: an API in memory, and somebody who rolls out an
-// application in it. That somebody is another client, so the program learns of its writes
-// from its watches alone.
+// simulation is a simulated cluster: an API in memory, and somebody who rolls out an application
+// in it. The rollout uses another client, so the program learns of its writes only from watches.
 type simulation struct {
-	client *kates.Client // the program's
+	client *kates.Client // the program's client
 	fake   *katestest.Fake
-	other  *kates.Client // the one who rolls out
+	other  *kates.Client // the client of the rollout
 	events atomic.Int64
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -63,7 +62,8 @@ func startSimulation(namespace string, options ...kates.Option) (*simulation, er
 		client: fake.Client, fake: fake, other: other, cancel: cancel,
 		namespace: namespace, random: rand.New(rand.NewPCG(1, 2)),
 	}
-	s.put(ctx, s.service("cart"), s.deployment("cart", 1), s.slice("cart", 1)) // there before the program is
+	// these exist before the program starts
+	s.put(ctx, s.service("cart"), s.deployment("cart", 1), s.slice("cart", 1))
 	s.done.Go(func() { s.rollOut(ctx) })
 	return s, nil
 }
@@ -75,7 +75,7 @@ func (s *simulation) stop() {
 	s.fake.Close()
 }
 
-// written counts the events there have been, 0 on a real cluster.
+// written returns the number of events so far, 0 on a real cluster.
 func (s *simulation) written() int {
 	if s == nil {
 		return 0
@@ -83,8 +83,8 @@ func (s *simulation) written() int {
 	return int(s.events.Load())
 }
 
-// rollOut adds applications one after the other, and then moves their endpoints
-// and versions around, some thirty changes a second.
+// rollOut adds applications one after the other, and then changes their endpoints and versions,
+// some thirty changes a second.
 func (s *simulation) rollOut(ctx context.Context) {
 	apps := []string{"cart", "catalog", "checkout", "search"}
 	for step := 0; ctx.Err() == nil; step++ {
@@ -105,7 +105,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// put replaces objects, status and all, as only a fake allows.
+// put replaces whole objects with their status, which only a fake allows.
 func (s *simulation) put(ctx context.Context, objects ...kates.Object) {
 	for _, o := range objects {
 		err := s.other.Update(ctx, o, nil)
@@ -159,7 +159,7 @@ func (s *simulation) route(app string) kates.Object {
 	return u
 }
 
-// lateWatch delivers the events of a watch a while after they came, in order.
+// lateWatch delivers the events of a watch late, in order.
 type lateWatch struct {
 	watch.Interface
 	out  chan watch.Event

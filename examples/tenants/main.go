@@ -1,11 +1,13 @@
-// Tenants has one output per tenant. A tenant is what has one value of a label: namespaces, and the quotas and network
-// policies in them. For each it computes what the tenant may use, and what of it is not isolated, when something of that
-// tenant changes, and for all when something changes that belongs to all: the nodes. One tenant that cannot be computed
-// holds no other up.
+// Tenants makes one output per tenant. A tenant is the set of namespaces with one value of a
+// label, with their quotas and network policies. For each tenant the program computes what it may
+// use, and which of its namespaces are not isolated. It does so when something of that tenant
+// changes, and for all tenants when the nodes change, which belong to all. A tenant that cannot
+// be computed does not delay the others.
 //
-// Without flags it needs no cluster: it brings an API in memory, with tenants that change all the time. With -kubeconfig or
-// -context the same program runs on a real cluster, where it only reads. It wants to list and watch namespaces,
-// resourcequotas and networkpolicies, and nodes if it may.
+// Without flags it needs no cluster: it has an API in memory, with tenants that change all the
+// time. With -kubeconfig or -context the same program runs on a real cluster, where it only
+// reads. It needs the rights to list and watch namespaces, resourcequotas and networkpolicies,
+// and nodes if possible.
 //
 //	go run ./examples/tenants -for 10s
 //	kubectl label namespace shop tenant=red && go run ./examples/tenants -kubeconfig ~/.kube/config
@@ -41,7 +43,7 @@ func main() {
 	}
 }
 
-// errUsage: what is wrong has been said.
+// errUsage means that the message about the mistake is printed already.
 var errUsage = errors.New("usage")
 
 type settings struct {
@@ -101,18 +103,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer stop()
 	p := &program{out: stdout, label: s.label, start: time.Now()}
 	p.intro(s.cluster == (kates.ClientConfig{}))
-	// What is missing is asked before the watches end.
+	// This context ends the watches after the program has asked what is missing.
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() { p.ending(client.Ready()); end() })()
 	return kates.RunEach(running, client, p.tenant, append(queries(s.label), kates.Workers(s.workers), kates.OnError(p.failed))...)
 }
 
-// connect takes the cluster that the flags name, or pretends to have one.
+// connect returns a client of the cluster that the flags name, or of a simulated one.
 func connect(s settings, stderr io.Writer) (client *kates.Client, stop func(), err error) {
 	interval := kates.WithInterval(100 * time.Millisecond)
 	if s.cluster == (kates.ClientConfig{}) {
-		// What fails is in the output.
+		// The output shows the failures.
 		return simulate(s.label, interval, kates.WithLogger(slog.New(slog.DiscardHandler)))
 	}
 	client, err = kates.NewClient(s.cluster, interval, kates.WithLogger(slog.New(slog.NewTextHandler(stderr, nil))))

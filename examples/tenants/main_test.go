@@ -37,7 +37,8 @@ func (u *until) Write(p []byte) (int, error) {
 func TestEachTenantIsPrintedWhenSomethingOfItChanges(t *testing.T) { synctest.Test(t, printsTenants) }
 
 func printsTenants(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it begins anew all 3 seconds
+	// the simulation repeats every 3 seconds
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var errs bytes.Buffer
 	out := &until{cancel: cancel, texts: []string{

@@ -10,7 +10,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// program prints what becomes of the tenants. Several are computed at a time.
+// program prints the results of the tenants. Several are computed at a time.
 type program struct {
 	label string
 	start time.Time
@@ -42,7 +42,7 @@ func (p *program) print(tenant string, r *report, deltas []*kates.Delta) {
 
 func (p *program) gone(tenant string) { p.line(tenant, "gone: its output can be removed") }
 
-// failed is told of each error; it names the tenant as its key.
+// failed gets each error, which names the tenant as its key.
 func (p *program) failed(err error, attempt int) {
 	p.line("!", "try %d: %v", attempt, err)
 }
@@ -60,7 +60,7 @@ func (p *program) ending(missing error) {
 	}
 }
 
-// causes sums up deltas: what has come, changed and gone.
+// causes summarizes deltas: what was added, updated and deleted.
 func causes(deltas []*kates.Delta) string {
 	marks := map[kates.DeltaType]string{kates.ObjectAdd: "+", kates.ObjectUpdate: "~", kates.ObjectDelete: "-"}
 	count := map[[2]string]int{}

@@ -14,13 +14,14 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// simulation is a pretend cluster: an API in memory, and somebody who administers tenants in it, by another client.
+// simulation is a simulated cluster: an API in memory, and an administrator of tenants with
+// another client.
 type simulation struct {
 	label string
 	admin *kates.Client
 }
 
-// simulate returns a client of the pretend cluster, and what ends both.
+// simulate returns a client of the simulated cluster, and a function that ends both.
 func simulate(label string, options ...kates.Option) (client *kates.Client, stop func(), err error) {
 	fake, err := katestest.NewFake(katestest.WithClientOptions(options...))
 	if err != nil {
@@ -44,26 +45,26 @@ func simulate(label string, options ...kates.Option) (client *kates.Client, stop
 	}, nil
 }
 
-// populate makes what is there before the program is.
+// populate makes what exists before the program starts.
 func (s *simulation) populate(ctx context.Context) {
 	s.put(ctx, node("node-1"), node("node-2"))
 	s.put(ctx, s.namespace("shop", "red", "4"), s.quota("shop", "red", "4"), s.policy("shop", "red"))
 	s.put(ctx, s.namespace("shop-dev", "red", "1"), s.quota("shop-dev", "red", "1"), s.policy("shop-dev", "red"))
 	s.put(ctx, s.namespace("search", "blue", "2"), s.quota("search", "blue", "2"), s.policy("search", "blue"))
-	s.put(ctx, s.namespace("kube-system", "", ""), s.quota("kube-system", "", "1")) // nobody's
+	s.put(ctx, s.namespace("kube-system", "", ""), s.quota("kube-system", "", "1")) // of no tenant
 }
 
-// change changes something every now and then, over and over.
+// change makes a change every now and then, over and over.
 func (s *simulation) change(ctx context.Context) {
 	steps := []func(){
-		func() { s.put(ctx, s.quota("shop", "red", "6")) }, // more than it pays for
+		func() { s.put(ctx, s.quota("shop", "red", "6")) }, // more than the tenant pays for
 		func() { s.put(ctx, s.namespace("shop", "red", "6"), s.quota("kube-system", "", "2")) },
 		func() { s.put(ctx, s.namespace("mail", "green", "1")) }, // a new tenant, which is not isolated
 		func() { s.put(ctx, s.policy("mail", "green"), s.quota("mail", "green", "1")) },
 		func() { s.put(ctx, s.namespace("search", "blue", "two")) }, // blue cannot be computed
-		func() { s.put(ctx, node("node-3")) },                       // of all tenants
+		func() { s.put(ctx, node("node-3")) },                       // belongs to all tenants
 		func() { s.put(ctx, s.namespace("search", "blue", "2")) },
-		func() { // one that moves
+		func() { // a namespace that moves to another tenant
 			s.put(ctx, s.namespace("shop-dev", "blue", "1"), s.quota("shop-dev", "blue", "1"), s.policy("shop-dev", "blue"))
 		},
 		func() { s.remove(ctx, s.quota("mail", "", ""), s.policy("mail", ""), s.namespace("mail", "", "")) },
@@ -83,22 +84,22 @@ func (s *simulation) change(ctx context.Context) {
 	}
 }
 
-// put replaces objects, status and all, as only a fake allows.
+// put replaces whole objects with their status, which only a fake allows.
 func (s *simulation) put(ctx context.Context, objects ...kates.Object) {
 	for _, o := range objects {
 		if err := s.admin.Update(ctx, o, nil); kates.IsNotFound(err) {
-			_ = s.admin.Create(ctx, o, nil) // which only the end of ctx prevents
+			_ = s.admin.Create(ctx, o, nil) // fails only when ctx ends
 		}
 	}
 }
 
 func (s *simulation) remove(ctx context.Context, objects ...kates.Object) {
 	for _, o := range objects {
-		_ = s.admin.Delete(ctx, o, nil) // as above
+		_ = s.admin.Delete(ctx, o, nil) // fails only when ctx ends
 	}
 }
 
-// meta is that of an object of a tenant, or of none.
+// meta returns the metadata of an object of a tenant, or of none.
 func (s *simulation) meta(namespace, name, tenant string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	if tenant != "" {

@@ -12,18 +12,19 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Tenant is everything that is needed to compute one of them, all of it at once.
+// Tenant is everything that one tenant's result needs, all of it at once.
 type Tenant struct {
 	Namespaces []*corev1.Namespace
 	Quotas     []*corev1.ResourceQuota
 	Policies   []*networkingv1.NetworkPolicy
-	Nodes      []*corev1.Node `kates:",optional"` // has no Key, so it belongs to every tenant
+	Nodes      []*corev1.Node `kates:",optional"` // without a Key it belongs to every tenant
 
 	Deltas []*kates.Delta
 }
 
-// queries say what belongs to whom. Nodes change all the time, by the kubelets' heartbeats: only that they come and go is worth a
-// call. All else of them is in the next one.
+// queries says which objects belong to which tenant. Nodes change all the time because of the
+// kubelets' heartbeats. So only a node that comes or goes brings a call; other changes are in the
+// next call.
 func queries(label string) []kates.RunOption {
 	tenant := kates.ByLabel(label)
 	return []kates.RunOption{
@@ -37,15 +38,15 @@ func queries(label string) []kates.RunOption {
 // budget is an annotation of namespaces: how many CPUs the tenant pays for there.
 const budget = "tenants.example.com/cpu-budget"
 
-// report is the one result that a tenant's snapshot is turned into.
+// report is the result made from a tenant's snapshot.
 type report struct {
 	namespaces int
-	cpu, paid  resource.Quantity // that it may use, by its quotas, and that it pays for
-	share      float64           // of all nodes' CPUs; 0 where the nodes are not known
+	cpu, paid  resource.Quantity // what it may use by its quotas, and what it pays for
+	share      float64           // share of all nodes' CPUs; 0 if the nodes are not known
 	open       []string          // namespaces without a policy
 }
 
-// tenant is called when something has changed for one, with its snapshot.
+// tenant is called with a tenant's snapshot when something has changed for it.
 func (p *program) tenant(_ context.Context, name string, snap *Tenant) error {
 	if len(snap.Namespaces)+len(snap.Quotas)+len(snap.Policies) == 0 {
 		p.gone(name)
@@ -53,7 +54,8 @@ func (p *program) tenant(_ context.Context, name string, snap *Tenant) error {
 	}
 	r, err := compute(snap)
 	if err != nil {
-		return err // another try for this one, with its newest snapshot, no sooner than its backoff
+		// this tenant is tried again, with its newest snapshot, no sooner than its backoff
+		return err
 	}
 	p.print(name, r, snap.Deltas)
 	return nil

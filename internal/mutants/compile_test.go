@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Most runs try a part of the mutants. That the others compile is seen without compiling them.
+// Most runs try only a part of the mutants. This test shows that the others compile, without
+// compiling them.
 func TestEveryMutantPassesTheTypeChecker(t *testing.T) {
 	listed := list(t)
 	of := map[string][]mutant{}
@@ -40,7 +41,8 @@ func TestEveryMutantPassesTheTypeChecker(t *testing.T) {
 	}
 }
 
-// packages are what the go command says of the module's packages, and of those they import, by directory and by path.
+// packages are the module's packages and those that they import, by directory and by path, as the
+// go command lists them.
 type packages struct {
 	dirs    map[string]listed
 	exports map[string]string // import path: file of compiled declarations
@@ -69,7 +71,7 @@ func list(t *testing.T) packages {
 	}
 }
 
-// parsed is a package's source, to be checked with one file or another broken.
+// parsed is the source of a package. One file can be replaced by a broken one.
 type parsed struct {
 	path    string
 	set     *token.FileSet
@@ -92,7 +94,7 @@ func (p packages) parse(t *testing.T, dir string) parsed {
 	return result
 }
 
-// check says what the compiler would, if a file's source were another.
+// check returns the error that the compiler would report with another source of the named file.
 func (p parsed) check(name, source string) error {
 	var files []*ast.File
 	for n, file := range p.files {

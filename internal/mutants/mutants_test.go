@@ -22,22 +22,23 @@ import (
 	"go.uber.org/goleak"
 )
 
-// mutant is the library, broken in one place.
+// mutant is the library, broken in one place. It breaks one of: a rule, a peer's habit, a
+// sentence.
 type mutant struct {
 	name string // what is wrong with it
-	rule int    // which rule it breaks (rules), 0 if
-	peer peer   // it does what a peer does, or
-	says string // it breaks a sentence of what the public documentation of something other than a guarantee says
+	rule int    // the number of the broken rule in rules, or 0
+	peer peer   // the mistake of another library, or ""
+	says string // the broken sentence of the public documentation, if it is about no guarantee
 
 	file     string // from the module's root
 	old, new string // source text
 	in       string // the package of the test, if it is not that of the file
-	caught   string // the test that fails: it names the guarantee
+	caught   string // the test that fails: it is named after the guarantee
 }
 
 const root = "../.."
 
-// rules are how the guarantees on own writes and monotony are kept.
+// rules keep the guarantees on own writes and monotony. Package coherence explains them.
 var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo"}
 
 func all() []mutant {
@@ -53,7 +54,7 @@ func (m mutant) breaks() string {
 
 func (m mutant) pkg() string { return cmp.Or(m.in, path.Dir(m.file)) }
 
-// source is the mutant's file, broken.
+// source returns the mutant's file, broken.
 func (m mutant) source() (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, m.file))
 	if err != nil {
@@ -70,7 +71,7 @@ var (
 	named    = regexp.MustCompile(`^Test(\w+/)?(G\d+)+`)
 )
 
-// TestMain prints the table when all is done: the output of tests that pass is not shown.
+// TestMain prints the table at the end, because the output of passing tests is not shown.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
@@ -103,7 +104,8 @@ func TestMutantsAreCaught(t *testing.T) {
 	}
 }
 
-// share is all mutants, or one of as many parts as the environment says: another one for another commit.
+// share returns all mutants, or one part of them if the environment says how many parts there
+// are. Another commit gets another part.
 func share(t *testing.T) []mutant {
 	parts, err := strconv.Atoi(cmp.Or(os.Getenv("MUTANTS_PARTS"), "1"))
 	require.NoError(t, err, "MUTANTS_PARTS")
@@ -113,7 +115,7 @@ func share(t *testing.T) []mutant {
 	}
 	commit, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
 	if err != nil {
-		commit = nil // no checkout: the same part always
+		commit = nil // no checkout: always the same part
 	}
 	return slices.DeleteFunc(all(), func(m mutant) bool {
 		h := fnv.New32a()
@@ -144,8 +146,8 @@ func TestTheTableIsWhole(t *testing.T) {
 	}
 }
 
-// overlay tells go to read the mutant's source in place of the file, and none of the package's tests
-// that are not compiled into the same package as the one that is to catch it.
+// overlay makes go read the mutant's source in place of the file. It leaves out the package's
+// tests that are not in the same Go package as the test that must catch the mutant.
 func (m mutant) overlay(dir, source string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err

@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limit is how long a test may run that a mutant makes hang.
+// limit is how long a test may run that hangs because of a mutant.
 const limit = 30 * time.Second
 
-// outcome is what became of a mutant.
+// outcome is what happened to a mutant.
 type outcome struct {
 	caught bool
 	how    string
 	output string
 }
 
-// try runs the mutant's test, and no other: a mutant is to be caught by what the test says. Compiling
-// is most of the work, so it is done without optimization, and neither the race detector nor vet.
+// try runs the mutant's test and no other, because that test must catch the mutant. Most of the
+// time goes into compiling, so it compiles without optimization, the race detector and vet.
 func (m mutant) try(t *testing.T, dir, source string) outcome {
 	list, err := m.overlay(dir, source)
 	require.NoError(t, err)
@@ -34,7 +34,8 @@ func (m mutant) try(t *testing.T, dir, source string) outcome {
 		return outcome{how: "it does not compile", output: string(output)}
 	}
 	args := []string{"-test.v", "-test.timeout", limit.String(), "-test.run", pattern(m.caught)}
-	if strings.HasPrefix(m.caught, model) || m.caught == deltas { // random: do not make the counterexample small, nor keep it
+	// random tests: neither shrink nor keep the counterexample
+	if strings.HasPrefix(m.caught, model) || m.caught == deltas {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
 	}
 	run := exec.CommandContext(t.Context(), binary, args...)
@@ -46,10 +47,10 @@ func (m mutant) try(t *testing.T, dir, source string) outcome {
 	return judge(m.caught, string(output))
 }
 
-// model is how the names of the model tests begin.
+// model is the beginning of the model tests' names.
 const model = "TestG4G5G6"
 
-// pattern matches a test, or one of its subtests, and nothing else.
+// pattern matches exactly one test or subtest.
 func pattern(test string) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
@@ -63,7 +64,7 @@ var (
 	panics  = regexp.MustCompile(`(?m)^(?:panic|fatal error): (.*)$`)
 )
 
-// judge reads the output of a run that failed: only the test that is to catch the mutant counts.
+// judge reads the output of a failed run. Only the test that must catch the mutant counts.
 func judge(test, output string) outcome {
 	if m := running.FindStringSubmatch(output); m != nil {
 		return outcome{strings.Contains(m[1], "\t"+test), "hung", output}

@@ -1,5 +1,5 @@
-// Package reach has the text of an error begin with what its reader has to know first: that the API server cannot be reached, and at
-// which address.
+// Package reach makes the text of an error begin with what its reader must know first: that the
+// API server cannot be reached, and at which address.
 package reach
 
 import (
@@ -13,11 +13,12 @@ import (
 	"strings"
 )
 
-// unreachable is an error whose text is put in another order. It unwraps to that error, so all that it is it still is.
+// unreachable is an error whose text is reordered. It unwraps to the original error, so errors.Is
+// and errors.As still work.
 type unreachable struct {
 	err    error
 	server string
-	cause  error  // of the transport
+	cause  error  // the transport's error
 	doing  string // the rest of err's text: what was being done
 }
 
@@ -27,13 +28,14 @@ func (u *unreachable) Error() string {
 
 func (u *unreachable) Unwrap() error { return u.err }
 
-// First returns an error whose text begins with the server that cannot be reached, if err comes of that, and else err itself. Whoever
-// says more of what was being done around such an error, calls it again:
+// First returns an error whose text begins with the server that cannot be reached, if that is the
+// reason of err; otherwise err itself. A caller that wraps such an error with more text calls
+// First again:
 //
 //	run x: watch y: Get "https://a:1/api": dial tcp a:1: connect: connection refused
 //	cannot reach the API server at https://a:1: dial tcp a:1: connect: connection refused (run x: watch y)
 //
-// An answer of the server, whatever it is, means that it can be reached.
+// Any answer of the server means that it can be reached.
 func First(err error) error {
 	var inner *unreachable
 	if errors.As(err, &inner) {
@@ -54,12 +56,12 @@ func First(err error) error {
 	return &unreachable{err, server.Scheme + "://" + server.Host, request.Err, doing}
 }
 
-// transport reports whether a request has failed for want of a connection that can be trusted. It may fail otherwise without being sent,
-// for credentials that cannot be had; then this is not what is wrong.
+// transport reports whether a request failed because it got no trusted connection. A request may
+// also fail before it is sent because there are no credentials; that is another reason.
 func transport(err error) bool {
 	var other *url.Error
 	if errors.As(err, &other) {
-		return false // it was for another server's sake, which gives credentials
+		return false // another server, which provides credentials, cannot be reached
 	}
 	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
@@ -70,5 +72,6 @@ func transport(err error) bool {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, http.ErrSchemeMismatch):
 		return true
 	}
-	return errors.As(err, &timeout) && timeout.Timeout() // of the handshake, or waiting for an answer
+	// in the handshake, or waiting for an answer
+	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -22,7 +22,7 @@ import (
 
 var errWorse = errors.New("it is worse")
 
-// asked is what comes of a request, as those who make it tell it.
+// asked returns the error of a request, wrapped as callers wrap it.
 func asked(t *testing.T, c *http.Client, address string) error {
 	t.Helper()
 	answer, err := c.Get(address + "/api")
@@ -83,7 +83,8 @@ func TestOtherErrorsStayAsTheyAre(t *testing.T) {
 		get(errors.New("getting credentials: exec: executable x not found")),
 		get(fmt.Errorf("oauth2: %w", get(refused))), // another server's
 		fmt.Errorf("watch: %w", &url.Error{Op: "Get", URL: "https://a:1/%zz", Err: refused}),
-		fmt.Errorf("%w: and so on", get(refused)), // not at the end: what was being done is not known
+		// not at the end: it is unknown what was being done
+		fmt.Errorf("%w: and so on", get(refused)),
 	} {
 		assert.Equal(t, err, reach.First(err))
 	}

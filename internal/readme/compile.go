@@ -11,13 +11,13 @@ import (
 // modulePath is the module that the document is about.
 const modulePath = "github.com/kates-go/kates"
 
-// Compile builds and vets blocks, each as a package of its own. They are in a
-// module like a reader's: another one, which requires the module whose root
-// folder is given and what that requires, at the same versions. So internal
-// packages are out of reach. document is the path that the compiler's messages
-// name, with the document's own line numbers; the error holds these messages.
+// Compile builds and vets blocks, each as a package of its own. The packages are in a module like
+// a reader's: it requires the module with the given root folder, and everything that this
+// requires, at the same versions. So internal packages are out of reach. The compiler's messages
+// name document as the path, with the document's own line numbers; the error holds these
+// messages.
 //
-// Nothing is written but a temporary folder, and nothing is executed.
+// Compile writes only to a temporary folder, and runs nothing.
 func Compile(ctx context.Context, root, document string, blocks []Block) error {
 	if len(blocks) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func Compile(ctx context.Context, root, document string, blocks []Block) error {
 	return nil
 }
 
-// writeModule makes dir a module that uses the one in folder root.
+// writeModule makes dir a module that uses the module in folder root.
 func writeModule(ctx context.Context, dir, root string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

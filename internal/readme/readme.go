@@ -1,6 +1,5 @@
-// Package readme checks that the Go code in README.md compiles, so that what a
-// reader copies from there works. Blocks are compiled and vetted, as a reader
-// would who uses the module, and never executed.
+// Package readme checks that the Go code in README.md compiles, so that a reader can copy it.
+// Blocks are compiled and vetted in a module that uses this one, and never run.
 package readme
 
 import (
@@ -13,15 +12,15 @@ import (
 
 // Block is a fenced block of Go code.
 type Block struct {
-	// Line is where its first line of code is in the document, from 1.
+	// Line is the line of its first line of code in the document, from 1.
 	Line int
 	// Source is the code, with the fence's indentation removed.
 	Source string
 }
 
-// Blocks returns the fenced blocks of markdown whose info string starts with
-// "go" (```go). It fails on a fence that is not closed and on a block that is
-// not a whole Go file, and names the lines of all of these.
+// Blocks returns the fenced blocks of markdown whose info string starts with "go" (```go). It
+// fails for a fence that is not closed, and for a block that is not a whole Go file. The error
+// names the lines of all of these.
 func Blocks(markdown string) ([]Block, error) {
 	var blocks []Block
 	var errs []error
@@ -52,7 +51,7 @@ func Blocks(markdown string) ([]Block, error) {
 	return blocks, errors.Join(errs...)
 }
 
-// check tells whether b starts as a file of its own.
+// check reports whether b starts as a Go file.
 func (b Block) check() error {
 	_, err := parser.ParseFile(token.NewFileSet(), "", b.Source, parser.PackageClauseOnly)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestAnOpenFenceIsAnErrorThatNamesItsLine(t *testing.T) {
 	require.ErrorContains(t, err, "line 2: the fence is not closed")
 }
 
-// compile compiles the blocks of a document that lies beside the module.
+// compile compiles the blocks of a document beside the module.
 func compile(t *testing.T, text string) error {
 	t.Helper()
 	blocks, err := Blocks(markdown(text))

@@ -1,4 +1,4 @@
-// Package realistic has objects as they are in real clusters, for benchmarks.
+// Package realistic makes objects like those in real clusters, for benchmarks.
 package realistic
 
 import (
@@ -14,8 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Pod is the i-th of many, as in a cluster of some teams and nodes: two containers, a Deployment's labels and mounts, a status, and two
-// field managers. It is about 6.5 KB as JSON and 4.3 KB as protobuf.
+// Pod returns the i-th pod of a cluster with some teams and nodes. It has two containers, a
+// Deployment's labels and mounts, a status, and two field managers. It is about 6.5 KB as JSON
+// and 4.3 KB as protobuf.
 func Pod(i int) *corev1.Pod {
 	app := fmt.Sprint("app-", i%200)
 	now := created(i)
@@ -99,8 +100,8 @@ func addContainer(p *corev1.Pod, app string, i, c int) {
 	})
 }
 
-// Restarted is a pod as the kubelet's report of a container's restart leaves it: of another version and with another status, and
-// otherwise the same.
+// Restarted returns a pod after the kubelet's report of a container's restart: with another
+// version and status, and otherwise unchanged.
 func Restarted(p *corev1.Pod, version int) *corev1.Pod {
 	p = p.DeepCopy()
 	at := created(version)

@@ -11,16 +11,17 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// deadline bounds every wait. Only a failing scenario gets there.
+// deadline bounds every wait. Only a failing scenario reaches it.
 const deadline = 30 * time.Second
 
-// source is what both kinds of watches have in common.
+// source is what both kinds of watches share.
 type source[S any] interface {
 	Changed() <-chan struct{}
 	Update(ctx context.Context, snapshot *S) (bool, error)
 }
 
-// untyped makes a source of an accumulator. Every Update that brought something leaves its deltas behind.
+// untyped makes a source from an accumulator. Every Update that changed something leaves its
+// deltas behind.
 type untyped[S any] struct {
 	*kates.Accumulator
 	deltas []*kates.Delta
@@ -30,7 +31,7 @@ func (u *untyped[S]) Update(ctx context.Context, snapshot *S) (bool, error) {
 	return u.Accumulator.UpdateWithDeltas(ctx, snapshot, &u.deltas)
 }
 
-// accumulate calls client.Watch, which ends with the scenario.
+// accumulate calls client.Watch. The watch ends with the scenario.
 func accumulate[S any](e *env, client *kates.Client, queries ...kates.Query) *untyped[S] {
 	e.t.Helper()
 	accumulator, err := client.Watch(e.ctx, queries...)
@@ -38,7 +39,7 @@ func accumulate[S any](e *env, client *kates.Client, queries ...kates.Query) *un
 	return &untyped[S]{Accumulator: accumulator}
 }
 
-// watch calls kates.Watch, which ends with the scenario.
+// watch calls kates.Watch. The watch ends with the scenario.
 func watch[S any](e *env, client *kates.Client, queries ...kates.Query) *kates.Snapshots[S] {
 	e.t.Helper()
 	snapshots, err := kates.Watch[S](e.ctx, client, queries...)
@@ -46,7 +47,7 @@ func watch[S any](e *env, client *kates.Client, queries ...kates.Query) *kates.S
 	return snapshots
 }
 
-// await updates snapshot until it is as wanted.
+// await updates snapshot until wanted returns true.
 func await[S any](t testing.TB, from source[S], snapshot *S, what string, wanted func(*S) bool) {
 	t.Helper()
 	awaitEach(t, from, snapshot, what, func() bool { return wanted(snapshot) })
@@ -58,7 +59,7 @@ func awaitFirst[S any](t testing.TB, from source[S], snapshot *S) {
 	await(t, from, snapshot, "the first complete snapshot", func(*S) bool { return true })
 }
 
-// awaitEach calls seen after every Update that says it changed something, until it returns true.
+// awaitEach calls seen after every Update that returned true, until seen returns true.
 func awaitEach[S any](t testing.TB, from source[S], snapshot *S, what string, seen func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -77,7 +78,7 @@ func awaitEach[S any](t testing.TB, from source[S], snapshot *S, what string, se
 	}
 }
 
-// now is Update where something must have changed already.
+// now calls Update when something must have changed already.
 func now[S any](t testing.TB, from source[S], snapshot *S) {
 	t.Helper()
 	changed, err := from.Update(t.Context(), snapshot)
@@ -85,7 +86,7 @@ func now[S any](t testing.TB, from source[S], snapshot *S) {
 	require.True(t, changed, "the very next Update shows it")
 }
 
-// unchanged is Update where nothing may have changed.
+// unchanged calls Update when nothing may have changed.
 func unchanged[S any](t testing.TB, from source[S], snapshot *S) {
 	t.Helper()
 	changed, err := from.Update(t.Context(), snapshot)

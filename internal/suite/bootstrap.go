@@ -19,14 +19,14 @@ var bootstrapScenarios = []scenario{
 	{"G8AKindThatFailsAfterTheFirstSnapshotEmptiesNothing", failureAfterBootstrap},
 }
 
-// inputs is a snapshot of three kinds, one of which stays empty in most scenarios.
+// inputs is a snapshot of three kinds. One of them stays empty in most scenarios.
 type inputs struct {
 	ConfigMaps []*corev1.ConfigMap
 	Services   []*corev1.Service
 	Secrets    []*corev1.Secret
 }
 
-// inNamespace refines the queries of fields to the scenario's namespace.
+// inNamespace limits the queries of fields to the scenario's namespace.
 func (e *env) inNamespace(fields ...string) []kates.Query {
 	var queries []kates.Query
 	for _, field := range fields {
@@ -69,7 +69,8 @@ func nothingBeforeAllKinds(t *testing.T, e *env) {
 	e.foreignCreate(e.configMap("cm"), e.service("web"))
 	heal := e.backend.FailReads(t, "secrets")
 	snapshots := e.watchInputs()
-	// Another watch of the other kinds proves that theirs have come, and so that only the secrets are missing.
+	// Another watch of the other kinds proves that their lists have arrived, so that only the
+	// secrets are missing.
 	type others struct {
 		ConfigMaps []*corev1.ConfigMap
 		Services   []*corev1.Service
@@ -97,7 +98,8 @@ func emptyAPI(t *testing.T, e *env) {
 	unchanged(t, snapshots, &snap)
 }
 
-// slowReader reads once before and once after many changes. What it waits for in between is another reader.
+// slowReader reads once before and once after many changes. In between it waits for another
+// reader.
 func slowReader(t *testing.T, e *env) {
 	e.foreignCreate(e.configMap("cm", "n", "0"))
 	slow, other := e.watchInputs(), e.watchInputs()

@@ -26,7 +26,8 @@ type budgets struct {
 	Deltas  []*kates.Delta
 }
 
-// budget has conditions and, on a real server, generations. A fake keeps the one that it is given.
+// budget returns an object with conditions. A real server gives it generations; a fake keeps the
+// given one.
 func (e *env) budget(name string, generation int64) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: e.meta(name)}
 	least := intstr.FromInt32(int32(generation))
@@ -54,7 +55,7 @@ func setConditions(t *testing.T, e *env) {
 	b.Status.Conditions = []kates.Condition{foreign}
 	e.foreignCreate(b)
 	snapshots, snap := e.watchBudgets()
-	if e.backend.Real { // which starts without a status
+	if e.backend.Real { // it starts without a status
 		require.NoError(t, e.client.SetConditions(e.ctx, b, []kates.Condition{foreign}))
 		now(t, snapshots, snap)
 	}

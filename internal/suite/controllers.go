@@ -11,13 +11,13 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// controllerScenarios are what a controller does, and what its unit test does to it, step by step.
+// controllerScenarios are the steps of a controller, and those that its unit test does to it.
 var controllerScenarios = []scenario{
 	{"G4EachStepOfAControllerAndOfTheWorldAroundItIsInTheNextUpdate", controllerSteps},
 	{"G4AReconcilerThatWritesWhatItLacksIsDoneAfterOnePass", onePass},
 }
 
-// controlled is what a controller looks at: what is wanted, and what it made of it.
+// controlled is what a controller reads: what is wanted, and what it made from it.
 type controlled struct {
 	Hosts      []*hostType `kates:"hosts.getambassador.io"`
 	ConfigMaps map[string]*corev1.ConfigMap
@@ -105,7 +105,8 @@ func (e *env) listsWhatIsShown(snap *controlled) {
 	}
 }
 
-// onePass is the reconciler that shows why G4 is there: it would make everything twice, or take it for lost.
+// onePass is a reconciler that needs G4: without it, the reconciler would make everything twice,
+// or take it for lost.
 func onePass(t *testing.T, e *env) {
 	snapshots, snap := e.watchControlled()
 	e.foreignCreate(e.host("a", "1"), e.host("b", "2"), e.host("c", "3"))
@@ -118,7 +119,8 @@ func onePass(t *testing.T, e *env) {
 			cm.Data = map[string]string{"hostname": h.Spec.Hostname}
 			switch made := snap.ConfigMaps[h.Name]; {
 			case made == nil:
-				require.NoError(t, e.client.Create(e.ctx, cm, nil)) // a second time would be an error
+				// a second Create would be an error
+				require.NoError(t, e.client.Create(e.ctx, cm, nil))
 			case made.Data["hostname"] != h.Spec.Hostname:
 				require.NoError(t, e.client.Update(e.ctx, cm, nil))
 			default:
@@ -145,7 +147,7 @@ func onePass(t *testing.T, e *env) {
 	assert.Zero(t, reconcile(), "nothing is left to do")
 }
 
-// finalizersOnFake: to the fake they are content like any other, and keep nothing.
+// For the fake, finalizers are plain content and keep nothing.
 func finalizersOnFake(t *testing.T, e *env) {
 	snapshots, snap := e.watchQuotas()
 	quota := e.quota("q", "1")

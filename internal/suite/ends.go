@@ -20,7 +20,7 @@ var endScenarios = []scenario{
 	{"AllEndsSilentlyWhenItsContextEnds", allCancelled},
 }
 
-// awaitEnd waits until Changed is closed, whatever signals come before.
+// awaitEnd waits until Changed is closed. It ignores signals before that.
 func awaitEnd(t *testing.T, changed <-chan struct{}) {
 	t.Helper()
 	timeout := time.NewTimer(deadline)

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// fakeScenarios are about what the bare fake cannot do.
+// fakeScenarios show what the bare fake cannot do.
 var fakeScenarios = []scenario{
 	{"ApplyIsANamedErrorOnTheFake", applyOnFake},
 	{"SubresourcesButTheStatusAreANamedErrorOnTheFake", subresourcesOnFake},
@@ -50,7 +50,8 @@ func subresourcesOnFake(t *testing.T, e *env) {
 	assert.Equal(t, "3", shown(t, snap.ResourceQuotas, "q").Status.Hard.Pods().String())
 }
 
-// earlierEvents writes so fast that each write finds the events of those before still on their way.
+// earlierEvents writes so fast that each write finds the events of earlier writes still on their
+// way.
 func earlierEvents(t *testing.T, e *env) {
 	snapshots, snap := e.watchQuotas()
 	require.NoError(t, e.client.Create(e.ctx, e.quota("q", "1"), nil))

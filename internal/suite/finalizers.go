@@ -24,7 +24,7 @@ var finalizerScenarios = []scenario{
 
 const ours, theirs = "example.com/ours", "example.com/theirs"
 
-// leaving makes a config map that is being deleted, and waits for somebody to take off finalizers.
+// leaving makes a config map that is being deleted and waits for its finalizers to be removed.
 func (e *env) leaving(name string, finalizers ...string) *corev1.ConfigMap {
 	cm := e.configMap(name, "a", "1")
 	cm.Finalizers = finalizers

@@ -51,7 +51,7 @@ func getForms(t *testing.T, e *env) {
 			var snap both
 			awaitFirst(t, watch[both](e, e.client, kates.Query{Name: "Hosts", Namespace: e.ns}, kates.Query{Name: "Quotas", Namespace: e.ns}), &snap)
 		}
-		for range 2 { // what was done to the first is not in the second
+		for range 2 { // the second copy does not show what was done to the first
 			u, err := kates.Get[kates.Unstructured](e.ctx, e.client, e.ns, "h", kates.OfKind("host"))
 			require.NoError(t, err)
 			assert.Equal(t, map[string]any{"hostname": "a.example"}, u.Object["spec"])

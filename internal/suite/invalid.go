@@ -19,7 +19,8 @@ var invalidScenarios = []scenario{
 	{"G8APanicInAPredicateLeavesOneObjectOut", panicking},
 }
 
-// weight is a number in a string, so that a ConfigMap may be valid for the server and not for the program.
+// weight is a number in a string, so that a ConfigMap may be valid for the server and invalid for
+// the program.
 type weight int
 
 func (w *weight) UnmarshalJSON(text []byte) error {

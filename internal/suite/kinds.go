@@ -105,7 +105,7 @@ func badQueries(t *testing.T, e *env) {
 }
 
 func badFields(t *testing.T, e *env) {
-	// Without types to go by, it is the first Update that sees the struct.
+	// Without types, only the first Update sees the struct.
 	type empty struct{ Other []*corev1.ConfigMap }
 	accumulator, err := e.client.Watch(e.ctx, kates.Query{Name: "ConfigMaps", Kind: "ConfigMap", Namespace: e.ns})
 	require.NoError(t, err)

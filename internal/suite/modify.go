@@ -30,7 +30,7 @@ func modify(t *testing.T, e *env) {
 			pods := q.Spec.Hard[corev1.ResourcePods]
 			pods.Set(pods.Value() + 1)
 			q.Spec.Hard[corev1.ResourcePods] = pods
-			q.ManagedFields, q.ResourceVersion = nil, "" // which is the server's business
+			q.ManagedFields, q.ResourceVersion = nil, "" // the server sets these
 			return nil
 		})
 		require.NoError(t, err)
@@ -38,7 +38,8 @@ func modify(t *testing.T, e *env) {
 		now(t, snapshots, snap)
 		assert.Equal(t, []string{"update q"}, deltaNames(snap.Deltas))
 		assert.Equal(t, strconv.FormatInt(n, 10), shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
-		got.Spec.Hard[corev1.ResourcePods] = e.quota("", "99").Spec.Hard[corev1.ResourcePods] // it is the caller's own
+		// the result belongs to the caller
+		got.Spec.Hard[corev1.ResourcePods] = e.quota("", "99").Spec.Hard[corev1.ResourcePods]
 	}
 	assert.Equal(t, e.quota("q", "7"), resource, "what is given is not modified")
 	e.awaitOnly(snapshots, snap, "marker")

@@ -35,7 +35,7 @@ func (e *env) configMap(name string, data ...string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: e.meta(name), Data: pairs(data)}
 }
 
-// labelled is a ConfigMap with labels given as key, value, key, value.
+// labelled returns a ConfigMap with labels given as key, value, key, value.
 func (e *env) labelled(name string, labels ...string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: e.meta(name, labels...)}
 }
@@ -44,7 +44,7 @@ func (e *env) service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: e.meta(name), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 }
 
-// quota is a typed object with a status that nobody but the scenario writes.
+// quota returns a typed object whose status only the scenario writes.
 func (e *env) quota(name, pods string) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		ObjectMeta: e.meta(name),
@@ -52,7 +52,7 @@ func (e *env) quota(name, pods string) *corev1.ResourceQuota {
 	}
 }
 
-// host is an instance of a custom kind, as a map.
+// host returns an object of a custom kind, as a map.
 func (e *env) host(name, hostname string) map[string]any {
 	return map[string]any{
 		"apiVersion": "getambassador.io/v3alpha1",
@@ -82,7 +82,7 @@ func pairs(keysAndValues []string) map[string]string {
 	return m
 }
 
-// asUnstructured is independent of package kates' own conversion.
+// asUnstructured does not use package kates' own conversion.
 func asUnstructured(t testing.TB, object any) *unstructured.Unstructured {
 	t.Helper()
 	switch object := object.(type) {
@@ -110,7 +110,8 @@ func (e *env) foreignResource(u *unstructured.Unstructured) dynamic.ResourceInte
 	return e.foreign.Resource(gvr).Namespace(u.GetNamespace())
 }
 
-// foreignCreate, foreignUpdate and foreignDelete are another program's writes. Its updates overwrite whatever is there.
+// foreignCreate, foreignUpdate and foreignDelete are another program's writes. The updates
+// overwrite what is there.
 func (e *env) foreignCreate(objects ...any) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -137,14 +138,14 @@ func (e *env) foreignDelete(object any) {
 	require.NoError(e.t, e.foreignResource(u).Delete(e.ctx, u.GetName(), metav1.DeleteOptions{}))
 }
 
-// stored is what the API holds, read without package kates.
+// stored returns the API's object, read without package kates.
 func (e *env) stored(object any) (*unstructured.Unstructured, error) {
 	e.t.Helper()
 	u := asUnstructured(e.t, object)
 	return e.foreignResource(u).Get(e.ctx, u.GetName(), metav1.GetOptions{})
 }
 
-// names lists objects in the order they come.
+// names returns the objects' names in order.
 func names[T metav1.Object](objects []T) []string {
 	list := make([]string, 0, len(objects))
 	for _, object := range objects {
@@ -153,7 +154,7 @@ func names[T metav1.Object](objects []T) []string {
 	return list
 }
 
-// byName finds an object of a snapshot, or nil.
+// byName finds an object of a snapshot, or returns nil.
 func byName[T metav1.Object](objects []T, name string) (found T) {
 	for _, object := range objects {
 		if object.GetName() == name {
@@ -163,7 +164,7 @@ func byName[T metav1.Object](objects []T, name string) (found T) {
 	return found
 }
 
-// deltaNames renders deltas as "add web", in the order they come.
+// deltaNames renders deltas as "add web", in order.
 func deltaNames(deltas []*kates.Delta) []string {
 	list := make([]string, 0, len(deltas))
 	for _, delta := range deltas {

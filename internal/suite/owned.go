@@ -41,7 +41,7 @@ func (e *env) watchOwned(queries ...kates.Query) (*kates.Snapshots[owned], *owne
 	return snapshots, snap
 }
 
-// root makes the owner of a set, a host, and returns it as the server has it.
+// root makes the owner of a set, a host, and returns the server's object.
 func (e *env) root(name string) *kates.Unstructured {
 	e.t.Helper()
 	e.foreignCreate(e.host(name, "a.example"))
@@ -50,7 +50,7 @@ func (e *env) root(name string) *kates.Unstructured {
 	return stored
 }
 
-// set is an owned set of this program.
+// set returns an owned set of this program.
 func set(owner any, objects ...kates.Object) kates.OwnedSet {
 	return kates.OwnedSet{Owner: owner, Name: "suite", Objects: objects, Kinds: []string{"configmaps", "secrets"}}
 }
@@ -66,7 +66,7 @@ func ownedSet(t *testing.T, e *env) {
 	root := e.root("root")
 	snapshots, snap := e.watchOwned()
 	a, b, s := e.configMap("a", "k", "1"), e.configMap("b"), e.secret("s")
-	b.Namespace = "" // the owner's
+	b.Namespace = "" // the owner's namespace
 	result, err := e.client.ApplyOwned(e.ctx, set(root, a, b, s))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ConfigMap a", "ConfigMap b", "Secret s"}, named(result.Applied))
@@ -118,7 +118,7 @@ func ownedKinds(t *testing.T, e *env) {
 
 func ownedOthers(t *testing.T, e *env) {
 	root, other := e.root("root"), e.root("other")
-	labelOf := func(s kates.OwnedSet) string { // by making something in it
+	labelOf := func(s kates.OwnedSet) string { // it applies the set to learn the label
 		result, err := e.client.ApplyOwned(e.ctx, s)
 		require.NoError(t, err)
 		require.Len(t, result.Applied, 1)
@@ -142,7 +142,8 @@ func ownedOthers(t *testing.T, e *env) {
 	require.NoError(t, kates.SetControllerReference(other, stranger))
 	e.makeNamespaces("-next")
 	beyond := e.labelled("of-an-owner-of-its-name-elsewhere", kates.OwnedSetLabel, mine)
-	require.NoError(t, kates.SetControllerReference(root, beyond)) // which no garbage collector would take for its owner
+	// a garbage collector would not accept it as an owner
+	require.NoError(t, kates.SetControllerReference(root, beyond))
 	beyond.Namespace = e.ns + "-next"
 	e.foreignCreate(beyond)
 	e.foreignCreate(unlabelled, unowned, stranger, e.configMap("of-nobody"))
@@ -278,7 +279,7 @@ func ownedExisting(t *testing.T, e *env) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"s"}, names(snap.Secrets))
 	among.Existing = append(among.Existing, snap.Secrets[0])
-	result, err = e.client.ApplyOwned(e.ctx, among) // b is in it still
+	result, err = e.client.ApplyOwned(e.ctx, among) // b is still in it
 	require.NoError(t, err)
 	assert.Contains(t, named(result.Pruned), "Secret s")
 	_, err = e.stored(e.secret("s"))

@@ -36,7 +36,8 @@ func (e *env) watchQuotas() (*kates.Snapshots[quotas], *quotas) {
 	return snapshots, &snap
 }
 
-// awaitOnly creates an object as another program and waits for it: until it comes nothing else may.
+// awaitOnly creates an object as another program and waits for it. No other change may come
+// before it.
 func (e *env) awaitOnly(snapshots *kates.Snapshots[quotas], snap *quotas, marker string) {
 	e.t.Helper()
 	e.foreignCreate(e.quota(marker, "1"))
@@ -127,7 +128,7 @@ func observed(t *testing.T, e *env) {
 	written, err := e.foreignResource(u).Create(e.ctx, u, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, e.client.Observe(written))
-	// The watch may be as fast as this call, so that it is only certain that the object is there.
+	// The watch may be as fast as this call, so only the object's presence is certain.
 	_, err = snapshots.Update(e.ctx, snap)
 	require.NoError(t, err)
 	require.NotNil(t, byName(snap.ResourceQuotas, "q"))

@@ -15,14 +15,16 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// The random writers work in batches that are small enough for the fake, which panics when a watch has a hundred unread events.
+// The random writers work in small batches: the fake panics when a watch has a hundred unread
+// events.
 const (
 	replayBatches = 8
 	replayWrites  = 30
 )
 
-// replayed lets this client and another program write at random while a reader applies every delta to a copy of its own, and
-// compares the copy with each snapshot, and the last snapshot of each batch with what the API holds.
+// replayed lets this client and another program write at random. A reader applies every delta to
+// its own copy. The test compares the copy with each snapshot, and the last snapshot of each
+// batch with the API's objects.
 func replayed(t *testing.T, e *env) {
 	snapshots := watch[replaySnapshot](e, e.client,
 		kates.Query{Name: "ConfigMaps", Namespace: e.ns, LabelSelector: "in=yes"}, kates.Query{Name: "Hosts", Namespace: e.ns})
@@ -33,7 +35,9 @@ func replayed(t *testing.T, e *env) {
 		for i, w := range e.randomWriters() {
 			writes := replayWrites
 			if batch == 0 {
-				writes = 0 // only proves the watches open: the fake loses what is deleted before
+				// this only proves that the watches are open: the fake loses what is deleted
+				// before
+				writes = 0
 			}
 			writers.Go(func() { w.run(t, rand.New(rand.NewPCG(uint64(batch), uint64(i))), writes, fmt.Sprint(batch)) })
 		}
@@ -44,7 +48,7 @@ func replayed(t *testing.T, e *env) {
 		})
 		writers.Wait()
 		for !t.Failed() && !assertEqualsServer(t, e, &snap) {
-			// A write that raced the marker of the other writer is still on its way.
+			// A write may still be on its way when the other writer's marker has arrived.
 			awaitEach(t, snapshots, &snap, "what the API holds", func() bool {
 				copied.apply(t, snap.Deltas)
 				return true
@@ -59,7 +63,7 @@ type replaySnapshot struct {
 	Deltas     []*kates.Delta
 }
 
-// version is what a delta and a snapshot must agree on. All of it is empty on the fake.
+// version is the part that a delta and a snapshot must agree on. On the fake it is empty.
 type version struct{ uid, resourceVersion string }
 
 // replica is a snapshot rebuilt from deltas alone.
@@ -92,7 +96,7 @@ func (r replica) apply(t testing.TB, deltas []*kates.Delta) {
 	}
 }
 
-// replica is what the snapshot itself shows; it must be in order.
+// replica returns what the snapshot itself shows, and checks its order.
 func (s *replaySnapshot) replica(t testing.TB) replica {
 	t.Helper()
 	r := replica{}
@@ -107,7 +111,7 @@ func (s *replaySnapshot) replica(t testing.TB) replica {
 	return r
 }
 
-// ended is whether the snapshot shows the last write of both writers, of both kinds.
+// ended reports whether the snapshot shows the last write of both writers, of both kinds.
 func (s *replaySnapshot) ended(batch string) bool {
 	for _, marker := range []string{"marker-0", "marker-1"} {
 		cm, host := byName(s.ConfigMaps, marker), byName(s.Hosts, marker)
@@ -118,7 +122,8 @@ func (s *replaySnapshot) ended(batch string) bool {
 	return true
 }
 
-// assertEqualsServer is whether the snapshot is what the API holds now that nobody writes any more.
+// assertEqualsServer reports whether the snapshot equals the API's objects when nobody writes any
+// more.
 func assertEqualsServer(t testing.TB, e *env, s *replaySnapshot) bool {
 	t.Helper()
 	want := replica{}
@@ -133,7 +138,8 @@ func assertEqualsServer(t testing.TB, e *env, s *replaySnapshot) bool {
 	return assert.ObjectsAreEqual(want, s.replica(t))
 }
 
-// writer writes at random, to names of its own on the fake, and to the same names as the others on a real server.
+// writer writes at random. On the fake it has names of its own; on a real server it shares the
+// names of the others.
 type writer struct {
 	names       []string
 	marker      string

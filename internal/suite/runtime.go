@@ -67,14 +67,14 @@ func removedQuery(t *testing.T, e *env) {
 	assert.Len(t, snapshots.Status().Queries, 1)
 }
 
-// in is a config map in another namespace.
+// in returns a config map in another namespace.
 func (e *env) in(namespace, name string, labels ...string) *corev1.ConfigMap {
 	c := e.labelled(name, labels...)
 	c.Namespace = namespace
 	return c
 }
 
-// makeNamespaces makes some, whose names begin with that of the scenario's.
+// makeNamespaces makes namespaces whose names begin with the scenario's.
 func (e *env) makeNamespaces(names ...string) {
 	for _, name := range names {
 		ns := &corev1.Namespace{}

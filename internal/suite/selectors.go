@@ -20,7 +20,7 @@ var selectorScenarios = []scenario{
 	{"OneKindMayBeQueriedTwiceInOneSnapshot", twoQueriesOfOneKind},
 }
 
-// selected is a snapshot with deltas, of the ConfigMaps that a query refines.
+// selected is a snapshot, with deltas, of the ConfigMaps that a query selects.
 type selected struct {
 	ConfigMaps []*corev1.ConfigMap
 	Deltas     []*kates.Delta
@@ -35,7 +35,8 @@ func (e *env) watchSelected(query kates.Query) (*kates.Snapshots[selected], *sel
 	return snapshots, &snap
 }
 
-// awaitOpen returns when the watch delivers: the fake loses what is deleted between a list and its watch.
+// awaitOpen returns when the watch delivers events. The fake loses what is deleted between a list
+// and its watch.
 func (e *env) awaitOpen(snapshots *kates.Snapshots[selected], snap *selected) {
 	e.t.Helper()
 	e.foreignCreate(e.configMap("a-watch-is-open"))
@@ -155,7 +156,7 @@ func namespaces(t *testing.T, e *env) {
 	assert.Equal(t, []string{"cm"}, names(snap.ConfigMaps))
 	assert.Equal(t, e.ns, snap.ConfigMaps[0].Namespace)
 
-	// An empty namespace is all namespaces, whatever the client's default is.
+	// An empty namespace means all namespaces, whatever the client's default is.
 	everywhere := watch[inputs](e, e.client)
 	var all inputs
 	await(t, everywhere, &all, "both namespaces", func(s *inputs) bool {

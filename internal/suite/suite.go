@@ -1,8 +1,9 @@
-// Package suite holds the scenarios that prove package kates' guarantees through its public API alone. They run on whatever
-// API a [Backend] brings: client-go's bare fake in the unit tests, a real API server in the e2e tests. A scenario that needs
-// what only a real server has is not among those that run on the fake.
+// Package suite holds the scenarios that prove package kates' guarantees through its public API
+// alone. They run on the API of any [Backend]: client-go's bare fake in the unit tests, a real
+// API server in the e2e tests. Scenarios that need a real server do not run on the fake.
 //
-// Nothing here sleeps: scenarios wait for an accumulator's signals, with a deadline that only a failure reaches.
+// Nothing here sleeps. Scenarios wait for an accumulator's signals, with a deadline that only a
+// failure reaches.
 package suite
 
 import (
@@ -16,29 +17,30 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Backend is an API to run the scenarios on. It serves, besides the built-in kinds, Host of getambassador.io/v3alpha1
-// (hosts, namespaced, with a status subresource, and spec.hostname selectable) and Tenant of example.kates.io/v1
-// (tenants, cluster-scoped).
+// Backend is an API for the scenarios. Besides the built-in kinds it serves Host of
+// getambassador.io/v3alpha1 (hosts, namespaced, with a status subresource, and spec.hostname
+// selectable) and Tenant of example.kates.io/v1 (tenants, cluster-scoped).
 //
-// Each scenario calls the functions with the same t; all that they return for one t is about the same API and is cleaned up by
-// t.Cleanup. Scenarios run in parallel.
+// Each scenario calls the functions with the same t. What they return for one t belongs to the
+// same API, and t.Cleanup removes it. Scenarios run in parallel.
 type Backend struct {
 	Name string
 
-	// Real is whether the API has what an API server has: versions, UIDs, conflicts, finalizers, server-side apply,
-	// subresources, and field selectors.
+	// Real says that the API has what an API server has: versions, UIDs, conflicts, finalizers,
+	// server-side apply, subresources, and field selectors.
 	Real bool
 
 	// NewClient returns another client of the API.
 	NewClient func(t testing.TB, options ...kates.Option) *kates.Client
 
-	// Foreign is another program's client.
+	// Foreign returns another program's client.
 	Foreign func(t testing.TB) dynamic.Interface
 
 	// Namespace makes a namespace that nobody else uses.
 	Namespace func(t testing.TB) string
 
-	// FailReads makes all lists and watches of a resource by NewClient's clients fail with an error that may heal, until heal is called.
+	// FailReads makes all lists and watches of a resource by NewClient's clients fail with an
+	// error that can heal, until heal is called.
 	FailReads func(t testing.TB, resource string) (heal func())
 }
 
@@ -48,7 +50,7 @@ type scenario struct {
 	run  func(t *testing.T, e *env)
 }
 
-// Run runs every scenario that makes sense on the back end, each as a subtest.
+// Run runs every scenario that fits the back end, each as a subtest.
 func Run(t *testing.T, b Backend) {
 	t.Helper()
 	all := [][]scenario{crudScenarios, targetScenarios, nameScenarios, bootstrapScenarios, selectorScenarios, kindScenarios,
@@ -69,7 +71,8 @@ func Run(t *testing.T, b Backend) {
 	}
 }
 
-// env is what a scenario works with: a client with an interval that does not slow tests down, another program, and a namespace.
+// env is what a scenario works with: a client with a short interval, another program, and a
+// namespace.
 type env struct {
 	t       *testing.T
 	ctx     context.Context

@@ -78,7 +78,8 @@ func badTarget(t *testing.T, e *env) {
 	require.Error(t, e.client.Create(e.ctx, "a string", nil))
 }
 
-// resourceUnmodified gives every method typed and untyped resources, and compares them with copies.
+// resourceUnmodified gives typed and untyped resources to every method, and compares them with
+// copies.
 func resourceUnmodified(t *testing.T, e *env) {
 	patch := []byte(`{"metadata":{"labels":{"p":"1"}}}`)
 	methods := map[string]func(resource any) error{
@@ -93,7 +94,7 @@ func resourceUnmodified(t *testing.T, e *env) {
 	resources := map[string]func() any{
 		"typed":   func() any { return e.quota("typed", "1") },
 		"untyped": func() any { return asUnstructured(t, e.quota("untyped", "1")).Object },
-		"bare": func() any { // names neither apiVersion nor namespace, and says the kind in short
+		"bare": func() any { // has neither apiVersion nor namespace, and a short name as its kind
 			return map[string]any{"kind": "quota", "metadata": map[string]any{"name": "bare-" + e.ns}}
 		},
 		"unstructured": func() any { return asUnstructured(t, e.quota("unstructured", "1")) },

@@ -1,12 +1,10 @@
-// Command testgate runs `go test` and is stricter about what a success is: a
-// skipped test fails the run, and so does a package whose test binary ran no
-// test. It says what was run.
+// Command testgate runs `go test` and has a stricter idea of success: a skipped test fails the
+// run, and so does a package whose test binary ran no test. It prints what was run.
 //
 //	testgate [-name NAME] [-list] -- GO-TEST-ARGUMENTS
 //
-// It shows go test's own closing line of each package, all that a failing or
-// skipped test wrote, and nothing of those that pass; -list adds a line for
-// each of their top-level tests.
+// It shows go test's closing line of each package and all output of failing and skipped tests. It
+// shows nothing of passing tests; -list adds a line for each top-level one.
 package main
 
 import (
@@ -24,9 +22,9 @@ func main() {
 	name := flag.String("name", "go test", "what the summary calls this run")
 	list := flag.Bool("list", false, "name each top-level test that passes")
 	flag.Parse()
-	// An interrupt from the terminal reaches go test too, which ends its tests
-	// and then itself; what it says meanwhile is still worth reading. Caught
-	// and not ignored, for go test would inherit the latter.
+	// An interrupt from the terminal reaches go test too, which ends its tests and then itself.
+	// Its output until then is still useful. The signal is caught and not ignored, because go
+	// test would inherit the latter.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	if err := run(*name, *list, flag.Args(), os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", *name, err)
@@ -50,7 +48,7 @@ func run(name string, list bool, args []string, out io.Writer) error {
 	r := newReport(out, list)
 	readErr := r.read(events)
 	if readErr != nil {
-		_, _ = io.Copy(io.Discard, events) // or go test would block
+		_, _ = io.Copy(io.Discard, events) // otherwise go test would block
 	}
 	waitErr := cmd.Wait()
 	fmt.Fprintf(out, "%s: %s in %s\n", name, r.summary(), time.Since(start).Round(100*time.Millisecond))

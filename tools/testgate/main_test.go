@@ -60,7 +60,7 @@ func TestPassingTestsAreCountedAndListed(t *testing.T) {
 	}
 }
 
-// The test that is skipped is that of a program that is made for this one: the gate has to refuse it.
+// The skipped test belongs to a program that is made for this test: the gate must refuse it.
 func TestASkippedTestFailsTheRunAndSaysWhy(t *testing.T) {
 	out, err := outcome(t, map[string]string{
 		"TestA(t *testing.T)": ``,

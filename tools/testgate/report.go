@@ -26,14 +26,14 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// report turns events into what a person wants to read, and into a verdict.
+// report turns events into a readable report and a verdict.
 type report struct {
 	out  io.Writer
 	list bool
 
 	output  map[test][]string // of tests that have not ended
 	ran     map[string]int    // tests that ended, by package
-	idle    []string          // packages that ended well and ran no test
+	idle    []string          // packages that passed without running a test
 	skipped []test
 	failed  int
 	passed  int
@@ -43,8 +43,8 @@ func newReport(out io.Writer, list bool) *report {
 	return &report{out: out, list: list, output: map[test][]string{}, ran: map[string]int{}}
 }
 
-// read takes events until there are no more. A line that is no event is shown
-// as it is: go test prints such when it fails early.
+// read reads all events. A line that is no event is shown unchanged: go test prints such lines
+// when it fails early.
 func (r *report) read(events io.Reader) error {
 	lines := bufio.NewReader(events)
 	for {
@@ -104,8 +104,8 @@ func (r *report) endTest(t test, e event) {
 	delete(r.output, t)
 }
 
-// endPackage notes a package. Its action is skip where it has no test files,
-// which is no offence.
+// endPackage records the end of a package. The action is skip for a package without test files,
+// which is allowed.
 func (r *report) endPackage(e event) {
 	if e.Action == "pass" && r.ran[e.Package] == 0 {
 		r.idle = append(r.idle, e.Package)
@@ -113,7 +113,7 @@ func (r *report) endPackage(e event) {
 	if e.Action != "fail" {
 		return
 	}
-	// After a panic or a time-out the tests that ran have no end of their own.
+	// After a panic or a time-out the running tests have no end event.
 	for _, t := range r.unfinished(e.Package) {
 		r.show(t)
 		delete(r.output, t)
@@ -143,7 +143,7 @@ func (r *report) summary() string {
 		r.passed, r.failed, len(r.skipped), len(r.ran))
 }
 
-// verdict is an error for what go test accepts and we do not.
+// verdict returns an error for what go test accepts and testgate does not.
 func (r *report) verdict() error {
 	var errs []error
 	for _, t := range r.skipped {

@@ -1,6 +1,6 @@
-// Package campaign runs the consumers, one process after the other, on a real API server of a
-// given size, changes what that holds, and collects what they measure. Within a run all
-// consumers meet the same server; runs are repeated, each starting with another consumer.
+// Package campaign runs the consumers on a real API server of a given size, one process after the
+// other. It changes the server's objects and collects what the consumers measure. Within a run
+// all consumers use the same server. Runs are repeated, and each starts with another consumer.
 package campaign
 
 import (
@@ -19,43 +19,44 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// Options says how much is measured. All fields must be set but Changes, Cores and Note.
+// Options says how much is measured. All fields must be set except Changes, Cores and Note.
 type Options struct {
-	Sizes     []int // pods
+	Sizes     []int // numbers of pods
 	Runs      int
 	Consumers []consumer.Variant
 
-	Updates   int // of churn
-	Refreshes int // per run, of one change each
+	Updates   int // in the churn phase
+	Refreshes int // per run, after one change each
 	Latencies int // writes per run
-	// SlowUpTo is up to how many pods slow consumers have everything measured in every run; beyond, their start and
-	// their refreshes in the first.
+	// SlowUpTo is the largest number of pods at which slow consumers are measured completely in
+	// every run. Beyond it only their start and refreshes are measured, in the first run.
 	SlowUpTo int
-	// Budget bounds refreshes and latencies of one consumer in a run: slow ones have fewer samples.
+	// Budget bounds the time for refreshes and latencies of one consumer in a run. Slow consumers
+	// have fewer samples.
 	Budget time.Duration
 	// Settle is how long a change has to reach a consumer's process before its refresh is timed.
 	Settle time.Duration
 
-	// Changes are the numbers of changes that one refresh takes in, measured at the size ChangesAt.
+	// Changes are the numbers of changes in one refresh, measured at the size ChangesAt.
 	Changes   []int
 	ChangesAt int
-	// Cores are the values of GOMAXPROCS with which Events replayed events are taken in.
+	// Cores are the values of GOMAXPROCS with which consumers read Events replayed events.
 	Cores  []int
 	Events int
 
 	Note string
-	// Strict has the results checked for what should be so on any machine.
+	// Strict checks that the results have what every machine must achieve.
 	Strict bool
 	Log    io.Writer
 }
 
 const (
-	reconcile   = 200 * time.Millisecond // of a slow reconciler
-	stalePeriod = 60 * time.Second       // after which what is not there counts as stale
+	reconcile   = 200 * time.Millisecond // of the slow reconciler
+	stalePeriod = 60 * time.Second       // objects that are still missing after this are stale
 	awaitPeriod = 120 * time.Second      // for one change to become visible
 )
 
-// Run measures everything. An error of any consumer ends it; the results are those up to then.
+// Run measures everything. An error of any consumer ends it; it then returns the results so far.
 func Run(ctx context.Context, o Options) (*report.Results, error) {
 	r := &report.Results{
 		Machine: machine(ctx), Note: o.Note, Runs: o.Runs, Updates: o.Updates, ChangesAt: o.ChangesAt,
@@ -74,7 +75,7 @@ func Run(ctx context.Context, o Options) (*report.Results, error) {
 	return r, nil
 }
 
-// size measures everything at one size, on a server of its own.
+// size measures everything at one size, on its own server.
 func (o Options) size(ctx context.Context, r *report.Results, pods int) error {
 	return withCluster(ctx, func(c *cluster.Cluster, kubeconfig string) error {
 		r.Machine.Versions = withVersion(r.Machine.Versions, "kube-apiserver "+c.Version)
@@ -107,15 +108,15 @@ func (o Options) size(ctx context.Context, r *report.Results, pods int) error {
 	})
 }
 
-// rotated is the list from its n-th place on, and every other time from there backwards: each run
-// starts with another consumer, and none is always after the same one.
+// rotated returns the list from its n-th place on, or backwards from there in every other run. So
+// each run starts with another consumer, and no consumer always follows the same one.
 func rotated(all []consumer.Variant, n int) []consumer.Variant {
 	if len(all) == 0 {
 		return nil
 	}
 	backwards := n%2 == 1
 	if backwards {
-		n++ // the n-th place is the last one, before it is turned round
+		n++ // before reversal the n-th place is the last one
 	}
 	at := n % len(all)
 	order := slices.Concat(all[at:], all[:at])
@@ -125,7 +126,7 @@ func rotated(all []consumer.Variant, n int) []consumer.Variant {
 	return order
 }
 
-// withCluster runs f with a server of its own, and the file by which others find it.
+// withCluster runs f with its own server, and the kubeconfig file of that server.
 func withCluster(ctx context.Context, f func(*cluster.Cluster, string) error) (err error) {
 	dir, err := os.MkdirTemp("", "kates-bench-*")
 	if err != nil {

@@ -17,20 +17,21 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// A real server with writers on the same machine makes some hundreds of events a second, far less than
-// a consumer takes in. So they are replayed, encoded beforehand, as fast as they are read.
+// A real server with writers on the same machine makes some hundreds of events a second, far
+// fewer than a consumer can read. So the events are encoded in advance and replayed as fast as
+// they are read.
 
 // replayed are the consumers whose rate is measured.
 var replayed = map[string]bool{"kates": true, "kates-untyped": true, "informers": true, "dynamic": true}
 
 const (
-	// replayObjects are how many there are of each kind.
+	// replayObjects is the number of objects of each kind.
 	replayObjects = 1000
-	// replayReconcile is short, for it is the resolution of the measurement.
+	// replayReconcile is short, because it is the resolution of the measurement.
 	replayReconcile = 20 * time.Millisecond
 )
 
-// cores measures how many events a second consumers take in with so many cores.
+// cores measures how many events a second the consumers read with a number of cores.
 func (o Options) cores(ctx context.Context, r *report.Results) error {
 	return withCluster(ctx, func(c *cluster.Cluster, _ string) error {
 		for run := 1; run <= o.Runs; run++ {
@@ -49,7 +50,7 @@ func (o Options) cores(ctx context.Context, r *report.Results) error {
 	})
 }
 
-// flood measures one consumer with so many cores.
+// flood measures one consumer with a number of cores.
 func (o Options) flood(ctx context.Context, r *report.Results, c *cluster.Cluster, v consumer.Variant, run, cores int) (err error) {
 	server, err := replay.Start(c.Config, replayObjects, o.Events)
 	if err != nil {
@@ -88,8 +89,7 @@ func (o Options) flood(ctx context.Context, r *report.Results, c *cluster.Cluste
 	return nil
 }
 
-// plainKubeconfig writes the configuration for a server without authentication to a file in a
-// folder of its own.
+// plainKubeconfig writes a kubeconfig file for a server without authentication, in a new folder.
 func plainKubeconfig(url string) (string, error) {
 	dir, err := os.MkdirTemp("", "kates-bench-*")
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/kates-go/kates/bench/internal/report"
 )
 
-// compared are the modules whose versions matter.
+// compared are the modules whose versions the report names.
 var compared = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
 
-// machine describes this one, without what names it. What the system does not tell stays empty.
+// machine describes this machine, without its names. What the system does not report stays empty.
 func machine(ctx context.Context) report.Machine {
 	m := report.Machine{
 		CPU:      valueOf("/proc/cpuinfo", "model name"),
@@ -39,7 +39,7 @@ func machine(ctx context.Context) report.Machine {
 	return m
 }
 
-// valueOf is the value of the first line of a file that starts with the key.
+// valueOf returns the value of the first line in a file that starts with the key.
 func valueOf(path, key string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func valueOf(path, key string) string {
 	return ""
 }
 
-// loadAverage is that of the last minute, 0 where the system does not tell.
+// loadAverage returns the load of the last minute, or 0 if the system does not report it.
 func loadAverage() float64 {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -67,7 +67,7 @@ func loadAverage() float64 {
 	return load
 }
 
-// versions are those of kates, as git tells it, and of what it is compared with.
+// versions returns the version of kates, from git, and of the modules that it is compared with.
 func versions(ctx context.Context) []string {
 	kates := "kates"
 	if commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {

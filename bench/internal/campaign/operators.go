@@ -18,30 +18,33 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// OperatorOptions says how much is measured of operators. All fields must be set but Note and ProfileTo.
+// OperatorOptions says how much is measured of operators. All fields must be set except Note and
+// ProfileTo.
 type OperatorOptions struct {
 	Roots     int
 	Runs      int
 	Workers   int
 	Operators []operator.Variant
 
-	Changes int // of specs, at once
-	Paced   int // the same, one after the other
-	Drift   int // of owned objects
+	Changes int // how many specs change at once
+	Paced   int // how many change one after the other
+	Drift   int // how many owned objects change
 	// Quiet is how long an operator does nothing before it counts as idle.
 	Quiet time.Duration
 	// Patience is how long anything may take.
 	Patience time.Duration
 
 	Note string
-	// ProfileTo is a folder for profiles of each phase but the paced one, none if empty.
+	// ProfileTo is a folder for profiles of each phase except the paced one. If empty, there are
+	// none.
 	ProfileTo string
 	Log       io.Writer
 }
 
-// Operators runs one operator on several libraries, each in a process of its own and on a server of its own, and in an order
-// that changes from run to run. Those that are brief are in the first run only. An error of any of them ends it; the results are those up to then. That they make
-// different objects is an error, too.
+// Operators runs one operator on several libraries. Each has its own process and its own server,
+// and the order changes from run to run. Brief ones are in the first run only. An error of any of
+// them ends it; it then returns the results so far. It is an error if they make different
+// objects.
 func Operators(ctx context.Context, o OperatorOptions) (*report.Operators, error) {
 	r := &report.Operators{
 		Machine: machine(ctx), Note: o.Note, Runs: o.Runs, Roots: o.Roots, Workers: o.Workers,
@@ -154,7 +157,7 @@ func (t *operatorTrial) add(p report.Phase, m report.OperatorMetric, value float
 	t.results.Add(t.run, t.variant.Name, p, m, value)
 }
 
-// start lets the operator make everything.
+// start lets the operator make all objects.
 func (t *operatorTrial) start(ctx context.Context) error {
 	err := t.phase(ctx, report.PhaseStart, t.Roots, t.launch)
 	if err != nil {
@@ -182,7 +185,7 @@ func (t *operatorTrial) memory(p report.Phase) error {
 	return nil
 }
 
-// restart starts the operator with everything as it should be.
+// restart starts the operator when everything is as wanted.
 func (t *operatorTrial) restart(ctx context.Context) error {
 	if err := t.phase(ctx, report.PhaseRestart, 0, t.launch); err != nil {
 		return err
@@ -190,7 +193,7 @@ func (t *operatorTrial) restart(ctx context.Context) error {
 	return t.memory(report.PhaseRestart)
 }
 
-// changes changes specs at once: every other change replaces an object.
+// changes changes specs at once. Every other change replaces an object.
 func (t *operatorTrial) changes(ctx context.Context) error {
 	return t.phase(ctx, report.PhaseChanges, t.Changes, func(ctx context.Context) error {
 		for i := range t.Changes {
@@ -203,7 +206,7 @@ func (t *operatorTrial) changes(ctx context.Context) error {
 	})
 }
 
-// drift changes owned objects, each of another App, and deletes every other one.
+// drift changes or deletes owned objects by turns, each of another App.
 func (t *operatorTrial) drift(ctx context.Context) error {
 	return t.phase(ctx, report.PhaseDrift, t.Drift, func(ctx context.Context) error {
 		return t.apps.Each(ctx, t.Drift, func(ctx context.Context, i int) error {
@@ -234,7 +237,7 @@ func (o OperatorOptions) log(format string, args ...any) {
 	fmt.Fprintf(o.Log, "bench: "+format+"\n", args...)
 }
 
-// verbs of a phase that were used, in order.
+// verbsOf returns the verbs that were used, in order.
 func verbsOf(c operator.Counts) []string {
 	return slices.DeleteFunc(slices.Clone(operator.Verbs), func(v string) bool { return c.Requests[v] == 0 })
 }

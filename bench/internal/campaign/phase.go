@@ -17,7 +17,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/workload"
 )
 
-// countPeriod is how often an operator is asked whether it is idle.
+// countPeriod is how often an operator is asked for its counts.
 const countPeriod = 50 * time.Millisecond
 
 // usage is what was used up to a moment.
@@ -34,8 +34,8 @@ func (t *operatorTrial) usage(ctx context.Context) (u usage, err error) {
 	return u, err
 }
 
-// phase measures what the operator does because of f, which makes so many changes: until the judge is content, and then until
-// the operator does nothing any more.
+// phase measures what the operator does because of f, which makes a number of changes: first
+// until the judge is content, and then until the operator is idle.
 func (t *operatorTrial) phase(ctx context.Context, p report.Phase, changes int, f func(context.Context) error) (err error) {
 	if err := t.startProfile(p); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (t *operatorTrial) addUsage(p report.Phase, changes int, before, after usag
 	}
 }
 
-// idle waits until the operator has done nothing for a while, though it has done something.
+// idle waits until the operator has been idle for a while, after some activity.
 func (t *operatorTrial) idle(ctx context.Context) (usage, error) {
 	deadline := time.Now().Add(t.Patience)
 	for {
@@ -105,7 +105,7 @@ func (t *operatorTrial) idle(ctx context.Context) (usage, error) {
 	}
 }
 
-// paced changes one spec after the other, each when the last one has had its effect.
+// paced changes one spec after the other, each when the effect of the last one is complete.
 func (t *operatorTrial) paced(ctx context.Context) error {
 	before, err := t.usage(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *operatorTrial) endProfile() error {
 	return err
 }
 
-// serverCPU is what the API server's process has used so far, as it says.
+// serverCPU returns the CPU time of the API server's process, from its metrics.
 func (t *operatorTrial) serverCPU(ctx context.Context) (float64, error) {
 	client, err := kubernetes.NewForConfig(t.cluster.Config)
 	if err != nil {
@@ -167,7 +167,7 @@ func (t *operatorTrial) serverCPU(ctx context.Context) (float64, error) {
 	return cpuIn(text)
 }
 
-// cpuIn reads the CPU time of a process from its metrics, in Prometheus' text format.
+// cpuIn reads a process's CPU time from metrics in Prometheus' text format.
 func cpuIn(metrics []byte) (float64, error) {
 	for line := range bytes.Lines(metrics) {
 		if value, ok := bytes.CutPrefix(line, []byte("process_cpu_seconds_total ")); ok {

@@ -15,10 +15,10 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator"
 )
 
-// KubeconfigEnv names the file by which a consumer's process finds the server.
+// KubeconfigEnv is the environment variable with the kubeconfig file for a consumer's process.
 const KubeconfigEnv = "BENCH_KUBECONFIG"
 
-// process is a consumer, or an operator, that runs.
+// process is a consumer or an operator in a process of its own.
 type process struct {
 	name    string
 	command *exec.Cmd
@@ -27,12 +27,12 @@ type process struct {
 	read    *json.Decoder
 }
 
-// start starts this program as a consumer. It does nothing yet.
+// start starts this program as a consumer, which then waits for commands.
 func start(ctx context.Context, v consumer.Variant, kubeconfig string, env ...string) (*process, error) {
 	return startAs(ctx, "consume", v.Name, kubeconfig, append(slices.Clone(v.Env), env...)...)
 }
 
-// startAs starts this program as what one of its subcommands makes of a name.
+// startAs starts this program with a subcommand and a name.
 func startAs(ctx context.Context, command, name, kubeconfig string, env ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *process) send(what string, command any) error {
 	return nil
 }
 
-// receive reads an answer, and what that says is wrong.
+// receive reads an answer. An error in the answer is its error.
 func (p *process) receive(answer any, wrong *string) error {
 	if err := p.read.Decode(answer); err != nil {
 		return fmt.Errorf("%s ended without an answer: %w", p.name, err)
@@ -99,7 +99,7 @@ func (p *process) receive(answer any, wrong *string) error {
 	return nil
 }
 
-// stop ends the process, which ends with its input.
+// stop ends the process by closing its input.
 func (p *process) stop() error {
 	err := p.in.Close()
 	timer := time.AfterFunc(20*time.Second, func() { _ = p.command.Process.Kill() })

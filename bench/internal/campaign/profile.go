@@ -11,8 +11,8 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 )
 
-// Profile writes CPU and heap profiles of kates at bootstrap and in churn, at the last of the
-// sizes, to the folder.
+// Profile writes CPU and heap profiles of kates at bootstrap and in churn to the folder. It uses
+// the last of the sizes.
 func Profile(ctx context.Context, o Options, dir string) error {
 	v, err := consumer.ByName("kates")
 	if err != nil {

@@ -21,7 +21,7 @@ type trial struct {
 	run     int
 
 	process *process
-	next    int // the pod to change next
+	next    int // the next pod to change
 }
 
 func (t *trial) measure(ctx context.Context, kubeconfig string) (err error) {
@@ -55,7 +55,8 @@ func (t *trial) steps() []func(context.Context) error {
 	return steps
 }
 
-// spared reports whether the consumer is so slow, and the server holds so much, that little is measured.
+// spared reports whether only little is measured, because the consumer is slow and the server
+// holds many objects.
 func (t *trial) spared() bool { return t.variant.Slow && t.load.Pods() > t.SlowUpTo }
 
 func (t *trial) add(m report.Metric, value float64) {
@@ -140,7 +141,7 @@ func (t *trial) refreshAfter(ctx context.Context, n int) (consumer.Answer, error
 	}
 }
 
-// spread is n changes of pods in turn, with marks that were never used before.
+// spread returns n changes of pods in turn, with marks that were never used before.
 func (t *trial) spread(what string, n int) []workload.Change {
 	first := t.next
 	t.next += n
@@ -161,8 +162,8 @@ func (t *trial) churn(ctx context.Context) error {
 	return nil
 }
 
-// churned lets a consumer reconcile while f makes changes, until it shows the marks. It
-// returns what the consumer says, and how long after f the last snapshot came.
+// churned lets a consumer reconcile while f makes changes, until it shows the marks. It returns
+// the consumer's answer, and how long after f the last snapshot came.
 func churned(ctx context.Context, p *process, reconcile time.Duration, marks map[string]string, f func(context.Context) error) (consumer.Answer, float64, error) {
 	if _, err := p.ask(consumer.Command{Do: consumer.Churn, Seconds: reconcile.Seconds()}); err != nil {
 		return consumer.Answer{}, 0, err
@@ -175,7 +176,7 @@ func churned(ctx context.Context, p *process, reconcile time.Duration, marks map
 	return a, max(0, float64(a.UnixNano-last.UnixNano())/1e9), err
 }
 
-// latency is from before a write is sent to when the snapshot with it has been returned.
+// latency measures from before a write is sent until the snapshot with it is returned.
 func (t *trial) latency(ctx context.Context) error {
 	var samples []float64
 	for end := time.Now().Add(t.Budget); len(samples) < t.Latencies && (len(samples) < 3 || time.Now().Before(end)); {

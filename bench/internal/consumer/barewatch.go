@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// bareWatch is no library at all, but a typed watch over protobuf: how soon an event can be
-// delivered in Go. It holds the pods that have changed.
+// bareWatch uses no library, only a typed watch over protobuf. It shows how soon Go can deliver
+// an event. It holds the changed pods.
 type bareWatch struct {
 	signal
 	mu   sync.Mutex

@@ -8,7 +8,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/usage"
 )
 
-// churn is a reconciler under way: it takes a snapshot when something has changed, and then its time.
+// churn is a running reconciler: after a change it takes a snapshot, and then takes its time.
 type churn struct {
 	consumer  Consumer
 	reconcile time.Duration
@@ -47,7 +47,7 @@ func (s *server) startChurn(ctx context.Context, c Command) (Answer, error) {
 		consumer: s.consumer, reconcile: seconds(c.Seconds), start: time.Now(), cpu: cpu,
 		cancel: cancel, settle: make(chan settling, 1), ended: make(chan churned, 1),
 	}
-	go func(c *churn) { c.ended <- c.run(ctx) }(s.churn) // ends with settle
+	go func(c *churn) { c.ended <- c.run(ctx) }(s.churn) // ends on settle
 	return Answer{}, nil
 }
 
@@ -70,7 +70,7 @@ func (s *server) settle(c Command) (Answer, error) {
 	}, err
 }
 
-// run reconciles until the snapshot has what it should have, or time is up.
+// run reconciles until the snapshot has all marks, or the time is over.
 func (c *churn) run(ctx context.Context) churned {
 	var end churned
 	var want *settling
@@ -87,7 +87,7 @@ func (c *churn) run(ctx context.Context) churned {
 		case w := <-c.settle:
 			want = &w
 			deadline = time.After(time.Until(w.deadline))
-			if view.All == nil { // nothing has come yet
+			if view.All == nil { // nothing has arrived yet
 				if view, end.err = c.consumer.Snapshot(ctx); end.err != nil {
 					return end
 				}
@@ -105,7 +105,7 @@ func (c *churn) run(ctx context.Context) churned {
 			}
 		}
 		if c.reconcile > 0 {
-			time.Sleep(c.reconcile) // what a reconcile takes
+			time.Sleep(c.reconcile) // the time of a reconcile
 		}
 	}
 }

@@ -1,6 +1,5 @@
-// Package consumer holds what is compared: programs that keep a complete picture of pods,
-// services and config maps, each by another library, and the measurements of one of them
-// from within its own process.
+// Package consumer holds the programs that are compared. Each keeps a complete picture of pods,
+// services and config maps with another library, and measures itself from within its own process.
 //
 // [Variants] lists them. [Serve] runs one, on commands that package campaign writes to its
 // standard input.
@@ -16,18 +15,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Consumer keeps a picture of the server. Its methods are for one goroutine.
+// A Consumer keeps a picture of the server. Only one goroutine uses its methods.
 type Consumer interface {
 	// Start begins to collect, and returns when Snapshot has everything. What it starts ends
 	// with ctx.
 	Start(ctx context.Context, config *rest.Config) error
-	// Changed has a value when the last snapshot may be outdated: one at most.
+	// Changed has a value when the last snapshot may be outdated. It holds at most one.
 	Changed() <-chan struct{}
-	// Snapshot returns what a user of the library works with: all of it, as Go values.
+	// Snapshot returns what a user of the library works with: all objects, as Go values.
 	Snapshot(ctx context.Context) (View, error)
 }
 
-// An OwnWriter is a Consumer that shows what it has written itself as soon as it is written.
+// An OwnWriter is a Consumer that shows its own writes at once.
 type OwnWriter interface {
 	Consumer
 	WriteMark(ctx context.Context, namespace, name, mark string) error
@@ -37,15 +36,15 @@ type OwnWriter interface {
 
 // A View looks into a snapshot of any library.
 type View struct {
-	// Objects is how many there are of all kinds.
+	// Objects is the number of objects of all kinds.
 	Objects int
-	// All are the objects, pods first; of a bare watch only those that have changed.
+	// All has the objects, pods first. For a bare watch it has only the changed ones.
 	All iter.Seq[metav1.Object]
-	// Clone copies the slices of pointers of the snapshot, where it has such.
+	// Clone copies the snapshot's slices of pointers, if it has such.
 	Clone func()
 }
 
-// Typed is the snapshot of the consumers whose library does not say what it is.
+// Typed is the snapshot of consumers whose library does not define one.
 type Typed struct {
 	Pods       []*corev1.Pod
 	Services   []*corev1.Service
@@ -62,7 +61,7 @@ func (t *Typed) view() View {
 	}
 }
 
-// clones is where clones go, so that the compiler does not leave them out.
+// clones keeps the copies, so that the compiler does not remove them.
 var clones Typed
 
 func clone[T any](s []T) []T {
@@ -93,7 +92,7 @@ func objects[T metav1.Object](s []T) iter.Seq[metav1.Object] {
 	}
 }
 
-// signal is the usual way to coalesce the callbacks of an informer: a channel that holds one.
+// signal coalesces the callbacks of an informer in the usual way: a channel that holds one value.
 type signal struct {
 	once sync.Once
 	c    chan struct{}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// dynamicInformers is a consumer by client-go's dynamic informers. Its snapshot is made by
-// converting all objects, or in the way of accumulators that bind a kind as a whole:
-// by encoding everything that a changed kind has as one JSON text, and decoding that into the field.
+// dynamicInformers uses client-go's dynamic informers. It makes a snapshot by converting all
+// objects, or as accumulators do that bind a kind as a whole: it encodes all objects of a changed
+// kind as one JSON text, and decodes that into the field.
 type dynamicInformers struct {
 	signal
 	reencode bool

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// informing is a consumer by client-go's typed informers, over protobuf: the snapshot is what the
-// listers list.
+// informing uses client-go's typed informers, over protobuf. Its snapshot is what the listers
+// list.
 type informing struct {
 	signal
 	transform  cache.TransformFunc
@@ -36,7 +36,7 @@ func dropManagedFields(o any) (any, error) {
 	return o, nil
 }
 
-// protobuf is the configuration for a client of built-in kinds.
+// protobuf returns the configuration for a client of built-in kinds.
 func protobuf(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.ContentType = "application/vnd.kubernetes.protobuf"
@@ -70,7 +70,7 @@ func (c *informing) Start(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// follow has every change of an informer set the signal.
+// follow sets the signal at every change of an informer.
 func (s *signal) follow(informer interface {
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }) error {
@@ -98,7 +98,7 @@ func (c *informing) Snapshot(context.Context) (View, error) {
 	return t.view(), nil
 }
 
-// kinds are what every consumer watches, as resources of the core group.
+// kinds are the resources of the core group that every consumer watches.
 var kinds = []string{"pods", "services", "configmaps"}
 
 var coreVersion = corev1.SchemeGroupVersion

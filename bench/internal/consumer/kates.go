@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// snapshotter is a consumer by kates, of snapshots of type S.
+// snapshotter uses kates, with snapshots of type S.
 type snapshotter[S any] struct {
 	options   []kates.Option
 	view      func(*S) View
@@ -62,7 +62,7 @@ func (s *snapshotter[S]) Start(ctx context.Context, config *rest.Config) error {
 			return context.Cause(ctx)
 		}
 		first := new(S)
-		// True for the first complete one, also where there is nothing.
+		// Update returns true for the first complete snapshot, even if it is empty.
 		if complete, err := s.snapshots.Update(ctx, first); err != nil || complete {
 			s.last = first
 			return err
@@ -84,7 +84,7 @@ func (s *snapshotter[S]) Snapshot(ctx context.Context) (View, error) {
 // reader reads a pod by name.
 type reader func(namespace, name string) (metav1.Object, error)
 
-// openPods opens a reader on the watch of pods that is running.
+// openPods opens a reader on the running watch of pods.
 func openPods[T metav1.Object](ctx context.Context, client *kates.Client) (reader, error) {
 	pods, err := kates.Open[T](ctx, client, kates.Query{Kind: "pods"})
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *server) bootstrap(ctx context.Context) (Answer, error) {
 	return a, err
 }
 
-// drain takes in what is already there, so that the next signal is of something new.
+// drain reads what has already arrived, so that the next signal means something new.
 func (s *server) drain(ctx context.Context) (View, error) {
 	for {
 		view, err := s.consumer.Snapshot(ctx)
@@ -71,7 +71,7 @@ func (s *server) refresh(ctx context.Context, c Command) (Answer, error) {
 	return a, nil
 }
 
-// await stamps a snapshot when the consumer has returned it, before looking into it.
+// await takes the time when the consumer returns a snapshot, before it looks into the snapshot.
 func (s *server) await(ctx context.Context, c Command) (Answer, error) {
 	pod := parseKey(c.Pod)
 	view, err := s.drain(ctx)
@@ -139,7 +139,7 @@ func (s *server) own(ctx context.Context, c Command) (Answer, error) {
 	return a, nil
 }
 
-// markSet is what objects must show. No two kinds of the load have an object of one name.
+// markSet is what objects must show. The load uses each name for one kind only.
 type markSet map[types.NamespacedName]string
 
 func parseKey(key string) types.NamespacedName {
@@ -155,7 +155,7 @@ func parseMarks(marks map[string]string) markSet {
 	return set
 }
 
-// missing is how many objects of the set do not show their mark.
+// missing returns how many objects of the set do not show their mark.
 func (m markSet) missing(v View) int {
 	n := len(m)
 	for o := range v.All {
@@ -166,7 +166,7 @@ func (m markSet) missing(v View) int {
 	return n
 }
 
-// markOf is the mark of one pod, "" if there is none.
+// markOf returns the mark of a pod, or "".
 func markOf(v View, key types.NamespacedName) string {
 	for o := range v.All {
 		if o.GetName() == key.Name && o.GetNamespace() == key.Namespace {

@@ -1,14 +1,14 @@
 package consumer
 
-// Command asks a consumer's process for one measurement. Commands and answers are lines of JSON;
-// every command has one answer, and Await has two.
+// Command asks a consumer's process for one measurement. Commands and answers are lines of JSON.
+// Every command has one answer; Await has two.
 type Command struct {
 	Do What `json:"do"`
 	// Marks are what objects must show, by namespace/name.
 	Marks map[string]string `json:"marks,omitempty"`
 	// Pod is the namespace/name to wait for.
 	Pod string `json:"pod,omitempty"`
-	// Seconds are how long to wait at most, or for Churn how long a reconcile takes.
+	// Seconds is the longest time to wait. For Churn it is the time of a reconcile.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Times is how often to do it.
 	Times int `json:"times,omitempty"`
@@ -23,28 +23,29 @@ type What string
 const (
 	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests.
 	Bootstrap What = "bootstrap"
-	// Heap measures what is live: Bytes, Objects.
+	// Heap measures the live heap: Bytes, Objects.
 	Heap What = "heap"
 	// Drain takes snapshots until no change is signalled.
 	Drain What = "drain"
 	// Refresh makes one snapshot: Seconds, Bytes, Missing, CloneSeconds.
 	Refresh What = "refresh"
-	// Await answers at once that it waits, and again when the pod has a mark that it did
-	// not have: Mark, UnixNano.
+	// Await answers once when it begins to wait, and again when the pod has a new mark: Mark,
+	// UnixNano.
 	Await What = "await"
-	// Churn starts a reconciler, and Settle waits until it has seen the marks, and ends it:
-	// Seconds and CPU since Churn, Missing, Snapshots, UnixNano of the last snapshot.
+	// Churn starts a reconciler. Settle waits until it has seen the marks, and ends it: Seconds
+	// and CPU since Churn, Missing, Snapshots, UnixNano of the last snapshot.
 	Churn  What = "churn"
 	Settle What = "settle"
-	// Own writes marks by the consumer itself: Samples in seconds, from the return of the write to
-	// the return of the snapshot that shows it, and Reads, to that of reading the object by name. Empty if it is no OwnWriter.
+	// Own lets the consumer write marks itself. Samples are seconds from the return of the write
+	// to the return of the snapshot that shows it. Reads are the same to the return of reading
+	// the object by name. Both are empty for a consumer that is no OwnWriter.
 	Own What = "own"
-	// Profile starts a CPU profile, and EndProfile writes it, and one of the heap.
+	// Profile starts a CPU profile. EndProfile writes it and a heap profile.
 	Profile    What = "profile"
 	EndProfile What = "endprofile"
 )
 
-// Answer is what came out.
+// Answer holds the results.
 type Answer struct {
 	Error        string    `json:"error,omitempty"`
 	Seconds      float64   `json:"seconds,omitempty"`

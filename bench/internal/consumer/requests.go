@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests records what is asked of the server.
+// requests records the requests to the server.
 type requests struct {
 	mu   sync.Mutex
 	made []string
@@ -43,5 +43,5 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(q)
 }
 
-// WrappedRoundTripper lets client-go find the connections to close.
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// runtimeCache is a consumer by controller-runtime's cache.
+// runtimeCache uses controller-runtime's cache.
 type runtimeCache struct {
 	signal
 	options []client.ListOption
@@ -22,7 +22,7 @@ type runtimeCache struct {
 	last    *lists
 }
 
-// lists is its snapshot: structs one after the other, and not pointers.
+// lists is its snapshot: slices of structs, not of pointers.
 type lists struct {
 	Pods       corev1.PodList
 	Services   corev1.ServiceList
@@ -45,7 +45,7 @@ func (c *runtimeCache) Start(ctx context.Context, config *rest.Config) error {
 	if c.cache, err = cache.New(config, cache.Options{}); err != nil {
 		return err
 	}
-	go func() { _ = c.cache.Start(ctx) }() // ends with ctx; what it could not do shows below
+	go func() { _ = c.cache.Start(ctx) }() // ends with ctx; its errors show below
 	for _, o := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}} {
 		informer, err := c.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
 		if err != nil {

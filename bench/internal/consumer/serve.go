@@ -13,7 +13,7 @@ import (
 )
 
 // Serve runs a consumer for the commands of in, and writes the answers to out, until in ends. An
-// error of the consumer is an answer; Serve's own is of in and out.
+// error of the consumer is an answer. Serve's own error is about in and out.
 func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

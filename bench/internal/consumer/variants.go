@@ -7,25 +7,25 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// A Variant is one way to keep the picture.
+// A Variant is one way to keep the picture of the server.
 type Variant struct {
 	// Name is for command lines and results, Title for people.
 	Name, Title string
 	// Env is added to the environment of its process.
 	Env []string
-	// BootstrapOnly marks what differs from another variant in nothing but how it
-	// starts and what it holds, and LatencyOnly what has no snapshots.
+	// BootstrapOnly marks a variant that differs from another one only in its start and its
+	// memory. LatencyOnly marks a variant without snapshots.
 	BootstrapOnly, LatencyOnly bool
-	// Slow marks what makes every snapshot of everything anew.
+	// Slow marks a variant that makes every snapshot from all objects.
 	Slow bool
 
 	make func() Consumer
 }
 
-// pagedInformers has client-go list in pages rather than stream.
+// pagedInformers makes client-go list in pages instead of streaming.
 var pagedInformers = []string{"KUBE_FEATURE_WatchListClient=false"}
 
-// Variants are all that there are, in the order of the tables' columns.
+// Variants are all variants, in the order of the tables' columns.
 var Variants = []Variant{
 	{Name: "kates", Title: "kates", make: newKates()},
 	{Name: "kates-untyped", Title: "kates, untyped fields", make: newKatesUntyped()},
@@ -42,8 +42,8 @@ var Variants = []Variant{
 	{Name: "informers-paged", Title: "typed informers, paged lists", BootstrapOnly: true, Env: pagedInformers, make: newInformers(nil)},
 }
 
-// Select returns the variants of the names, separated by blanks or commas, in the order of Variants;
-// all for no names.
+// Select returns the named variants in the order of Variants. Names are separated by blanks or
+// commas; no names select all.
 func Select(names string) ([]Variant, error) {
 	wanted := strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' })
 	if len(wanted) == 0 {
@@ -65,7 +65,7 @@ func Select(names string) ([]Variant, error) {
 	return selected, nil
 }
 
-// ByName is the variant of the name. An unknown one is an error that names those there are.
+// ByName returns the variant of the name. The error for an unknown one lists the names.
 func ByName(name string) (Variant, error) {
 	var all []string
 	for _, v := range Variants {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Lines is how many lines of code the variant has: lines of its sources that have something else than blanks and comments.
+// Lines returns how many lines of code the variant has: lines of its sources that contain more
+// than blanks and comments.
 func (v Variant) Lines() (n int) {
 	for _, source := range v.Sources {
 		n += linesOf(source)
@@ -18,7 +19,7 @@ func linesOf(source string) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
 	var s scanner.Scanner
-	s.Init(file, []byte(source), nil, 0) // without comments
+	s.Init(file, []byte(source), nil, 0) // the scanner skips comments
 	lines := make(map[int]bool)
 	for {
 		at, what, text := s.Scan()
@@ -26,10 +27,10 @@ func linesOf(source string) int {
 		case what == token.EOF:
 			return len(lines)
 		case what == token.SEMICOLON && text == "\n":
-			continue // the scanner's own, in a line that has something else
+			continue // a semicolon that the scanner inserted
 		}
 		first := file.Line(at)
-		for line := range 1 + strings.Count(text, "\n") { // a raw string has several
+		for line := range 1 + strings.Count(text, "\n") { // a raw string may have several lines
 			lines[first+line] = true
 		}
 	}

@@ -12,22 +12,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Counts are what an operator has done so far.
+// Counts is what an operator has done so far.
 type Counts struct {
-	// Reconciles that have ended, how many of them made no request, and how many returned an error.
+	// Reconciles have ended. Some of them made no request, and some returned an error.
 	Reconciles int `json:"reconciles,omitempty"`
 	Idle       int `json:"idle,omitempty"`
 	Errors     int `json:"errors,omitempty"`
-	// Requests by verb, and Refused those of them that were answered with 4xx or 5xx, or not at all.
+	// Requests are counted by verb. Refused are those that were answered with 4xx or 5xx, or not
+	// at all.
 	Requests map[string]int `json:"requests,omitempty"`
 	Refused  int            `json:"refused,omitempty"`
-	// UnixNano is when the last request was made or answered, or the last reconcile began or ended. Watches that end are none.
+	// UnixNano is when the last request was made or answered, or the last reconcile began or
+	// ended. The end of a watch does not count.
 	UnixNano int64 `json:"unixNano,omitempty"`
-	// Busy is how many reconciles are under way.
+	// Busy is the number of reconciles under way.
 	Busy int `json:"busy,omitempty"`
 }
 
-// Less are the counts since others of the same operator.
+// Less returns the counts since earlier counts of the same operator.
 func (c Counts) Less(before Counts) Counts {
 	c.Reconciles -= before.Reconciles
 	c.Idle -= before.Idle
@@ -42,7 +44,7 @@ func (c Counts) Less(before Counts) Counts {
 	return c
 }
 
-// Total is the number of requests.
+// Total returns the number of requests.
 func (c Counts) Total() (n int) {
 	for _, of := range c.Requests {
 		n += of
@@ -50,20 +52,21 @@ func (c Counts) Total() (n int) {
 	return n
 }
 
-// Meter counts what an operator does. The zero value has counted nothing. Its methods may be called concurrently.
+// Meter counts what an operator does. The zero value is ready. Its methods may be called
+// concurrently.
 type Meter struct {
 	mu     sync.Mutex
 	counts Counts
 }
 
-// requestsKey is the key of a context's count of requests.
+// requestsKey is the context key for the count of requests.
 type requestsKey struct{}
 
-// Reconcile counts a reconcile, and the requests that are made with its context.
+// Reconcile counts a reconcile and the requests that are made with its context.
 func (m *Meter) Reconcile(ctx context.Context, f func(context.Context) error) error {
 	var requests atomic.Int64
 	m.note(func(c *Counts) { c.Busy++ })
-	failed := true // should it panic
+	failed := true // stays true after a panic
 	defer m.note(func(c *Counts) {
 		c.Busy--
 		c.Reconciles++
@@ -79,7 +82,7 @@ func (m *Meter) Reconcile(ctx context.Context, f func(context.Context) error) er
 	return err
 }
 
-// Counts are what was counted so far.
+// Counts returns the counts so far.
 func (m *Meter) Counts() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +98,7 @@ func (m *Meter) note(f func(*Counts)) {
 	m.counts.UnixNano = time.Now().UnixNano()
 }
 
-// Through returns a configuration whose requests are counted, and not limited.
+// Through returns a configuration whose requests are counted and not rate-limited.
 func (m *Meter) Through(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.QPS = -1
@@ -129,10 +132,11 @@ func (c counting) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper lets client-go find the connections to close.
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// The verbs, in the order of tables. A status is written by [VerbStatus], by whatever method.
+// These are the verbs, in the order of tables. Every write of a status is a [VerbStatus],
+// whatever its method.
 const (
 	VerbDiscover = "discover"
 	VerbGet      = "get"
@@ -146,7 +150,7 @@ const (
 	VerbDelete   = "delete"
 )
 
-// Verbs are all of them.
+// Verbs are all verbs.
 var Verbs = []string{
 	VerbDiscover, VerbGet, VerbList, VerbWatch, VerbCreate, VerbUpdate, VerbPatch, VerbApply, VerbStatus, VerbDelete,
 }
@@ -181,8 +185,8 @@ func verbOf(q *http.Request) string {
 	return VerbList
 }
 
-// resourceOf are the segments of a path from the resource on: resource, name, subresource. There are none in paths of
-// discovery.
+// resourceOf returns the segments of a path from the resource on: resource, name, subresource. A
+// discovery path has none.
 func resourceOf(path string) []string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

@@ -1,9 +1,9 @@
-// Package operator holds one operator, written with several libraries, and measures one of them from within its own
-// process. What it does is in package api, and the same for all: package withkates is the operator on kates'
-// controllers, withruntime that on controller-runtime.
+// Package operator holds one operator, written with several libraries, and measures one of them
+// from within its own process. Package api says what all of them do. Package withkates is the
+// operator on kates' controllers, withruntime that on controller-runtime.
 //
-// [Variants] lists them. [Serve] runs one, on commands that package campaign writes to its standard input; package judge
-// says whether it has done its work.
+// [Variants] lists them. [Serve] runs one, on commands that package campaign writes to its
+// standard input. Package judge decides whether it has done its work.
 package operator
 
 import (
@@ -26,15 +26,15 @@ import (
 type Variant struct {
 	// Name is for command lines and results, Title for people.
 	Name, Title string
-	// Brief: it shows what a choice costs, and is measured in the first run only.
+	// Brief marks a variant that shows what a choice costs. It is measured in the first run only.
 	Brief bool
-	// Sources are its Go files, less what all share and what measures it.
+	// Sources are its Go files, without what all share and what measures it.
 	Sources []string
 
 	run func(ctx context.Context, config *rest.Config, workers int, m *Meter) error
 }
 
-// Variants are all that there are, in the order of the tables' columns.
+// Variants are all variants, in the order of the tables' columns.
 var Variants = []Variant{
 	{Name: "kates", Title: "kates", Sources: []string{withkates.Source}, run: runKates},
 	{
@@ -63,7 +63,7 @@ func onRuntime(o withruntime.Options) func(context.Context, *rest.Config, int, *
 	}
 }
 
-// metered is a reconciler whose reconciles are counted.
+// metered counts the reconciles of a reconciler.
 type metered struct {
 	reconcile.Reconciler
 	meter *Meter
@@ -78,8 +78,8 @@ func (r metered) Reconcile(ctx context.Context, request reconcile.Request) (resu
 	return result, err
 }
 
-// Select returns the variants of the names, separated by blanks or commas, in the order of Variants; all for
-// no names.
+// Select returns the named variants in the order of Variants. Names are separated by blanks or
+// commas; no names select all.
 func Select(names string) ([]Variant, error) {
 	wanted := strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' })
 	if len(wanted) == 0 {
@@ -95,7 +95,7 @@ func Select(names string) ([]Variant, error) {
 	return slices.DeleteFunc(slices.Clone(Variants), func(v Variant) bool { return !byName[v.Name] }), nil
 }
 
-// ByName is the variant of the name. An unknown one is an error that names those there are.
+// ByName returns the variant of the name. The error for an unknown one lists the names.
 func ByName(name string) (Variant, error) {
 	names := make(map[string]Variant, len(Variants))
 	for _, v := range Variants {

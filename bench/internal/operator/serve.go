@@ -12,11 +12,11 @@ import (
 	"github.com/kates-go/kates/bench/internal/usage"
 )
 
-// Command asks an operator's process for something. Commands and answers are lines of JSON; every command has one
-// answer.
+// Command asks an operator's process for something. Commands and answers are lines of JSON. Every
+// command has one answer.
 type Command struct {
 	Do What `json:"do"`
-	// Workers is how many reconciles Start allows at a time.
+	// Workers is how many reconciles may run at a time.
 	Workers int `json:"workers,omitempty"`
 	// Path is where to write profiles: Path.cpu and Path.heap.
 	Path string `json:"path,omitempty"`
@@ -25,20 +25,21 @@ type Command struct {
 // What is a command's verb.
 type What string
 
-// The verbs, with the fields of the Answer that they fill. An error of the operator is the answer of what is asked next.
+// These are the verbs, with the fields of the Answer that they fill. An error of the operator is
+// in the answer to the next command.
 const (
-	// Start starts the operator, and does not wait for it: CPU before.
+	// Start starts the operator, and does not wait for it: CPU before the start.
 	Start What = "start"
-	// Count counts: CPU, PeakBytes, Counts.
+	// Count returns the counts: CPU, PeakBytes, Counts.
 	Count What = "count"
-	// Heap measures what is live, less what was before the start: Bytes.
+	// Heap measures the live heap, without what was live before the start: Bytes.
 	Heap What = "heap"
-	// Profile starts a CPU profile, and EndProfile writes it, and one of the heap.
+	// Profile starts a CPU profile. EndProfile writes it and a heap profile.
 	Profile    What = "profile"
 	EndProfile What = "endprofile"
 )
 
-// Answer is what came out.
+// Answer holds the results.
 type Answer struct {
 	Error     string  `json:"error,omitempty"`
 	CPU       float64 `json:"cpu,omitempty"`
@@ -48,7 +49,8 @@ type Answer struct {
 }
 
 // Serve runs an operator for the commands of in, and writes the answers to out, until in ends. An
-// error of the operator is an answer; Serve's own is of in and out. The operator has ended when Serve returns.
+// error of the operator is an answer. Serve's own error is about in and out. When Serve returns,
+// the operator has ended.
 func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &server{variant: v, config: config, ended: make(chan error, 1)}
@@ -100,7 +102,7 @@ func (s *server) do(ctx context.Context, c Command) (a Answer, err error) {
 		}
 		s.idle, s.running = usage.LiveBytes(), true
 		a.CPU, err = usage.CPUSeconds()
-		go func() { s.ended <- s.run(ctx, c.Workers) }() // until ctx ends
+		go func() { s.ended <- s.run(ctx, c.Workers) }() // ends with ctx
 		return a, err
 	case Count:
 		return s.count()
@@ -114,7 +116,7 @@ func (s *server) do(ctx context.Context, c Command) (a Answer, err error) {
 	return Answer{}, errors.New("there is no such command")
 }
 
-// run returns no nil: an operator that ends without an error has ended too early.
+// run never returns nil: an operator that ends without an error has ended too early.
 func (s *server) run(ctx context.Context, workers int) error {
 	err := s.variant.run(ctx, s.meter.Through(s.config), workers, &s.meter)
 	return errors.Join(err, context.Cause(ctx), errEnded)

@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/workload"
 )
 
-// kind is what there is of one kind, and what happens to it.
+// kind has the objects of one kind, and what happens to them.
 type kind struct {
 	resource string
 	empty    func() object
@@ -38,10 +38,10 @@ type event struct {
 
 func (e event) key() string { return e.object.GetNamespace() + "/" + e.object.GetName() }
 
-// listVersion is the version of all lists; events are newer, objects older.
+// listVersion is the version of all lists. Events are newer, objects older.
 const listVersion = 1_000_000
 
-// kinds makes so many objects of each kind, and so many events altogether.
+// kinds makes a number of objects of each kind, and a number of events in all.
 func kinds(objects, events int) []kind {
 	all := []kind{
 		{resource: "pods", empty: func() object { return &corev1.Pod{} }, list: func() runtime.Object { return &corev1.PodList{} }},
@@ -70,7 +70,7 @@ func kinds(objects, events int) []kind {
 	return all
 }
 
-// encoding is all that is sent in one media type.
+// encoding is everything that is sent in one media type.
 type encoding struct{ kinds []encodedKind }
 
 type encodedKind struct {
@@ -136,7 +136,7 @@ func (e encoder) kind(k kind) (encodedKind, error) {
 	return encodedKind{list: encoded, initial: initial.Bytes(), events: events.Bytes()}, nil
 }
 
-// after is the object as the event leaves it.
+// after returns the object as the event leaves it.
 func (e event) after() object {
 	o := e.object.DeepCopyObject().(object)
 	o.SetResourceVersion(e.version)

@@ -17,7 +17,8 @@ import (
 	"github.com/kates-go/kates/bench/internal/workload"
 )
 
-// start starts a replay of 4 objects of each kind and 30 events, before a server that knows nothing.
+// start starts a replay of 4 objects of each kind and 30 events. The server behind it knows
+// nothing.
 func start(t *testing.T) *Server {
 	t.Helper()
 	behind := httptest.NewServer(http.NotFoundHandler())
@@ -55,7 +56,7 @@ func TestClientsReadTheReplay(t *testing.T) {
 	}
 }
 
-// follow lets the events flow after the bookmark, and reads them all.
+// follow starts the events after the bookmark, and reads them all.
 func follow(t *testing.T, w watch.Interface, s *Server) (map[watch.EventType]int, map[string]string) {
 	t.Helper()
 	types, marks, version := map[watch.EventType]int{}, map[string]string{}, ""

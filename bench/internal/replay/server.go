@@ -1,6 +1,6 @@
-// Package replay is a server of pods, services and config maps whose watches bring events,
-// encoded beforehand, as fast as they are read. Everything else it hands on to a real API server:
-// discovery is the real one.
+// Package replay is a server of pods, services and config maps. Its watches send events that were
+// encoded in advance, as fast as they are read. It forwards everything else to a real API server,
+// so that discovery is the real one.
 package replay
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // A Server serves on the loopback interface, without authentication, from Start to Stop.
 type Server struct {
-	// URL is where.
+	// URL is the server's address.
 	URL string
 
 	objects []kind
@@ -26,14 +26,14 @@ type Server struct {
 	behind  http.Handler
 	going   chan struct{}
 	once    sync.Once
-	done    chan struct{} // ends watches
+	done    chan struct{} // closed to end the watches
 
 	mu      sync.Mutex
 	encoded map[string]*encoding // by media type
 }
 
-// Start starts a server with so many objects of each kind, and so many events, which are
-// spread over kinds and objects. What it does not know it asks the server of the configuration.
+// Start starts a server with a number of objects of each kind. The events are spread over kinds
+// and objects. It forwards what it does not know to the server of the configuration.
 func Start(config *rest.Config, objects, events int) (*Server, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
@@ -53,7 +53,7 @@ func Start(config *rest.Config, objects, events int) (*Server, error) {
 		going: make(chan struct{}), done: make(chan struct{}), encoded: map[string]*encoding{},
 	}
 	s.http = &http.Server{Handler: s}
-	go func() { _ = s.http.Serve(listener) }() // until Stop
+	go func() { _ = s.http.Serve(listener) }() // ends on Stop
 	return s, nil
 }
 
@@ -63,10 +63,10 @@ func (s *Server) Stop() error {
 	return s.http.Close()
 }
 
-// Go lets the events flow, to watches that are open and that come.
+// Go starts the events, in open watches and in future ones.
 func (s *Server) Go() { s.once.Do(func() { close(s.going) }) }
 
-// Marks are what the objects show after all events, by namespace/name.
+// Marks returns what the objects show after all events, by namespace/name.
 func (s *Server) Marks() map[string]string {
 	marks := map[string]string{}
 	for _, k := range s.objects {
@@ -141,7 +141,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, mediaType string,
 	}
 }
 
-// encode returns everything in a media type; the first time takes a while.
+// encode returns everything in a media type. The first call takes a while.
 func (s *Server) encode(mediaType string) (*encoding, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

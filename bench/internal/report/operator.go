@@ -9,17 +9,18 @@ import (
 	"github.com/kates-go/kates/bench/internal/stats"
 )
 
-// Operators is what was measured of one operator on several libraries.
+// Operators holds what was measured of one operator on several libraries.
 type Operators struct {
 	Machine Machine `json:"machine"`
 	Note    string  `json:"note,omitempty"`
 	Runs    int     `json:"runs"`
-	// Roots is how many there are, with PerRoot objects each, and Workers how many reconciles ran at a time.
+	// Roots is the number of roots, with PerRoot objects each. Workers is how many reconciles ran
+	// at a time.
 	Roots   int `json:"roots"`
 	PerRoot int `json:"perRoot"`
 	Workers int `json:"workers"`
-	// Changes is how many specs were changed at once, Paced how many one after the other, and Drift how many owned objects
-	// others changed or deleted.
+	// Changes is how many specs were changed at once, and Paced how many one after the other.
+	// Drift is how many owned objects others changed or deleted.
 	Changes int              `json:"changes"`
 	Paced   int              `json:"paced"`
 	Drift   int              `json:"drift"`
@@ -32,26 +33,26 @@ type OperatorSample struct {
 	Operator string         `json:"operator"`
 	Phase    Phase          `json:"phase"`
 	Metric   OperatorMetric `json:"metric"`
-	Verb     string         `json:"verb,omitempty"` // of OperatorRequests only; all if empty
+	Verb     string         `json:"verb,omitempty"` // for OperatorRequests only; empty for all
 	Value    float64        `json:"value"`
 }
 
-// Phase is when something was measured.
+// Phase says when something was measured.
 type Phase string
 
 // The phases, in order.
 const (
-	PhaseStart   Phase = "start"   // all roots are there, and nothing else
-	PhaseChanges Phase = "changes" // of specs, at once
-	PhasePaced   Phase = "paced"   // the same, one after the other
-	PhaseDrift   Phase = "drift"   // of owned objects
-	PhaseRestart Phase = "restart" // everything is as it should be
+	PhaseStart   Phase = "start"   // all roots exist, and nothing else
+	PhaseChanges Phase = "changes" // specs change at once
+	PhasePaced   Phase = "paced"   // specs change one after the other
+	PhaseDrift   Phase = "drift"   // owned objects are changed or deleted
+	PhaseRestart Phase = "restart" // everything is as wanted
 )
 
-// OperatorMetric is what such a sample is of.
+// OperatorMetric says what a sample measures.
 type OperatorMetric string
 
-// The metrics, with their units, in the order of rows.
+// These are the metrics, with their units, in the order of rows.
 const (
 	OperatorTime       OperatorMetric = "until all is right, s"
 	OperatorP50        OperatorMetric = "until it is right p50, ms"
@@ -74,7 +75,7 @@ var operatorMetrics = []OperatorMetric{
 	OperatorRequests, OperatorRefused, OperatorReconciles, OperatorPerChange, OperatorNothing, OperatorErrors,
 }
 
-// mayBeZero are the metrics for which zero is a measurement like any other.
+// mayBeZero are the metrics for which zero is a normal value.
 var mayBeZero = []OperatorMetric{
 	OperatorRequests, OperatorRefused, OperatorReconciles, OperatorPerChange, OperatorNothing, OperatorErrors, OperatorServerCPU,
 }
@@ -84,14 +85,14 @@ func (o *Operators) Add(run int, operator string, p Phase, m OperatorMetric, val
 	o.Samples = append(o.Samples, OperatorSample{Run: run, Operator: operator, Phase: p, Metric: m, Value: value})
 }
 
-// AddRequests adds how many requests of a verb there were.
+// AddRequests adds the number of requests of a verb.
 func (o *Operators) AddRequests(run int, operator string, p Phase, verb string, n int) {
 	o.Samples = append(o.Samples, OperatorSample{
 		Run: run, Operator: operator, Phase: p, Metric: OperatorRequests, Verb: verb, Value: float64(n),
 	})
 }
 
-// Check says what is wrong with results on any machine.
+// Check says what is wrong with the results, on any machine.
 func (o *Operators) Check() error {
 	if len(o.Samples) == 0 {
 		return fmt.Errorf("of operators nothing was measured")
@@ -104,7 +105,7 @@ func (o *Operators) Check() error {
 	return nil
 }
 
-// runs are the values of one cell by run.
+// runs returns the values of one cell by run.
 func (o *Operators) runs(operator string, p Phase, m OperatorMetric, verb string) map[int]float64 {
 	values := make(map[int]float64)
 	for _, s := range o.Samples {
@@ -115,7 +116,7 @@ func (o *Operators) runs(operator string, p Phase, m OperatorMetric, verb string
 	return values
 }
 
-// cell is the median over the runs, and how many times that of kates it is, by pairs.
+// cell is the median over the runs, and its ratio to that of kates, computed run by run.
 func (o *Operators) cell(operator string, p Phase, m OperatorMetric) string {
 	values := o.runs(operator, p, m, "")
 	if len(values) == 0 {
@@ -172,7 +173,8 @@ func writeOperators(b *strings.Builder, o *Operators, titles []Title) {
 	o.writeVerbs(b, titles)
 }
 
-// withRuns are the titles of operators that were measured, with the number of runs where there were fewer.
+// withRuns returns the titles of the measured operators, with the number of runs if there were
+// fewer.
 func (o *Operators) withRuns(titles []Title) (all []Title) {
 	for _, t := range titles {
 		runs := make(map[int]bool)

@@ -14,7 +14,7 @@ var operatorTitles = []Title{
 	{Consumer: "brief", Text: "once", Lines: 9},
 }
 
-// sampleOperators has two runs, of which the second is twice as slow for all.
+// sampleOperators returns two runs. In the second everything is twice as slow.
 func sampleOperators() *Operators {
 	o := &Operators{Runs: 2, Roots: 5000, PerRoot: 5, Workers: 16, Changes: 200, Paced: 100, Drift: 150, Machine: Machine{CPU: "a CPU", Cores: 4, Versions: []string{"kates v1"}}}
 	for run := 1; run <= 2; run++ {

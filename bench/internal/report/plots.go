@@ -2,7 +2,7 @@ package report
 
 import "slices"
 
-// Plots are drawings of the results; those that have no data are left out.
+// Plots returns drawings of the results. It leaves out those without data.
 func Plots(r *Results, titles []Title) []Plot {
 	all := []Plot{
 		{
@@ -20,7 +20,7 @@ func Plots(r *Results, titles []Title) []Plot {
 	return slices.DeleteFunc(all, func(p Plot) bool { return len(p.Series) == 0 })
 }
 
-// bySize is a line for each consumer, over the sizes.
+// bySize returns a line for each consumer, over the sizes.
 func bySize(r *Results, titles []Title, m Metric) []Series {
 	return series(titles, func(consumer string) (points []Point) {
 		for _, size := range r.Sizes {
@@ -32,7 +32,7 @@ func bySize(r *Results, titles []Title, m Metric) []Series {
 	})
 }
 
-// byAt is a line for each consumer, over what the metric depends on.
+// byAt returns a line for each consumer, over the value that the metric depends on.
 func byAt(r *Results, titles []Title, pods int, m Metric) []Series {
 	at := r.ats(m)
 	return series(titles, func(consumer string) (points []Point) {
@@ -54,7 +54,7 @@ func series(titles []Title, points func(consumer string) []Point) (all []Series)
 	return all
 }
 
-// ats are the values that a metric was measured at, in order.
+// ats returns the values at which a metric was measured, in order.
 func (r *Results) ats(m Metric) (all []int) {
 	for _, s := range r.Samples {
 		if s.Metric == m && !slices.Contains(all, s.At) {

@@ -18,7 +18,7 @@ var titles = []Title{
 	{Consumer: "kates-full", Text: "kates, full", Minor: true},
 }
 
-// sample has two sizes and three runs, in which a slow moment made run 2 twice as slow for all.
+// sample has two sizes and three runs. In run 2 everything was twice as slow.
 func sample() *Results {
 	r := &Results{Runs: 3, Updates: 2000, ChangesAt: 10000, Machine: Machine{CPU: "a CPU", Cores: 4, Versions: []string{"kates v1"}}}
 	for _, pods := range []int{1000, 10000} {

@@ -1,6 +1,6 @@
-// Package report turns what was measured into tables, plots and a verdict on the targets.
+// Package report turns measurements into tables, plots and a verdict on the targets.
 //
-// [Results] is the raw form, a file of JSON; [Markdown] and [Plots] are for people, and a function of it.
+// [Results] is the raw form, a JSON file. [Markdown] and [Plots] are made from it for people.
 package report
 
 import (
@@ -15,21 +15,21 @@ import (
 // Results is everything that one campaign measured.
 type Results struct {
 	Machine Machine `json:"machine"`
-	// Note is what the one who ran it has to say.
+	// Note is a remark by the person who ran it.
 	Note string `json:"note,omitempty"`
 	Runs int    `json:"runs"`
-	// Updates is how many updates churn has, and ChangesAt at how many pods refreshes of several
-	// changes were measured.
+	// Updates is the number of updates in churn. ChangesAt is the number of pods at which
+	// refreshes of several changes were measured.
 	Updates   int       `json:"updates"`
 	ChangesAt int       `json:"changesAt,omitempty"`
 	Sizes     []Size    `json:"sizes"`
 	Samples   []Sample  `json:"samples"`
 	Startup   []Startup `json:"startup"`
-	// Operators is of a campaign of its own, nil if there was none.
+	// Operators comes from a separate campaign. It is nil if there was none.
 	Operators *Operators `json:"operators,omitempty"`
 }
 
-// Machine is what it ran on.
+// Machine describes the machine.
 type Machine struct {
 	CPU      string   `json:"cpu"`
 	Cores    int      `json:"cores"`
@@ -38,19 +38,19 @@ type Machine struct {
 	Go       string   `json:"go"`
 	Versions []string `json:"versions"`
 	Date     string   `json:"date"`
-	// LoadBefore is the load average of the minute before, and LoadAfter at the end.
+	// LoadBefore is the load average of the minute before, LoadAfter that at the end.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
 }
 
-// Size is what the server held.
+// Size is what the server held, with what was measured.
 type Size struct {
 	Pods          int `json:"pods"`
-	JSONBytes     int `json:"jsonBytes"` // mean of a pod
+	JSONBytes     int `json:"jsonBytes"` // mean size of a pod
 	ProtobufBytes int `json:"protobufBytes"`
 }
 
-// Startup is what a consumer asked of the server until its first snapshot.
+// Startup lists a consumer's requests until its first snapshot.
 type Startup struct {
 	Consumer string   `json:"consumer"`
 	Requests []string `json:"requests"`
@@ -62,11 +62,11 @@ type Sample struct {
 	Run      int     `json:"run"`
 	Consumer string  `json:"consumer"`
 	Metric   Metric  `json:"metric"`
-	At       int     `json:"at,omitempty"` // how many changes, or cores
+	At       int     `json:"at,omitempty"` // the number of changes, or of cores
 	Value    float64 `json:"value"`
 }
 
-// Metric is what a sample is of.
+// Metric says what a sample measures.
 type Metric string
 
 // The metrics, with their units.
@@ -98,12 +98,13 @@ func (r *Results) Add(pods, run int, consumer string, m Metric, value float64) {
 	r.AddAt(pods, run, consumer, m, 0, value)
 }
 
-// AddAt adds a sample of a metric that depends on one thing more.
+// AddAt adds a sample of a metric that depends on one more value.
 func (r *Results) AddAt(pods, run int, consumer string, m Metric, at int, value float64) {
 	r.Samples = append(r.Samples, Sample{Pods: pods, Run: run, Consumer: consumer, Metric: m, At: at, Value: value})
 }
 
-// Keep adds what older results have of sizes that these do not have, and of what was replayed if these have nothing of that.
+// Keep adds older results for the sizes that the new ones lack. It keeps the older replay results
+// if there are no new ones.
 func (r *Results) Keep(old *Results) {
 	measured := map[int]bool{}
 	for _, s := range r.Samples {
@@ -126,7 +127,7 @@ func (r *Results) Keep(old *Results) {
 	}
 }
 
-// runs are the values of one cell by run.
+// runs returns the values of one cell by run.
 func (r *Results) runs(pods int, consumer string, m Metric, at int) map[int]float64 {
 	values := map[int]float64{}
 	for _, s := range r.Samples {
@@ -137,7 +138,7 @@ func (r *Results) runs(pods int, consumer string, m Metric, at int) map[int]floa
 	return values
 }
 
-// median is that of all runs, and whether there is any.
+// median returns the median of all runs, and whether there are any.
 func (r *Results) median(pods int, consumer string, m Metric, at int) (float64, bool) {
 	var values []float64
 	for _, v := range r.runs(pods, consumer, m, at) {
@@ -158,7 +159,7 @@ func (r *Results) Write(path string) error {
 	return nil
 }
 
-// lines breaks JSON text after the objects in arrays, so that differences can be read.
+// lines breaks JSON text after the objects in arrays, so that diffs are readable.
 func lines(text []byte) []byte {
 	var out []byte
 	for i, b := range text {

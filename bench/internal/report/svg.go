@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// A Plot is lines over an axis.
+// A Plot is a set of lines over an axis.
 type Plot struct {
 	File, Title, XLabel, YLabel string
-	// LogX and LogY ask for logarithmic axes, on which all values must be above zero: others are left
-	// out. A linear axis starts at zero.
+	// LogX and LogY ask for logarithmic axes. These leave out values that are not above zero. A
+	// linear axis starts at zero.
 	LogX, LogY bool
 	Series     []Series
 }
 
-// A Series is one line, its points in order of X.
+// A Series is one line. Its points are in order of X.
 type Series struct {
 	Name   string
 	Points []Point
 }
 
-// A Point is where a line goes through.
+// A Point is a point of a line.
 type Point struct{ X, Y float64 }
 
 const (
@@ -35,10 +35,10 @@ const (
 	gridColour, frameColour, text = "#dddddd", "#888888", "#222222"
 )
 
-// colours can be told apart by the colour-blind (Okabe and Ito).
+// colours differ for colour-blind people, too (Okabe and Ito).
 var colours = []string{"#d55e00", "#cc79a7", "#0072b2", "#56b4e9", "#009e73", "#e69f00", "#666666", "#000000"}
 
-// SVG draws the plot. The same plot is the same text.
+// SVG draws the plot. The same plot gives the same text.
 func (p Plot) SVG() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" fill="%s">`+"\n", plotWidth, plotHeight, text)
@@ -99,7 +99,7 @@ type axis struct {
 	log         bool
 }
 
-// axes hold all points.
+// axes returns axes that contain all points.
 func (p Plot) axes() (x, y axis) {
 	x, y = axis{math.Inf(1), math.Inf(-1), p.LogX}, axis{math.Inf(1), math.Inf(-1), p.LogY}
 	for _, s := range p.Series {
@@ -121,7 +121,7 @@ func (a *axis) include(v float64) {
 	}
 }
 
-// rounded ends at powers of ten, or at zero and a tick.
+// rounded extends the axis to powers of ten, or to zero and a tick.
 func (a axis) rounded() axis {
 	if a.least > a.most { // no points
 		a.least, a.most = 1, 10
@@ -151,7 +151,7 @@ func (a axis) place(v float64) float64 {
 	return (v - a.least) / (a.most - a.least)
 }
 
-// step makes four to ten ticks, at 1, 2 or 5 times a power of ten.
+// step returns the distance of four to ten ticks: 1, 2 or 5 times a power of ten.
 func (a axis) step() float64 {
 	raw := (a.most - a.least) / 5
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -178,7 +178,7 @@ func (a axis) ticks() (all []float64) {
 }
 
 func tickText(v float64) string {
-	// Nine digits, for steps add up to 0.30000000000000004.
+	// Nine digits, because steps add up to 0.30000000000000004.
 	return grouped(strconv.FormatFloat(math.Round(v*1e9)/1e9, 'f', -1, 64))
 }
 

@@ -8,16 +8,16 @@ import (
 	"github.com/kates-go/kates/bench/internal/stats"
 )
 
-// target is a bound on kates' share of what somebody else needs, in the same run; or without
-// anybody else, on its value.
+// target is a bound on the ratio of kates' value to another consumer's in the same run, or,
+// without another consumer, on kates' value itself.
 type target struct {
 	text            string
 	metric          Metric
 	consumer, other string
-	// otherMetric is metric if empty.
+	// otherMetric is the other consumer's metric; empty means the same metric.
 	otherMetric Metric
 	most        float64
-	// large targets hold from 10,000 pods on.
+	// large marks a target that holds from 10,000 pods on.
 	large bool
 }
 
@@ -36,14 +36,14 @@ var targets = []target{
 	{text: "Own write visible in the next snapshot of all: 10 µs (p50)", metric: OwnP50, consumer: "kates", most: 10},
 }
 
-// verdict is how a target came out at one size.
+// verdict is the outcome of a target at one size.
 type verdict struct {
 	pods       int
 	text       string
 	value      float64
 	most       float64
 	isRatio    bool
-	inSomeRuns string // how many runs hit it
+	inSomeRuns string // how many runs meet it
 }
 
 func (v verdict) hit() bool { return v.value <= v.most }

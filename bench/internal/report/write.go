@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Title is what people call a consumer, or an operator. A minor one has a table of its own.
+// Title is the name of a consumer or an operator for people. A minor one has a separate table.
 type Title struct {
 	Consumer, Text string
 	Minor          bool
@@ -16,8 +16,8 @@ type Title struct {
 	Lines int
 }
 
-// rawName is the file of the raw results, and notesName that of what somebody wrote about them, in the
-// folder that also has RESULTS.md.
+// rawName is the file of the raw results, notesName that of a person's notes about them. Both are
+// in the folder of RESULTS.md.
 const (
 	rawName   = "results.json"
 	notesName = "notes.md"
@@ -26,7 +26,7 @@ const (
 // ReadFrom reads the raw results in a folder.
 func ReadFrom(dir string) (*Results, error) { return Read(filepath.Join(dir, rawName)) }
 
-// Check says what is wrong with results on any machine, however slow: measurements of nothing, and
+// Check says what is wrong with the results on any machine, however slow: values of zero, and
 // stale objects.
 func Check(r *Results) error {
 	var wrong []error
@@ -41,10 +41,11 @@ func Check(r *Results) error {
 	return errors.Join(wrong...)
 }
 
-// WriteAll puts the sizes in order, and writes the raw results, RESULTS.md, and its plots in the folder plots, to a folder. If that
-// has a file notes.md, RESULTS.md includes it.
+// WriteAll sorts the sizes, and writes the raw results, RESULTS.md, and its plots (in the folder
+// plots) to a folder. If that has a file notes.md, RESULTS.md includes it.
 func WriteAll(r *Results, titles, operators []Title, dir string) error {
-	slices.SortFunc(r.Sizes, func(a, b Size) int { return a.Pods - b.Pods }) // they may be measured in another
+	// they may be measured in another order
+	slices.SortFunc(r.Sizes, func(a, b Size) int { return a.Pods - b.Pods })
 	if err := r.Write(filepath.Join(dir, rawName)); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package stats sums up samples: medians, percentiles, and ratios of pairs of runs.
+// Package stats summarizes samples: medians, percentiles, and ratios of pairs of runs.
 package stats
 
 import (
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Median is the middle of the samples, or the mean of the two in the middle. It is NaN for
-// none. The samples may be in any order, and stay as they are.
+// Median returns the middle of the samples, or the mean of the two in the middle. It is NaN for
+// no samples. The samples may be in any order, and are not changed.
 func Median(samples []float64) float64 {
 	n := len(samples)
 	if n == 0 {
@@ -20,8 +20,8 @@ func Median(samples []float64) float64 {
 	return (s[n/2-1] + s[n/2]) / 2
 }
 
-// Percentile is the smallest sample that p percent of the samples do not exceed (the
-// nearest rank), for p above 0 and up to 100. It is NaN for no samples.
+// Percentile returns the smallest sample that p percent of the samples do not exceed (the nearest
+// rank), for p above 0 and up to 100. It is NaN for no samples.
 func Percentile(samples []float64, p float64) float64 {
 	if len(samples) == 0 {
 		return math.NaN()
@@ -31,7 +31,7 @@ func Percentile(samples []float64, p float64) float64 {
 	return s[min(max(rank, 1), len(s))-1]
 }
 
-// Spread is the smallest and the largest sample, NaN for none.
+// Spread returns the smallest and the largest sample, or NaN for none.
 func Spread(samples []float64) (least, most float64) {
 	if len(samples) == 0 {
 		return math.NaN(), math.NaN()
@@ -39,9 +39,9 @@ func Spread(samples []float64) (least, most float64) {
 	return slices.Min(samples), slices.Max(samples)
 }
 
-// PairRatio is the median of a/b over the runs that both have: runs of one number shared
-// the server and the moment, so that what disturbed one disturbed the other. Runs where b is zero
-// do not count. It is NaN where none is left.
+// PairRatio returns the median of a/b over the runs that both have. Both values of a run come
+// from the same server at about the same time, so a disturbance affects both. Runs where b is
+// zero do not count. It is NaN if no run is left.
 func PairRatio(a, b map[int]float64) float64 {
 	var ratios []float64
 	for run, x := range a {

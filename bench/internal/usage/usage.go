@@ -1,4 +1,4 @@
-// Package usage measures the process that it is part of: CPU time, memory, and profiles of both.
+// Package usage measures its own process: CPU time, memory, and profiles of both.
 package usage
 
 import (
@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// CPUSeconds is what this process has used so far, in user and kernel mode.
+// CPUSeconds returns the CPU time of this process so far, in user and kernel mode.
 func CPUSeconds() (float64, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -21,8 +21,8 @@ func CPUSeconds() (float64, error) {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, nil
 }
 
-// PeakBytes is the largest resident size that this process has had. It is not rusage's, which on Linux
-// includes the process that forked this one.
+// PeakBytes returns the largest resident size of this process so far. It does not use rusage,
+// which on Linux includes the process that forked this one.
 func PeakBytes() (float64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -44,8 +44,8 @@ func parsePeak(status []byte) (float64, error) {
 	return 0, fmt.Errorf("read the peak memory: there is no VmHWM in the process's status")
 }
 
-// LiveBytes is the heap after two collections: the second frees what finalizers and pools of the
-// first let go.
+// LiveBytes returns the heap after two collections. The second one frees what finalizers and
+// pools released in the first.
 func LiveBytes() float64 {
 	runtime.GC()
 	runtime.GC()
@@ -54,21 +54,21 @@ func LiveBytes() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// AllocatedBytes is what the process has allocated on the heap so far.
+// AllocatedBytes returns what the process has allocated on the heap so far.
 func AllocatedBytes() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.TotalAlloc)
 }
 
-// Profile is one of the CPU from its start, and of the heap at its end. The zero value has not started. Its
-// methods are for one goroutine.
+// Profile is a CPU profile from its start, and a heap profile at its end. The zero value has not
+// started. Only one goroutine uses its methods.
 type Profile struct {
 	path string
 	cpu  *os.File
 }
 
-// Start begins a profile that goes to the files path.cpu and path.heap.
+// Start begins a profile. It goes to the files path.cpu and path.heap.
 func (p *Profile) Start(path string) error {
 	if p.cpu != nil {
 		return errors.New("one is under way")
@@ -84,7 +84,7 @@ func (p *Profile) Start(path string) error {
 	return nil
 }
 
-// End writes what was started.
+// End writes what Start began.
 func (p *Profile) End() error {
 	if p.cpu == nil {
 		return errors.New("none was started")
@@ -95,7 +95,7 @@ func (p *Profile) End() error {
 	if err := cpu.Close(); err != nil {
 		return err
 	}
-	LiveBytes() // a heap profile is of the last collection
+	LiveBytes() // a heap profile shows the state at the last collection
 	f, err := os.Create(p.path + ".heap")
 	if err != nil {
 		return err

@@ -16,17 +16,18 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator/api"
 )
 
-// fieldManager is the load's, of all that it writes for operators to act on.
+// fieldManager is the field manager of all writes of the load to the operators' objects.
 const fieldManager = "bench"
 
-// Apps are the roots of the operators that are compared, on an API server that has App's definition. The methods may be called
-// concurrently.
+// Apps are the roots of the compared operators, on an API server that has App's definition. The
+// methods may be called concurrently.
 type Apps struct {
 	client client.Client
 	n      int
 }
 
-// NewApps are n Apps on the server of the configuration, which should have no rate limit. It asks the server for its kinds only.
+// NewApps returns n Apps on the server of the configuration, which should have no rate limit. It
+// only asks the server for its kinds.
 func NewApps(config *rest.Config, n int) (*Apps, error) {
 	c, err := client.New(config, client.Options{Scheme: api.NewScheme(), FieldOwner: fieldManager})
 	if err != nil {
@@ -35,16 +36,17 @@ func NewApps(config *rest.Config, n int) (*Apps, error) {
 	return &Apps{c, n}, nil
 }
 
-// Len is how many there are.
+// Len returns the number of Apps.
 func (a *Apps) Len() int { return a.n }
 
-// AppName is the name of the i-th App.
+// AppName returns the name of the i-th App.
 func AppName(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: Namespace(i), Name: fmt.Sprintf("app-%05d", i)}
 }
 
-// AppSpec is what the i-th App is to be after so many changes: an image, and with every second change more, so that both
-// updates and replacements of objects come of it. An App owns five objects at any time.
+// AppSpec is the spec of the i-th App after a number of changes. Every change sets the image, and
+// every second one more than that, so that objects are both updated and replaced. An App owns
+// five objects at any time.
 func AppSpec(i, changes int) api.AppSpec {
 	replaced := changes / 2
 	return api.AppSpec{
@@ -85,7 +87,8 @@ func (a *Apps) Fill(ctx context.Context) error {
 	return nil
 }
 
-// Each calls f for 0 to n-1, for several at a time, and returns the first error, after which no further call is begun.
+// Each calls f for 0 to n-1, several at a time, and returns the first error. After an error it
+// begins no further call.
 func (a *Apps) Each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	return parallel(ctx, n, f)
 }
@@ -113,8 +116,8 @@ func (a *Apps) Delete(ctx context.Context, o api.Object) error {
 	return nil
 }
 
-// Spoil changes a value of an object that an App owns to one that is not wanted, and returns the object as it is then. Nothing
-// is added: what others have added, an operator on server-side apply leaves alone.
+// Spoil changes a value of an owned object to an unwanted one, and returns the object after that.
+// It adds nothing: server-side apply leaves alone what others have added.
 func (a *Apps) Spoil(ctx context.Context, o api.Object) (api.Object, error) {
 	spoilt := o.DeepCopyObject().(client.Object)
 	switch o := spoilt.(type) {

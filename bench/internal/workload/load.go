@@ -19,14 +19,15 @@ import (
 // workers is how many requests of a Load are under way at once.
 const workers = 16
 
-// Load fills an API server and changes what it holds. Its methods may be called from several goroutines.
+// Load fills an API server and changes what it holds. Its methods may be called from several
+// goroutines.
 type Load struct {
 	client kubernetes.Interface
 	pods   int
 }
 
-// New is a load of so many pods on the server of the configuration, which should have no
-// rate limit. It makes no request.
+// New returns a load of pods on the server of the configuration, which should have no rate limit.
+// It makes no request.
 func New(config *rest.Config, pods int) (*Load, error) {
 	c := rest.CopyConfig(config)
 	c.ContentType, c.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
@@ -37,11 +38,11 @@ func New(config *rest.Config, pods int) (*Load, error) {
 	return &Load{client: client, pods: pods}, nil
 }
 
-// Pods is how many pods there are.
+// Pods returns the number of pods.
 func (l *Load) Pods() int { return l.pods }
 
-// Fill creates everything, by two writers, as a ReplicaSet controller and a kubelet do: the
-// managed fields are the server's own.
+// Fill creates everything with two writers, as a ReplicaSet controller and a kubelet do, so that
+// the managed fields come from the server.
 func (l *Load) Fill(ctx context.Context) error {
 	for i := range namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace(i)}}
@@ -79,10 +80,10 @@ func (l *Load) fillApp(ctx context.Context, i int) error {
 	return err
 }
 
-// Change writes a mark to each of the pods, and returns when the server has taken the
-// last one. Pods that are named twice end with the later mark.
+// Change writes a mark to each of the pods, and returns when the server has stored the last one.
+// A pod that is named twice ends with the later mark.
 func (l *Load) Change(ctx context.Context, changes []Change) error {
-	// A worker has its own pods, so that the changes of one pod stay in order.
+	// Each worker has its own pods, so that the changes of one pod stay in order.
 	byWorker := make([][]Change, workers)
 	for _, c := range changes {
 		w := c.Pod % workers
@@ -110,7 +111,8 @@ type Change struct {
 	Mark string
 }
 
-// Spread is n changes of mark base-0, base-1 and so on, over all pods in turn from first.
+// Spread returns n changes with the marks base-0, base-1 and so on, over all pods in turn from
+// first.
 func (l *Load) Spread(base string, first, n int) []Change {
 	changes := make([]Change, n)
 	for i := range changes {
@@ -119,7 +121,7 @@ func (l *Load) Spread(base string, first, n int) []Change {
 	return changes
 }
 
-// MarksOf is what the pods show after the changes, by namespace/name.
+// MarksOf returns what the pods show after the changes, by namespace/name.
 func MarksOf(changes []Change) map[string]string {
 	marks := make(map[string]string, len(changes))
 	for _, c := range changes {
@@ -128,10 +130,10 @@ func MarksOf(changes []Change) map[string]string {
 	return marks
 }
 
-// Stamp is a mark that says when it was made, and StampedAt reads it.
+// Stamp returns a mark that contains a time. StampedAt reads it.
 func Stamp(t time.Time) string { return "t" + strconv.FormatInt(t.UnixNano(), 10) }
 
-// StampedAt is the time of a mark made by Stamp.
+// StampedAt returns the time in a mark made by Stamp.
 func StampedAt(mark string) (time.Time, error) {
 	n, err := strconv.ParseInt(mark[min(1, len(mark)):], 10, 64)
 	if err != nil || mark[0] != 't' {
@@ -140,11 +142,11 @@ func StampedAt(mark string) (time.Time, error) {
 	return time.Unix(0, n), nil
 }
 
-// MarkPatch is the JSON merge patch that writes a mark.
+// MarkPatch returns the JSON merge patch that writes a mark.
 func MarkPatch(mark string) []byte {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{Mark: mark}}})
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // it contains only strings
 	}
 	return patch
 }
@@ -158,8 +160,8 @@ func (l *Load) mark(ctx context.Context, c Change) error {
 	return nil
 }
 
-// parallel calls f for 0 to n-1 from a few goroutines, and returns after all are done, with
-// the first error, after which no further call is begun.
+// parallel calls f for 0 to n-1 from a few goroutines. It returns the first error when all calls
+// are done. After an error it begins no further call.
 func parallel(ctx context.Context, n int, f func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,9 +1,9 @@
-// Package workload is what the benchmarks' API server holds, and what happens to it:
-// pods as they are in production clusters (managed fields included), a tenth as many services
-// and config maps, and changes of the pods.
+// Package workload makes the objects of the benchmarks' API server and their changes: pods as in
+// production clusters (with managed fields), a tenth as many services and config maps, and
+// changes of the pods.
 //
-// Start with [New], [Load.Fill] and [Load.Change]. The objects are a function of
-// their number alone, so that every run has the same.
+// Start with [New], [Load.Fill] and [Load.Change]. An object depends only on its number, so every
+// run has the same objects.
 package workload
 
 import (
@@ -24,16 +24,16 @@ const (
 // Mark is the annotation of a pod that changes write.
 const Mark = "bench.kates.io/mark"
 
-// Namespace is that of the i-th pod, service or config map.
+// Namespace returns the namespace of the i-th pod, service or config map.
 func Namespace(i int) string { return fmt.Sprintf("team-%02d", i%namespaces) }
 
-// PodName is the name of the i-th pod.
+// PodName returns the name of the i-th pod.
 func PodName(i int) string { return fmt.Sprintf("app-%04d-7c9d8b6f54-%06d", i/perApp, i) }
 
-// Key is the namespace/name of the i-th pod.
+// Key returns the namespace/name of the i-th pod.
 func Key(i int) string { return Namespace(i) + "/" + PodName(i) }
 
-// Service is the i-th service.
+// Service returns the i-th service.
 func Service(i int) *corev1.Service {
 	name := fmt.Sprintf("app-%04d", i)
 	return &corev1.Service{
@@ -43,7 +43,7 @@ func Service(i int) *corev1.Service {
 			Annotations: map[string]string{"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": Namespace(i)},
 		},
 		Spec: corev1.ServiceSpec{
-			// Without an address of its own: the default range has but 254 of them.
+			// The Service has no address of its own: the default range has only 254.
 			ClusterIP: corev1.ClusterIPNone,
 			Selector:  map[string]string{"app": name},
 			Ports: []corev1.ServicePort{
@@ -54,7 +54,7 @@ func Service(i int) *corev1.Service {
 	}
 }
 
-// ConfigMap is the i-th config map.
+// ConfigMap returns the i-th config map.
 func ConfigMap(i int) *corev1.ConfigMap {
 	name := fmt.Sprintf("app-%04d-config", i)
 	var b strings.Builder

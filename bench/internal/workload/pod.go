@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Pod is the i-th pod, as a Deployment's ReplicaSet makes it for an application. It has no status.
+// Pod returns the i-th pod, as a Deployment's ReplicaSet makes it for an application. It has no
+// status.
 func Pod(i int) *corev1.Pod {
 	app := i / perApp
 	name := fmt.Sprintf("app-%04d", app)
@@ -43,7 +44,7 @@ func Pod(i int) *corev1.Pod {
 	}
 }
 
-// UID is as a server makes them, from a number.
+// UID makes a UID from a number, in the form that a server uses.
 func UID(n int) types.UID {
 	return types.UID(fmt.Sprintf("%08x-9d2c-4f7a-8a51-%012x", n*40503%(1<<32), n*2654435761%(1<<48)))
 }
@@ -110,7 +111,7 @@ func volumes(name string) []corev1.Volume {
 	}
 }
 
-// podStatus is what a kubelet reports of a pod that runs.
+// podStatus is a kubelet's report of a running pod.
 func podStatus(i int) corev1.PodStatus {
 	at := metav1.Unix(1_760_000_000+int64(i), 0)
 	ip := fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255)

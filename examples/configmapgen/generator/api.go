@@ -9,10 +9,10 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// GroupVersion is that of ConfigTemplate, as crd.yaml has it.
+// GroupVersion is the group and version of ConfigTemplate, as in crd.yaml.
 var GroupVersion = schema.GroupVersion{Group: "configmapgen.kates.io", Version: "v1"}
 
-// ConfigTemplate says which ConfigMaps there are to be.
+// ConfigTemplate says which ConfigMaps should exist.
 type ConfigTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -26,20 +26,21 @@ type ConfigTemplateSpec struct {
 	ConfigMaps []ConfigMapTemplate `json:"configMaps"`
 }
 
-// ConfigMapTemplate is one ConfigMap, whose name is that of the ConfigTemplate, a dash, and this one's.
+// ConfigMapTemplate is one ConfigMap. Its name is the ConfigTemplate's name, a dash, and this
+// one's.
 type ConfigMapTemplate struct {
 	Name string            `json:"name"`
-	Data map[string]string `json:"data"` // of text/template
+	Data map[string]string `json:"data"` // templates of text/template
 }
 
-// ConfigTemplateStatus is what has become of it.
+// ConfigTemplateStatus is the operator's report.
 type ConfigTemplateStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	ConfigMaps         []string           `json:"configMaps,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ConfigTemplateList is a list of them, as the API has it.
+// ConfigTemplateList is the list type of the API.
 type ConfigTemplateList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -47,7 +48,7 @@ type ConfigTemplateList struct {
 	Items []ConfigTemplate `json:"items"`
 }
 
-// Scheme has the built-in kinds and ConfigTemplate: for kates.WithScheme.
+// Scheme returns a scheme with the built-in kinds and ConfigTemplate, for kates.WithScheme.
 func Scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(GroupVersion, &ConfigTemplate{}, &ConfigTemplateList{})
@@ -55,7 +56,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, clientscheme.AddToScheme(s)
 }
 
-// DeepCopy returns a copy to write to: objects in snapshots are shared. Real projects have it written by controller-gen.
+// DeepCopy returns a copy to write to, since objects in snapshots are shared. In real projects
+// controller-gen generates it.
 func (t *ConfigTemplate) DeepCopy() *ConfigTemplate {
 	out := *t
 	t.ObjectMeta.DeepCopyInto(&out.ObjectMeta)

@@ -1,7 +1,9 @@
-// Package generator makes ConfigMaps of ConfigTemplates and of the Secrets that these refer to.
+// Package generator makes ConfigMaps from ConfigTemplates and from the Secrets that these refer
+// to.
 //
-// Start at [Generator.Reconcile], which is what the controller calls; everything else of an operator is in package controller.
-// What a template takes from a Secret is in a ConfigMap from then on, for all who may read that.
+// Start at [Generator.Reconcile], which the controller calls. Package controller does everything
+// else that an operator needs. What a template takes from a Secret is then in a ConfigMap, for
+// everybody who may read that.
 package generator
 
 import (
@@ -23,15 +25,16 @@ const Finalizer = "configmapgen.kates.io/registry"
 // Ready is the type of the condition.
 const Ready = "Ready"
 
-// Parts is what belongs to one ConfigTemplate.
+// Parts is a ConfigTemplate with everything that belongs to it.
 type Parts struct {
-	Root       *ConfigTemplate              `kates:",root"`
-	ConfigMaps []*corev1.ConfigMap          `kates:",owned"`
-	Secrets    kates.Lookup[*corev1.Secret] // a change of what was looked up, also in vain, has the root reconciled
-	Info       controller.Info
+	Root       *ConfigTemplate     `kates:",root"`
+	ConfigMaps []*corev1.ConfigMap `kates:",owned"`
+	// a change of what was looked up, even if it was not found, brings the next reconcile
+	Secrets kates.Lookup[*corev1.Secret]
+	Info    controller.Info
 }
 
-// Queries narrow what is watched to a namespace, or, with "", to none.
+// Queries narrows what is watched to a namespace. "" means all namespaces.
 func Queries(namespace string) []kates.RunOption {
 	var all []kates.RunOption
 	for _, field := range []string{"Root", "ConfigMaps", "Secrets"} {
@@ -47,23 +50,24 @@ type Generator struct {
 	Log      *slog.Logger
 }
 
-// Reconcile makes of one ConfigTemplate what there is to be. It may be called at any time, after a crash as well, and goes by what there is.
+// Reconcile makes the ConfigMaps of one ConfigTemplate. It may be called at any time, also after
+// a crash, and depends only on what exists.
 func (g *Generator) Reconcile(ctx context.Context, p *Parts) (controller.Result, error) {
-	if p.Info.Departed != "" { // the finalizer has seen to it, unless somebody took it off
+	if p.Info.Departed != "" { // the finalizer has done its work, unless somebody removed it
 		g.Log.Info("gone", "template", p.Info.Key)
 		return controller.Done, g.Registry.Remove(ctx, p.Info.Key)
 	}
 	err := kates.UnderFinalizer(ctx, g.Client, p.Root, Finalizer,
 		func(ctx context.Context, _ *ConfigTemplate) error { return g.generate(ctx, p) },
 		func(ctx context.Context, _ *ConfigTemplate) error {
-			// Its ConfigMaps go by their owner references.
+			// Its ConfigMaps are deleted because of their owner references.
 			g.Log.Info("being deleted: removing its entry", "template", p.Info.Key)
 			return g.Registry.Remove(ctx, p.Info.Key)
 		})
 	return controller.Done, err // an error means another try, after a backoff
 }
 
-// generate is for a ConfigTemplate that lives, and has the finalizer.
+// generate handles a ConfigTemplate that is not being deleted and has the finalizer.
 func (g *Generator) generate(ctx context.Context, p *Parts) error {
 	wanted, err := render(p.Root, func(name string) *corev1.Secret {
 		secret, _ := p.Secrets.Get(p.Root.Namespace, name)
@@ -71,11 +75,11 @@ func (g *Generator) generate(ctx context.Context, p *Parts) error {
 	})
 	if problem := new(Problem); errors.As(err, &problem) {
 		g.Log.Warn("not generated", "template", p.Info.Key, "reason", problem.Reason, "message", problem.Message)
-		return g.setStatus(ctx, p.Root, nil, problem) // what has been generated before stays
+		return g.setStatus(ctx, p.Root, nil, problem) // the ConfigMaps that exist stay
 	}
 	result, err := g.Client.ApplyOwned(ctx, kates.OwnedSet{
 		Owner: p.Root, Name: "configmapgen", Objects: wanted, Existing: objects(p.ConfigMaps),
-	}, kates.ForceOwnership()) // what others have changed in them is put right
+	}, kates.ForceOwnership()) // changes by others are undone
 	if err == nil {
 		err = g.Registry.Put(ctx, p.Info.Key, names(wanted))
 	}
@@ -89,7 +93,8 @@ func (g *Generator) generate(ctx context.Context, p *Parts) error {
 	return g.setStatus(ctx, p.Root, names(wanted), nil)
 }
 
-// setStatus says what has become of a ConfigTemplate, as it was looked at. Nothing is sent where that is what it says already.
+// setStatus reports the outcome for this generation of a ConfigTemplate. If the status says that
+// already, nothing is sent.
 func (g *Generator) setStatus(ctx context.Context, root *ConfigTemplate, configMaps []string, problem *Problem) error {
 	next := root.DeepCopy()
 	next.Status.ObservedGeneration = root.Generation
@@ -102,7 +107,7 @@ func (g *Generator) setStatus(ctx context.Context, root *ConfigTemplate, configM
 	meta.SetStatusCondition(&next.Status.Conditions, condition)
 	_, err := kates.SetStatus(ctx, g.Client, next)
 	if kates.IsNotFound(err) {
-		return nil // it was deleted meanwhile, and that comes by itself
+		return nil // it was deleted meanwhile, and another call follows
 	}
 	return err
 }

@@ -12,23 +12,24 @@ import (
 	"sync"
 )
 
-// Registry stands for something outside of the cluster, which no garbage collector tidies up: a DNS zone, an account with a cloud.
-// Both methods may be called again for what they have done already.
+// Registry stands for something outside of the cluster that no garbage collector cleans up: a DNS
+// zone, an account with a cloud. Both methods may be called again for work that is done already.
 type Registry interface {
-	// Put says which ConfigMaps there are for a key.
+	// Put stores the names of a key's ConfigMaps.
 	Put(ctx context.Context, key string, configMaps []string) error
-	// Remove removes the key, if it is there.
+	// Remove removes the key if it exists.
 	Remove(ctx context.Context, key string) error
 }
 
-// FileRegistry is a Registry in a file of JSON, for one process at a time. It is never half written.
+// FileRegistry is a Registry in a JSON file, for one process at a time. The file is never half
+// written.
 type FileRegistry struct {
 	Path string
 
 	mu sync.Mutex
 }
 
-// Put is of [Registry].
+// Put implements [Registry].
 func (r *FileRegistry) Put(_ context.Context, key string, configMaps []string) error {
 	return r.change(func(all map[string][]string) bool {
 		same := slices.Equal(all[key], configMaps)
@@ -37,7 +38,7 @@ func (r *FileRegistry) Put(_ context.Context, key string, configMaps []string) e
 	})
 }
 
-// Remove is of [Registry].
+// Remove implements [Registry].
 func (r *FileRegistry) Remove(_ context.Context, key string) error {
 	return r.change(func(all map[string][]string) bool {
 		_, there := all[key]
@@ -46,7 +47,7 @@ func (r *FileRegistry) Remove(_ context.Context, key string) error {
 	})
 }
 
-// Entries are all that there are.
+// Entries returns all entries.
 func (r *FileRegistry) Entries() (map[string][]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +69,7 @@ func (r *FileRegistry) read() (map[string][]string, error) {
 	return all, nil
 }
 
-// change writes what edit has made of the entries, if it says that they are others now.
+// change writes the entries after edit, if edit returns true.
 func (r *FileRegistry) change(edit func(map[string][]string) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,16 +13,17 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Problem is what is wrong with what the user has written. Another try would not mend it: a change of an input will, and
-// brings the next call by itself.
+// Problem is a mistake in what the user wrote. Another try would not help. A change of an input
+// will, and brings the next call by itself.
 type Problem struct {
-	Reason  string // of the condition
-	Message string // without a Secret's content
+	Reason  string // the condition's reason
+	Message string // quotes no Secret
 }
 
 func (p *Problem) Error() string { return p.Message }
 
-// render makes the ConfigMaps of a template. Secret finds one in its namespace, nil if there is none. The error is a *Problem.
+// render makes the ConfigMaps of a template. secret finds a Secret in its namespace, or returns
+// nil. The error is a *Problem.
 func render(root *ConfigTemplate, secret func(name string) *corev1.Secret) ([]kates.Object, error) {
 	functions := template.FuncMap{"secret": func(name, key string) (string, error) { return value(secret(name), name, key) }}
 	var all []kates.Object
@@ -41,7 +42,7 @@ func render(root *ConfigTemplate, secret func(name string) *corev1.Secret) ([]ka
 	return all, nil
 }
 
-// execute makes the text of one template: {{.Name}} and {{.Namespace}} are the root's.
+// execute renders one template. {{.Name}} and {{.Namespace}} are the root's.
 func execute(root *ConfigTemplate, text string, functions template.FuncMap) (string, error) {
 	t, err := template.New("template").Funcs(functions).Parse(text)
 	if err != nil {
@@ -52,7 +53,7 @@ func execute(root *ConfigTemplate, text string, functions template.FuncMap) (str
 	return out.String(), err
 }
 
-// value is what {{secret "NAME" "KEY"}} stands for.
+// value returns the value of {{secret "NAME" "KEY"}}.
 func value(secret *corev1.Secret, name, key string) (string, error) {
 	if secret == nil {
 		return "", &Problem{"SecretNotFound", fmt.Sprintf("there is no secret %q", name)}
@@ -64,7 +65,8 @@ func value(secret *corev1.Secret, name, key string) (string, error) {
 	return string(content), nil
 }
 
-// problemOf is the problem that an error of a template is: the one that a function of it has found, or what text/template says.
+// problemOf returns the problem behind an error of a template: the one that a template function
+// reported, or text/template's own message.
 func problemOf(where string, err error) *Problem {
 	problem := &Problem{"InvalidTemplate", err.Error()}
 	errors.As(err, &problem)

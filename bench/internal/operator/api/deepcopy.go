@@ -16,7 +16,7 @@ func (a *App) DeepCopy() *App {
 	return &c
 }
 
-// DeepCopyObject is DeepCopy for any kind.
+// DeepCopyObject is DeepCopy as any runtime.Object has it.
 func (a *App) DeepCopyObject() runtime.Object { return a.DeepCopy() }
 
 // DeepCopyObject returns a copy that shares nothing.

@@ -1,9 +1,10 @@
-// Package api is what the compared operators have in common: the kind App that they reconcile, and what there
-// is to be for one of them.
+// Package api is what the compared operators share: the kind App that they reconcile, and the
+// objects that an App needs.
 //
-// An App owns a ServiceAccount, a Service, a Deployment and a ConfigMap for each of its settings. An operator
-// creates them with a controller reference to the App, puts right what others change of what [Wanted] says
-// or delete, deletes ConfigMaps of settings that the App has no longer, and reports in the status.
+// An App owns a ServiceAccount, a Service, a Deployment and a ConfigMap for each of its settings.
+// An operator creates them with a controller reference to the App. It repairs what others delete,
+// and what they change of the values in [Wanted]. It deletes the ConfigMaps of settings that the
+// App no longer has, and writes the status.
 package api
 
 import (
@@ -15,7 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// GroupVersion is that of App.
+// GroupVersion is the group and version of App.
 var GroupVersion = schema.GroupVersion{Group: "bench.kates.io", Version: "v1"}
 
 // Definition is App's CustomResourceDefinition, as YAML.
@@ -31,24 +32,24 @@ type App struct {
 	Status            AppStatus `json:"status,omitzero"`
 }
 
-// AppSpec is what an application is to be.
+// AppSpec is what the user wants.
 type AppSpec struct {
 	Replicas int32  `json:"replicas"`
 	Image    string `json:"image"`
-	// Settings are files by name, each of which becomes a ConfigMap.
+	// Settings are files by name. Each becomes a ConfigMap.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// AppStatus is what the operator has made of it.
+// AppStatus is the operator's report.
 type AppStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Objects is how many there are, and Settings how many of them are ConfigMaps.
+	// Objects is the number of objects, and Settings how many of them are ConfigMaps.
 	Objects    int32              `json:"objects,omitempty"`
 	Settings   int32              `json:"settings,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Ready is the condition of an App whose objects are all there, and ReasonApplied its reason then.
+// Ready is the condition of an App whose objects all exist, and ReasonApplied its reason then.
 const (
 	Ready         = "Ready"
 	ReasonApplied = "Applied"
@@ -61,7 +62,7 @@ type AppList struct {
 	Items           []App `json:"items"`
 }
 
-// NewScheme is a scheme of the built-in kinds and App.
+// NewScheme returns a scheme of the built-in kinds and App.
 func NewScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	must(clientgoscheme.AddToScheme(s))
@@ -70,7 +71,7 @@ func NewScheme() *runtime.Scheme {
 	return s
 }
 
-// must panics on what can only be a mistake in this program.
+// must panics on errors that only a mistake in this program can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)

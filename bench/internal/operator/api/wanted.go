@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Label is on all objects of an App, with its name.
+// Label is on all objects of an App. Its value is the App's name.
 const Label = "app.kubernetes.io/instance"
 
 // Object is any Kubernetes object.
@@ -21,8 +21,8 @@ type Object interface {
 	runtime.Object
 }
 
-// Objects are what there is to be for an App, with nothing in them but what an operator decides about. They do not
-// refer to their owner yet.
+// Objects are the objects that an App needs, with only the fields that an operator decides about.
+// They have no owner references yet.
 type Objects struct {
 	ServiceAccount *corev1.ServiceAccount
 	Service        *corev1.Service
@@ -30,7 +30,7 @@ type Objects struct {
 	Settings       []*corev1.ConfigMap // in order of their names
 }
 
-// Wanted returns the objects of an App. They are the caller's own.
+// Wanted returns the objects of an App. They belong to the caller.
 func Wanted(app *App) Objects {
 	return Objects{
 		ServiceAccount: &corev1.ServiceAccount{ObjectMeta: metadata(app, "")},
@@ -40,7 +40,7 @@ func Wanted(app *App) Objects {
 	}
 }
 
-// Listed are the objects in one list, of an interface type that all objects have.
+// Listed returns the objects in one list, of an interface type that all objects have.
 func Listed[O any](o Objects) []O {
 	all := []Object{o.ServiceAccount, o.Service, o.Deployment}
 	for _, s := range o.Settings {
@@ -64,7 +64,7 @@ func service(app *App) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metadata(app, ""),
 		Spec: corev1.ServiceSpec{
-			// Without an address of its own: the default range has but 254 of them.
+			// The Service has no address of its own: the default range has only 254.
 			ClusterIP: corev1.ClusterIPNone,
 			Selector:  map[string]string{Label: app.Name},
 			Ports:     []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("http")}},

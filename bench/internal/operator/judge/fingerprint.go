@@ -14,11 +14,12 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Fingerprints are sums of all objects that Apps own, by App, kind and name, less what a server makes anew each time, and less
-// the label and the annotation by which kates knows what it has applied.
+// Fingerprints are hashes of all objects that Apps own, by App, kind and name. They leave out
+// what a server generates each time, and the label and the annotation with which kates marks what
+// it has applied.
 type Fingerprints map[string][sha256.Size]byte
 
-// Fingerprints are those of what is there now.
+// Fingerprints returns those of the current objects.
 func (j *Judge) Fingerprints() (Fingerprints, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,7 +36,7 @@ func (j *Judge) Fingerprints() (Fingerprints, error) {
 	return all, nil
 }
 
-// normal is a copy of an object as any operator should have made it.
+// normal returns a copy of an object as any operator should have made it.
 func normal(o api.Object) api.Object {
 	c := o.DeepCopyObject().(api.Object)
 	c.SetUID("")
@@ -60,7 +61,7 @@ func normal(o api.Object) api.Object {
 	return c
 }
 
-// Difference names the first object that is not the same in both, "" if there is none.
+// Difference names the first object that differs, or returns "".
 func (f Fingerprints) Difference(g Fingerprints) string {
 	for _, key := range slices.Sorted(maps.Keys(f)) {
 		if f[key] != g[key] {

@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator/api"
 )
 
-// fulfils says in what an object, as the server has it, is not what is wanted of it; "" if it is.
+// fulfils says how the server's object differs from the wanted one; "" if it does not.
 func fulfils(app *api.App, want, have api.Object) string {
 	if !metav1.IsControlledBy(have, app) {
 		return "its controller is another"
@@ -43,7 +43,7 @@ func differs(what string, want, have any) string {
 	return what
 }
 
-// first is the first that is not empty.
+// first returns the first difference that is not empty.
 func first(differences ...string) string {
 	for _, d := range differences {
 		if d != "" {
@@ -70,7 +70,7 @@ func deploymentFulfils(want, have appsv1.DeploymentSpec) string {
 		differs("ports", w.Ports, h.Ports), differs("env", w.Env, h.Env), differs("resources", w.Resources, h.Resources))
 }
 
-// statusFulfils says the same of the App's status.
+// statusFulfils does the same for the App's status.
 func statusFulfils(app *api.App, objects, settings int) string {
 	s := app.Status
 	if s.ObservedGeneration != app.Generation {

@@ -1,5 +1,6 @@
-// Package judge says whether an operator of package api has done its work: by watches of its own, and by what
-// is wanted of each App according to those who changed it, not by what the operator says.
+// Package judge decides whether an operator of package api has done its work. It uses its own
+// watches, and compares with what the writers of each App want, not with what the operator
+// reports.
 package judge
 
 import (
@@ -25,25 +26,27 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator/api"
 )
 
-// kinds are what is watched.
+// kinds are the watched kinds.
 var kinds = []client.Object{&api.App{}, &corev1.ServiceAccount{}, &corev1.Service{}, &appsv1.Deployment{}, &corev1.ConfigMap{}}
 
-// Judge watches Apps and what they own. It is made by [Start]. Its methods may be called concurrently.
+// Judge watches Apps and what they own. [Start] makes it. Its methods may be called concurrently.
 type Judge struct {
 	mu    sync.Mutex
 	roots map[types.NamespacedName]*root
-	wrong map[types.NamespacedName]string // and why
-	// right is when the last one became right, and turned is closed and made anew whenever that happens to all.
+	wrong map[types.NamespacedName]string // with the reason
+	// right is when the last App became right. turned is closed and replaced whenever all are
+	// right.
 	right  time.Time
 	turned chan struct{}
 }
 
 // root is one App.
 type root struct {
-	app     *api.App // as the server has it, nil if it is not there
+	app     *api.App // as the server has it, nil if it does not exist
 	spec    *api.AppSpec
-	objects map[Key]api.Object // that it controls
-	// least are the versions that objects must have got past, and gone the UIDs that must not be there any more.
+	objects map[Key]api.Object // the objects that it controls
+	// least are the versions that objects must have passed. gone are the UIDs that must no longer
+	// exist.
 	least map[Key]uint64
 	gone  map[Key]types.UID
 }
@@ -53,13 +56,14 @@ type Key struct {
 	Kind, Name string
 }
 
-// KeyOf is the key of one of the kinds that an App owns.
+// KeyOf returns the key of an object that an App owns.
 func KeyOf(o api.Object) Key { return Key{kindOf(o), o.GetName()} }
 
-// kindOf names a kind as Go does, v1.Service: objects of a cache do not say theirs.
+// kindOf names a kind as Go does, such as v1.Service: objects from a cache do not carry their
+// kind.
 func kindOf(o api.Object) string { return strings.TrimPrefix(fmt.Sprintf("%T", o), "*") }
 
-// Start watches, and returns when it knows all. It ends with ctx.
+// Start begins to watch, and returns when all kinds are listed. The watches end with ctx.
 func Start(ctx context.Context, config *rest.Config) (*Judge, error) {
 	c, err := cache.New(config, cache.Options{
 		Scheme: api.NewScheme(), DefaultTransform: cache.TransformStripManagedFields(),
@@ -68,7 +72,7 @@ func Start(ctx context.Context, config *rest.Config) (*Judge, error) {
 		return nil, fmt.Errorf("watch what the operators do: %w", err)
 	}
 	j := newJudge()
-	go func() { _ = c.Start(ctx) }() // until ctx ends; what it could not do shows below
+	go func() { _ = c.Start(ctx) }() // ends with ctx; its errors show below
 	for _, kind := range kinds {
 		informer, err := c.GetInformer(ctx, kind)
 		if err != nil {
@@ -95,7 +99,7 @@ func newJudge() *Judge {
 	}
 }
 
-// see takes in an event.
+// see handles an event.
 func (j *Judge) see(event any, there bool) {
 	if tombstone, ok := event.(toolscache.DeletedFinalStateUnknown); ok {
 		event = tombstone.Obj
@@ -135,7 +139,7 @@ func (j *Judge) root(name types.NamespacedName) *root {
 	return r
 }
 
-// judge notes whether a root is right.
+// judge records whether a root is right.
 func (j *Judge) judge(name types.NamespacedName) {
 	why := j.roots[name].why()
 	if why != "" {
@@ -152,11 +156,11 @@ func (j *Judge) judge(name types.NamespacedName) {
 	}
 }
 
-// why says what is wrong with a root, "" if nothing is.
+// why says what is wrong with a root; "" if nothing is.
 func (r *root) why() string {
 	switch {
 	case r.spec == nil:
-		return "" // of nobody's interest
+		return "" // nobody expects anything of it
 	case r.app == nil:
 		return "there is no App"
 	case !equality.Semantic.DeepEqual(r.app.Spec, *r.spec):
@@ -186,12 +190,13 @@ func (r *root) why() string {
 func version(o metav1.Object) uint64 {
 	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return 0 // of no object of a server
+		return 0 // not an object of a server
 	}
 	return n
 }
 
-// Expect says what the spec of an App will be: call it before it is written. Until all is as it wants, the App is wrong.
+// Expect announces the spec that an App will have. Call it before the write. The App is wrong
+// until everything matches that spec.
 func (j *Judge) Expect(name types.NamespacedName, spec api.AppSpec) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -199,8 +204,9 @@ func (j *Judge) Expect(name types.NamespacedName, spec api.AppSpec) {
 	j.judge(name)
 }
 
-// Changed says that an object of an App was changed from outside, to the version that it is in, and Deleted that it was deleted.
-// Until it is repaired, or is there anew, the App is wrong.
+// Changed announces that somebody else changed an object of an App, which now has the object's
+// version. Deleted announces a deletion. The App is wrong until the operator has repaired or
+// replaced the object.
 func (j *Judge) Changed(app types.NamespacedName, o api.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -208,7 +214,7 @@ func (j *Judge) Changed(app types.NamespacedName, o api.Object) {
 	j.judge(app)
 }
 
-// Deleted is as Changed says.
+// Deleted: see Changed.
 func (j *Judge) Deleted(app types.NamespacedName, o api.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -216,8 +222,8 @@ func (j *Judge) Deleted(app types.NamespacedName, o api.Object) {
 	j.judge(app)
 }
 
-// Await waits until all Apps are right, and returns when the last one became so, as the judge's watches showed it. What is
-// wrong when the time is up is in the error.
+// Await waits until all Apps are right. It returns when the last one became right, according to
+// the judge's watches. After a time-out the error says what is wrong.
 func (j *Judge) Await(ctx context.Context, most time.Duration) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -236,7 +242,7 @@ func (j *Judge) Await(ctx context.Context, most time.Duration) (time.Time, error
 	}
 }
 
-// complaint says what is wrong with how many Apps, and with the first in order.
+// complaint says how many Apps are wrong, and what is wrong with the first one.
 func (j *Judge) complaint() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -251,7 +257,8 @@ func (j *Judge) complaint() error {
 	return fmt.Errorf("%d Apps are not as they should be, for one %s", len(all), all[0])
 }
 
-// Owned are the objects of an App in order of their keys. They are shared: do not change them.
+// Owned returns the objects of an App in order of their keys. They are shared: do not change
+// them.
 func (j *Judge) Owned(app types.NamespacedName) []api.Object {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 
 var name = types.NamespacedName{Namespace: "a", Name: "web"}
 
-// world is an App as a perfect operator has made it.
+// world is an App as a perfect operator leaves it.
 type world struct {
 	*Judge
 	app     *api.App
@@ -40,7 +40,7 @@ func newWorld() *world {
 	return w
 }
 
-// objects are new ones.
+// objects returns new objects.
 func (w *world) objects() []api.Object {
 	all := api.Listed[api.Object](api.Wanted(w.app))
 	for _, o := range all {
@@ -68,7 +68,7 @@ func (w *world) report() {
 
 func (w *world) wrongs() string { return w.wrong[name] }
 
-// changed shows an object of the App after a change by f.
+// changed applies f to an object of the App, and shows the result to the judge.
 func changed[T api.Object](w *world, key string, f func(T)) T {
 	var zero T
 	o := w.Judge.roots[name].objects[Key{kindOf(zero), key}].DeepCopyObject().(T)

@@ -1,5 +1,5 @@
-// Package withkates is the operator on kates' controllers: a struct of an App with what it owns, and a function that is called
-// with it.
+// Package withkates is the operator on kates' controllers: a struct with an App and what it owns,
+// and a function that is called with it.
 package withkates
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// name is that of the controller, of what it owns, and the field manager of all writes.
+// name is the name of the controller and of the owned set, and the field manager of all writes.
 const name = "bench-operator"
 
-// parts are an App and what belongs to it.
+// parts is an App with what belongs to it.
 type parts struct {
 	App             *api.App                 `kates:",root"`
 	ServiceAccounts []*corev1.ServiceAccount `kates:",owned"`
@@ -29,7 +29,7 @@ type parts struct {
 	Settings        []*corev1.ConfigMap      `kates:",owned"`
 }
 
-// Run runs the operator until ctx ends. Around is put around each reconcile.
+// Run runs the operator until ctx ends. around wraps each reconcile.
 func Run(ctx context.Context, config *rest.Config, workers int, around func(context.Context, func(context.Context) error) error) error {
 	client, err := kates.NewClientFromRESTConfig(config,
 		kates.WithScheme(api.NewScheme()), kates.WithFieldManager(name), kates.WithLogr(logr.Discard()))
@@ -48,7 +48,8 @@ func Run(ctx context.Context, config *rest.Config, workers int, around func(cont
 
 type reconciler struct{ client *kates.Client }
 
-// reconcile makes the objects of an App what they are to be, removes those of settings that are no longer there, and reports it.
+// reconcile makes the objects of an App what they should be, removes those of dropped settings,
+// and writes the status.
 func (r *reconciler) reconcile(ctx context.Context, p *parts) error {
 	if p.App.DeletionTimestamp != nil {
 		return nil // the garbage collector does the rest

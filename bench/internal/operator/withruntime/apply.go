@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator/api"
 )
 
-// Apply sends each object by server-side apply, and leaves it to the server to find out what differs.
+// Apply sends each object by server-side apply. The server finds out what differs.
 func Apply(ctx context.Context, c client.Client, app *api.App, wanted api.Objects) error {
 	for _, o := range api.Listed[client.Object](wanted) {
 		if err := controllerutil.SetControllerReference(app, o, c.Scheme()); err != nil {

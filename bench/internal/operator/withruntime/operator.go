@@ -1,5 +1,5 @@
-// Package withruntime is the operator on controller-runtime: a manager with a cache, Owns for each kind, and
-// a reconciler that reads from the cache and writes what differs.
+// Package withruntime is the operator on controller-runtime: a manager with a cache, Owns for
+// each kind, and a reconciler that reads from the cache and writes what differs.
 package withruntime
 
 import (
@@ -28,16 +28,16 @@ const fieldOwner = "bench-operator"
 // ownerIndex is the index of ConfigMaps by the name of the App that controls them.
 const ownerIndex = ".metadata.controller"
 
-// Options are what differs between the variants.
+// Options are the differences between the variants.
 type Options struct {
 	Workers int
-	// Put makes the objects what they are to be: CreateOrUpdate, or Apply.
+	// Put makes the objects what they should be: CreateOrUpdate, or Apply.
 	Put func(ctx context.Context, c client.Client, app *api.App, wanted api.Objects) error
-	// ReadYourWrites has reads of the cache wait for own writes.
+	// ReadYourWrites makes reads of the cache wait for own writes.
 	ReadYourWrites bool
 }
 
-// Run runs the operator until ctx ends. Around is put around its reconciler.
+// Run runs the operator until ctx ends. around wraps its reconciler.
 func Run(ctx context.Context, config *rest.Config, o Options, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  api.NewScheme(),
@@ -55,7 +55,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, around func(reconc
 		return err
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
-		For(&api.App{}). // status changes too: what a stale cache had it say wrongly is put right by them
+		For(&api.App{}). // status changes too: they correct a status that came from a stale cache
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&corev1.Service{}).
 		Owns(&appsv1.Deployment{}).
@@ -81,7 +81,7 @@ type reconciler struct {
 	put func(context.Context, client.Client, *api.App, api.Objects) error
 }
 
-// Reconcile makes the objects of an App what they are to be, and reports it.
+// Reconcile makes the objects of an App what they should be, and writes the status.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	app := &api.App{}
 	if err := r.Get(ctx, request.NamespacedName, app); err != nil {
@@ -98,7 +98,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, errors.Join(err, r.report(ctx, app, wanted, err))
 }
 
-// prune deletes the ConfigMaps of settings that are no longer there.
+// prune deletes the ConfigMaps of dropped settings.
 func (r *reconciler) prune(ctx context.Context, app *api.App, wanted api.Objects) error {
 	keep := make(map[string]bool, len(wanted.Settings))
 	for _, s := range wanted.Settings {

@@ -2,7 +2,8 @@ package withruntime
 
 import _ "embed"
 
-// The sources of the operator, for their lines to be counted: what all variants have, and what one of them has.
+// These are the sources of the operator, whose lines are counted: the common part, and the part
+// of one variant.
 var (
 	//go:embed operator.go
 	Source string

@@ -13,8 +13,9 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator/api"
 )
 
-// CreateOrUpdate reads each object from the cache, sets the fields that are decided about and leaves those that
-// the server has defaulted, and writes the object if that has changed it.
+// CreateOrUpdate reads each object from the cache and sets the fields that the operator decides
+// about. It leaves the fields that the server has defaulted. It writes the object if that has
+// changed it.
 func CreateOrUpdate(ctx context.Context, c client.Client, app *api.App, wanted api.Objects) error {
 	account := &corev1.ServiceAccount{ObjectMeta: nameOf(wanted.ServiceAccount)}
 	err := createOrUpdate(ctx, c, app, account, wanted.ServiceAccount, func() {})
@@ -41,7 +42,7 @@ func nameOf(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// createOrUpdate does so for one object: set sets what is specific to its kind.
+// createOrUpdate does that for one object. set sets the fields that are specific to its kind.
 func createOrUpdate(ctx context.Context, c client.Client, app *api.App, o, wanted client.Object, set func()) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, c, o, func() error {
 		labels := o.GetLabels()
