@@ -1,12 +1,11 @@
-# Needs Go, a C compiler (for the race detector), make and git: nothing else.
-# `make help` lists the targets; `make test` is what continuous integration
-# runs.
+# This needs Go, a C compiler (for the race detector), make and git, and nothing else.
+# `make help` lists the targets. Continuous integration runs `make test`.
 #
-# Time on 2 cores with cold caches. It must stay below 40 minutes altogether.
-# Measured in one run, while another suite ran on the machine's other two cores,
-# but for what is marked.
+# The times below are for 2 cores with cold caches. In all they must stay below 40 minutes.
+# They are from one run, while another suite ran on the machine's other two cores.
+# Estimated ones are marked.
 #
-#   stage       minutes  what it consists of
+#   stage       minutes  what it does
 #   vet             4    and the packages, compiled
 #   staticcheck     2.5  itself, and the same packages
 #   unit            6.5  with -race, compiled and run (warm: 2)
@@ -19,7 +18,7 @@
 #   readme          0.5  warm
 #   total          39
 #
-# With warm caches the builds vanish, and what remains is the tests.
+# With warm caches nothing is built, and only the tests take time.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -27,8 +26,8 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 
 GO ?= go
-# A checkout that belongs to another user has no version control status, and
-# none of these binaries needs one.
+# These binaries need no version control status, and git gives none in a checkout
+# that belongs to another user.
 export GOFLAGS := $(strip $(filter-out -buildvcs%,$(shell $(GO) env GOFLAGS)) -buildvcs=false)
 export GOWORK := off
 
@@ -37,7 +36,7 @@ STAGE := $(CURDIR)/tools/stage
 TESTGATE := $(BIN)/testgate
 STATICCHECK := $(BIN)/staticcheck
 
-# Modules with Go code. e2e/apiserver has none, it only pins versions.
+# Modules with Go code. e2e/apiserver has none: it only pins versions.
 MODULES := . e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 LINTED := . e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
@@ -48,7 +47,7 @@ MUTANTS_TIMEOUT ?= 20m
 # 1: all of them.
 MUTANTS_PARTS ?= 6
 E2E_TIMEOUT ?= 20m
-# More than there are cores: most of these tests wait most of the time.
+# More than the cores: most of these tests wait most of the time.
 E2E_PARALLEL ?= 4
 EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 200000
@@ -90,8 +89,8 @@ unit: build-testgate ## unit tests, with the race detector
 		exec "$(TESTGATE)" -name "unit tests" -- -race -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
 
-# Without the race detector, which makes them five times as slow: the unit tests take fewer
-# steps with it.
+# The race detector makes the model tests five times as slow, so they run without it here.
+# The unit tests run them with it, with fewer steps.
 MODEL_TESTS = -v -count=1 -run ^TestG4G5G6 $(TESTFLAGS) ./coherence ./accumulator
 
 .PHONY: model
@@ -116,8 +115,8 @@ e2e: apiserver build-testgate ## tests on a real API server, with the race detec
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 
-# bench writes RESULTS.md and what belongs to it. An idle machine, please, for an hour or
-# two, most of which goes to those who convert everything.
+# bench writes RESULTS.md and its data. It needs an idle machine for an hour or two. Most
+# of the time goes to the clients that convert everything.
 BENCH_SIZES ?= 1000 10000 50000
 BENCH_RUNS ?= 5
 BENCH_CONSUMERS ?=
@@ -125,13 +124,13 @@ BENCH_NOTE ?=
 BENCH_FLAGS ?=
 BENCH := $(BIN)/bench
 
-# It runs in its folder, from which the go command finds the module with the API server.
+# It runs in bench, where the go command finds the module with the API server.
 .PHONY: bench
 bench: apiserver build-bench ## measure kates beside other clients, into bench/RESULTS.md (BENCH_SIZES, BENCH_RUNS)
 	@cd bench && $(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \
 		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
-# On an idle machine, about 15 minutes.
+# This takes about 15 minutes on an idle machine.
 BENCH_ROOTS ?= 5000
 BENCH_OPERATOR_RUNS ?= 3
 BENCH_OPERATORS ?=
