@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/seam"
 )
 
@@ -191,7 +191,7 @@ func (r *roots) Lead(ctx context.Context, loop func(ctx, lease context.Context) 
 	if r.of.settings.election == nil {
 		return loop(ctx, context.WithoutCancel(ctx))
 	}
-	return election.Lead(ctx, r.of.settings.election.config(r.of.client), r.leader(loop))
+	return lease.Lead(ctx, r.of.settings.election.config(r.of.client), r.leader(loop))
 }
 
 func (r *roots) leader(loop func(ctx, lease context.Context) error) leader {

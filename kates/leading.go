@@ -6,11 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // ErrLeadershipLost is the error of a [Run], or a [RunEach], that led and does so no more.
-var ErrLeadershipLost = election.ErrLost
+var ErrLeadershipLost = lease.ErrLost
 
 // LeaderElection is an option of [Run] and [RunEach]: of several replicas with the same Lease one leads, and only the leader's function
 // is called.
@@ -81,13 +81,20 @@ func (e LeaderElection) applyToRun(s *runSettings) {
 	s.election = &e
 }
 
-// config is the election's for a client.
-func (e LeaderElection) config(c *Client) election.Config {
-	return election.Config{
-		Client: c.core.leases, Namespace: cmp.Or(e.Namespace, c.core.namespace), Name: e.Name, Identity: e.Identity,
+// config is that of the candidate.
+func (e LeaderElection) config(c *Client) lease.Config {
+	return lease.Config{
+		Settings: c.leaseSettings(e.Namespace, e.Identity, e.LeaseDuration, e.RenewDeadline, e.RetryPeriod),
+		Name:     e.Name, Release: e.ReleaseOnCancel == nil || *e.ReleaseOnCancel,
+	}
+}
+
+// leaseSettings are those of a Lease that this client holds.
+func (c *Client) leaseSettings(namespace, identity string, duration, deadline, retry time.Duration) lease.Settings {
+	return lease.Settings{
+		Client: c.core.leases, Namespace: cmp.Or(namespace, c.core.namespace), Identity: identity,
 		FieldManager: c.core.fieldManager, Logger: c.core.log,
-		LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod,
-		Release: e.ReleaseOnCancel == nil || *e.ReleaseOnCancel,
+		LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry,
 	}
 }
 
@@ -97,7 +104,7 @@ type leader struct {
 	tries   *tries
 	poked   <-chan struct{}             // by other triggers, which are for who leads; nil if they are not told so
 	refresh func(context.Context) error // brings what is shown up to date
-	// lead calls the function, with contexts as [election.Work] has them.
+	// lead calls the function, with contexts as [lease.Work] has them.
 	lead func(ctx, lease context.Context) error
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/reach"
 )
 
@@ -75,7 +75,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	defer settings.listen(ctx, r.poke)()
 	if settings.election != nil {
-		err = election.Lead(ctx, settings.election.config(c), r.leader())
+		err = lease.Lead(ctx, settings.election.config(c), r.leader())
 	} else {
 		err = r.loop(ctx)
 	}

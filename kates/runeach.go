@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // RunEach calls a function with the snapshot of each key (see [WatchEach]): once for each that there is when all kinds are
@@ -59,7 +59,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	case settings.sharding != nil:
 		err = r.sharded(ctx, c.shard(settings.sharding))
 	case settings.election != nil:
-		err = election.Lead(ctx, settings.election.config(c), leader{
+		err = lease.Lead(ctx, settings.election.config(c), leader{
 			watching: partitions.parts, tries: &r.template, refresh: partitions.refresh, lead: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
 	default:

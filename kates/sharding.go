@@ -1,7 +1,6 @@
 package kates
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +11,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"github.com/kates-go/kates/internal/lease/shards"
 	"github.com/kates-go/kates/internal/seam"
-	"github.com/kates-go/kates/internal/shards"
 )
 
 // ErrKeyLost is the cause of the end of the context of what is done for a key that is another replica's now (see [Sharding]), and
@@ -73,9 +72,7 @@ func (s Sharding) applyToRun(r *runSettings) {
 
 func (s Sharding) config(c *Client) shards.Config {
 	return shards.Config{
-		Client: c.core.leases, Namespace: cmp.Or(s.Namespace, c.core.namespace), Group: s.Name, Identity: s.Identity,
-		FieldManager: c.core.fieldManager, Logger: c.core.log,
-		LeaseDuration: s.LeaseDuration, RenewDeadline: s.RenewDeadline, RetryPeriod: s.RetryPeriod,
+		Settings: c.leaseSettings(s.Namespace, s.Identity, s.LeaseDuration, s.RenewDeadline, s.RetryPeriod), Group: s.Name,
 	}
 }
 

@@ -1,98 +1,47 @@
-package election
+package lease
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/internal/fence"
 )
 
-// Resource is that of leases.
-var Resource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+// state is where a candidate is on its way:
+//
+//	standing ─▶ leading ─▶ lost
+//	    └──────────┴─────▶ resigned
+type state int
 
-// Config says which lease is stood for, and how. Its durations are those of client-go's LeaderElectionConfig.
-type Config struct {
-	Client          dynamic.Interface
-	Namespace, Name string
-	Identity        string // default: the host's name and a UUID
-	FieldManager    string
-	LeaseDuration   time.Duration // default 15 s
-	RenewDeadline   time.Duration // default 10 s
-	RetryPeriod     time.Duration // default 2 s
-	Release         bool          // when a leader resigns
-	Logger          logr.Logger
-}
+const (
+	standing state = iota
+	leading
+	lost     // it led, and did not resign
+	resigned // of its own accord
+)
 
-// Complete fills defaults in, and reports what is wrong.
-func (c *Config) Complete() error {
-	if c.LeaseDuration == 0 {
-		c.LeaseDuration = 15 * time.Second
-	}
-	if c.RenewDeadline == 0 {
-		c.RenewDeadline = 10 * time.Second
-	}
-	if c.RetryPeriod == 0 {
-		c.RetryPeriod = 2 * time.Second
-	}
-	if c.Identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return fmt.Errorf("an identity: %w", err)
-		}
-		c.Identity = host + "_" + string(uuid.NewUUID())
-	}
-	if wrong := validation.IsDNS1123Subdomain(c.Name); len(wrong) > 0 {
-		return fmt.Errorf("the Name of a lease, %q: %s", c.Name, strings.Join(wrong, "; "))
-	}
-	if wrong := validation.IsDNS1123Label(c.Namespace); len(wrong) > 0 {
-		return fmt.Errorf("the Namespace of a lease, %q: %s", c.Namespace, strings.Join(wrong, "; "))
-	}
-	switch {
-	case c.LeaseDuration < time.Second || c.LeaseDuration%time.Second != 0:
-		return fmt.Errorf("LeaseDuration is %s: it must be whole seconds, as a Lease has it", c.LeaseDuration)
-	case c.RetryPeriod <= 0:
-		return fmt.Errorf("RetryPeriod is %s: it must be positive", c.RetryPeriod)
-	case c.RenewDeadline >= c.LeaseDuration:
-		return fmt.Errorf("RenewDeadline (%s) must be less than LeaseDuration (%s)", c.RenewDeadline, c.LeaseDuration)
-	case float64(c.RenewDeadline) <= leaderelection.JitterFactor*float64(c.RetryPeriod):
-		return fmt.Errorf("RenewDeadline (%s) must be more than %v times RetryPeriod (%s)", c.RenewDeadline, leaderelection.JitterFactor, c.RetryPeriod)
-	}
-	return nil
-}
-
-// Candidate stands for a lease. It has one goroutine, which ends when the candidate resigns or has lost.
-// All methods may be called from anywhere.
+// Candidate stands for a Lease. It has one goroutine, which ends when the candidate resigns or
+// has lost. All methods are safe for concurrent use.
 type Candidate struct {
 	config   Config
 	lock     *lock
 	cancel   context.CancelFunc
-	finished chan struct{} // the goroutine
+	finished chan struct{} // closed at the end of the goroutine
 	elected  chan struct{}
 	lost     chan struct{}
 
-	mu       sync.Mutex
-	leads    bool
-	err      error // why it lost
-	resigned bool
-	sent     time.Time   // the request that renewed the lease last
-	expiry   *time.Timer // of the lease, from then on
+	mu     sync.Mutex
+	state  state
+	err    error       // why it lost
+	sent   time.Time   // when the last successful renewal was sent
+	expiry *time.Timer // ends the leadership when that renewal has expired
 }
 
-// Stand makes a candidate, who stands until [Candidate.Resign]. The context's values are used, its end is not: work that ends
-// with it needs its lease to the end.
+// Stand makes a candidate that stands until [Candidate.Resign]. The candidate uses the values of
+// the context and ignores its end: work that ends with the context needs the lease to the end.
 func Stand(ctx context.Context, config Config) (*Candidate, error) {
 	if err := config.Complete(); err != nil {
 		return nil, err
@@ -101,24 +50,13 @@ func Stand(ctx context.Context, config Config) (*Candidate, error) {
 		config: config, finished: make(chan struct{}),
 		elected: make(chan struct{}), lost: make(chan struct{}),
 	}
-	c.lock = &lock{
-		leases: config.Client.Resource(Resource).Namespace(config.Namespace), config: config,
-		timeout: max(time.Second, config.RenewDeadline/2), candidate: c, failed: map[bool]error{},
-	}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: c.lock, Name: config.Name,
-		LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline, RetryPeriod: config.RetryPeriod,
-		// Both are told by the lock: these come late, or in a goroutine of their own.
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
-	})
-	if err != nil {
-		return nil, err
-	}
+	c.lock = newLock(config, c)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
 	go func() {
 		defer close(c.finished)
-		elector.Run(klog.NewContext(life, logr.Discard())) // the lock logs, each transition once
+		campaign := &campaign{config: config, lock: c.lock}
+		campaign.run(life)
 		c.lose(fmt.Errorf("it could not be renewed within %s: %w", config.RenewDeadline, c.lock.lastError()))
 	}()
 	return c, nil
@@ -127,7 +65,7 @@ func Stand(ctx context.Context, config Config) (*Candidate, error) {
 // Elected is closed when the candidate leads.
 func (c *Candidate) Elected() <-chan struct{} { return c.elected }
 
-// Lost is closed when a candidate who led does so no more, though it has not resigned. It will not stand again.
+// Lost is closed when a leader has lost the lease without resigning. It does not stand again.
 func (c *Candidate) Lost() <-chan struct{} { return c.lost }
 
 // Err says why a candidate has lost.
@@ -137,16 +75,18 @@ func (c *Candidate) Err() error {
 	return c.err
 }
 
-// Resign ends the candidature, waits until nothing of it runs, and releases the lease, if that is configured and
-// the candidate leads. It takes no longer than the renew deadline. What the lease protects must have ended before.
+// Resign ends the candidature and waits for its goroutine. It then releases the lease, if that is
+// configured and the candidate leads. It takes no longer than the renew deadline. The work that
+// the lease protects must have ended before.
 func (c *Candidate) Resign() {
 	c.mu.Lock()
-	again := c.resigned
-	c.resigned = true
+	release := c.config.Release && c.state != lost && c.state != resigned
+	if c.state != lost {
+		c.state = resigned
+	}
 	if c.expiry != nil {
 		c.expiry.Stop()
 	}
-	release := c.config.Release && c.err == nil && !again
 	c.mu.Unlock()
 	c.cancel()
 	<-c.finished
@@ -155,59 +95,59 @@ func (c *Candidate) Resign() {
 	}
 }
 
-// renewed notes that the lease is the candidate's since a request that was sent at that time.
+// renewed notes that a request which was sent at that time has acquired or renewed the lease.
 func (c *Candidate) renewed(sent time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.resigned || c.err != nil {
+	if c.state != standing && c.state != leading {
 		return
 	}
 	c.sent = sent
 	left := c.config.LeaseDuration - fence.Since(sent)
-	if !c.leads {
-		c.leads = true
-		c.expiry = time.AfterFunc(left, func() {
-			c.lose(c.expired())
-		})
-		close(c.elected)
-		c.config.Logger.Info("leading", "lease", c.lock.Describe(), "identity", c.config.Identity)
+	if c.state == leading {
+		c.expiry.Reset(left)
 		return
 	}
-	c.expiry.Reset(left)
+	c.state = leading
+	c.expiry = time.AfterFunc(left, func() { c.lose(c.expired()) })
+	close(c.elected)
+	c.config.Logger.Info("leading", "lease", c.lock.name(), "identity", c.config.Identity)
 }
 
-// lose ends the leadership of a candidate who leads and has not resigned.
+// lose ends the leadership of a candidate that leads.
 func (c *Candidate) lose(why error) {
 	c.mu.Lock()
-	if !c.leads || c.resigned || c.err != nil {
+	if c.state != leading {
 		c.mu.Unlock()
 		return
 	}
-	c.err = fmt.Errorf("lease %s: %w", c.lock.Describe(), why)
+	c.state = lost
+	c.err = fmt.Errorf("lease %s: %w", c.lock.name(), why)
 	c.expiry.Stop()
 	close(c.lost)
 	c.mu.Unlock()
 	c.cancel()
-	c.config.Logger.Info("leading no more", "lease", c.lock.Describe(), "identity", c.config.Identity, "error", why.Error())
+	c.config.Logger.Info("leading no more", "lease", c.lock.name(), "identity", c.config.Identity, "error", why.Error())
 }
 
-// Held is nil as long as the lease is the candidate's, by the clocks and not by what its goroutines have come to: a process that was stopped
-// may ask before any of its timers has run. Otherwise the error is an [ErrLost], and the lease is lost, if it was not given up.
+// Held is nil as long as the candidate holds the lease by the clocks. It does not rely on timers
+// and goroutines: a process that was stopped may ask before any of them has run. Otherwise the
+// error is an [ErrLost], and a leader has lost from then on.
 func (c *Candidate) Held() error {
 	c.mu.Lock()
-	led, resigned, sent, err := c.leads, c.resigned, c.sent, c.err
+	state, sent, err := c.state, c.sent, c.err
 	c.mu.Unlock()
 	switch {
-	case err != nil:
-	case !led:
-		err = fmt.Errorf("lease %s: it was never held", c.lock.Describe())
-	case resigned:
-		err = fmt.Errorf("lease %s: it was given up", c.lock.Describe())
+	case state == lost:
+	case state == standing:
+		err = fmt.Errorf("lease %s: it was never held", c.lock.name())
+	case state == resigned:
+		err = fmt.Errorf("lease %s: it was given up", c.lock.name())
 	case fence.Since(sent) < c.config.LeaseDuration:
 		return nil
 	default:
 		c.lose(c.expired())
-		err = fmt.Errorf("lease %s: %w", c.lock.Describe(), c.expired())
+		err = fmt.Errorf("lease %s: %w", c.lock.name(), c.expired())
 	}
 	return fmt.Errorf("%w: %w", ErrLost, err)
 }
@@ -216,11 +156,11 @@ func (c *Candidate) expired() error {
 	return fmt.Errorf("it has not been renewed for %s", c.config.LeaseDuration)
 }
 
-// leading reports whether the candidate leads.
-func (c *Candidate) leading() bool {
+// leads reports whether the candidate leads.
+func (c *Candidate) leads() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.leads && c.err == nil
+	return c.state == leading
 }
 
 // errUnknown is where no request has failed: there was no time for one.

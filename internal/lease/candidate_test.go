@@ -1,4 +1,4 @@
-package election
+package lease
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,10 +95,10 @@ func (l *leases) give(t *testing.T, holder string) {
 }
 
 func (l *leases) config(identity string) Config {
-	return Config{
-		Client: l, Namespace: "ns", Name: "lease", Identity: identity, Release: true,
-		Logger: funcr.New(func(prefix, args string) { l.set(func() { l.out.WriteString(args + "\n") }) }, funcr.Options{}),
-	}
+	log := func(_, args string) { l.set(func() { l.out.WriteString(args + "\n") }) }
+	return Config{Name: "lease", Release: true, Settings: Settings{
+		Client: l, Namespace: "ns", Identity: identity, Logger: funcr.New(log, funcr.Options{}),
+	}}
 }
 
 func (l *leases) stand(t *testing.T, identity string) *Candidate {
@@ -305,7 +304,7 @@ func TestFieldsOfTheLeaseThatAreNotTheElectionsStay(t *testing.T) {
 }
 
 func TestADefaultIdentityIsNobodyElses(t *testing.T) {
-	a, b := Config{Namespace: "ns", Name: "x", Logger: logr.Discard()}, Config{Namespace: "ns", Name: "x"}
+	a, b := Config{Name: "x", Settings: Settings{Namespace: "ns"}}, Config{Name: "x", Settings: Settings{Namespace: "ns"}}
 	require.NoError(t, a.Complete())
 	require.NoError(t, b.Complete())
 	assert.NotEqual(t, a.Identity, b.Identity)

@@ -1,16 +1,42 @@
-// Package election makes one of several replicas the leader, by a Lease (coordination.k8s.io/v1) and client-go's
-// tools/leaderelection.
+// Package lease elects one of several replicas by a Lease (coordination.k8s.io/v1). Package shards
+// beneath it divides keys among replicas by Leases, and shares the configuration with this one.
 //
-// Start at [Stand]. Around client-go's loop there is, because the leader's work may still run when its leadership ends:
+// Start at [Lead], which runs a leader's work, or at [Stand], which makes a [Candidate]. Requests go
+// through a dynamic client. The package knows nothing of snapshots.
 //
-//   - A lease is released only by [Candidate.Resign], which the caller calls when the work is done. (client-go's
-//     ReleaseOnCancel releases when a renewal has failed, too, before it tells the work to stop.)
-//   - Who reads that another holds the lease has lost at once. (client-go goes on trying until the renew deadline.)
-//   - A lease that was not renewed for its duration, counted from before the request was sent, is lost, whatever the
-//     loop is waiting for: no other candidate can have it sooner, unless clocks run at different rates.
-//   - A candidate notices renewals that come more often than once a second. (client-go compares whole seconds.)
+// # Why this is not client-go's tools/leaderelection
 //
-// All the same leases do not fence: see the package comment of k8s.io/client-go/tools/leaderelection. A process that is
-// stopped between looking at its context and writing may write when another leads. Preconditions (UID, resource version) on
-// the writes are what keeps such a write out.
-package election
+// That package imports the typed informers, listers and clients of every API group: 242 packages
+// that each user of kates would compile, elected or not. A package of its own for elections would
+// not help: kates.LeaderElection belongs to package kates, which then could not reach it without a
+// registry. What remains of the loop, once the lock and the rules below are ours, is 60 lines
+// (campaign.go). They keep the semantics of LeaderElector, and the Lease has the same fields, so
+// that candidates of both kinds can be rivals:
+//
+//   - A candidate tries every RetryPeriod, plus a random part of up to 1.2 times that. A leader
+//     renews every RetryPeriod, and gives up after RenewDeadline without a success.
+//   - A leader renews by an update of what it wrote last, and reads only when that fails.
+//   - No clock is compared with another's. A Lease has expired when this candidate has seen it
+//     unchanged for the duration that the Lease itself states.
+//   - leaseTransitions counts the changes of the holder. acquireTime is that of the present one.
+//   - To release is to write an empty holder and a duration of one second.
+//   - A candidate that comes back under the identity of the holder leads at once.
+//
+// # Where it differs
+//
+// The leader's work may still run when its leadership ends. Therefore:
+//
+//   - Only [Candidate.Resign] releases a lease, and the caller calls it when the work is done.
+//     (client-go's ReleaseOnCancel also releases after a failed renewal, before the work stops.)
+//   - A leader that reads another holder in the Lease has lost at once. (client-go goes on trying
+//     until the renew deadline.)
+//   - A lease is lost when it was not renewed for its duration, counted from before the request was
+//     sent, whatever the loop is waiting for. No other candidate can have it sooner, unless clocks
+//     run at different rates.
+//   - A candidate notices several renewals within one second. (client-go compares whole seconds.)
+//   - Fields of the Lease that the election does not know stay as they are.
+//
+// A Lease does not fence: a process that is stopped between a look at its context and a write may
+// write while another leads. Package fence, and preconditions on the writes (UID, resource
+// version), keep such a write out.
+package lease

@@ -1,4 +1,4 @@
-package election
+package lease
 
 import (
 	"context"
@@ -8,26 +8,30 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 )
 
-// ErrLost is the error of who led and does so no more.
+// ErrLost is the error of a leader that has lost its lease.
 var ErrLost = errors.New("leadership lost")
 
-// Work is what the leader alone does, and a follower stays ready to do. An error of any of its methods ends it; all
-// return when their context ends.
+// Work is what only the leader does, and what a follower stays ready to do. An error of any of its
+// methods ends it. All methods return when their context ends.
 type Work interface {
-	// Prepare returns when the work could be done. Only then the lease is stood for.
+	// Prepare returns when the work could begin. The replica stands for the lease only then.
 	Prepare(ctx context.Context) error
 	// Follow stays ready until the lease is won.
 	Follow(ctx context.Context, won <-chan struct{}) error
-	// CatchUp returns when all that a former leader has done is known.
+	// CatchUp returns when everything that a former leader has done is known.
 	CatchUp(ctx context.Context) error
-	// Lead does the work. The lease is held until it returns; the context called lease ends when it is lost, and not when the one of
-	// [Lead] does: for what goes on for a while then.
+	// Lead does the work. The lease is held until it returns. The context named lease ends when the
+	// lease is lost, and does not end with the context of [Lead]: it is for work that goes on for a
+	// while after that.
 	Lead(ctx, lease context.Context) error
 }
 
-// Lead has the work done by the leader. It returns when the work has ended: with its error; with that and [ErrLost] if the
-// lease was lost, but ctx has not ended. While the work leads, its context ends with the lease, and [ErrLost] is its cause.
-// The lease is held until the work has ended, and then released.
+// Lead stands for the lease and calls the work's methods one after another. It returns when the
+// work has ended, with the work's error. If the lease was lost, and ctx has not ended, the error is
+// an [ErrLost], too.
+//
+// The work's contexts end when the lease is lost, with a cause of [ErrLost]. The lease is held until
+// the work has ended, and then released.
 func Lead(ctx context.Context, config Config, work Work) error {
 	if err := work.Prepare(ctx); err != nil {
 		return err
@@ -57,7 +61,7 @@ func Lead(ctx context.Context, config Config, work Work) error {
 	return fmt.Errorf("%w (%w)", cause, err)
 }
 
-// until is lease, ended with ctx too.
+// until returns lease, which also ends with ctx, and a function that releases what it holds.
 func until(ctx, lease context.Context) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(lease)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -67,7 +71,8 @@ func until(ctx, lease context.Context) (context.Context, func()) {
 	}
 }
 
-// whileLeading is ctx as long as the candidate leads, which writes under it are bound to. The function ends it, and what waits for its end.
+// whileLeading returns ctx, which ends when the lease is lost. Writes under it are sent only while
+// the lease is held. The function ends it, and waits for its goroutine.
 func whileLeading(ctx context.Context, candidate *Candidate) (context.Context, func()) {
 	leading, cancel := context.WithCancelCause(fence.With(ctx, candidate.Held))
 	done := make(chan struct{})

@@ -1,4 +1,4 @@
-package election
+package lease
 
 import (
 	"cmp"
@@ -15,78 +15,89 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lock is a Lease, as client-go's loop reads and writes it. It keeps what it does not know of the object. The loop's
-// goroutine alone calls it, and release after that.
+// lock is the Lease on the server, as a candidate reads and writes it. What it does not know of
+// the object it keeps. The candidate's goroutine alone uses it, and release after that has ended.
 type lock struct {
 	leases    dynamic.ResourceInterface
 	config    Config
-	timeout   time.Duration // of a request: less than the renew deadline, so that one that hangs is tried again
+	timeout   time.Duration // of a request: short enough to try again before the renew deadline
 	candidate *Candidate
 
-	lease  *unstructured.Unstructured // as the server has it, as far as is known
-	holder string                     // that was logged
+	lease  *unstructured.Unstructured // as it was read or written last
+	leader string                     // that was logged
 	tried  bool                       // to write it
 
 	mu     sync.Mutex
-	failed map[bool]error // the last request that writes (true), or reads, if that is worth a log
+	failed map[bool]error // by whether it writes: how the last request failed, if that is worth a log
 	last   error          // since the last write that succeeded
 }
 
-var _ resourcelock.Interface = (*lock)(nil)
+func newLock(config Config, candidate *Candidate) *lock {
+	return &lock{
+		leases: config.Client.Resource(Resource).Namespace(config.Namespace), config: config,
+		timeout: max(time.Second, config.RenewDeadline/2), candidate: candidate, failed: map[bool]error{},
+	}
+}
 
-// Get reads the lease. A leader who reads that it is not its own has lost it.
-func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+// get reads the Lease. A leader that reads another holder has lost. raw is the spec in full: the
+// Lease has changed when raw has.
+func (l *lock) get(ctx context.Context) (found record, raw []byte, err error) {
+	spec, err := l.read(ctx)
+	if err != nil {
+		return record{}, nil, err
+	}
+	found = recordOf(spec)
+	if l.candidate.leads() && found.holder != l.config.Identity {
+		err := fmt.Errorf("%q holds it", found.holder)
+		l.candidate.lose(err)
+		return record{}, nil, err // a released Lease is not taken back either
+	}
+	l.follow(found.holder)
+	raw, err = json.Marshal(spec)
+	return found, raw, err
+}
+
+func (l *lock) read(ctx context.Context) (*coordinationv1.LeaseSpec, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	u, err := l.leases.Get(ctx, l.config.Name, metav1.GetOptions{})
 	if l.note(ctx, false, err); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var lease coordinationv1.Lease
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
 		l.note(ctx, false, err)
-		return nil, nil, err
+		return nil, err
 	}
 	l.lease = u
-	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
-	if l.candidate.leading() && record.HolderIdentity != l.config.Identity {
-		err := fmt.Errorf("%q holds it", record.HolderIdentity)
-		l.candidate.lose(err)
-		return nil, nil, err // or the loop takes what nobody holds
-	}
-	l.follow(record.HolderIdentity)
-	raw, err := json.Marshal(lease.Spec) // the record has whole seconds only
-	return record, raw, err
+	return &lease.Spec, nil
 }
 
-// Create makes the lease.
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *lock) create(ctx context.Context, r record) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(Resource.GroupVersion().WithKind("Lease"))
 	u.SetNamespace(l.config.Namespace)
 	u.SetName(l.config.Name)
-	return l.write(ctx, u, record, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	return l.write(ctx, u, r, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return l.leases.Create(ctx, u, metav1.CreateOptions{FieldManager: l.config.FieldManager})
 	})
 }
 
-// Update writes the lease, if it is still as it was read or written last.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+// update writes the Lease, if it still has the version that was read or written last.
+func (l *lock) update(ctx context.Context, r record) error {
 	u := l.lease.DeepCopy()
-	return l.write(ctx, u, record, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	return l.write(ctx, u, r, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return l.leases.Update(ctx, u, metav1.UpdateOptions{FieldManager: l.config.FieldManager})
 	})
 }
 
-func (l *lock) write(ctx context.Context, u *unstructured.Unstructured, record resourcelock.LeaderElectionRecord,
+func (l *lock) write(ctx context.Context, u *unstructured.Unstructured, r record,
 	send func(context.Context) (*unstructured.Unstructured, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	spec := resourcelock.LeaderElectionRecordToLeaseSpec(&record)
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
+	fields, err := r.fields()
 	if err != nil {
 		return err
 	}
@@ -105,14 +116,15 @@ func (l *lock) write(ctx context.Context, u *unstructured.Unstructured, record r
 		return err
 	}
 	l.lease = written
-	if record.HolderIdentity == l.config.Identity {
-		l.holder = record.HolderIdentity
+	if r.holder == l.config.Identity {
+		l.leader = r.holder
 		l.candidate.renewed(sent)
 	}
 	return nil
 }
 
-// release gives the lease up, if it is held. What was under way when the loop ended may have reached the server.
+// release gives the lease up, if the candidate holds it. It reads first: a request that was under
+// way when the loop ended may have reached the server.
 func (l *lock) release() {
 	if !l.tried {
 		return
@@ -120,16 +132,17 @@ func (l *lock) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.config.RenewDeadline)
 	defer cancel()
 	for {
-		record, _, err := l.Get(ctx)
-		if err != nil || record.HolderIdentity != l.config.Identity {
+		spec, err := l.read(ctx)
+		if err != nil {
 			return
 		}
-		now := metav1.Now()
-		err = l.Update(ctx, resourcelock.LeaderElectionRecord{
-			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
-		})
+		found, now := recordOf(spec), time.Now()
+		if found.holder != l.config.Identity {
+			return
+		}
+		err = l.update(ctx, record{seconds: 1, acquired: now, renewed: now, transitions: found.transitions})
 		if err == nil {
-			l.config.Logger.Info("lease released", "lease", l.Describe(), "identity", l.config.Identity)
+			l.config.Logger.Info("lease released", "lease", l.name(), "identity", l.config.Identity)
 		}
 		if !apierrors.IsConflict(err) {
 			return
@@ -137,7 +150,8 @@ func (l *lock) release() {
 	}
 }
 
-// note notes how a request fared. That the lease cannot be read, or written, is logged once, and so is that it can again.
+// note takes in the result of a request. It logs once that the Lease cannot be read, or written,
+// and once that it can again.
 func (l *lock) note(ctx context.Context, writes bool, err error) {
 	l.mu.Lock()
 	if err != nil || writes {
@@ -145,10 +159,10 @@ func (l *lock) note(ctx context.Context, writes bool, err error) {
 	}
 	l.mu.Unlock()
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		err = nil // others do that
+		err = nil // another candidate causes that
 	}
 	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		return // that is ours
+		return // this candidate causes that
 	}
 	l.mu.Lock()
 	before := l.failed[writes]
@@ -157,35 +171,29 @@ func (l *lock) note(ctx context.Context, writes bool, err error) {
 	verb := map[bool]string{true: "write", false: "read"}[writes]
 	switch {
 	case err != nil && before == nil:
-		l.config.Logger.Error(err, "cannot "+verb+" the lease, will keep trying", "lease", l.Describe())
+		l.config.Logger.Error(err, "cannot "+verb+" the lease, will keep trying", "lease", l.name())
 	case err == nil && before != nil:
-		l.config.Logger.V(1).Info("can "+verb+" the lease again", "lease", l.Describe())
+		l.config.Logger.V(1).Info("can "+verb+" the lease again", "lease", l.name())
 	}
 }
 
-// lastError says what keeps the lease from being renewed.
+// lastError says why the lease could not be renewed.
 func (l *lock) lastError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return cmp.Or(l.last, errUnknown)
 }
 
-// follow logs who leads.
-func (l *lock) follow(holder string) {
-	if holder == l.holder {
+// follow logs a new leader.
+func (l *lock) follow(leader string) {
+	if leader == l.leader {
 		return
 	}
-	l.holder = holder
-	if holder != "" && holder != l.config.Identity {
-		l.config.Logger.Info("following", "lease", l.Describe(), "leader", holder, "identity", l.config.Identity)
+	l.leader = leader
+	if leader != "" && leader != l.config.Identity {
+		l.config.Logger.Info("following", "lease", l.name(), "leader", leader, "identity", l.config.Identity)
 	}
 }
 
-// RecordEvent does nothing: transitions are logged.
-func (l *lock) RecordEvent(string) {}
-
-// Identity is the candidate's.
-func (l *lock) Identity() string { return l.config.Identity }
-
-// Describe names the lease.
-func (l *lock) Describe() string { return l.config.Namespace + "/" + l.config.Name }
+// name is that of the Lease.
+func (l *lock) name() string { return l.config.Namespace + "/" + l.config.Name }

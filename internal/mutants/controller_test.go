@@ -107,7 +107,7 @@ var controllers = []mutant{
 	},
 	{
 		name: "a lease that is lost in the grace period is not missed", says: "who loses the lease has the contexts of its reconciles cancelled at once",
-		file: "internal/election/lead.go", in: inController,
+		file: "internal/lease/lead.go", in: inController,
 		caught: "TestWhoLosesTheLeaseHasItsReconcilesCancelledAtOnceAlsoWithinTheGracePeriod/in_the_grace_period",
 		old:    `whileLeading(context.WithoutCancel(ctx), candidate)`, new: `whileLeading(ctx, candidate)`,
 	},

@@ -1,9 +1,9 @@
 package mutants
 
 const (
-	shardCore   = "internal/shards/core.go"
-	shardAnswer = "internal/shards/answer.go"
-	shardLoop   = "internal/shards/replica.go"
+	shardCore   = "internal/lease/shards/core.go"
+	shardAnswer = "internal/lease/shards/answer.go"
+	shardLoop   = "internal/lease/shards/replica.go"
 	waits       = "TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches"
 	frozen      = "TestWhoWasStoppedLongerThanItsLeaseWritesNothing"
 	overstays   = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
@@ -26,7 +26,7 @@ var replicas = []mutant{
 		old:    `return &body{b, r}, nil`, new: `return b, nil`,
 	},
 	{
-		name: "a leader that was frozen believes its timers", says: "by the clocks and not by what its goroutines have come to", file: "internal/election/election.go",
+		name: "a leader that was frozen believes its timers", says: "by the clocks", file: "internal/lease/candidate.go",
 		caught: "TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost",
 		old:    `	case fence.Since(sent) < c.config.LeaseDuration:`, new: `	case fence.Since(sent) >= 0:`,
 	},

@@ -4,9 +4,10 @@ const (
 	run      = "kates/run.go"
 	tries    = "kates/tries.go"
 	leading  = "kates/leading.go"
-	lead     = "internal/election/lead.go"
-	lease    = "internal/election/lock.go"
-	campaign = "internal/election/election.go"
+	lead     = "internal/lease/lead.go"
+	lease    = "internal/lease/lock.go"
+	campaign = "internal/lease/candidate.go"
+	loop     = "internal/lease/campaign.go"
 
 	deltas     = "TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast"
 	underChurn = "TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn"
@@ -156,7 +157,7 @@ var elections = []mutant{
 	{
 		name: "a lease that was lost is released", says: "the lease is released by who leads", file: campaign,
 		caught: "TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease",
-		old:    `c.config.Release && c.err == nil && !again`, new: `c.config.Release && !again`,
+		old:    `c.config.Release && c.state != lost && c.state != resigned`, new: `c.config.Release && c.state != resigned`,
 	},
 	{
 		name: "a lease never expires by itself", says: "a lease that was not renewed is lost, whatever the loop does", file: campaign,
@@ -166,20 +167,42 @@ var elections = []mutant{
 	{
 		name: "another who holds the lease is noticed at the deadline", says: "who reads that another holds the lease has lost at once", file: lease,
 		caught: "TestWhoReadsThatAnotherHoldsTheLeaseHasLostAtOnce",
-		old:    `	if l.candidate.leading() && record`, new: `	if false && record`,
+		old:    `	if l.candidate.leads() && found`, new: `	if false && found`,
 	},
 	{
 		name: "renewals are noticed by the second", says: "a candidate notices every renewal", file: lease,
 		caught: "TestARenewalWithinTheSameSecondIsNoticed",
-		old:    `json.Marshal(lease.Spec)`, new: `json.Marshal(record)`,
+		old: `	return &lease.Spec, nil`,
+		new: `	lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Truncate(time.Second)
+	return &lease.Spec, nil`,
+	},
+	{
+		name: "a lease expires by the clock of its holder", says: "no clock is compared with another's", file: loop,
+		caught: "TestALeaseExpiresByWhenItWasSeenUnchangedAndNotByItsHoldersClock",
+		old:    `	return c.since.Add(`, new: `	return c.observed.renewed.Add(`,
+	},
+	{
+		name: "a change of the holder is not counted", says: "leaseTransitions counts the changes of the holder", file: loop,
+		caught: "TestOneCandidateLeadsAndAnotherWhenItResigns",
+		old:    `found.transitions + 1`, new: `found.transitions`,
+	},
+	{
+		name: "a renewal begins a new term", says: "acquireTime is that of the present one", file: loop,
+		caught: "TestTheLeaseOfALeaderIsAsClientGoWritesIt",
+		old:    `mine.acquired, mine.transitions = c.observed.acquired, c.observed.transitions`, new: `mine.transitions = c.observed.transitions`,
+	},
+	{
+		name: "a leader reads before it renews", says: "an update of what it wrote last", file: loop,
+		caught: "TestTheLeaseOfALeaderIsAsClientGoWritesIt",
+		old:    `	if c.holds() && c.valid(now) {`, new: `	if c.holds() && !c.valid(now) {`,
 	},
 	{
 		name: "a renewal under way is not released", says: "the lease is released", file: lease,
 		caught: "TestResigningReleasesWhatWasUnderWay",
 		old: `	for {
-		record, _, err := l.Get(ctx)
+		spec, err := l.read(ctx)
 		if err`, new: `	for range 2 {
-		record, _, err := &resourcelock.LeaderElectionRecord{HolderIdentity: l.config.Identity}, 0, error(nil)
+		spec, err := &coordinationv1.LeaseSpec{HolderIdentity: &l.config.Identity}, error(nil)
 		if err`,
 	},
 }

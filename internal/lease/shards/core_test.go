@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/lease"
 )
 
 var start = time.Unix(1000, 0)
@@ -20,7 +22,7 @@ type scripted struct {
 
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
-	config := Config{Group: "g", Namespace: "ns", Identity: "one"}
+	config := Config{Group: "g", Settings: lease.Settings{Namespace: "ns", Identity: "one"}}
 	require.NoError(t, config.Complete())
 	return &scripted{core: newCore(config), t: t}
 }

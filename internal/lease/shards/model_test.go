@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // world is a server, and replicas that come, go, crash, freeze, and see everything late.
@@ -60,7 +60,7 @@ type flight struct {
 	err     error
 }
 
-const lease = 15 * time.Second
+const leaseDuration = 15 * time.Second
 
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, now: time.Unix(1000, 0), leases: map[string]peer{}, last: map[string]last{}}
@@ -74,7 +74,9 @@ func newWorld(t *rapid.T) *world {
 func (w *world) record() { w.history = append(w.history, slices.Collect(maps.Values(w.leases))) }
 
 func (w *world) join() {
-	config := Config{Group: "g", Namespace: "ns", Identity: fmt.Sprint("replica-", len(w.replicas)), LeaseDuration: lease}
+	config := Config{Group: "g", Settings: lease.Settings{
+		Namespace: "ns", Identity: fmt.Sprint("replica-", len(w.replicas)), LeaseDuration: leaseDuration,
+	}}
 	if err := config.Complete(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -119,13 +121,13 @@ func (w *world) arrive(r *simulated) {
 	f := r.flight
 	f.arrived = true
 	there, exists := w.leases[f.member]
-	gr := election.Resource.GroupResource()
+	gr := lease.Resource.GroupResource()
 	switch {
 	case f.verb == create && exists:
 		f.err = apierrors.NewAlreadyExists(gr, f.member)
 	case f.verb == create:
 		w.uids++
-		f.got = w.store(peer{member: f.member, uid: strconv.Itoa(w.uids), duration: lease})
+		f.got = w.store(peer{member: f.member, uid: strconv.Itoa(w.uids), duration: leaseDuration})
 	case !exists:
 		f.err = apierrors.NewNotFound(gr, f.member)
 	case f.verb == read:

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/internal/election"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // Replica is one of a group. It has two goroutines, which end with [Replica.Leave]. All methods may be called from anywhere.
@@ -42,7 +42,7 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &Replica{
-		config: config, leases: config.Client.Resource(election.Resource).Namespace(config.Namespace), cancel: cancel,
+		config: config, leases: config.Client.Resource(lease.Resource).Namespace(config.Namespace), cancel: cancel,
 		poke: make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
 	}
 	r.tasks.Go(func() { r.run(life) })

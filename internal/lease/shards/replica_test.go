@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kates-go/kates/internal/election"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // leases is a server of Leases, with versions, UIDs and preconditions.
@@ -41,7 +41,7 @@ type leases struct {
 
 func newLeases() *leases {
 	l := &leases{FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{election.Resource: "LeaseList"})}
+		map[schema.GroupVersionResource]string{lease.Resource: "LeaseList"})}
 	l.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func newLeases() *leases {
 
 func (l *leases) react(a clienttesting.Action) (handled bool, err error) {
 	conflict := func(name string) error {
-		return apierrors.NewConflict(election.Resource.GroupResource(), name, errors.New("it is another"))
+		return apierrors.NewConflict(lease.Resource.GroupResource(), name, errors.New("it is another"))
 	}
 	switch a := a.(type) {
 	case clienttesting.CreateActionImpl:
@@ -66,13 +66,13 @@ func (l *leases) react(a clienttesting.Action) (handled bool, err error) {
 		u.SetResourceVersion(strconv.Itoa(l.version))
 	case clienttesting.UpdateActionImpl:
 		u := a.GetObject().(*unstructured.Unstructured)
-		if there, err := l.Tracker().Get(election.Resource, "ns", u.GetName()); err == nil && there.(*unstructured.Unstructured).GetResourceVersion() != u.GetResourceVersion() {
+		if there, err := l.Tracker().Get(lease.Resource, "ns", u.GetName()); err == nil && there.(*unstructured.Unstructured).GetResourceVersion() != u.GetResourceVersion() {
 			return true, conflict(u.GetName())
 		}
 		l.version++
 		u.SetResourceVersion(strconv.Itoa(l.version))
 	case clienttesting.DeleteActionImpl:
-		there, err := l.Tracker().Get(election.Resource, "ns", a.GetName())
+		there, err := l.Tracker().Get(lease.Resource, "ns", a.GetName())
 		if err != nil {
 			return false, nil
 		}
@@ -99,7 +99,7 @@ type shown struct {
 func (s *shown) Changed() <-chan struct{} { return s.changed }
 
 func (s *shown) Leases(context.Context) (all []*coordinationv1.Lease, known bool, err error) {
-	list, err := s.Tracker().List(election.Resource, election.Resource.GroupVersion().WithKind("Lease"), "ns")
+	list, err := s.Tracker().List(lease.Resource, lease.Resource.GroupVersion().WithKind("Lease"), "ns")
 	if err != nil {
 		return nil, false, err
 	}
@@ -126,13 +126,15 @@ func (l *leases) join(t *testing.T, identity string) *Replica {
 	l.watchers = append(l.watchers, watch.changed)
 	l.mu.Unlock()
 	r, err := Join(t.Context(), Config{
-		Client: l, Namespace: "ns", Group: "group", Identity: identity, Watch: watch,
-		CatchUp: func(context.Context) error { return nil }, Moved: func() {},
-		Logger: funcr.New(func(_, args string) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.out.WriteString(args + "\n")
-		}, funcr.Options{}),
+		Group: "group", Watch: watch, CatchUp: func(context.Context) error { return nil }, Moved: func() {},
+		Settings: lease.Settings{
+			Client: l, Namespace: "ns", Identity: identity,
+			Logger: funcr.New(func(_, args string) {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.out.WriteString(args + "\n")
+			}, funcr.Options{}),
+		},
 	})
 	require.NoError(t, err)
 	return r
@@ -177,7 +179,7 @@ func TestKeysAreDividedAndMoveWhenReplicasComeAndGo(t *testing.T) {
 		}
 		a.Leave()
 		c.Leave()
-		list, err := l.Tracker().List(election.Resource, election.Resource.GroupVersion().WithKind("Lease"), "ns")
+		list, err := l.Tracker().List(lease.Resource, lease.Resource.GroupVersion().WithKind("Lease"), "ns")
 		require.NoError(t, err)
 		assert.Empty(t, list.(*unstructured.UnstructuredList).Items, "nothing is left")
 	})
@@ -316,7 +318,7 @@ func TestWhoseLeaseWasDeletedHasLostAtOnce(t *testing.T) {
 		a.mu.Lock()
 		uid := types.UID(a.core.uid)
 		a.mu.Unlock()
-		require.NoError(t, l.Resource(election.Resource).Namespace("ns").Delete(t.Context(), leaseName("group", member("a")),
+		require.NoError(t, l.Resource(lease.Resource).Namespace("ns").Delete(t.Context(), leaseName("group", member("a")),
 			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}))
 		<-time.After(time.Second)
 		require.ErrorIs(t, context.Cause(ctx), ErrLost)
@@ -325,9 +327,11 @@ func TestWhoseLeaseWasDeletedHasLostAtOnce(t *testing.T) {
 }
 
 func TestAWrongGroupIsAnErrorThatNamesIt(t *testing.T) {
-	_, err := Join(t.Context(), Config{Namespace: "ns", Group: "a.b"})
+	_, err := Join(t.Context(), Config{Group: "a.b"})
 	require.ErrorContains(t, err, `the Name of a group of shards, "a.b"`)
-	_, err = Join(t.Context(), Config{Namespace: "ns", Group: "a", LeaseDuration: time.Millisecond})
+	_, err = Join(t.Context(), Config{
+		Group: "a", Settings: lease.Settings{Namespace: "ns", LeaseDuration: time.Millisecond},
+	})
 	require.ErrorContains(t, err, "LeaseDuration is 1ms")
 }
 
@@ -353,7 +357,10 @@ func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T)
 		var err error
 		mu.Lock()
 		a, err = Join(t.Context(), Config{
-			Client: l, Namespace: "ns", Group: "group", Identity: "a", Watch: watch, Logger: funcr.New(func(string, string) {}, funcr.Options{}),
+			Settings: lease.Settings{
+				Client: l, Namespace: "ns", Identity: "a", Logger: funcr.New(func(string, string) {}, funcr.Options{}),
+			},
+			Group: "group", Watch: watch,
 			CatchUp: func(context.Context) error { <-time.After(time.Second); return nil },
 			Moved: func() {
 				mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/election"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 const (
@@ -69,7 +69,7 @@ func parseClaim(s string) claim {
 // object is the Lease to be written: a new one, or with a UID and a version that one.
 func (c *Config) object(w write, now time.Time) (*unstructured.Unstructured, error) {
 	renewed, seconds := metav1.NewMicroTime(now), int32(c.LeaseDuration/time.Second)
-	lease := &coordinationv1.Lease{
+	l := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: leaseName(c.Group, member(c.Identity)), UID: types.UID(w.uid), ResourceVersion: w.version,
 			Labels: map[string]string{Label: c.Group},
@@ -77,13 +77,13 @@ func (c *Config) object(w write, now time.Time) (*unstructured.Unstructured, err
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.Identity, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
 	}
 	if w.claim != nil {
-		lease.Annotations = map[string]string{claimAnnotation: strings.Join(w.claim, ",")}
+		l.Annotations = map[string]string{claimAnnotation: strings.Join(w.claim, ",")}
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lease)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(l)
 	if err != nil {
 		return nil, fmt.Errorf("a lease: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: fields}
-	u.SetGroupVersionKind(election.Resource.GroupVersion().WithKind("Lease"))
+	u.SetGroupVersionKind(lease.Resource.GroupVersion().WithKind("Lease"))
 	return u, nil
 }

@@ -1,0 +1,83 @@
+package lease
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+)
+
+// Resource is the resource of Leases.
+var Resource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// jitterFactor is client-go's JitterFactor: candidates spread their tries by it.
+const jitterFactor = 1.2
+
+// Settings say who writes a Lease, where and how often. Elections and shards share them. The
+// durations are those of client-go's LeaderElectionConfig.
+type Settings struct {
+	Client        dynamic.Interface
+	Namespace     string
+	Identity      string // default: the host's name and a UUID
+	FieldManager  string
+	LeaseDuration time.Duration // default 15 s
+	RenewDeadline time.Duration // default 10 s
+	RetryPeriod   time.Duration // default 2 s
+	Logger        logr.Logger
+}
+
+// Config says which Lease a candidate stands for, and how.
+type Config struct {
+	Settings
+	Name    string
+	Release bool // the Lease, when a leader resigns
+}
+
+// Complete fills in the defaults and reports what is wrong.
+func (c *Config) Complete() error {
+	if wrong := validation.IsDNS1123Subdomain(c.Name); len(wrong) > 0 {
+		return fmt.Errorf("the Name of a lease, %q: %s", c.Name, strings.Join(wrong, "; "))
+	}
+	return c.Settings.Complete()
+}
+
+// Complete fills in the defaults and reports what is wrong.
+func (s *Settings) Complete() error {
+	if s.LeaseDuration == 0 {
+		s.LeaseDuration = 15 * time.Second
+	}
+	if s.RenewDeadline == 0 {
+		s.RenewDeadline = 10 * time.Second
+	}
+	if s.RetryPeriod == 0 {
+		s.RetryPeriod = 2 * time.Second
+	}
+	if s.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("an identity: %w", err)
+		}
+		s.Identity = host + "_" + string(uuid.NewUUID())
+	}
+	if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
+		return fmt.Errorf("the Namespace of a lease, %q: %s", s.Namespace, strings.Join(wrong, "; "))
+	}
+	switch {
+	case s.LeaseDuration < time.Second || s.LeaseDuration%time.Second != 0:
+		return fmt.Errorf("LeaseDuration is %s: it must be whole seconds, as a Lease has it", s.LeaseDuration)
+	case s.RetryPeriod <= 0:
+		return fmt.Errorf("RetryPeriod is %s: it must be positive", s.RetryPeriod)
+	case s.RenewDeadline >= s.LeaseDuration:
+		return fmt.Errorf("RenewDeadline (%s) must be less than LeaseDuration (%s)", s.RenewDeadline, s.LeaseDuration)
+	case float64(s.RenewDeadline) <= jitterFactor*float64(s.RetryPeriod):
+		return fmt.Errorf("RenewDeadline (%s) must be more than %v times RetryPeriod (%s)",
+			s.RenewDeadline, jitterFactor, s.RetryPeriod)
+	}
+	return nil
+}
