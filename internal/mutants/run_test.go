@@ -172,7 +172,7 @@ var elections = []mutant{
 	{
 		name: "renewals are noticed by the second", says: "a candidate notices every renewal", file: lease,
 		caught: "TestARenewalWithinTheSameSecondIsNoticed",
-		old: `	return &lease.Spec, nil`,
+		old:    `	return &lease.Spec, nil`,
 		new: `	lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Truncate(time.Second)
 	return &lease.Spec, nil`,
 	},
