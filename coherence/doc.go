@@ -11,8 +11,8 @@
 // guards it. It knows nothing of clients, requests or streams, so all of it can be
 // tested to exhaustion.
 //
-// Start at [View]: one watch's side of the story. [Journal] is the client's side:
-// the floor under each resource.
+// Start at [View]: one stream's own writes. [Journal] is the client's side: the floor under each
+// resource. [Decide] is for unions: several streams whose objects are one set.
 //
 // # Rules
 //
@@ -124,6 +124,69 @@
 // delete(u2). Hiding u2 alone would show u1, which is older than our deletion. Nor is
 // the version of a later own update a bound: an update that changes nothing is answered
 // with the version that the object had all along, which may be older than the deletion.
+//
+// # Rules of unions
+//
+// A union is several streams of one stored resource, each with a selector of its own. An object is
+// in the union while any of the selectors selects it. It may move from one stream to another, and
+// each stream is late in its own way. [Decide] decides, key by key, what the union shows.
+//
+//  1. U1 Newest. Of the objects that streams show for a key, the newest counts, but never in place
+//     of a newer one that was shown before.
+//  2. U2 Departure. A key left a stream by version D: an event, an own write or a list says so.
+//     While no stream shows an object that is D or newer, and some stream has not reached D,
+//     another stream may have the object. Until every stream has reached D, the union shows the
+//     newest state that is known: what a stream shows, what the key was before it left, or what
+//     was shown. Each departure is handed to the reader once, and is added to those that the key's
+//     last decision left open.
+//  3. U3 Shown. What was shown counts as a departure at its own version: no stream that has not
+//     reached that version takes it back.
+//  4. U4 Own writes. An own write at V after which a stream does not show the object is a departure
+//     by V. It also replaces the newest known state, if that is older than V, where the streams
+//     alone do not tell: by nothing, where the write deleted the object, or no selector of the union
+//     selects it; by the object as written, where the stream has passed V.
+//  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
+//     key, each has to reach the latest list of all of them, too. A reader that lets departures go,
+//     because there are too many, has skipped up to the stream's position.
+//  6. U6 Lost. A stream that has given up its own writes shows nothing before its next list. Until
+//     then every key that it covers stays as it was shown, and its decision stays open. What it
+//     gives up is a departure by the write's version, and if it is an object, a state that replaces
+//     older ones. Older states of this stream count no more.
+//  7. U7 New history. Versions of two histories, or of two resources, do not compare. The first
+//     decision after the change takes what streams show (U1), and waits for nothing.
+//  8. U8 Start. The first snapshot of a union waits until every stream has reached the version at
+//     which the newest of them began. Departures count from then on.
+//
+// # Why the guarantees follow for unions
+//
+// A stream says what its selector shows of key k, truly as of the version K up to which it knows k:
+// its position, or the version of a pending own write (rules 1 to 9).
+//
+// Monotonic (G5). What is shown has a version at which it is the truth, and these versions only
+// grow. An object that a decision shows is never older than what was shown (U1 to U3), or it is an
+// own write's that is newer (U4). Absence is final only at a version L that every stream has reached:
+// no older than any departure (U2), than what was shown (U3), and than any list (U5). A stream shows
+// nothing for k at K ≥ L, and had it shown an object at L, it would have left since, by an event,
+// with a departure after L. So at L no stream shows k. A later state of k is newer than L.
+// Departures that were decided with are not handed out again, so none brings back a state from
+// before L.
+//
+// Own writes (G4). Each stream shows an own write at V or has passed V, once the write has returned.
+// If the union shows less than V, no stream shows an object that is V or newer, and some stream
+// has noted a departure by V or later. If all have reached it, the object is absent at a version
+// after V. If not, the newest known state is that of the write (U4), unless the key was never shown,
+// and no stream knows a state of it: then it appears when the decision is final.
+//
+// No residue (G6). An open decision waits for a version that some stream has reached, so the others
+// reach it: by events, by bookmarks, or by a request after a silence. A lost stream lists. Once
+// every stream has reached the newest version, no decision is open, and what streams show is what
+// the server has.
+//
+// Exact deltas (G7). One decision per key and Update changes what is shown at most once.
+//
+// One gap is known. A deletion whose version is not known is asked about stream by stream (rule 6).
+// If others create the object anew and move it while that goes on, it may be absent from a snapshot
+// between two in which it is.
 //
 // # Objects without usable versions
 //

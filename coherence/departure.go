@@ -1,0 +1,89 @@
+package coherence
+
+// Departure says how a key left the streams of a union. The zero Departure says that it has
+// not left any.
+type Departure struct {
+	// LeftRV is the version by which the key had left: that of the event, of the own write, or
+	// of the list that lacks it.
+	LeftRV string
+	// Last is the newest state before that, nil if none is known.
+	Last Object
+	// Wrote is the outcome of an own write at WroteRV which the streams do not tell, or not all
+	// of them: the object as written, or nil if no stream shows it from then on. It replaces any
+	// older state, and says nothing where there is none.
+	Wrote   Object
+	WroteRV string
+}
+
+// And returns what two departures of one key say together (rule U2).
+func (d Departure) And(other Departure) Departure {
+	d.LeftRV = Newest(d.LeftRV, other.LeftRV)
+	d.Last = newerOf(d.Last, other.Last)
+	if Newer(other.WroteRV, d.WroteRV) {
+		d.Wrote, d.WroteRV = other.Wrote, other.WroteRV
+	}
+	return d
+}
+
+// Leave returns the departures of one stream with a later one: at leftRV it no longer showed last.
+// What it showed since it left before is newer than that, unless it had given up own writes.
+func (d Departure) Leave(leftRV string, last Object) Departure {
+	if last != nil && Newer(d.LeftRV, last.GetResourceVersion()) {
+		last = nil
+	}
+	return d.And(Departure{LeftRV: leftRV, Last: last})
+}
+
+// replaces reports whether the own write is newer than a state.
+func (d Departure) replaces(state Object) bool {
+	return state != nil && Newer(d.WroteRV, state.GetResourceVersion())
+}
+
+// Fate is what the answer to an own write tells about all streams of a union.
+type Fate int
+
+const (
+	// Elsewhere: another stream may show the object after the write.
+	Elsewhere Fate = iota
+	// Gone: no stream shows the object at the write's version. It was deleted, or no selector
+	// of the union selects it.
+	Gone
+	// GoneBefore: the object was deleted at an unknown version, and the write's version is not
+	// older than that: the streams had to ask the server (rule 6).
+	GoneBefore
+)
+
+// Passed returns what an own write tells about a key that a stream at positionRV does not show
+// once the write is recorded (rule U4). The version of the write is comparable.
+func Passed(w Write, fate Fate, positionRV string) Departure {
+	d := Departure{LeftRV: w.Version}
+	if fate == GoneBefore {
+		d.LeftRV = "" // every stream that was asked has a version of its own
+	}
+	superseded := w.Object != nil && !Newer(w.Version, positionRV)
+	if superseded || fate != Elsewhere {
+		d.Wrote, d.WroteRV = w.Object, w.Version
+	}
+	return d
+}
+
+// GivenUp returns what an own write at wroteRV tells that a stream gives up: o is what the stream
+// shows for it, nil if it does not select the object (rule U6).
+func GivenUp(o Object, wroteRV string) Departure {
+	d := Departure{LeftRV: wroteRV}
+	if o != nil {
+		d.Last, d.Wrote, d.WroteRV = o, o, wroteRV
+	}
+	return d
+}
+
+// Departures are departures by key. A key with the zero Departure has changed without leaving.
+type Departures map[Key]Departure
+
+// Add adds a departure to what is known of a key.
+func (all Departures) Add(key Key, d Departure) {
+	if old, ok := all[key]; ok {
+		d = old.And(d)
+	}
+	all[key] = d
+}

@@ -1,0 +1,176 @@
+package coherence_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// at is one object at a revision; the table compares these by identity.
+var at = func() (all [10]*thing) {
+	for rev := range all {
+		all[rev] = &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: rev}
+	}
+	return all
+}()
+
+// TestUnionsTable is the table of the rules U1 to U7: a union of two streams, one row per case.
+func TestUnionsTable(t *testing.T) {
+	type sight = coherence.Sight
+	type departure = coherence.Departure
+	none := coherence.Object(nil)
+	shows := func(rev int, knownRV string) sight { return sight{Object: at[rev], KnownRV: knownRV} }
+	empty := func(knownRV string) sight { return sight{KnownRV: knownRV} }
+	listed := func(s sight, skippedRV string) sight { s.SkippedRV = skippedRV; return s }
+	left := func(leftRV string, last int) departure {
+		return departure{LeftRV: leftRV, Last: at[last]}
+	}
+	wrote := func(d departure, o coherence.Object, wroteRV string) departure {
+		return d.And(departure{LeftRV: wroteRV, Wrote: o, WroteRV: wroteRV})
+	}
+	for _, c := range []struct {
+		rule, name string
+		shown      coherence.Object
+		left       departure
+		sights     []sight
+		want       coherence.Object
+		until      string
+	}{
+		{"U1", "the newest of what streams show",
+			none, departure{}, []sight{shows(3, "3"), shows(2, "2")}, at[3], ""},
+		{"U1", "one stream shows it, the other has never had it",
+			none, departure{}, []sight{shows(3, "3"), empty("9")}, at[3], ""},
+		{"U1", "no stream has ever had it",
+			none, departure{}, []sight{empty("3"), empty("9")}, none, ""},
+		{"U1", "no stream covers it any more",
+			at[1], departure{}, nil, none, ""},
+
+		{"U2", "it left one stream, and the other may have it by now",
+			at[1], left("2", 1), []sight{empty("2"), empty("1")}, at[1], "2"},
+		{"U2", "it left one stream, and the other has reached that version without it",
+			at[1], left("2", 1), []sight{empty("2"), empty("2")}, none, ""},
+		{"U2", "it left one stream, and the other shows it no older than that",
+			at[1], left("2", 1), []sight{empty("2"), shows(2, "2")}, at[2], ""},
+		{"U2", "it left one stream, and the other shows an older state",
+			none, left("4", 3), []sight{empty("4"), shows(2, "2")}, at[3], "4"},
+		{"U2", "it came and went unread: the last state until it is known where it went",
+			none, left("4", 3), []sight{empty("4"), empty("2")}, at[3], "4"},
+		{"U2", "it left after the departures were taken",
+			at[1], departure{}, []sight{{KnownRV: "2", Left: left("2", 1)}, empty("1")}, at[1], "2"},
+		{"U2", "nothing is newer than a deletion at an unknown version",
+			at[1], left("2", 1), []sight{empty("2"), {Unbounded: true, KnownRV: "1"}}, none, ""},
+
+		{"U3", "a stream that is late shows an older state than was shown",
+			at[3], departure{}, []sight{empty("3"), shows(2, "2")}, at[3], "3"},
+		{"U3", "a stream that takes another's place has not reached what was shown",
+			at[3], departure{}, []sight{empty("2")}, at[3], "3"},
+		{"U3", "all streams have reached what was shown, and none has it",
+			at[3], departure{}, []sight{empty("3"), empty("4")}, none, ""},
+
+		{"U4", "an own write deleted it, and a stream is late",
+			at[1], wrote(left("2", 1), nil, "2"), []sight{empty("2"), empty("1")}, none, "2"},
+		{"U4", "an own deletion says nothing of a newer state",
+			at[3], wrote(left("4", 3), nil, "2"), []sight{empty("4"), empty("1")}, at[3], "4"},
+		{"U4", "an own write that its stream has passed is the newest known state",
+			at[1], wrote(left("3", 1), at[2], "2"), []sight{empty("3"), empty("1")}, at[2], "3"},
+		{"U4", "also where no stream knows a state before it",
+			at[1], wrote(departure{}, at[2], "2"), []sight{empty("3"), empty("1")}, at[2], "2"},
+		{"U4", "a late stream shows what an own write has deleted",
+			at[2], wrote(left("3", 2), nil, "3"), []sight{empty("3"), shows(1, "1")}, none, "3"},
+		{"U4", "an own write says nothing where there was nothing",
+			none, wrote(departure{}, at[2], "2"), []sight{empty("3"), empty("1")}, none, "2"},
+
+		{"U5", "a list may have skipped a visit: all have to reach its version",
+			at[1], left("2", 1), []sight{listed(empty("2"), "2"), listed(empty("3"), "3")}, at[1], "3"},
+		{"U5", "all have reached the newest list",
+			at[1], left("2", 1), []sight{listed(empty("3"), "2"), listed(empty("3"), "3")}, none, ""},
+		{"U5", "a list does not matter where a stream shows the object",
+			at[1], left("2", 1), []sight{shows(2, "2"), listed(empty("3"), "3")}, at[2], ""},
+
+		{"U6", "a stream is lost: what is shown stays, whatever another shows",
+			at[1], left("2", 1), []sight{{Lost: true}, shows(3, "3")}, at[1], ""},
+		{"U6", "a stream is lost: what was not shown appears later",
+			none, departure{}, []sight{{Lost: true}, shows(3, "3")}, none, ""},
+	} {
+		t.Run(c.rule+" "+c.name, func(t *testing.T) {
+			d := coherence.Decide(c.shown, c.left, c.sights)
+			assert.Equal(t, c.want, d.Object)
+			assert.Equal(t, c.until, d.UntilRV)
+			assert.Equal(t, c.until != "" || c.rule == "U6", d.Open)
+			if c.until != "" {
+				assert.Equal(t, c.until, d.Left.LeftRV, "so that it is decided with it again")
+			}
+			if d.Kept {
+				assert.Equal(t, c.shown, d.Object)
+			}
+		})
+	}
+}
+
+func TestUnionsTableOfANewHistory(t *testing.T) {
+	shown := at[9]
+	now := []coherence.Sight{{Object: at[2], KnownRV: "3"}, {KnownRV: "1", SkippedRV: "5"}}
+	assert.Equal(t, coherence.Decision{Object: at[2]}, coherence.DecideAnew(shown, now), "U7: older than shown")
+	assert.Equal(t, coherence.Decision{}, coherence.DecideAnew(shown, now[1:]), "U7: nothing to wait for")
+	lost := append(now, coherence.Sight{Lost: true})
+	assert.Equal(t, coherence.Decision{Object: shown, Kept: true}, coherence.DecideAnew(shown, lost), "U6")
+}
+
+// TestPassedTable is the table of rule U4: what an own write at version 5 tells.
+func TestPassedTable(t *testing.T) {
+	type departure = coherence.Departure
+	in := coherence.Write{Version: "5", Object: at[5]}
+	out := coherence.Write{Version: "5"}
+	for _, c := range []struct {
+		name     string
+		write    coherence.Write
+		fate     coherence.Fate
+		position string
+		want     departure
+	}{
+		{"the stream has passed the object as written", in, coherence.Elsewhere, "7",
+			departure{LeftRV: "5", Wrote: at[5], WroteRV: "5"}},
+		{"the stream has yet to show it", in, coherence.Elsewhere, "4",
+			departure{LeftRV: "5"}},
+		{"the stream does not select it, another may", out, coherence.Elsewhere, "7",
+			departure{LeftRV: "5"}},
+		{"deleted, whether the stream has passed it", out, coherence.Gone, "7",
+			departure{LeftRV: "5", WroteRV: "5"}},
+		{"or not", out, coherence.Gone, "4",
+			departure{LeftRV: "5", WroteRV: "5"}},
+		{"deleted, at a version that is not known", out, coherence.GoneBefore, "7",
+			departure{WroteRV: "5"}},
+	} {
+		assert.Equal(t, c.want, coherence.Passed(c.write, c.fate, c.position), c.name)
+	}
+}
+
+func TestTwoDeparturesAreTheNewestOfBoth(t *testing.T) {
+	first := coherence.Departure{LeftRV: "4", Last: at[3], Wrote: at[2], WroteRV: "2"}
+	second := coherence.Departure{LeftRV: "5", Last: at[1], WroteRV: "5"}
+	both := coherence.Departure{LeftRV: "5", Last: at[3], WroteRV: "5"}
+	assert.Equal(t, both, first.And(second))
+	assert.Equal(t, both, second.And(first))
+
+	all := make(coherence.Departures)
+	all.Add(at[1].key, first)
+	all.Add(at[1].key, coherence.Departure{})
+	all.Add(at[1].key, second)
+	assert.Equal(t, coherence.Departures{at[1].key: both}, all)
+}
+
+// BenchmarkDecide decides one key of a union of four streams, one of which is late.
+func BenchmarkDecide(b *testing.B) {
+	sights := []coherence.Sight{
+		{KnownRV: "5", SkippedRV: "1"}, {KnownRV: "5"}, {KnownRV: "5"}, {Object: at[2], KnownRV: "3"},
+	}
+	left := coherence.Departure{LeftRV: "5", Last: at[4]}
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := coherence.Decide(at[4], left, sights); d.UntilRV != "5" {
+			b.Fatal(d)
+		}
+	}
+}
