@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/fence"
 )
 
@@ -63,8 +64,8 @@ type core struct {
 	streamTyped   bool // their lists are streamed
 	log           logr.Logger
 	streams       *accumulator.Streams
-	applied       applyMarks
-	recollected   recollections
+	applied       applied.Marks
+	recollected   applied.Recollections
 	idle          func() // closes idle connections
 }
 
@@ -287,7 +288,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ct
 // watches them.
 func (c *Client) Close() {
 	c.core.streams.Close()
-	c.core.recollected.close()
+	c.core.recollected.Close()
 	c.core.idle()
 }
 

@@ -2,7 +2,6 @@ package kates
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +21,6 @@ import (
 // source. MergeUpdate panics if source holds something that does not encode as JSON, such as a
 // channel.
 func MergeUpdate(target, source *Unstructured) { patch.MergeUpdate(target, source) }
-
-func merged(base, over map[string]string) map[string]string {
-	out := make(map[string]string, len(base)+len(over))
-	maps.Copy(out, base)
-	maps.Copy(out, over)
-	return out
-}
 
 // ByName indexes objs by name into target. Objs is a slice of objects, or of structs whose pointers
 // are objects. Target is a map[string]X, where X is the slice's element type or a pointer to it. Of

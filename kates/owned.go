@@ -11,48 +11,59 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/applied"
 )
 
-// ErrNotOwned: there is an object of that name which is not of this set.
-var ErrNotOwned = errors.New("it exists, and is not owned by this set")
+// ErrNotOwned: an object of that name exists and does not belong to this set.
+var ErrNotOwned = applied.ErrNotOwned
 
-// OwnedSetLabel is the label of the objects of an [OwnedSet], unless that names another one. Its value is the name
-// of the set and the UID of the owner.
+// AppliedAnnotation is the annotation by which [Client.ApplyOwned] knows what it has applied: its
+// value is a digest of that. For an [OwnedSet] of another Label a dash and a digest of that label
+// follow, since sets of different labels may share an object.
+const AppliedAnnotation = "kates.io/applied"
+
+// OwnedSetLabel is the label of the objects of an [OwnedSet], unless that names another one. Its
+// value is the name of the set and the UID of the owner.
 const OwnedSetLabel = "kates.io/owned-set"
 
-// OwnedSet is what one owner wants there to be: the objects of a partition, or of a root of a controller. See
-// [Client.ApplyOwned].
+// OwnedSet is the set of objects that one owner wants: the objects of a partition, or of a root
+// of a controller. See [Client.ApplyOwned].
 type OwnedSet struct {
 	// Owner of the objects, of any form, as the server has it: with its UID.
 	Owner any
-	// Name tells the sets of one owner apart, and from what others make for the same owner: the name of the
-	// program, or of a part of it. At most 26 characters, as a label's value has them.
+	// Name tells the sets of one owner apart, and from what others make for the same owner: the
+	// name of the program, or of a part of it. At most 26 characters, of those that the value of
+	// a label may have.
 	Name string
-	// Objects that are wanted, with nothing in them but the fields that this program decides about. One without a
-	// namespace gets that of the owner, or the client's default if the owner is cluster-scoped. They are not
-	// modified.
+	// Objects that are wanted, with no fields but those that this program decides about. An
+	// object without a namespace gets that of the owner, or the client's default if the owner is
+	// cluster-scoped. They are not modified.
 	Objects []Object
-	// Kinds to prune, beside those of Objects, as kubectl takes them: each kind that has ever been in the set.
-	// Objects of other kinds are not found. One that is not known is an error; the rest is done.
+	// Kinds to prune, beside those of Objects, as kubectl takes them: each kind that has ever
+	// been in the set. Objects of other kinds are not found. A kind that is not known is an
+	// error; the rest is done.
 	Kinds []string
-	// Existing, if not nil, are the objects among which to prune, as a snapshot shows them (others may be among
-	// them; Kinds does not matter then): a slice that is empty, not nil, where there are none. A controller has them by
-	// controller.Owned. A program that watches what it owns saves requests thereby: else each
-	// kind is looked through in a running watch without selectors, or listed by label.
+	// Existing, if not nil, are the objects among which to prune, as a snapshot shows them: an
+	// empty slice, not nil, if there are none. There may be others among them, and Kinds does not
+	// matter then. A controller has them by controller.Owned. A program that watches what it owns
+	// saves requests with it. Without it, each kind is searched in a running watch without
+	// selectors, or listed by label.
 	Existing []Object
-	// Plain owner references, in place of controller references. What controllers are given as owned does not have such objects:
-	// with controller.Owned as Existing they would never be pruned.
+	// Plain sets plain owner references, in place of controller references. What controllers get
+	// as owned does not include such objects: with controller.Owned as Existing they are never
+	// pruned.
 	Plain bool
-	// Adopt takes in objects that exist without belonging to the set, unless another owner controls them. They
-	// are pruned, and deleted with the owner, like others from then on.
+	// Adopt takes in objects that exist without belonging to the set, unless another owner
+	// controls them. From then on they are pruned, and deleted with the owner, like others.
 	Adopt bool
-	// HoldPruning prunes nothing while some object could not be applied: what replaces another may be what failed.
+	// HoldPruning prunes nothing while some object could not be applied: it may be the one that
+	// replaces what would be pruned.
 	HoldPruning bool
 	// Label is the key of the label, OwnedSetLabel if empty.
 	Label string
 }
 
-// OwnedResult says what has become of an [OwnedSet].
+// OwnedResult tells what ApplyOwned has done with each object of an [OwnedSet].
 type OwnedResult struct {
 	Applied   []ObjectReference // created or changed
 	Unchanged []ObjectReference // as they were, whether the server was asked or not
@@ -60,54 +71,64 @@ type OwnedResult struct {
 	Released  []ObjectReference // no longer wanted, and left to their other owners
 }
 
-// ApplyOwned makes the objects of a set what they are to be, and removes those that are no longer wanted.
+// ApplyOwned applies the objects of a set, and removes those that are no longer wanted.
 //
-// Each object is sent by server-side apply ([Client.Apply]), in the order given, with an owner reference and the
-// label of the set. What other field managers own in it stays; where they own a field with another value, it is a
-// conflict ([IsConflict]) and untouched, unless [ForceOwnership] is given. An object that exists and does not
-// belong to the set is not touched either: it is [ErrControlled] if another owner controls it, else [ErrNotOwned],
-// unless the set is to Adopt it. One that is being deleted is [ErrDeleting] (its name is free later on), one that
-// its owner may not own [ErrOwnerScope]. That holds as well for one that comes into being, or takes the place of
-// another, while this is under way: applying is bound to the UID of the object that was judged, and where there
-// was none, what met somebody else's object, by the server's history, is taken back.
+// Each object is sent by server-side apply ([Client.Apply]), in the order given, with an owner
+// reference and the label of the set. What other field managers own in it stays. If they own a
+// field with another value, that is a conflict ([IsConflict]) and the object is untouched, unless
+// [ForceOwnership] is given.
 //
-// Where this client knows that nothing would change, nothing is sent: an annotation ([AppliedAnnotation]) says that the very
-// same was applied last, by whichever process, and the managed fields that nobody has changed any of it since; the items of
-// lists are to be in their order besides, which a watch of metadata alone does not tell where there are several, and all of it is to
-// be there: what was lost, because somebody wrote to the object while its kind's schema did not have a field, is put back, which such a watch does not tell
-// either. Through a
-// watch that drops the managed fields, as those of Go types do, any change counts that others have made since, the
-// status included; of what was applied before this client began, it asks the server by a list of the metadata of all that has the label, if
-// that is worth it. What others have changed and the watch has not brought yet is put right by the call that follows when it has.
-// What others have changed is not: fields that another manager has come to own are a conflict, or taken back with
-// ForceOwnership; what others have added beside is theirs.
+// Objects of others are not touched. An object that exists and does not belong to the set is
+// [ErrControlled] if another owner controls it, and [ErrNotOwned] otherwise, unless the set is to
+// Adopt it. One that is being deleted is [ErrDeleting]; its name is free later. One that its
+// owner may not own is [ErrOwnerScope]. This also holds for objects that others create or replace
+// while the call runs: an apply is bound to the UID of the object that was checked. If there was
+// none, and the server's history shows that the apply met somebody else's object, it is taken
+// back.
 //
-// Pruned is what has the label of the set, and names the owner by UID, and is not among Objects: in the owner's
-// namespace, or in all if the owner is cluster-scoped. It is deleted on the condition that it is the very object
-// and version that was judged ([IfUID], [IfResourceVersion]), and judged anew if it has changed; dependents go in
-// the background unless [Propagation] says otherwise. An object that has other owners too is released: it loses
-// the label and the reference. Objects of others are never touched. Nothing is pruned unless it is known what is
-// wanted: if one of Objects is of an unknown kind, has no name, is there twice, or is the owner, that is an error.
+// If the client knows that nothing would change, it sends nothing. An annotation
+// ([AppliedAnnotation]) tells that exactly this was applied last, by whichever process. The
+// managed fields tell that nobody has changed any of it since. The items of lists must also be in
+// their order, and every applied value must still exist: a value is lost if somebody writes to
+// the object while its kind's schema lacks the field. Both are restored, unless the client
+// watches metadata only and so cannot see them.
 //
-// An error on one object does not stop the rest. They are joined (errors.Is and errors.As look into them), and
-// each names its object. When ctx ends, what is left is not tried. Calling it again carries on. The options are
-// those of [Client.Apply] and [Client.Delete]; IfUID and IfResourceVersion are errors. It may be called
-// concurrently for different owners.
+// A watch of Go types drops the managed fields. Through such a watch, every change by others
+// since the last apply counts, also one of the status. For what was applied before this client
+// began, it lists the metadata of all objects with the label, if that saves requests. A change by
+// others that the watch has not brought yet is repaired by the first call after the watch has
+// brought it. Fields that another manager has come to own are a conflict, or taken back with
+// ForceOwnership. What others have added beside stays theirs.
 //
-// On client-go's fake, which has no server-side apply, objects are created, or their sections replaced
-// ([MergeUpdate]).
+// An object is pruned if it has the label of the set, names the owner by UID, and is not among
+// Objects. The owner's namespace is searched, or all of them if the owner is cluster-scoped. It
+// is deleted on the condition that it is the very object and version that was checked ([IfUID],
+// [IfResourceVersion]), and checked again if it has changed. Dependents go in the background
+// unless [Propagation] says otherwise. An object that has other owners too is released: it loses
+// the label and the reference. Nothing is pruned if the wanted objects are not certain: if one of
+// Objects is of an unknown kind, has no name, is there twice, or is the owner, that is an error.
+//
+// An error on one object does not stop the rest. The errors are joined (errors.Is and errors.As
+// look into them), and each names its object. When ctx ends, the rest is not tried. Another call
+// carries on. The options are those of [Client.Apply] and [Client.Delete]; IfUID and
+// IfResourceVersion are errors. It may be called concurrently for different owners.
+//
+// client-go's fake has no server-side apply: there objects are created, or their sections
+// replaced ([MergeUpdate]).
 //
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/,
-// https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and, for the idea of a set that is known by
-// a label, KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for every write.
+// https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and, for the idea of a set
+// that is known by a label, KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for
+// every write.
 func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOption) (OwnedResult, error) {
-	a := &ownedApply{client: c, set: set, options: c.writeOptions(opts)}
+	a := &ownedApply{client: c, given: set, options: c.writeOptions(opts)}
 	if err := a.prepare(ctx); err != nil {
 		return a.result, fmt.Errorf("apply an owned set: %w", err)
 	}
 	for i, o := range a.wanted {
 		if ctx.Err() != nil {
-			a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried", ctx.Err(), len(a.wanted)-i, len(a.wanted)))
+			a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried",
+				ctx.Err(), len(a.wanted)-i, len(a.wanted)))
 			return a.result, errors.Join(a.errs...)
 		}
 		a.fail(a.apply(ctx, o))
@@ -118,28 +139,21 @@ func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOpti
 	return a.result, errors.Join(a.errs...)
 }
 
-// ownedApply is one ApplyOwned.
+// ownedApply is one call of ApplyOwned.
 type ownedApply struct {
-	client     *Client
-	set        OwnedSet
-	options    writeOptions
-	owner      *object
-	label      string // its key
-	value      string // and value
-	annotation string // that says what was applied
-	wanted     []*wanted
-	keys       map[storedKey]bool // of wanted, and of those that may not be
-	result     OwnedResult
-	errs       []error
+	client  *Client
+	given   OwnedSet
+	set     applied.Set // its rules
+	options writeOptions
+	owner   *object
+	wanted  []*applied.Wanted
+	keys    map[applied.Key]bool // of wanted, and of objects that must not be applied
+	result  OwnedResult
+	errs    []error
 }
 
-// storedKey names an object, through whatever version it is served.
-type storedKey struct {
-	storage string
-	accumulator.Key
-}
-
-func (o *object) stored() storedKey { return storedKey{o.resource.Storage, o.key()} }
+// stored names the object, whatever version serves it.
+func (o *object) stored() applied.Key { return applied.Key{Storage: o.resource.Storage, Key: o.key()} }
 
 func (a *ownedApply) fail(err error) {
 	if err != nil {
@@ -156,7 +170,7 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 		a.options.fieldManager = defaultFieldManager
 	}
 	var err error
-	if a.owner, err = a.client.object(ctx, a.set.Owner); err == nil {
+	if a.owner, err = a.client.object(ctx, a.given.Owner); err == nil {
 		err = a.owner.named()
 	}
 	switch {
@@ -170,9 +184,9 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 	if err := a.setLabel(); err != nil {
 		return err
 	}
-	a.keys = make(map[storedKey]bool, len(a.set.Objects))
+	a.keys = make(map[applied.Key]bool, len(a.given.Objects))
 	var errs []error
-	for i, wanted := range a.set.Objects {
+	for i, wanted := range a.given.Objects {
 		if err := a.want(ctx, wanted); err != nil {
 			errs = append(errs, fmt.Errorf("object %d: %w", i, err))
 		}
@@ -181,32 +195,31 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 }
 
 func (a *ownedApply) setLabel() error {
-	a.label, a.value = OwnedSetLabel, a.set.Name
-	if a.set.Label != "" {
-		a.label = a.set.Label
+	s := applied.Set{
+		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Value: a.given.Name, Annotation: AppliedAnnotation,
+		Plain: a.given.Plain, Adopt: a.given.Adopt,
+		Scheme: a.client.core.scheme, BuiltIn: builtIn, Annotate: !a.client.core.fake,
 	}
-	a.annotation = appliedAnnotation(a.label)
-	if uid := string(a.owner.GetUID()); uid != "" { // a fake's has none
-		a.value += "." + uid
+	if label := a.given.Label; label != "" && label != OwnedSetLabel {
+		s.Label, s.Annotation = label, applied.AnnotationFor(AppliedAnnotation, label)
 	}
-	problems := validation.IsQualifiedName(a.label)
-	if a.set.Name == "" {
+	if uid := string(a.owner.GetUID()); uid != "" { // an object of a fake has none
+		s.Value += "." + uid
+	}
+	problems := validation.IsQualifiedName(s.Label)
+	if a.given.Name == "" {
 		problems = append(problems, "the set has no name")
 	}
-	if problems = append(problems, validation.IsValidLabelValue(a.value)...); len(problems) > 0 {
-		return fmt.Errorf("the set's name %q makes no label %s=%s: %s", a.set.Name, a.label, a.value, strings.Join(problems, "; "))
+	if problems = append(problems, validation.IsValidLabelValue(s.Value)...); len(problems) > 0 {
+		return fmt.Errorf("the set's name %q makes no label %s=%s: %s",
+			a.given.Name, s.Label, s.Value, strings.Join(problems, "; "))
 	}
+	a.set = s
 	return nil
 }
 
-// ours reports whether an object has the label of the set, and names its owner, which may own it.
-func (a *ownedApply) ours(o Object) bool {
-	reachable := a.owner.GetNamespace() == "" || a.owner.GetNamespace() == o.GetNamespace()
-	return reachable && o.GetLabels()[a.label] == a.value && HasOwnerReference(a.owner, o)
-}
-
 func (a *ownedApply) selector() labels.Selector {
-	return labels.SelectorFromSet(labels.Set{a.label: a.value})
+	return labels.SelectorFromSet(labels.Set{a.set.Label: a.set.Value})
 }
 
 func referenceOf(r accumulator.Resource, o Object) ObjectReference {

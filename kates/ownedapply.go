@@ -3,7 +3,6 @@ package kates
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,31 +14,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/owners"
 )
 
-// applyTries is how often an object is judged anew because it has become another one meanwhile.
+// applyTries limits how often an object is checked again because another one has taken its name.
 const applyTries = 4
 
-// apply makes one object what it is to be.
-func (a *ownedApply) apply(ctx context.Context, w *wanted) error {
+// apply applies one object, if that could change it.
+func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted) error {
 	if known, ok := a.knownUnchanged(ctx, w); ok {
-		a.result.Unchanged = append(a.result.Unchanged, referenceOf(w.resource, known))
+		a.result.Unchanged = append(a.result.Unchanged, referenceOf(w.Resource, known))
 		return nil
 	}
-	if err := a.make(w); err != nil {
-		return w.failed("apply", err)
+	if err := a.set.Make(w); err != nil {
+		return bare(w.Resource, w.Key).failed("apply", err)
 	}
-	o := w.object
+	o := &object{w.Object, w.Resource}
 	live, asked, err := a.live(ctx, o, a.client.core.fake)
 	for try := 1; ; try++ {
 		if err == nil {
-			err = a.mayApply(live)
+			err = a.set.MayApply(live)
 		}
 		if err != nil {
 			return o.failed("apply", err)
 		}
-		if asked && live != nil && (a.client.core.applied.at(w, a.options.fieldManager, live) || a.holds(ctx, w, live, live)) {
+		if asked && live != nil && (a.marked(w, live) || a.holds(ctx, w, live, live)) {
 			a.result.Unchanged = append(a.result.Unchanged, referenceOf(o.resource, live))
 			return nil
 		}
@@ -52,14 +53,14 @@ func (a *ownedApply) apply(ctx context.Context, w *wanted) error {
 			return failed
 		}
 		was := live
-		if live, asked, err = a.live(ctx, o, true); err != nil || sameObject(was, live) {
-			return failed // it was not that
+		if live, asked, err = a.live(ctx, o, true); err != nil || applied.SameObject(was, live) {
+			return failed // for another reason
 		}
 	}
 }
 
-// live is the object as it is now, nil if there is none; of its metadata at least. Asked says that the
-// server was.
+// live returns the object as it is now, at least its metadata, nil if there is none. Asked: the
+// server was asked for it.
 func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object, asked bool, err error) {
 	if !ask {
 		known, ok := a.client.core.streams.Lookup(o.resource, o.key(), accumulator.Meta)
@@ -79,39 +80,11 @@ func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object
 	return got, true, nil
 }
 
-// sameObject reports whether nothing has changed that an object is judged by.
-func sameObject(a, b Object) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return a.GetUID() == b.GetUID() && (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil) &&
-		reflect.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences()) && reflect.DeepEqual(a.GetLabels(), b.GetLabels())
-}
-
-// mayApply is an error if the object that is there is not this set's to write to.
-func (a *ownedApply) mayApply(live Object) error {
-	if live == nil {
-		return nil
-	}
-	owned := HasOwnerReference(a.owner, live)
-	other := metav1.GetControllerOfNoCopy(live)
-	if other != nil && !sameOwner(*other, controllerReference(a.owner)) && !(owned && a.set.Plain) {
-		return fmt.Errorf("%w: %s %q", ErrControlled, other.Kind, other.Name)
-	}
-	if label, labelled := live.GetLabels()[a.label]; !a.set.Adopt && (!owned || labelled && label != a.value) {
-		return ErrNotOwned
-	}
-	if live.GetDeletionTimestamp() != nil {
-		return ErrDeleting
-	}
-	return nil
-}
-
-// send applies the object. Again says that it may be another one by now, or that one has come into being.
+// send applies the object. Again: another object may have taken its name, or may exist by now.
 func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Unstructured, again bool, err error) {
 	w, sent := a.options, o.DeepCopy()
 	if live == nil {
-		w.force = false // if there is one after all, nothing is taken from it
+		w.force = false // if one exists after all, it loses no fields
 	} else if uid := live.GetUID(); uid != "" {
 		sent.SetUID(uid)
 		w.uid = &uid
@@ -130,16 +103,17 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 		again = apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 		return nil, again, err
 	}
-	if live == nil && !created && !a.set.Adopt && a.wasOthers(ctx, o, got) {
+	if live == nil && !created && !a.set.Adopt && a.belongedToOthers(ctx, o, got) {
 		return nil, false, errors.Join(o.failed("apply", ErrNotOwned), a.withdraw(ctx, o, got))
 	}
 	return got, false, nil
 }
 
-// wasOthers reports whether an object that was thought absent was there, and not of this set, before it was
-// applied: what it was is asked of the server's history, which goes back some minutes. If it does not go back so
-// far, nothing has been changed just now, and what is there was applied long ago.
-func (a *ownedApply) wasOthers(ctx context.Context, o *object, got *Unstructured) bool {
+// belongedToOthers reports whether an object that seemed absent existed before it was applied,
+// and did not belong to this set. It asks the server's history, which covers some minutes. If the
+// history does not go back that far, this apply has changed nothing: the object was applied long
+// ago.
+func (a *ownedApply) belongedToOthers(ctx context.Context, o *object, got *Unstructured) bool {
 	version, err := strconv.ParseUint(got.GetResourceVersion(), 10, 64)
 	var list *unstructured.UnstructuredList
 	if err == nil {
@@ -151,14 +125,16 @@ func (a *ownedApply) wasOthers(ctx context.Context, o *object, got *Unstructured
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return false
-	case err != nil: // go by who has written to it
+	case err != nil: // the managed fields tell who has written to it
 		return !onlyBy(got, a.options.fieldManager) || len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
 	}
-	return slices.ContainsFunc(list.Items, func(was Unstructured) bool { return was.GetUID() == got.GetUID() && !a.ours(&was) })
+	return slices.ContainsFunc(list.Items, func(was Unstructured) bool {
+		return was.GetUID() == got.GetUID() && !a.set.Ours(&was)
+	})
 }
 
-// withdraw takes back what was applied to somebody else's object that came into being a moment ago. Without
-// force nothing of its own has been changed.
+// withdraw takes back an apply to an object that somebody else created a moment ago. It was
+// applied without force, so none of the other's fields were changed.
 func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured) error {
 	empty := &Unstructured{Object: map[string]any{}}
 	empty.SetGroupVersionKind(o.GroupVersionKind())
@@ -177,7 +153,7 @@ func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured)
 	return err
 }
 
-// applied sends one server-side apply. Created says that there certainly was no such object before.
+// applied sends one server-side apply. Created: the object certainly did not exist before.
 func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r reply, created bool, err error) {
 	data, err := jsonform.Encode(o.Unstructured)
 	if err != nil {
@@ -186,7 +162,7 @@ func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r repl
 	var got *Unstructured
 	if options := w.patch(types.ApplyPatchType); c.core.rest != nil {
 		got, created, err = c.appliedRaw(ctx, o, data, options)
-	} else { // which does not tell
+	} else { // a dynamic.Interface does not tell
 		got, err = c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, options)
 	}
 	if err != nil {
@@ -195,7 +171,7 @@ func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r repl
 	return c.answered("apply", got), created, nil
 }
 
-// appliedRaw sends it over REST, for the status of the answer.
+// appliedRaw sends an apply over REST, to see the status code of the answer.
 func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options metav1.PatchOptions) (
 	got *Unstructured, created bool, err error,
 ) {
@@ -206,7 +182,7 @@ func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options
 	}
 	status := 0
 	result := request.Do(ctx).StatusCode(&status)
-	if err := result.Error(); err != nil { // Raw's does not have what the server said
+	if err := result.Error(); err != nil { // the error of Raw lacks the server's message
 		return nil, false, err
 	}
 	raw, err := result.Raw()
@@ -217,12 +193,14 @@ func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options
 	return got, status == http.StatusCreated, jsonform.Decode(raw, &got.Object)
 }
 
-// onlyBy reports whether nobody else has written to an object.
+// onlyBy reports whether nobody but the manager has written to an object.
 func onlyBy(o *Unstructured, manager string) bool {
-	return !slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager })
+	return !slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != manager
+	})
 }
 
-// merge stands for server-side apply on a fake.
+// merge replaces server-side apply on a fake.
 func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live Object) (reply, error) {
 	in := a.client.in(o.resource, o.GetNamespace())
 	there, ok := live.(*Unstructured)
@@ -237,7 +215,7 @@ func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live 
 	MergeUpdate(next, o.Unstructured)
 	next.SetOwnerReferences(there.GetOwnerReferences())
 	for _, reference := range o.GetOwnerReferences() {
-		putReference(next, reference)
+		owners.Put(next, reference)
 	}
 	if reflect.DeepEqual(next.Object, there.Object) {
 		return reply{object: there, unrelated: true}, nil

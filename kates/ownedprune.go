@@ -3,7 +3,6 @@ package kates
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,43 +10,45 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/applied"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
-// pruneTries is how often an object that changes is judged anew.
+// pruneTries limits how often an object that changes is checked again.
 const pruneTries = 5
 
-// unwanted is an object that may be to go.
+// unwanted is an object that may have to be pruned.
 type unwanted struct {
 	Object
 	resource accumulator.Resource
 }
 
-func (u unwanted) stored() storedKey { return storedKey{u.resource.Storage, objects.KeyOf(u)} }
+func (u unwanted) stored() applied.Key {
+	return applied.Key{Storage: u.resource.Storage, Key: objects.KeyOf(u)}
+}
 
-// prune removes what is no longer wanted.
+// prune removes the objects that are no longer wanted.
 func (a *ownedApply) prune(ctx context.Context) {
-	candidates, removed := a.existing(ctx), make(map[types.UID]bool) // in several forms there may be several of one
+	// Existing may hold an object in several forms.
+	candidates, removed := a.existing(ctx), make(map[types.UID]bool)
 	for i, u := range candidates {
 		if ctx.Err() != nil {
-			a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried", ctx.Err(), len(candidates)-i, len(candidates)))
+			a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried",
+				ctx.Err(), len(candidates)-i, len(candidates)))
 			return
 		}
-		if a.keys[u.stored()] || !a.prunable(u) || removed[u.GetUID()] {
+		if a.keys[u.stored()] || !a.set.Prunable(u) || removed[u.GetUID()] {
 			continue
 		}
-		removed[u.GetUID()] = u.GetUID() != "" // a fake's have none
+		removed[u.GetUID()] = u.GetUID() != "" // objects of a fake have none
 		a.fail(a.remove(ctx, u))
 	}
 }
 
-// prunable reports whether an object is of the set, and not on its way out.
-func (a *ownedApply) prunable(o Object) bool { return a.ours(o) && o.GetDeletionTimestamp() == nil }
-
-// existing are the objects among which to prune.
+// existing returns the objects among which to prune.
 func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
-	if a.set.Existing != nil {
-		for _, o := range a.set.Existing {
+	if a.given.Existing != nil {
+		for _, o := range a.given.Existing {
 			mapping, err := a.client.core.resolver.gvkContext(ctx, a.client.kindOf(o))
 			if err != nil {
 				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
@@ -69,7 +70,7 @@ func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
 	return all
 }
 
-// kinds are those to prune, each stored resource once.
+// kinds returns the resources to prune, each stored one once.
 func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
 	seen := make(map[string]bool)
 	add := func(r accumulator.Resource) {
@@ -78,9 +79,9 @@ func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
 		}
 	}
 	for _, o := range a.wanted {
-		add(o.resource)
+		add(o.Resource)
 	}
-	for _, kind := range a.set.Kinds {
+	for _, kind := range a.given.Kinds {
 		mapping, err := a.client.core.resolver.kindContext(ctx, kind)
 		switch {
 		case err != nil:
@@ -94,7 +95,7 @@ func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
 	return all
 }
 
-// labelled are the objects of a kind that have the label, from a running watch or from the server.
+// labelled returns the objects of a kind that have the label, from a running watch or the server.
 func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all []Object, err error) {
 	if known, ok := a.client.core.streams.List(r, a.owner.GetNamespace(), a.selector(), accumulator.Meta); ok {
 		return known, nil
@@ -106,19 +107,19 @@ func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all 
 	return all, err
 }
 
-// remove deletes an object of the set, or releases it, if it is still that. Where it has changed meanwhile, it is
-// judged anew.
+// remove deletes an object of the set, or releases it. If the object changes meanwhile, it is
+// checked again.
 func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
 	o := bare(u.resource, objects.KeyOf(u))
 	uid := u.GetUID()
 	for try := 1; ; try++ {
-		if a.hasOtherOwners(u) {
+		if a.set.HasOtherOwners(u) {
 			return a.release(ctx, o, u)
 		}
 		err := a.delete(ctx, o, u)
 		switch {
 		case err == nil:
-			a.client.core.applied.forget(u.stored())
+			a.client.core.applied.Forget(u.stored())
 			a.result.Pruned = append(a.result.Pruned, referenceOf(u.resource, u))
 			return nil
 		case apierrors.IsNotFound(err):
@@ -132,25 +133,19 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
 			return nil
 		case readErr != nil:
 			return o.failed("prune", readErr)
-		case now.GetUID() != uid || !a.prunable(now):
-			return nil // it is no longer ours to remove
+		case now.GetUID() != uid || !a.set.Prunable(now):
+			return nil // it no longer belongs to the set
 		}
 		u.Object = now
 	}
 }
 
-// hasOtherOwners reports whether an object would live on when our owner is gone.
-func (a *ownedApply) hasOtherOwners(o Object) bool {
-	reference := controllerReference(a.owner)
-	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return !sameOwner(r, reference) })
-}
-
-// delete deletes the very object and version that was judged.
+// delete deletes the very object and version that was checked.
 func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
 	w := a.options
 	if w.propagation == nil {
 		background := metav1.DeletePropagationBackground
-		w.propagation = &background // some old kinds would leave orphans
+		w.propagation = &background // the default of some old kinds leaves orphans
 	}
 	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
 		w.uid, w.version = &uid, &version
@@ -160,32 +155,28 @@ func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
 		if err == nil || a.client.core.fake || !a.client.outlived(ctx, o, u.GetUID(), err) {
 			return r, err
 		}
-		return reply{Outcome: accumulator.Outcome{Unknown: true}}, nil // gone already; what watches show may be older
+		return reply{Outcome: accumulator.Outcome{Unknown: true}}, nil // already gone; the watches may still show it
 	})
 	return err
 }
 
-// release takes the label and the owner reference off an object that others own too.
+// release removes the label and the owner reference from an object that others own too.
 func (a *ownedApply) release(ctx context.Context, o *object, u unwanted) error {
 	released := false
-	options := about(u, []WriteOption{func(w *writeOptions) { w.dryRun, w.fieldManager = a.options.dryRun, a.options.fieldManager }})
+	options := about(u, []WriteOption{func(w *writeOptions) {
+		w.dryRun, w.fieldManager = a.options.dryRun, a.options.fieldManager
+	}})
 	_, err := Modify(ctx, a.client, o.Unstructured, func(now *Unstructured) error {
-		if released = a.prunable(now) && a.hasOtherOwners(now); !released {
-			return nil
+		if released = a.set.Prunable(now) && a.set.HasOtherOwners(now); released {
+			a.set.Release(now)
 		}
-		RemoveOwnerReference(a.owner, now)
-		kept, notes := now.GetLabels(), now.GetAnnotations()
-		delete(kept, a.label)
-		now.SetLabels(kept)
-		delete(notes, a.annotation)
-		now.SetAnnotations(notes)
 		return nil
 	}, options...)
 	switch {
 	case IsNotFound(err):
 		return nil
 	case err == nil && released:
-		a.client.core.applied.forget(u.stored())
+		a.client.core.applied.Forget(u.stored())
 		a.result.Released = append(a.result.Released, referenceOf(u.resource, u))
 	}
 	return err

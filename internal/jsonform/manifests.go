@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Object is an API object of any Go type.
-type Object interface {
-	runtime.Object
-	metav1.Object
-}
+type Object = object.Object
 
 // EachObject calls visit for each object of a manifest: YAML documents, or JSON objects one after
 // the other. Documents that are empty or have only comments are skipped. Lists give their items.
@@ -58,14 +55,14 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 		return visit(u)
 	}
 	for i, item := range items {
-		object, ok := item.(map[string]any)
+		content, ok := item.(map[string]any)
 		if !ok {
 			return fmt.Errorf("item %d: it is not an object", i+1)
 		}
-		if gvk.Kind != "List" && object["kind"] == nil && object["apiVersion"] == nil {
-			object["apiVersion"], object["kind"] = gvk.GroupVersion().String(), gvk.Kind
+		if gvk.Kind != "List" && content["kind"] == nil && content["apiVersion"] == nil {
+			content["apiVersion"], content["kind"] = gvk.GroupVersion().String(), gvk.Kind
 		}
-		if err := eachItem(object, visit); err != nil {
+		if err := eachItem(content, visit); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
 	}

@@ -1,14 +1,14 @@
 package mutants
 
 const (
-	applied = "kates/applied.go"
-	recall  = "kates/appliedrecall.go"
+	applied = "internal/applied/fields.go"
+	recall  = "internal/applied/recall.go"
 
 	ownsJust = "TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt"
 	worth    = "TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt"
 )
 
-// owned is what can be wrong with what is not applied again.
+// owned breaks how it is found out that applying again changes nothing.
 var owned = []mutant{
 	{
 		name: "fields that are no longer applied stay", says: "where this client knows that nothing would change", file: applied, caught: ownsJust,
@@ -45,14 +45,15 @@ var owned = []mutant{
 		old: `if i <= last {`, new: `if i <= last && i < 0 {`,
 	},
 	{
-		name: "what others have emptied counts as whole", says: "the managed fields that nobody has changed any of it since", file: applied, caught: "TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned",
-		old: `return len(part) == 0 || o.whole(o.path, part)
+		name: "what others have emptied counts as whole", says: "the managed fields that nobody has changed any of it since",
+		file: applied, in: "kates", caught: "TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned",
+		old: `return len(part) == 0 || o.Whole(o.path, part)
 	case []any`, new: `return true
 	case []any`,
 	},
 	{
 		name: "what was applied to an older object counts", says: "any change counts that others have made since", file: recall, caught: worth,
-		old: `|| coherence.Newer(now.GetResourceVersion(), o.version) {`, new: `|| coherence.Newer("", o.version) {`,
+		old: `|| coherence.Newer(now.GetResourceVersion(), o.RV) {`, new: `|| coherence.Newer("", o.RV) {`,
 	},
 	{
 		name: "everything is listed for one", says: "if that is worth it", file: recall, caught: worth,

@@ -1,0 +1,91 @@
+package applied
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Detail is how much of an object's content is known, beside its metadata.
+type Detail int
+
+const (
+	// NoContent: only metadata is known.
+	NoContent Detail = iota
+	// ShownContent: values may have another form than the applier gave them. The server
+	// normalizes built-in kinds, and a Go type does not show what is empty.
+	ShownContent
+	// GivenContent: values are as they were given.
+	GivenContent
+)
+
+// DetailOf returns how much of an object of a kind is known.
+func (s *Set) DetailOf(kind schema.GroupVersionKind, now Object) Detail {
+	switch now.(type) {
+	case nil, *metav1.PartialObjectMetadata:
+		return NoContent
+	case *unstructured.Unstructured:
+		if !s.BuiltIn(kind) {
+			return GivenContent
+		}
+	}
+	return ShownContent
+}
+
+// kept reports whether the live object still has a part that its applier owns, as far as is
+// known. The managedFields of a custom kind do not tell. Suppose the schema lacks a field for a
+// while. Any write to the object then drops the field, but not the record of its owner. When the
+// schema has the field again, its value is lost, or is the default.
+func (o *Check) kept(part any) bool {
+	inMetadata := len(o.path) > 0 && o.path[0].FieldName != nil && *o.path[0].FieldName == "metadata"
+	if o.Detail == NoContent || inMetadata {
+		return true
+	}
+	here := partAt(o.Live(), o.path)
+	if o.Detail == ShownContent {
+		return here != nil || zero(part)
+	}
+	return contains(here, part)
+}
+
+// zero reports whether a part of an object is empty. Where empty means absent, it is not kept.
+func zero(part any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		return saysNothing(part)
+	case []any:
+		return len(part) == 0
+	case nil, bool, string, int64, float64:
+		return part == nil || part == false || part == "" || part == int64(0) || part == float64(0)
+	}
+	return false
+}
+
+// contains reports whether a value has all that a part has. The server may have added defaults. A
+// null and an empty object may be kept or not.
+func contains(here, part any) bool {
+	switch part := part.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		there, ok := here.(map[string]any)
+		for name, inner := range part {
+			if !contains(there[name], inner) {
+				return false
+			}
+		}
+		return ok || len(part) == 0
+	case []any:
+		there, _ := here.([]any)
+		if len(there) != len(part) {
+			return false
+		}
+		for i := range part {
+			if !contains(there[i], part[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return sameScalar(here, part)
+}

@@ -1,0 +1,24 @@
+// Package applied is the bookkeeping of server-side apply for sets of owned objects: it finds
+// out, without a request, that applying an object again would change nothing.
+//
+// Two things in an object tell this, to any reader and also after a restart:
+//
+//   - An annotation holds a [Digest] of what was applied last. It is applied with the rest, so it
+//     changes whenever the rest does.
+//   - The managedFields list the fields that the applier owns. Another writer that changes a value
+//     takes the field away from the applier.
+//
+// If the annotation fits what is to be applied, and the applier owns every part of it and nothing
+// else, the server has only two things left to do. It would restore the order of list items,
+// which has no owner, and restore what a schema change has lost, which nobody is told. [Check]
+// compares both with the live object. Which parts are owned as a whole only, the kind's OpenAPI
+// document says; the managedFields cannot.
+//
+// Watches of Go types drop the managedFields. Then the object's version decides: it was answered
+// by the server to an apply ([Marks]), or a list of metadata has shown it ([Recollections]).
+//
+// [Set] holds the rules of one set: which objects belong to it, which may be applied or pruned,
+// and what is sent.
+//
+// The package knows no client. What it needs from the server, its callers pass in as functions.
+package applied
