@@ -100,20 +100,20 @@ func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 			f.start()
 			f.change(0)
 			f.arrive()
-			last := uint64(0)
+			lastRV := uint64(0)
 			for _, o := range f.shown {
-				last = max(last, number(o.version))
+				lastRV = max(lastRV, number(o.objectRV))
 			}
 			f.anywhere()
-			var bookmark uint64
+			var bookmarkRV uint64
 			require.Eventually(t, func() bool { // deletions count, too: they come before the rest
-				bookmark = number(f.acc.Status().Queries[0].Version)
-				return bookmark > last+1
+				bookmarkRV = number(f.acc.Status().Queries[0].Version)
+				return bookmarkRV > lastRV+1
 			}, 10*time.Second, time.Millisecond)
 			began := len(f.faults.Requests(resumed))
 			f.wait(func() bool { return len(f.faults.Requests(resumed)) > began }, "the watch is resumed")
-			from := f.faults.Requests(resumed)[began].Query.Get("resourceVersion")
-			assert.GreaterOrEqual(t, number(from), bookmark, "the objects are at %d", last)
+			resumedRV := f.faults.Requests(resumed)[began].Query.Get("resourceVersion")
+			assert.GreaterOrEqual(t, number(resumedRV), bookmarkRV, "the objects are at %d", lastRV)
 			assert.Equal(t, 1, f.whole())
 			f.change(1)
 			f.arrive()

@@ -47,9 +47,9 @@ type follower struct {
 
 // identity says which object it is, in which version, and in which version of the API.
 type identity struct {
-	uid     types.UID
-	version string
-	api     string
+	uid      types.UID
+	objectRV string
+	api      string
 }
 
 func identityOf(o *kates.Unstructured) identity {
@@ -167,7 +167,7 @@ func (f *follower) update() {
 // newer is positive if now is a newer version than before.
 func (f *follower) newer(before, now identity) int {
 	f.t.Helper()
-	c, err := resourceversion.CompareResourceVersion(now.version, before.version)
+	c, err := resourceversion.CompareResourceVersion(now.objectRV, before.objectRV)
 	require.NoError(f.t, err)
 	return c
 }

@@ -27,13 +27,13 @@ import (
 
 // state is what an object was from a version on.
 type state struct {
-	version uint64
-	uid     types.UID
-	gone    bool
-	leaving bool // it has a deletionTimestamp
-	labels  labels.Set
-	fields  fields.Set
-	content uint64
+	objectRV uint64
+	uid      types.UID
+	gone     bool
+	leaving  bool // it has a deletionTimestamp
+	labels   labels.Set
+	fields   fields.Set
+	content  uint64
 	// stripped is a hash of the content after strip, if somebody needs it.
 	stripped uint64
 	note     string // for people who look into a failure
@@ -77,7 +77,7 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 	if !ok || e.Type == watch.Bookmark || e.Type == watch.Error {
 		return
 	}
-	s := state{version: number(u.GetResourceVersion()), uid: u.GetUID(), gone: e.Type == watch.Deleted, leaving: u.GetDeletionTimestamp() != nil, labels: u.GetLabels(), content: content(u)}
+	s := state{objectRV: number(u.GetResourceVersion()), uid: u.GetUID(), gone: e.Type == watch.Deleted, leaving: u.GetDeletionTimestamp() != nil, labels: u.GetLabels(), content: content(u)}
 	s.note = fmt.Sprintf("%s, finalizers %v, deleted %v", e.Type, u.GetFinalizers(), u.GetDeletionTimestamp())
 	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil {
 		s.note += fmt.Sprintf(", grace %d", *grace)
@@ -98,7 +98,7 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 	defer h.mu.Unlock()
 	h.states[k] = append(h.states[k], s)
 	if s.gone {
-		h.byUID[s.uid] = s.version
+		h.byUID[s.uid] = s.objectRV
 	}
 }
 
@@ -114,13 +114,13 @@ func content(u *kates.Unstructured) uint64 {
 }
 
 // reaches waits until the history has a state of the object at a version.
-func (h *history) reaches(t *testing.T, k id, version uint64) {
+func (h *history) reaches(t *testing.T, k id, targetRV uint64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		s := h.states[k]
-		return len(s) > 0 && s[len(s)-1].version >= version
+		return len(s) > 0 && s[len(s)-1].objectRV >= targetRV
 	}, 20*time.Second, 5*time.Millisecond)
 }
 
@@ -128,8 +128,8 @@ func (h *history) reaches(t *testing.T, k id, version uint64) {
 // deletion that was answered without the object may have left it terminating: nobody learned
 // that.
 func (h *history) bound(e written, unreadable bool) (uint64, error) {
-	if e.version != 0 {
-		return e.version, nil
+	if e.objectRV != 0 {
+		return e.objectRV, nil
 	}
 	if e.uid != "" {
 		if v, ok := h.byUID[e.uid]; ok {
@@ -140,51 +140,51 @@ func (h *history) bound(e written, unreadable bool) (uint64, error) {
 	leaving := false
 	for _, s := range h.states[e.id] { // the first deletion that can be ours
 		switch {
-		case s.gone && s.version > e.after && unreadable && leaving:
-			return e.after, nil // or somebody else removed the last finalizer
-		case s.gone && s.version > e.after:
-			return s.version, nil
+		case s.gone && s.objectRV > e.afterRV && unreadable && leaving:
+			return e.afterRV, nil // or somebody else removed the last finalizer
+		case s.gone && s.objectRV > e.afterRV:
+			return s.objectRV, nil
 		}
 		leaving = s.leaving && !s.gone
 	}
 	if unreadable && slices.ContainsFunc(h.states[e.id], func(s state) bool { return s.leaving }) {
-		return e.after, nil
+		return e.afterRV, nil
 	}
 	return 0, fmt.Errorf("%v was answered as deleted, and never was", e.id)
 }
 
-// place finds the earliest version, no earlier than from, at which the object was as a reader of
+// place finds the earliest version, no earlier than fromRV, at which the object was as a reader of
 // q saw it.
-func (h *history) place(k id, q query, s seen, from uint64) (uint64, error) {
+func (h *history) place(k id, q query, s seen, fromRV uint64) (uint64, error) {
 	states := h.states[k]
-	i, found := slices.BinarySearchFunc(states, from, func(s state, v uint64) int { return int(int64(s.version) - int64(v)) })
+	i, found := slices.BinarySearchFunc(states, fromRV, func(s state, v uint64) int { return int(int64(s.objectRV) - int64(v)) })
 	if !found {
-		i-- // the state at version from
+		i-- // the state at fromRV
 	}
 	if s.uid == "" {
 		if i < 0 || !q.has(states[i]) {
-			return from, nil
+			return fromRV, nil
 		}
 		for _, next := range states[i+1:] {
 			if !q.has(next) {
-				return next.version, nil
+				return next.objectRV, nil
 			}
 		}
-		return 0, fmt.Errorf("is not shown, though it has been there since %d", states[i].version)
+		return 0, fmt.Errorf("is not shown, though it has been there since %d", states[i].objectRV)
 	}
 	for _, next := range states[max(i, 0):] {
-		if next.version != s.version || next.uid != s.uid {
+		if next.objectRV != s.objectRV || next.uid != s.uid {
 			continue
 		}
 		switch {
 		case !q.has(next):
-			return 0, fmt.Errorf("is shown at %d, where it is not in %+v", s.version, q.Query)
+			return 0, fmt.Errorf("is shown at %d, where it is not in %+v", s.objectRV, q.Query)
 		case s.content != 0 && s.content != q.contentOf(next):
-			return 0, fmt.Errorf("is shown at %d, but not as it was", s.version)
+			return 0, fmt.Errorf("is shown at %d, but not as it was", s.objectRV)
 		}
-		return max(from, s.version), nil
+		return max(fromRV, s.objectRV), nil
 	}
-	return 0, fmt.Errorf("is shown at %d (%s), which was over by then, or never was", s.version, s.uid)
+	return 0, fmt.Errorf("is shown at %d (%s), which was over by then, or never was", s.objectRV, s.uid)
 }
 
 // contentOf returns the hash that q shows of a state.
@@ -229,14 +229,14 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 			checked++
 			v, err := h.place(k, q, shown[k], at[k])
 			if !assert.NoError(t, err, "G5: %s, look %d: %v, last seen at %d", j.name, n, k, at[k]) {
-				h.tell(t, j, k, at[k], n)
+				h.explain(t, j, k, at[k], n)
 				return checked
 			}
 			if v < bounds[k] {
 				v, err = h.place(k, q, shown[k], bounds[k])
 			}
 			if !assert.NoError(t, err, "G4: %s, look %d: %v, written at %d", j.name, n, k, bounds[k]) {
-				h.tell(t, j, k, at[k], n)
+				h.explain(t, j, k, at[k], n)
 				return checked
 			}
 			at[k] = v
@@ -245,12 +245,12 @@ func (h *history) judge(t *testing.T, j *witness) (checked int) {
 	return checked
 }
 
-// tell logs the states of an object since a version, the own writes to it, and what the witness
+// explain logs the states of an object since a version, the own writes to it, and what the witness
 // has seen around a look.
-func (h *history) tell(t *testing.T, j *witness, k id, since uint64, look int) {
+func (h *history) explain(t *testing.T, j *witness, k id, sinceRV uint64, look int) {
 	for _, s := range h.states[k] {
-		if s.version >= since {
-			t.Logf("%d %s %v %v: %s", s.version, s.uid, s.labels, s.fields, s.note)
+		if s.objectRV >= sinceRV {
+			t.Logf("%d %s %v %v: %s", s.objectRV, s.uid, s.labels, s.fields, s.note)
 		}
 	}
 	for i, e := range j.w.record {

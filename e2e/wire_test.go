@@ -62,7 +62,7 @@ func (w *wire) set(resource string, d time.Duration) {
 	defer w.mu.Unlock()
 	w.delay[resource] = d
 	for b := range w.bodies {
-		b.poke()
+		b.wake()
 	}
 }
 
@@ -172,7 +172,7 @@ type lateChunk struct {
 	came time.Time
 }
 
-func (b *lateBody) poke() {
+func (b *lateBody) wake() {
 	select {
 	case b.notify <- struct{}{}:
 	default:
@@ -191,7 +191,7 @@ func (b *lateBody) fill() {
 			b.err = err
 		}
 		b.mu.Unlock()
-		b.poke()
+		b.wake()
 		if err != nil {
 			return
 		}
@@ -203,7 +203,7 @@ func (b *lateBody) end(err error) {
 	b.mu.Lock()
 	b.chunks, b.err = nil, err
 	b.mu.Unlock()
-	b.poke()
+	b.wake()
 }
 
 func (b *lateBody) Read(p []byte) (int, error) {
@@ -247,7 +247,7 @@ func (b *lateBody) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.poke()
+	b.wake()
 	return b.body.Close()
 }
 

@@ -22,9 +22,9 @@ import (
 
 // seen is one shown object. The zero value is none.
 type seen struct {
-	uid     types.UID
-	version uint64
-	content uint64 // 0: not looked at
+	uid      types.UID
+	objectRV uint64
+	content  uint64 // 0: not looked at
 }
 
 // look is one Update: how many own writes had returned before it, and what it changed.
@@ -178,7 +178,7 @@ func (j *witness) now(changed map[id]bool) (all map[id]seen, absent map[string]b
 	all = map[id]seen{}
 	absent = j.objects(func(resource string, o metav1.Object) {
 		k := id{resource, o.GetNamespace(), o.GetName()}
-		s := seen{uid: o.GetUID(), version: number(o.GetResourceVersion())}
+		s := seen{uid: o.GetUID(), objectRV: number(o.GetResourceVersion())}
 		if u, ok := o.(*kates.Unstructured); ok && changed[k] {
 			s.content = content(u)
 		}
@@ -260,7 +260,7 @@ func (j *witness) replay(deltas []*kates.Delta, now map[id]seen) bool {
 		if d.DeltaType == kates.ObjectDelete {
 			delete(replayed, k)
 		} else {
-			replayed[k] = seen{uid: d.UID, version: number(d.ResourceVersion)}
+			replayed[k] = seen{uid: d.UID, objectRV: number(d.ResourceVersion)}
 		}
 	}
 	plain := maps.Clone(now)
@@ -335,7 +335,7 @@ func (j *witness) server() map[id]seen {
 					return nil
 				}
 				for _, o := range list.Items {
-					all[id{q.Kind, o.GetNamespace(), o.GetName()}] = seen{uid: o.GetUID(), version: number(o.GetResourceVersion())}
+					all[id{q.Kind, o.GetNamespace(), o.GetName()}] = seen{uid: o.GetUID(), objectRV: number(o.GetResourceVersion())}
 				}
 			}
 		}

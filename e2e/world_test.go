@@ -33,11 +33,11 @@ type id struct{ resource, ns, name string }
 
 // written is an own write that has returned nil. From then on every Update shows its effect.
 type written struct {
-	verb    string
-	id      id
-	version uint64    // of the answer; 0: it is gone
-	uid     types.UID // of the deleted object; "" if the answer has none
-	after   uint64    // the object was deleted later than this
+	verb     string
+	id       id
+	objectRV uint64    // of the answer; 0: it is gone
+	uid      types.UID // of the deleted object; "" if the answer has none
+	afterRV  uint64    // the object was deleted later than this
 }
 
 // world is the objects of the run, which all writers share, and the record of what the own
@@ -54,11 +54,11 @@ type world struct {
 	client    *kates.Client
 	others    dynamic.Interface
 
-	mu     sync.Mutex
-	record []written
-	newest uint64         // the version of the newest own write
-	done   map[string]int // writes that succeeded, by verb
-	lost   int            // writes of unknown outcome
+	mu       sync.Mutex
+	record   []written
+	newestRV uint64         // the version of the newest own write
+	done     map[string]int // writes that succeeded, by verb
+	lost     int            // writes of unknown outcome
 }
 
 // newWorld makes an empty world. Other writers use a configuration of their own.
@@ -78,10 +78,10 @@ func newWorld(t *testing.T, c *kates.Client, config *rest.Config) *world {
 }
 
 // known returns how many own writes have returned.
-func (w *world) known() (n int, newest uint64) {
+func (w *world) known() (n int, newestRV uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.record), w.newest
+	return len(w.record), w.newestRV
 }
 
 func (w *world) pick(r *rand.Rand) id {
@@ -133,7 +133,7 @@ func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
 		if hurried {
 			call, cancel = context.WithTimeout(call, time.Duration(r.IntN(6000))*time.Microsecond)
 		}
-		_, after := w.known()
+		_, afterRV := w.known()
 		unsettled := w.unsettledNow()
 		var got *kates.Unstructured
 		o := ownWrite{w: w, ctx: call, id: k, r: r, generated: &generated, got: &got}
@@ -145,7 +145,7 @@ func (w *world) own(ctx context.Context, t *testing.T, r *rand.Rand) {
 			w.lose()
 			pause(ctx, 20*time.Millisecond) // otherwise this would be most of what happens
 		case err == nil:
-			w.learn(verb.name, o, got, after)
+			w.learn(verb.name, o, got, afterRV)
 		case !excused(err):
 			t.Errorf("%s of %v: %v", verb.name, k, err)
 		case kates.IsNotFound(err):
@@ -174,11 +174,11 @@ func excused(err error) bool {
 }
 
 // learn records a write, based on the server's answer.
-func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, after uint64) {
+func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, afterRV uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done[verb]++
-	entry := written{verb: verb, id: o.id, uid: o.uid, after: after}
+	entry := written{verb: verb, id: o.id, uid: o.uid, afterRV: afterRV}
 	switch {
 	case o.nothing:
 		return
@@ -186,8 +186,8 @@ func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, after ui
 	case o.deletes && got.GetDeletionTimestamp() == nil, got.GetDeletionTimestamp() != nil && !keeps(got):
 		entry.uid = got.GetUID()
 	default:
-		entry.version, entry.uid = number(got.GetResourceVersion()), got.GetUID()
-		w.newest = max(w.newest, entry.version)
+		entry.objectRV, entry.uid = number(got.GetResourceVersion()), got.GetUID()
+		w.newestRV = max(w.newestRV, entry.objectRV)
 	}
 	if got != nil && got.GetName() != "" {
 		entry.id.name = got.GetName() // the server may have chosen it

@@ -77,7 +77,7 @@ func (b *body) fill() {
 		}
 		full := b.full()
 		b.faults.mu.Unlock()
-		poke(b.notify)
+		wake(b.notify)
 		if err != nil {
 			return
 		}
@@ -109,7 +109,7 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 		changed := b.faults.changed
 		b.faults.mu.Unlock()
-		poke(b.room)
+		wake(b.room)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -224,12 +224,12 @@ func (b *body) Close() error {
 	b.faults.bodies = slices.DeleteFunc(b.faults.bodies, func(other *body) bool { return other == b })
 	b.faults.wake()
 	b.faults.mu.Unlock()
-	poke(b.notify)
-	poke(b.room)
+	wake(b.notify)
+	wake(b.room)
 	return b.inner.Close()
 }
 
-func poke(c chan struct{}) {
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -33,13 +33,13 @@ type object interface {
 type event struct {
 	object  object
 	mark    string
-	version string
+	eventRV string
 }
 
 func (e event) key() string { return e.object.GetNamespace() + "/" + e.object.GetName() }
 
-// listVersion is the version of all lists. Events are newer, objects older.
-const listVersion = 1_000_000
+// listRV is the version of all lists. Events are newer, objects older.
+const listRV = 1_000_000
 
 // kinds makes a number of objects of each kind, and a number of events in all.
 func kinds(objects, events int) []kind {
@@ -64,7 +64,7 @@ func kinds(objects, events int) []kind {
 	for i := range events {
 		k := &all[i%len(all)]
 		k.events = append(k.events, event{
-			object: k.objects[i/len(all)%objects], mark: strconv.Itoa(i), version: strconv.Itoa(listVersion + 1 + i),
+			object: k.objects[i/len(all)%objects], mark: strconv.Itoa(i), eventRV: strconv.Itoa(listRV + 1 + i),
 		})
 	}
 	return all
@@ -111,7 +111,7 @@ func (e encoder) kind(k kind) (encodedKind, error) {
 	if err := meta.SetList(list, items); err != nil {
 		return encodedKind{}, err
 	}
-	list.(metav1.ListInterface).SetResourceVersion(strconv.Itoa(listVersion))
+	list.(metav1.ListInterface).SetResourceVersion(strconv.Itoa(listRV))
 	encoded, err := runtime.Encode(e.objects, list)
 	if err != nil {
 		return encodedKind{}, err
@@ -123,7 +123,7 @@ func (e encoder) kind(k kind) (encodedKind, error) {
 		}
 	}
 	end := k.empty()
-	end.SetResourceVersion(strconv.Itoa(listVersion))
+	end.SetResourceVersion(strconv.Itoa(listRV))
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	if err := e.frame(&initial, watch.Bookmark, end); err != nil {
 		return encodedKind{}, err
@@ -139,7 +139,7 @@ func (e encoder) kind(k kind) (encodedKind, error) {
 // after returns the object as the event leaves it.
 func (e event) after() object {
 	o := e.object.DeepCopyObject().(object)
-	o.SetResourceVersion(e.version)
+	o.SetResourceVersion(e.eventRV)
 	annotations := o.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -59,7 +59,7 @@ func TestClientsReadTheReplay(t *testing.T) {
 // follow starts the events after the bookmark, and reads them all.
 func follow(t *testing.T, w watch.Interface, s *Server) (map[watch.EventType]int, map[string]string) {
 	t.Helper()
-	types, marks, version := map[watch.EventType]int{}, map[string]string{}, ""
+	types, marks, lastRV := map[watch.EventType]int{}, map[string]string{}, ""
 	for types[watch.Modified] < 10 {
 		e, open := <-w.ResultChan()
 		require.True(t, open)
@@ -69,11 +69,11 @@ func follow(t *testing.T, w watch.Interface, s *Server) (map[watch.EventType]int
 		switch e.Type {
 		case watch.Bookmark:
 			assert.Equal(t, "true", pod.Annotations[metav1.InitialEventsAnnotationKey])
-			version = pod.ResourceVersion
+			lastRV = pod.ResourceVersion
 			s.Go()
 		case watch.Modified:
-			assert.Greater(t, pod.ResourceVersion, version, "all have as many digits")
-			version = pod.ResourceVersion
+			assert.Greater(t, pod.ResourceVersion, lastRV, "all have as many digits")
+			lastRV = pod.ResourceVersion
 			marks[pod.Namespace+"/"+pod.Name] = pod.Annotations[workload.Mark]
 		}
 	}
