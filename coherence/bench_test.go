@@ -11,13 +11,15 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// pendingView is a view with so many writes that its watch has not shown.
+// pendingView is a view with that many pending writes.
 func pendingView(pending int) (*coherence.View, []*thing) {
 	v := coherence.NewView(coherence.Options{Whole: true})
 	v.Advance("1")
 	things := make([]*thing, 50_000)
 	for i := range things {
-		things[i] = &thing{key: coherence.Key{Namespace: "ns", Name: strconv.Itoa(i)}, uid: types.UID(strconv.Itoa(i)), rev: 1_000 + i}
+		name := strconv.Itoa(i)
+		key := coherence.Key{Namespace: "ns", Name: name}
+		things[i] = &thing{key: key, uid: types.UID(name), rev: 1_000 + i}
 		if i < pending {
 			record(v, things[i])
 		}
@@ -27,7 +29,8 @@ func pendingView(pending int) (*coherence.View, []*thing) {
 
 func record(v *coherence.View, x *thing) {
 	v.Begin(x.key)
-	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: x.GetResourceVersion(), Object: x}, nil, time.Time{})
+	w := coherence.Write{Key: x.key, UID: x.uid, Version: x.GetResourceVersion(), Object: x}
+	v.Record(w, nil, time.Time{})
 	v.End(x.key)
 }
 
@@ -48,7 +51,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord is a write, and the event that ends it: O(1), however many are pending.
+// BenchmarkRecord records a newer write of a key: O(1), however many writes are pending.
 func BenchmarkRecord(b *testing.B) {
 	for _, pending := range []int{0, 1_000, 10_000} {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
@@ -68,7 +71,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkObserve is an event that ends one of the pending writes; another one takes its place.
+// BenchmarkObserve is an event that ends one of the pending writes, and a write in its place.
 func BenchmarkObserve(b *testing.B) {
 	for _, pending := range []int{1, 1_000, 10_000} {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
@@ -81,7 +84,8 @@ func BenchmarkObserve(b *testing.B) {
 				record(v, &x)
 				next++
 				done := things[first%len(things)]
-				if ended := v.Observe(coherence.Event{Key: done.key, UID: done.uid, Object: done, Version: version(1_000 + first)}); len(ended) != 1 {
+				ev := coherence.Event{Key: done.key, UID: done.uid, Object: done, Version: version(1_000 + first)}
+				if ended := v.Observe(ev); len(ended) != 1 {
 					b.Fatal(ended)
 				}
 				first++
@@ -90,11 +94,12 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// BenchmarkRecordByContent is a write and its event where contents decide: on a fake.
+// BenchmarkRecordByContent is a write and its event, judged by content as on a fake.
 func BenchmarkRecordByContent(b *testing.B) {
 	for _, pending := range []int{0, 1_000, 10_000} {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
-			v := coherence.NewView(coherence.Options{ByContent: true, Same: func(a, b coherence.Object) bool { return a == b }})
+			same := func(a, b coherence.Object) bool { return a == b }
+			v := coherence.NewView(coherence.Options{ByContent: true, Same: same})
 			x := &thing{key: coherence.Key{Name: "x"}, rev: 1}
 			for i := range pending {
 				record(v, &thing{key: coherence.Key{Name: strconv.Itoa(i)}, rev: 1})

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// contents stands in for versions where there are none: each own write waits, in
-// order, for an event with its content.
+// contents judges own writes by content, where there are no versions: each write waits, in order,
+// for an event with its content.
 type contents struct {
 	same func(a, b Object) bool
 	hold time.Duration
 
 	queues  map[Key][]expected
 	held    int     // in all queues
-	flights flights // nil unless every write goes by content
+	flights flights // nil unless every write is judged by content
 }
 
 type expected struct {
@@ -53,12 +53,12 @@ func (c *contents) observe(key Key, object Object) (Ended, bool) {
 		return Ended{}, false
 	}
 	if f := c.flights[key]; f != nil {
-		f.seen = f.seen[:len(f.seen)-1] // spoken for
+		f.seen = f.seen[:len(f.seen)-1] // it is this write's event, and no later write's
 	}
 	return c.cut(key, i+1)
 }
 
-// cut drops the first n expectations of a key; it is an end if none is left.
+// cut drops the first n expectations of a key. It reports true if none is left.
 func (c *contents) cut(key Key, n int) (Ended, bool) {
 	q := c.queues[key]
 	last := q[len(q)-1].object

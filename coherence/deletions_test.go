@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// overtaken is a view in which the DELETED event of x at 12 came while a write of x was under way.
+// overtaken is a view to which the DELETED event of x at 12 came while a write of x was under way.
 func overtaken(o coherence.Options, x *thing) *coherence.View {
 	v := at10(o, x)
 	v.Begin(x.key)
@@ -27,7 +27,7 @@ func status(v *coherence.View, x *thing, stored coherence.Object) bool {
 func TestG4G6ADeletionThatTheWatchHasShownBeforeTheAnswerNeedsNoEntryAndNoList(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
-	assert.True(t, status(v, x, nil), "nobody has to be asked")
+	assert.True(t, status(v, x, nil), "the server is not asked")
 	assert.Nil(t, v.Read(x.key, nil))
 	assert.Zero(t, v.Pending())
 	v.End(x.key)
@@ -44,7 +44,8 @@ func TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince(t *testing
 
 	v = overtaken(coherence.Options{Whole: true}, x)
 	v.Begin(x.key)
-	v.Record(coherence.Write{Key: x.key, UID: next.uid, Version: "13", Object: next}, nil, time.Time{})
+	made := coherence.Write{Key: x.key, UID: next.uid, Version: "13", Object: next}
+	v.Record(made, nil, time.Time{})
 	v.End(x.key)
 	assert.True(t, status(v, x, nil))
 	assert.Equal(t, next, v.Read(x.key, nil), "we have made it, and the watch is late")
@@ -60,17 +61,18 @@ func TestG4WhatTheDeletedObjectWasWrittenToBeforeIsNotShownAgain(t *testing.T) {
 	assert.Equal(t, written, v.Read(x.key, x))
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "12"})
 	assert.True(t, status(v, x, nil))
-	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "11", Object: written}, nil, time.Time{}), "and its answer may be late")
+	late := coherence.Write{Key: x.key, UID: x.uid, Version: "11", Object: written}
+	assert.True(t, v.Record(late, nil, time.Time{}), "its answer may be late")
 	assert.Nil(t, v.Read(x.key, nil))
 	assert.Zero(t, v.Pending())
 }
 
-// The one whose name it is now was deleted, says the answer; the one before, says the event.
+// The answer is for the object that has the name now, the event for the one before.
 func TestG4TheDeletionOfAnotherUIDDoesNotAnswerForThisOne(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
 	next := &thing{key: x.key, uid: "next", rev: 13}
-	assert.False(t, status(v, next, nil), "who knows when that was there")
+	assert.False(t, status(v, next, nil), "it may have been deleted at any time")
 	v.Observe(coherence.Event{Key: x.key, UID: next.uid, Object: next, Version: "13"})
 	assert.True(t, status(v, next, next))
 	assert.Nil(t, v.Read(x.key, next), "its event is yet to come")
@@ -78,7 +80,7 @@ func TestG4TheDeletionOfAnotherUIDDoesNotAnswerForThisOne(t *testing.T) {
 	assert.Zero(t, v.Pending())
 }
 
-// What moves out of a selector (12) may move in again (13), and be deleted then (14).
+// An object that moves out of a selector (12) may move in again (13), and then be deleted (14).
 func TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	back := &thing{key: x.key, uid: x.uid, rev: 13}
@@ -86,7 +88,8 @@ func TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion(t *testing.T) {
 	assert.False(t, status(v, x, nil), "it may come back")
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, Object: back, Version: "13"})
 	assert.False(t, status(v, x, back), "only the server can tell when")
-	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "14"}, back, time.Time{}))
+	gone := coherence.Write{Key: x.key, UID: x.uid, Version: "14"}
+	assert.True(t, v.Record(gone, back, time.Time{}))
 	assert.Nil(t, v.Read(x.key, back))
 }
 
@@ -123,11 +126,12 @@ func TestG3OneKeyMadeAndDeletedOverAndOverDuringAWriteIsBounded(t *testing.T) {
 	}
 	assert.Less(t, heap(), before+1<<20)
 	assert.True(t, status(v, last, nil))
-	assert.False(t, status(v, &thing{key: x.key, uid: "u11"}, nil), "forgotten, so the server is asked")
+	oldest := &thing{key: x.key, uid: "u11"}
+	assert.False(t, status(v, oldest, nil), "forgotten, so the server is asked")
 	v.End(x.key)
 }
 
-// The backup has the object, and our request came after it was restored.
+// The backup has the object, and our request was sent after the restore.
 func TestG5ADeletionOfAnotherHistoryAnswersForNothing(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 5}
 	v := overtaken(coherence.Options{Whole: true}, x)

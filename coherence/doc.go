@@ -1,69 +1,69 @@
 // Package coherence keeps what a program wrote visible until its watches show it.
 //
-// A watch is late by nature: a write returns before the watch of the object
-// written brings it. A program that reads its watches right after a write sees
-// the past, and repeats the write. This package remembers the answers of the
-// writes and says, for each object, whether the answer or what the watch shows is
-// the newer truth.
+// A watch is late: a write returns before the watch brings the object written. A program that
+// reads its watches right after a write sees the past, and repeats the write. This package
+// remembers the answers of the writes. For each object it says which is newer: the answer, or what
+// the watch shows.
 //
-// It is pure logic. It does no I/O, starts no goroutine and reads no clock: time
-// comes in as an argument. It has no locks: whoever owns a [View] or a [Journal]
-// guards it. It knows nothing of clients, requests or streams, so all of it can be
-// tested to exhaustion.
+// The package is pure logic. It does no I/O, starts no goroutine and reads no clock: the time is
+// an argument. It has no locks: the owner of a [View] or a [Journal] guards it. It knows nothing
+// of clients, requests or streams, so all of it can be tested exhaustively.
 //
-// Start at [View]: one stream's own writes. [Journal] is the client's side: the floor under each
-// resource. [Decide] is for unions: several streams whose objects are one set.
+// Start at [View]: the own writes of one stream. [Journal] is the client's side: the floor under
+// each resource. [Decide] is for unions: several streams whose objects are one set.
 //
 // # Rules
 //
-// Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4 and 9
-// are kept here; rules 3 and 5 to 8 by those who feed a view (packages accumulator and kates) and
-// stated here because the argument needs them.
+// Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4 and
+// 9 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages accumulator and
+// kates), and stated here because the argument needs them.
 //
 //  1. Position. A view's position is the newest version that a live event, a bookmark or a whole
-//     list has shown. A watch delivers in the order of versions, so everything up to the position
-//     has been delivered: nothing older can come. The initial events of a streamed list come in
-//     the order of keys; they are a list, and move the position only when they are whole.
-//  2. Entry. A write that was answered with version V makes an entry. It is shown in place of what
-//     the watch shows while position < V, and ends when position ≥ V. From there on the watch's
-//     own object is V or newer. A foreign write that raced ours is decided by the same comparison,
-//     and so is a write that changed nothing (its V is old). Of two entries for one key the newer
-//     version counts, in whichever order the answers came back.
-//  3. Floor. The journal keeps the newest version of each resource that an own write was answered
-//     with. Every list of a stream, its first one too, is a consistent one: the newest state when
-//     it was asked for. One that is older than the floor or the position, as they were when it was
-//     asked for, is refused. The floor outlives the views: it is all that is kept for an object
-//     that no stream covers.
+//     list has shown. A watch delivers in the order of versions. So everything up to the position
+//     has been delivered, and nothing older can come. The initial events of a streamed list come
+//     in the order of keys. They are a list, and move the position only when the list is whole.
+//  2. Entry. A write that was answered with version V makes an entry. The entry is shown in place
+//     of what the watch shows while position < V, and ends when position ≥ V. From then on the
+//     watch's own object is V or newer. A foreign write that raced with ours is decided by the
+//     same comparison, and so is a write that changed nothing (its V is old). Of two entries for
+//     one key the newer version counts, in whichever order the answers arrived.
+//  3. Floor. The journal keeps the newest version of each resource with which an own write was
+//     answered. Every list of a stream, also its first, is consistent: the newest state at the
+//     time of the request. A list is refused if it is older than the floor or the position were at
+//     that time. The floor outlives the views. For an object that no stream covers, nothing else
+//     is kept.
 //  4. Tombstone. A deletion that was answered with its version is an entry without an object. Some
-//     are answered without it. Where the stream has no selector, a DELETED event cannot be a move
-//     out of one: it tells the version at which its UID was deleted. If it comes before the answer,
-//     the answer counts as one of that version, which the position has reached: there is nothing to
-//     hide, and nothing to ask. So as long as a write of a key is under way, the view keeps which
-//     UIDs of the key were deleted meanwhile, and when. Where it does not know, but the stream has
-//     no selector and shows the very object (by UID) that was deleted, the entry hides the name
-//     until the DELETED event of that UID, or until a list, or an event, that is newer than the
-//     object and does not have it. Everything delivered before that is older than the deletion,
-//     whatever its UID. Elsewhere rule 6 applies: the stream has a selector, or neither shows the
-//     object nor was seen to lose it, which may have been deleted and made again before the answer
-//     came. So it is for an answer whose version the watch shows to be one of the object's own: the
-//     deletion's it is not.
+//     deletions are answered without it. In a stream without a selector, a DELETED event cannot be
+//     a move out of the selector: it tells the version at which its UID was deleted. If the event
+//     comes before the answer, the answer counts as one of that version. The position has reached
+//     it, so there is nothing to hide, and nothing to ask. So while a write of a key is under way,
+//     the view keeps which UIDs of the key were deleted, and when. If it has not seen the
+//     deletion, but the stream has no selector and shows the very object (by UID) that was
+//     deleted, the entry hides the name. It does so until the DELETED event of that UID, or until
+//     a list or an event that is newer than the object and does not have it. Everything delivered
+//     before that is older than the deletion, whatever its UID. In all other cases rule 6 applies:
+//     the stream has a selector, or it neither shows the object nor has shown its deletion. Then
+//     the object may have been deleted and created again before the answer came. Rule 6 applies as
+//     well to an answer whose version, as the watch shows, is the object's own: it is not the
+//     deletion's.
 //  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an
-//     object without deletionTimestamp; any answer with a deletionTimestamp that neither
-//     finalizers nor a grace period hold back. Else terminating, if there is a deletionTimestamp;
-//     else present. Dry runs, failed writes and writes whose outcome is unknown make no entry.
-//  6. Settling. Where an answer cannot be judged for a stream (a selector on fields that only the
-//     server knows, another version of the same stored resource, a subresource that is another
-//     kind, rule 4), the server is asked, before the write returns, for the object as the stream
-//     would show it, no older than the write. The answer is the truth as of the list's version,
-//     and makes an entry of that version. If it cannot be asked, the write is unsettled: reported,
-//     and shown when the watch brings it.
-//  7. Coverage. A write counts for every stream of the same stored resource, whatever group and
-//     version either speaks.
-//  8. Probe. A stream whose watch ended badly, or was silent for longer than bookmarks take, asks
-//     for the server's newest version before it goes on. If that is older than the position or the
-//     floor, and the list that follows is too, the cluster came back from a backup: a new history starts at
-//     the list, and entries, tombstones, seen deletions and position of the old one are dropped. If the watch was
-//     only silent but something waits for it, a list ends the wait.
+//     object without deletionTimestamp; any answer with a deletionTimestamp and neither finalizers
+//     nor a grace period. Else terminating, if there is a deletionTimestamp; else present. Dry
+//     runs, failed writes and writes whose outcome is unknown make no entry.
+//  6. Settling. Some answers cannot be judged for a stream: its selector is on fields that only
+//     the server knows, it watches another version of the stored resource, a subresource is of
+//     another kind, or rule 4 says so. Then, before the write returns, the server is asked for the
+//     object as the stream would show it, no older than the write. Its answer is the truth at the
+//     list's version, and makes an entry of that version. If the server cannot be asked, the write
+//     is unsettled: it is reported, and shown when the watch brings it.
+//  7. Coverage. A write counts for every stream of the same stored resource, in whatever group and
+//     version the stream watches it.
+//  8. Probe. A stream whose watch ended with an error, or was silent for longer than a bookmark
+//     period, asks for the server's newest version before it goes on. If that is older than the
+//     position or the floor, and the list that follows is too, the cluster was restored from a
+//     backup. Then a new history starts at the list, and the entries, tombstones, seen deletions
+//     and the position of the old one are dropped. If the watch was only silent, and something
+//     waits for it, a list ends the wait.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
 //     object shown stays the very same one.
 //
@@ -72,58 +72,61 @@
 // Let a write of key k be answered with version V, and let some stream of k's resource be at
 // position P.
 //
-// Own writes (G4). If P < V there is an entry (2; 4 to 7 give it its content), and it is read. If P
-// ≥ V, the watch has delivered k's state at V or later (1), and that is read. A stream that starts
-// or lists afterwards takes in a list that is V or newer (3), so the second case holds. In no case
-// is anything read that is older than V, and the write returns only after its entries are made.
+// Own writes (G4). If P < V there is an entry (2; 4 to 7 give it its content), and it is read. If
+// P ≥ V, the watch has delivered k's state at V or later (1), and that is read. A stream that
+// starts or lists afterwards gets a list that is V or newer (3), so the second case holds. In no
+// case is anything read that is older than V, and the write returns only after its entries are
+// made.
 //
 // Monotonic (G5). What is read for k is the entry or the stored object. The store moves forward:
-// events come in order (1), and a list is at the position or later (3). An entry comes in only if
-// it is newer than the position and than the entry that was there (2), so it is newer than both
-// things that could have been read before; and it ends only when the store has reached its version.
-// A tombstone without version ends only by what is newer than the deletion (4). Hence no reading is
-// older than one before it, and no deleted UID is read again. The one exception is a history that
-// starts anew (8).
+// events come in order (1), and a list is at the position or later (3). An entry is made only if
+// it is newer than the position and than the entry before it (2). So it is newer than both things
+// that could have been read before. It ends only when the store has reached its version. A
+// tombstone without version ends only by what is newer than the deletion (4). Hence no reading is
+// older than one before it, and no deleted UID is read again. The one exception is a new history
+// (8).
 //
 // No residue (G6). An entry at V ends when the position reaches V: by an event, by a bookmark, or,
 // where neither comes, by the list after a silence (8), which is V or newer (3). A tombstone
-// without version ends by its own DELETED event, which the watch owes, since the object was in its
-// query; or by a list. Create and delete before the watch has seen either are two entries for one
-// key, of which the newer counts (2); both end the same way. So once the server is quiet nothing is
-// held, and what is read is the store, which the watch keeps equal to the server's list.
+// without version ends by its own DELETED event, which must come, since the object was in the
+// stream's query; or by a list. Create and delete before the watch has seen either are two entries
+// for one key, of which the newer counts (2); both end the same way. So once the server is quiet
+// nothing is held, and the store is read, which the watch keeps equal to the server's list.
 //
-// Exact deltas (G7). An entry changes a reading when it comes in; when it ends, the reading is the
+// Exact deltas (G7). An entry changes a reading when it is made. When it ends, the reading is the
 // stored object: the same version, and then the same pointer (9), or a newer one, which is a
-// change. So a write and its echo are one change, and a delta that compares readings says it once.
+// change. So a write and its echo are one change, and a delta that compares readings reports it
+// once.
 //
 // # Why an event that overtakes the answer to a deletion is enough
 //
-// The answer says of a UID that it is gone, the event says since when: V. A UID is deleted once, so
-// both speak of one deletion, whoever else writes the name, and however many writes of it are under
-// way. The event has moved the position to V (1), hence P ≥ V, and what is read is read by the
-// second case of G4: nothing, or who has the name by now, or a pending write of ours that is newer
-// than P. None of them is to be hidden. An entry that the deleted object still had was older than V,
-// and has ended (2). G5 holds as after any event: nothing older than P is taken in (1, 3). And since
-// no entry is made, none is left (G6).
+// The answer says that a UID is gone, and the event says since which version: V. A UID is deleted
+// once, so both are about one deletion, whoever else writes the name, and however many writes of
+// it are under way. The event has moved the position to V (1), hence P ≥ V, and the second case of
+// G4 holds. What is read is nothing, a newer object of that name, or a pending write of ours that
+// is newer than P. None of them is to be hidden. An entry that the deleted object still had was
+// older than V, and has ended (2). G5 holds as after any event: nothing older than P is accepted
+// (1, 3). And since no entry is made, none remains (G6).
 //
-// It has to be certain that the event is a deletion, and of this UID. So one of another UID does
-// not count, nor does one in a stream with a selector, where it may be a move out that was followed
-// by a move in. A list that lacks what was stored before would be as certain, where it is one: but a kind
-// that is served no more is taken for an empty list, and lists are so rare that who deletes meanwhile may
-// as well ask. In a new history (8) a UID may be there again: what was seen of deletions is dropped
-// with the old one.
+// It has to be certain that the event is a deletion, and of this UID. So an event of another UID
+// does not count. Nor does one in a stream with a selector: it may be a move out of the selector,
+// which was followed by a move in. A list that lacks a stored object would be as certain. But a
+// kind that is no longer served counts as an empty list, which is no deletion; and lists are so
+// rare that the server may as well be asked. In a new history (8) a UID may exist again: the seen
+// deletions are dropped with the old history.
 //
-// What is kept ends with the last write of the key that is under way: one that ends earlier takes nothing
-// from the others. It is bounded for each key; what is forgotten costs a request, and nothing else.
+// What is kept for a key is dropped when the last write of the key ends. A write that ends earlier
+// takes nothing from the others. The memory is bounded for each key; what is forgotten costs a
+// request, and nothing else.
 //
 // # Why a UID and a bound are not enough for a deletion
 //
-// It seems enough to hide the UID that was deleted until some version that the server
-// gave after the deletion. It is not. A name can have had another owner in between: the
-// stream is at create(u1), the server at delete(u1), create(u2), and ours is
-// delete(u2). Hiding u2 alone would show u1, which is older than our deletion. Nor is
-// the version of a later own update a bound: an update that changes nothing is answered
-// with the version that the object had all along, which may be older than the deletion.
+// It seems enough to hide the deleted UID until some version that the server gave after the
+// deletion. It is not. Another object can have had the name in between: the stream is at
+// create(u1), the server at delete(u1), create(u2), and ours is delete(u2). To hide u2 alone would
+// show u1, which is older than our deletion. Nor is the version of a later own update a bound: an
+// update that changes nothing is answered with the version that the object had before, which may
+// be older than the deletion.
 //
 // # Rules of unions
 //
@@ -141,17 +144,17 @@
 //     last decision left open.
 //  3. U3 Shown. What was shown counts as a departure at its own version: no stream that has not
 //     reached that version takes it back.
-//  4. U4 Own writes. An own write at V after which a stream does not show the object is a departure
-//     by V. It also replaces the newest known state, if that is older than V, where the streams
-//     alone do not tell: by nothing, where the write deleted the object, or no selector of the union
-//     selects it; by the object as written, where the stream has passed V.
+//  4. U4 Own writes. An own write at V after which a stream does not show the object is a
+//     departure by V. It also replaces the newest known state, if that is older than V, where the
+//     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
+//     the union selects it; by the object as written, where the stream has passed V.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
-//     key, each has to reach the latest list of all of them, too. A reader that lets departures go,
-//     because there are too many, has skipped up to the stream's position.
+//     key, each has to reach the latest list of all of them, too. A reader that lets departures
+//     go, because there are too many, has skipped up to the stream's position.
 //  6. U6 Lost. A stream that has given up its own writes shows nothing before its next list. Until
 //     then every key that it covers stays as it was shown, and its decision stays open. What it
-//     gives up is a departure by the write's version, and if it is an object, a state that replaces
-//     older ones. Older states of this stream count no more.
+//     gives up is a departure by the write's version, and if it is an object, a state that
+//     replaces older ones. Older states of this stream count no more.
 //  7. U7 New history. Versions of two histories, or of two resources, do not compare. The first
 //     decision after the change takes what streams show (U1), and waits for nothing.
 //  8. U8 Start. The first snapshot of a union waits until every stream has reached the version at
@@ -159,40 +162,40 @@
 //
 // # Why the guarantees follow for unions
 //
-// A stream says what its selector shows of key k, truly as of the version K up to which it knows k:
-// its position, or the version of a pending own write (rules 1 to 9).
+// A stream says what its selector shows of key k, truly as of the version K up to which it knows
+// k: its position, or the version of a pending own write (rules 1 to 9).
 //
 // Monotonic (G5). What is shown has a version at which it is the truth, and these versions only
 // grow. An object that a decision shows is never older than what was shown (U1 to U3), or it is an
-// own write's that is newer (U4). Absence is final only at a version L that every stream has reached:
-// no older than any departure (U2), than what was shown (U3), and than any list (U5). A stream shows
-// nothing for k at K ≥ L, and had it shown an object at L, it would have left since, by an event,
-// with a departure after L. So at L no stream shows k. A later state of k is newer than L.
-// Departures that were decided with are not handed out again, so none brings back a state from
-// before L.
+// own write's that is newer (U4). Absence is final only at a version L that every stream has
+// reached: no older than any departure (U2), than what was shown (U3), and than any list (U5). A
+// stream shows nothing for k at K ≥ L, and had it shown an object at L, it would have left since,
+// by an event, with a departure after L. So at L no stream shows k. A later state of k is newer
+// than L. Departures that were decided with are not handed out again, so none brings back a state
+// from before L.
 //
-// Own writes (G4). Each stream shows an own write at V or has passed V, once the write has returned.
-// If the union shows less than V, no stream shows an object that is V or newer, and some stream
-// has noted a departure by V or later. If all have reached it, the object is absent at a version
-// after V. If not, the newest known state is that of the write (U4), unless the key was never shown,
-// and no stream knows a state of it: then it appears when the decision is final.
+// Own writes (G4). Each stream shows an own write at V or has passed V, once the write has
+// returned. If the union shows less than V, no stream shows an object that is V or newer, and some
+// stream has noted a departure by V or later. If all have reached it, the object is absent at a
+// version after V. If not, the newest known state is that of the write (U4), unless the key was
+// never shown, and no stream knows a state of it: then it appears when the decision is final.
 //
-// No residue (G6). An open decision waits for a version that some stream has reached, so the others
-// reach it: by events, by bookmarks, or by a request after a silence. A lost stream lists. Once
-// every stream has reached the newest version, no decision is open, and what streams show is what
-// the server has.
+// No residue (G6). An open decision waits for a version that some stream has reached, so the
+// others reach it: by events, by bookmarks, or by a request after a silence. A lost stream lists.
+// Once every stream has reached the newest version, no decision is open, and what streams show is
+// what the server has.
 //
 // Exact deltas (G7). One decision per key and Update changes what is shown at most once.
 //
-// One gap is known. A deletion whose version is not known is asked about stream by stream (rule 6).
-// If others create the object anew and move it while that goes on, it may be absent from a snapshot
-// between two in which it is.
+// One gap is known. A deletion whose version is not known is asked about stream by stream (rule
+// 6). If others create the object anew and move it while that goes on, it may be absent from a
+// snapshot between two in which it is.
 //
 // # Objects without usable versions
 //
-// client-go's fakes, and some aggregated servers, give objects no version, or one
-// that does not change. There a view goes by content: each own write waits, in order,
-// for an event with its content. An event that matches ends all entries up to its own.
-// One that never comes ends its entry at a deadline. That is exact for one writer and
-// an unbroken watch; with several writers it heals within the deadline.
+// client-go's fakes, and some aggregated servers, give objects no version, or one that does not
+// change. There a view judges by content: each own write waits, in order, for an event with its
+// content. An event that matches ends all entries up to its own. A write whose event never comes
+// ends at a deadline. That is exact for one writer and an unbroken watch. With several writers it
+// heals within the deadline.
 package coherence

@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// A write was answered with version 7. The watch is at version 5, so the answer is
-// the truth, until the watch has come so far.
+// A write was answered with version 7, and the watch is at version 5. The answer is shown until
+// the watch has reached version 7.
 func Example() {
 	key := coherence.Key{Namespace: "prod", Name: "web"}
 	stored := &metav1.ObjectMeta{Name: "web", UID: "u", ResourceVersion: "5"}
@@ -18,7 +18,8 @@ func Example() {
 	view.Advance("5")
 
 	written := &metav1.ObjectMeta{Name: "web", UID: "u", ResourceVersion: "7"}
-	view.Record(coherence.Write{Key: key, UID: "u", Version: "7", Object: written}, stored, time.Time{})
+	write := coherence.Write{Key: key, UID: "u", Version: "7", Object: written}
+	view.Record(write, stored, time.Time{})
 	fmt.Println("shown:", view.Read(key, stored).GetResourceVersion(), "pending:", view.Pending())
 
 	view.Observe(coherence.Event{Key: key, UID: "u", Object: written, Version: "7"})

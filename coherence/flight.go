@@ -2,34 +2,34 @@ package coherence
 
 import "k8s.io/apimachinery/pkg/types"
 
-// seenMost bounds what is remembered of one key's events while a write of it is
-// under way.
+// seenMost bounds how many events of one key are remembered while a write of it is under way.
 const seenMost = 64
 
-// flights are the keys of which writes are under way. Nothing is held for others.
+// flights are the keys that have writes under way.
 type flights map[Key]*flight
 
-// flight is what the watch brought for a key while writes of it were under way.
+// flight is what the watch brought for a key while a write of it was under way.
 type flight struct {
 	writes int
-	seen   []Object   // where content stands in for versions
-	gone   []deletion // where versions tell, and a DELETED event is a deletion
+	seen   []Object   // if writes are judged by content
+	gone   []deletion // if they are judged by version, and a DELETED event is a deletion
 }
 
-// deletion is that of an object, at a version.
+// deletion is the deletion of an object, at a version.
 type deletion struct {
-	uid     types.UID
-	version string
+	uid  types.UID
+	atRV string
 }
 
-// deleted returns the version at which the watch has shown an object to be deleted, "" if it has not.
+// deleted returns the version at which the watch showed the deletion of an object, "" if it did
+// not.
 func (f *flight) deleted(uid types.UID) string {
 	if f == nil {
 		return ""
 	}
 	for _, d := range f.gone {
 		if d.uid == uid {
-			return d.version
+			return d.atRV
 		}
 	}
 	return ""
@@ -50,7 +50,7 @@ func (f flights) end(key Key) {
 	}
 }
 
-// remember appends the newest of what is remembered.
+// remember appends the newest, and drops the oldest if there are too many.
 func remember[T any](all []T, newest T) []T {
 	if len(all) == seenMost {
 		all = all[1:]

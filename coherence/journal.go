@@ -5,34 +5,33 @@ import "k8s.io/apimachinery/pkg/types"
 // Key names an object within a resource.
 type Key = types.NamespacedName
 
-// Object is what the rules need to know of an object.
+// Object is the part of an object that the rules read.
 type Object interface {
 	GetUID() types.UID
 	GetResourceVersion() string
 }
 
-// Write is what a write of this client did to one object, as far as the server's
-// answer tells.
+// Write is what a write of this client did to one object, as the server's answer says.
 type Write struct {
 	Key Key
-	// UID of the object written; of the one deleted, where Object is nil.
+	// UID is that of the object written, or deleted.
 	UID types.UID
-	// Version of the content, or of the deletion. Empty where the answer had none.
+	// Version is that of the content, or of the deletion. It is empty if the answer had none.
 	Version string
-	// Object is the content written, nil if the object is gone. It is shared from
-	// here on: nobody writes to it again.
+	// Object is the content written, nil if the object is gone. It is shared: nobody writes to it
+	// again.
 	Object Object
 }
 
-// Journal is the client's side of coherence: the floor under each resource. What it
-// holds is bounded by the number of resources. The zero Journal is ready for use. It is
-// not safe for concurrent use: its owner guards it.
+// Journal is the client's side of coherence: the floor under each resource. Its size is bounded by
+// the number of resources. The zero Journal is ready for use. It is not safe for concurrent use:
+// its owner guards it.
 type Journal struct{ floors map[string]string }
 
-// Commit is called when a write has succeeded, before the resource's views get it. It raises
-// the floor of the resource (its stored form, by whatever name the owner knows it).
-// A write that failed, or whose outcome is unknown, is not committed at all: the
-// watch will tell.
+// Commit is called when a write has succeeded, before the resource's views record it. It raises
+// the floor of the resource: of its stored form, under the name that the owner has for it. A write
+// that failed, or whose outcome is unknown, is not committed: the watch will show what became of
+// it.
 func (j *Journal) Commit(resource string, w Write) {
 	if Newer(w.Version, j.floors[resource]) {
 		if j.floors == nil {
@@ -42,9 +41,8 @@ func (j *Journal) Commit(resource string, w Write) {
 	}
 }
 
-// Floor returns the version that a list of the resource must not be older than, ""
-// if there is none.
+// Floor returns the oldest version that a list of the resource may have, "" if any will do.
 func (j *Journal) Floor(resource string) string { return j.floors[resource] }
 
-// Lower forgets the floor of a resource whose history started anew (rule 8).
+// Lower removes the floor of a resource whose history started anew (rule 8).
 func (j *Journal) Lower(resource string) { delete(j.floors, resource) }

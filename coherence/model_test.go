@@ -12,14 +12,14 @@ import (
 	"github.com/kates-go/kates/internal/rounds"
 )
 
-// watcher is a stream over the server, with a view.
+// watcher is one stream: a watch on the server, and a view.
 type watcher struct {
 	*coherence.View
 	selective bool
 	next      int // index into the history
 	store     map[coherence.Key]*thing
 	written   map[coherence.Key]int // the revision of the newest own write, by key
-	deleted   map[types.UID]bool    // by events, each while a write that it may answer was under way
+	deleted   map[types.UID]bool    // by DELETED events that came while a write was under way
 }
 
 func newWatcher(selective bool) *watcher {
@@ -107,8 +107,8 @@ type model struct {
 	keys     []coherence.Key
 }
 
-// check compares what every watcher reads with the truth: the object at the newer of
-// what has been delivered and what this client wrote.
+// check compares what every watcher reads with the truth: the object at the position, or at the
+// newest own write if that is newer.
 func (m *model) check(t *rapid.T) {
 	for i, w := range m.watchers {
 		if w.next < 0 {
@@ -127,7 +127,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// record gives a write to a watcher, which may have to ask the server.
+// record tells a watcher of a write. The watcher may have to ask the server.
 func (m *model) record(t *rapid.T, w *watcher, write coherence.Write) {
 	if o, ok := write.Object.(*thing); ok && !w.shows(o) {
 		write.Object = nil
@@ -148,7 +148,7 @@ func (m *model) record(t *rapid.T, w *watcher, write coherence.Write) {
 	w.written[write.Key] = m.rev // this stream knows as much now
 }
 
-// commit takes in the answer to a write.
+// commit handles the answer to a write.
 func (m *model) commit(t *rapid.T, i int) {
 	a := m.inFlight[i]
 	defer m.end(i)
@@ -169,7 +169,7 @@ func (m *model) begin(key coherence.Key) {
 	}
 }
 
-// end is the end of a write, whether its answer has come or is lost.
+// end ends a write, whether its answer has come or is lost.
 func (m *model) end(i int) {
 	for _, w := range m.watchers {
 		w.End(m.inFlight[i].write.Key)
@@ -177,7 +177,7 @@ func (m *model) end(i int) {
 	m.inFlight = append(m.inFlight[:i], m.inFlight[i+1:]...)
 }
 
-// settle delivers everything, and looks for what is left.
+// settle delivers everything, and fails if anything is still pending.
 func (m *model) settle(t *rapid.T) {
 	for len(m.inFlight) > 0 {
 		m.commit(t, 0)
@@ -208,12 +208,12 @@ func (m *model) settle(t *rapid.T) {
 	}
 }
 
-// TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem lets an own and a foreign writer,
-// watches with and without a selector, and answers that come late, meet in every order that
-// chance makes.
+// TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem runs an own and a foreign writer, watches with
+// and without a selector, and late answers, in random order.
 //
 // It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
-// (package rounds): one with nothing to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
+// (package rounds). An action that had nothing to do is no step. A failure is reproduced with
+// -rapid.seed or -rapid.failfile, as rapid prints.
 func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{server: newServer()}
@@ -236,7 +236,7 @@ func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 	})
 }
 
-// actions are what may happen. Each reports whether there was something to do.
+// actions returns what may happen, by name. Each action reports whether it did something.
 func (m *model) actions() map[string]func(*rapid.T) bool {
 	key := rapid.SampledFrom(m.keys)
 	some := rapid.IntRange(0, len(m.watchers)-1)

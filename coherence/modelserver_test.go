@@ -10,7 +10,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// thing is an object of the model. Each version of it is a value of its own.
+// thing is one version of an object of the model.
 type thing struct {
 	key       coherence.Key
 	uid       types.UID
@@ -76,8 +76,8 @@ func (s *server) at(key coherence.Key, rev int) *thing {
 	return t
 }
 
-// write does something at random to an object, as a server would answer it: the
-// object (nil for a Status), the revision that makes the write true, and what a client reads from it.
+// write does a random write. It returns what the client reads from the answer (no object for a
+// Status), and the revision at which the write is done. ok is false if the server refused it.
 func (s *server) write(t *rapid.T, key coherence.Key) (w coherence.Write, rev int, ok bool) {
 	w.Key = key
 	cur := s.now[key]
@@ -90,7 +90,8 @@ func (s *server) write(t *rapid.T, key coherence.Key) (w coherence.Write, rev in
 		return coherence.Write{Key: key, UID: n.uid, Version: n.GetResourceVersion(), Object: n}, n.rev, true
 	}
 	w.UID = cur.uid
-	switch rapid.SampledFrom([]string{"update", "move", "nothing", "delete", "delete", "release"}).Draw(t, "verb") {
+	verbs := []string{"update", "move", "nothing", "delete", "delete", "release"}
+	switch rapid.SampledFrom(verbs).Draw(t, "verb") {
 	case "update":
 		n := s.set(key, cur)
 		w.Version, w.Object = n.GetResourceVersion(), n
@@ -121,7 +122,7 @@ func (s *server) write(t *rapid.T, key coherence.Key) (w coherence.Write, rev in
 			w.Version = version(s.rev)
 		}
 		return w, s.rev, true
-	case "release": // the last finalizer: an update, or, of a deleted object, the end of it
+	case "release": // removes the last finalizer: an update, or the end of a deleted object
 		if !cur.finalizer {
 			return w, 0, false
 		}

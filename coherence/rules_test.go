@@ -37,8 +37,8 @@ func TestG4AFloorNeverSinks(t *testing.T) {
 	assert.Empty(t, j.Floor("things"))
 }
 
-// The stream is at 10; somebody moves the object out of the selector (11) and back (12); we delete it
-// (13, which the answer does not say).
+// The stream is at 10. Somebody moves the object out of the selector (11) and back (12). We delete
+// it (13, which the answer does not say).
 func TestG5LeavingASelectorDoesNotEndADeletion(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10, in: true}
 	ours := coherence.Write{Key: x.key, UID: x.uid}
@@ -63,8 +63,8 @@ func at10(o coherence.Options, objects ...*thing) *coherence.View {
 	return v
 }
 
-// The list was under way (11) when we created the object (12) and deleted it (13, which the answer does
-// not say): the watch on that list is still to bring both.
+// A list was under way (11) when we created the object (12) and deleted it (13, which the answer
+// does not say). The watch that follows the list has yet to bring both.
 func TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion(t *testing.T) {
 	nothing := func(coherence.Key) types.UID { return "" }
 	v := at10(coherence.Options{Whole: true})
@@ -78,7 +78,7 @@ func TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion(t *testing.T) {
 	assert.Zero(t, v.Pending())
 }
 
-// A server that finds the object gone when it is about to delete it answers with the last state that it had
+// A server that finds an object already gone may answer a DELETE with the last state that it had
 // read: here 11, of an object that somebody deleted at 13.
 func TestG5AVersionThatIsTheObjectsOwnIsNotThatOfItsDeletion(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 11}
@@ -118,7 +118,7 @@ func TestG3OneKeyWrittenOverAndOverIsOneEntry(t *testing.T) {
 	assert.Zero(t, v.Pending())
 }
 
-// heap is how much memory is in use.
+// heap returns how many bytes the heap has.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

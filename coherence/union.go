@@ -19,7 +19,7 @@ type Sight struct {
 }
 
 // Behind reports whether the stream has not reached a version.
-func (s *Sight) Behind(version string) bool { return !s.Unbounded && Newer(version, s.KnownRV) }
+func (s *Sight) Behind(atRV string) bool { return !s.Unbounded && Newer(atRV, s.KnownRV) }
 
 // Decision is what a union shows for a key.
 type Decision struct {

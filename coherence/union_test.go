@@ -112,10 +112,12 @@ func TestUnionsTable(t *testing.T) {
 func TestUnionsTableOfANewHistory(t *testing.T) {
 	shown := at[9]
 	now := []coherence.Sight{{Object: at[2], KnownRV: "3"}, {KnownRV: "1", SkippedRV: "5"}}
-	assert.Equal(t, coherence.Decision{Object: at[2]}, coherence.DecideAnew(shown, now), "U7: older than shown")
-	assert.Equal(t, coherence.Decision{}, coherence.DecideAnew(shown, now[1:]), "U7: nothing to wait for")
-	lost := append(now, coherence.Sight{Lost: true})
-	assert.Equal(t, coherence.Decision{Object: shown, Kept: true}, coherence.DecideAnew(shown, lost), "U6")
+	d := coherence.DecideAnew(shown, now)
+	assert.Equal(t, coherence.Decision{Object: at[2]}, d, "U7: older than shown")
+	d = coherence.DecideAnew(shown, now[1:])
+	assert.Equal(t, coherence.Decision{}, d, "U7: nothing to wait for")
+	d = coherence.DecideAnew(shown, append(now, coherence.Sight{Lost: true}))
+	assert.Equal(t, coherence.Decision{Object: shown, Kept: true}, d, "U6")
 }
 
 // TestPassedTable is the table of rule U4: what an own write at version 5 tells.

@@ -15,7 +15,7 @@ const (
 var position = []mutant{
 	{
 		name: "a position goes back", rule: 1, file: view, caught: "TestG5APositionNeverGoesBack",
-		old: `if !Newer(version, v.position) {`, new: `if version == v.position {`,
+		old: `if !Newer(toRV, v.positionRV) {`, new: `if toRV == v.positionRV {`,
 	},
 	{
 		name: "initial events move the position", rule: 1, file: listing, caught: "TestG4HalfAListMovesNoPosition",
@@ -30,7 +30,7 @@ var position = []mutant{
 	},
 	{
 		name: "a list moves nothing", rule: 1, file: view, caught: viewModel,
-		old: `return append(ended, v.Advance(version)...)
+		old: `return append(ended, v.Advance(listRV)...)
 }
 
 // Expire`,
@@ -48,31 +48,31 @@ var position = []mutant{
 var entry = []mutant{
 	{
 		name: "a write makes no entry", rule: 2, file: view, in: "accumulator", caught: "TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate",
-		old: `v.entries[w.Key] = entry{version: w.Version, uid: w.UID, object: w.Object}`, new: ``,
+		old: `v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, object: w.Object}`, new: ``,
 	},
 	{
 		name: "an entry is made though the watch has been there", rule: 2, file: view, caught: viewModel,
-		old: `if !Newer(w.Version, v.position) {`, new: `if false {`,
+		old: `if !Newer(w.Version, v.positionRV) {`, new: `if false {`,
 	},
 	{
 		name: "an answer that comes late counts as newest", rule: 2, file: view, caught: viewModel,
-		old: `if !Newer(w.Version, old.version) {`, new: `if false {`,
+		old: `if !Newer(w.Version, old.atRV) {`, new: `if false {`,
 	},
 	{
 		name: "an entry outlives its own version", rule: 2, file: view, caught: viewModel,
-		old: `!Newer(v.order[n].version, v.position)`, new: `Newer(v.position, v.order[n].version)`,
+		old: `!Newer(v.order[n].atRV, v.positionRV)`, new: `Newer(v.positionRV, v.order[n].atRV)`,
 	},
 	{
 		name: "an entry ends by any event", rule: 2, file: view, caught: viewModel,
-		old: `!Newer(v.order[n].version, v.position); n++`, new: `true; n++`,
+		old: `!Newer(v.order[n].atRV, v.positionRV); n++`, new: `true; n++`,
 	},
 	{
 		name: "ends are taken for ordered", rule: 2, file: view, caught: viewModel,
-		old: `for i > 0 && Newer(v.order[i-1].version, p.version) {`, new: `for false {`,
+		old: `for i > 0 && Newer(v.order[i-1].atRV, p.atRV) {`, new: `for false {`,
 	},
 	{
 		name: "the end of an older entry ends a newer one", rule: 2, file: view, caught: viewModel,
-		old: `return ok && !e.open && e.version == p.version`, new: `return ok && !e.open`,
+		old: `return ok && !e.open && e.atRV == p.atRV`, new: `return ok && !e.open`,
 	},
 	{
 		name: "superseded ends are kept for ever", rule: 2, file: view, in: "coherence", caught: "TestG3OneKeyWrittenOverAndOverIsOneEntry",
@@ -144,11 +144,11 @@ var tombstone = []mutant{
 	},
 	{
 		name: "a list does not end a deletion", rule: 4, file: view, caught: viewModel,
-		old: `!Newer(e.version, version) && holds(key) != e.uid {`, new: `holds == nil {`,
+		old: `!Newer(e.atRV, listRV) && holds(key) != e.uid {`, new: `holds == nil {`,
 	},
 	{
 		name: "a list without the object ends a deletion, however old", rule: 4, file: view, caught: "TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion",
-		old: `if e.open && !Newer(e.version, version) && holds(key)`, new: `if e.open && holds(key)`,
+		old: `if e.open && !Newer(e.atRV, listRV) && holds(key)`, new: `if e.open && holds(key)`,
 	},
 	{
 		name: "an older answer brings a deleted object back", rule: 4, file: view, caught: viewModel,
@@ -192,7 +192,7 @@ var overtaking = []mutant{
 		old: `		w.Version = v.flights[w.Key].deleted(w.UID)
 `,
 		new: `		if w.Version = v.flights[w.Key].deleted(w.UID); w.Version != "" {
-			v.entries[w.Key] = entry{version: w.Version, uid: w.UID, open: true}
+			v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, open: true}
 			return true
 		}
 `,
