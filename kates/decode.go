@@ -13,9 +13,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/frames"
-	"github.com/kates-go/kates/internal/intern"
 	objects "github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/wire/intern"
 	"github.com/kates-go/kates/snapshot"
 )
 

@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/selectable"
+	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
 // A Query says which objects to list or watch: those of a kind, in a namespace or in

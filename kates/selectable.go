@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/selectable"
+	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
 // reader is how the accumulator reads selectable fields; nil where there are none.

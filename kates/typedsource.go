@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/frames"
+	"github.com/kates-go/kates/internal/wire/frames"
 )
 
 // typedSource lists and watches a resource's objects in their Go type, straight from the wire, one by one: protobuf where the
