@@ -1,10 +1,11 @@
-// Package frames takes the answers of an API server apart into objects, without decoding these: the items of
-// a list, and the events of a watch, in JSON and in Kubernetes' protobuf envelope. Which of the two it is, the first bytes
-// say, whatever was asked for.
+// Package frames cuts the answers of an API server into objects without decoding them: the items of
+// a list ([List]) and the events of a watch ([Watch]), in JSON and in Kubernetes' protobuf
+// envelope. The first bytes of an answer tell its encoding, whatever was asked for.
 //
-// An answer is read through one buffer, which grows to its largest object: neither the body of a list nor its
-// objects are ever held as a whole. Objects are cut out, not checked: whoever decodes one finds what is wrong with it, and
-// the next is found all the same. The formats are those of
+// An answer is read through one buffer, which grows to the largest object: the whole list is never
+// in memory. Objects are cut out and not checked: the decoder finds what is wrong with one object,
+// and the next object is found all the same. JSON is scanned by hand because a json.Decoder
+// scans each object twice and copies it. The formats are in
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
 package frames
 
@@ -14,7 +15,7 @@ import (
 	"io"
 )
 
-// Encoding of an answer.
+// Encoding is how an answer is encoded.
 type Encoding string
 
 // The encodings.
@@ -23,38 +24,37 @@ const (
 	Protobuf Encoding = "protobuf"
 )
 
-// magic starts whatever is encoded in protobuf.
+// magic is the start of each object that is encoded in protobuf.
 const magic = "k8s\x00"
 
-// errSyntax is an answer that is neither of the encodings, or a broken one.
+// errSyntax is an answer in neither of the encodings, or a broken one.
 var errSyntax = errors.New("the answer of the server cannot be read")
 
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errSyntax, fmt.Sprintf(format, args...))
 }
 
-// body reads an answer through a buffer. What begins at kept stays in it while more is read.
+// body reads an answer through a buffer. The bytes from kept on stay in it while more is read.
 type body struct {
-	r       io.Reader // nil: all there is is in the buffer
+	r       io.Reader // nil if everything is in the buffer
 	buf     []byte
 	at, end int // unread: buf[at:end]
 	kept    int
-	gone    int64 // bytes read that the buffer no longer has
-	tag     int   // where the last field of a message begins
+	gone    int64 // bytes that were read and are no longer in the buffer
 }
 
 const bufferSize = 32 << 10
 
 func newBody(r io.Reader) *body { return &body{r: r, buf: make([]byte, bufferSize)} }
 
-// inMemory reads what is there already.
+// inMemory reads bytes that are in memory.
 func inMemory(raw []byte) *body { return &body{buf: raw, end: len(raw)} }
 
-// offset is how much has been read.
+// offset is the number of bytes read so far.
 func (b *body) offset() int64 { return b.gone + int64(b.at) }
 
-// more reads on. On an error nothing more is there; at the end it is io.EOF. Positions in the buffer
-// shift by what it returns.
+// more reads at least one byte into the buffer, or returns an error; at the end that is io.EOF.
+// Positions in the buffer shift by the number it returns.
 func (b *body) more() (shift int, err error) {
 	if b.r == nil {
 		return 0, io.EOF
@@ -67,7 +67,7 @@ func (b *body) more() (shift int, err error) {
 	if b.end == len(b.buf) {
 		b.buf = append(b.buf, make([]byte, len(b.buf))...)
 	}
-	for range 100 { // as bufio does: a reader may return nothing
+	for range 100 { // like bufio: a reader may return nothing
 		n, err := b.r.Read(b.buf[b.end:])
 		b.end += n
 		if n > 0 {
@@ -80,7 +80,7 @@ func (b *body) more() (shift int, err error) {
 	return shift, io.ErrNoProgress
 }
 
-// drop lets go of everything that has been read.
+// drop releases all bytes that have been read.
 func (b *body) drop() { b.kept = b.at }
 
 // peek returns the next byte.
@@ -106,13 +106,13 @@ func (b *body) take(n int) ([]byte, error) {
 	return b.buf[b.at-n : b.at], nil
 }
 
-// drain reads to the end, so that the connection can be used again.
+// drain reads to the end, which lets the connection be reused.
 func (b *body) drain() error {
 	_, err := io.Copy(io.Discard, b.r)
 	return err
 }
 
-// unexpected is an error in the middle of something.
+// unexpected turns an end in the middle of something into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -3,17 +3,19 @@ package frames
 import (
 	"encoding/json"
 	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Identity says which object and version something is, as far as that can be read.
+// Identity is what can be read of an object that does not decode.
 type Identity struct{ Namespace, Name, UID, Version string }
 
-// IdentityOf reads what it can of an object that does not decode.
+// IdentityOf reads the identity of an object that does not decode, as far as possible.
 func IdentityOf(raw []byte, e Encoding) (id Identity) {
 	if e == Protobuf {
-		_ = fields(raw, func(number int, value []byte) {
+		_ = fields(raw, func(number protowire.Number, value []byte) {
 			if number == 1 {
-				_ = fields(value, func(number int, value []byte) {
+				_ = fields(value, func(number protowire.Number, value []byte) {
 					if into := id.field(number); into != nil {
 						*into = string(value)
 					}
@@ -35,8 +37,8 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 	return id
 }
 
-// field is where a field of ObjectMeta goes, by its number.
-func (id *Identity) field(number int) *string {
+// field returns the place for a field of ObjectMeta, given by number; nil for other fields.
+func (id *Identity) field(number protowire.Number) *string {
 	switch number {
 	case 1:
 		return &id.Name
@@ -50,6 +52,7 @@ func (id *Identity) field(number int) *string {
 	return nil
 }
 
+// member is field for JSON: the key is in quotes.
 func (id *Identity) member(key string) *string {
 	switch key {
 	case `"name"`:
@@ -67,7 +70,7 @@ func (id *Identity) member(key string) *string {
 // errFound ends a search.
 var errFound = errors.New("found")
 
-// at calls the function with the value of a member of an object, as far as it can be found.
+// at calls the function with the value of one member of a JSON object, if it can be found.
 func at(raw []byte, key string, f func(value []byte)) {
 	b := inMemory(raw)
 	_ = b.object(func(k []byte) error {
@@ -83,7 +86,8 @@ func at(raw []byte, key string, f func(value []byte)) {
 // managedFields is field 17 of ObjectMeta.
 const managedFields = 17
 
-// DropManagedFields takes metadata.managedFields out of an object that is not decoded yet, in place, and returns what is left.
+// DropManagedFields removes metadata.managedFields from an object that is not decoded yet, in
+// place, and returns the rest.
 func DropManagedFields(raw []byte, e Encoding) []byte {
 	if e == Protobuf {
 		return dropField(raw, managedFields)

@@ -1,6 +1,6 @@
 package frames
 
-// space skips white space and returns the byte behind it, unread.
+// space skips white space and returns the next byte without reading it.
 func (b *body) space() (byte, error) {
 	for {
 		c, err := b.peek()
@@ -34,8 +34,8 @@ func (b *body) expect(want byte) error {
 	return err
 }
 
-// value cuts out the next JSON value. Its bytes are valid until the next read. That brackets and
-// quotes match is all that is certain of them.
+// value cuts out the next JSON value. Its bytes are valid until the next read. Only brackets and
+// quotes are checked.
 func (b *body) value() ([]byte, error) {
 	c, err := b.space()
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *body) value() ([]byte, error) {
 	return b.buf[b.kept:b.at], nil
 }
 
-// composite passes an object or array.
+// composite skips an object or array.
 func (b *body) composite() error {
 	for depth := 0; ; {
 		quoted := false
@@ -96,7 +96,7 @@ func (b *body) composite() error {
 	}
 }
 
-// text passes the rest of a string.
+// text skips the rest of a string.
 func (b *body) text() error {
 	escaped := false
 	for {
@@ -118,7 +118,7 @@ func (b *body) text() error {
 	}
 }
 
-// scalar passes a number, true, false or null.
+// scalar skips a number, true, false or null.
 func (b *body) scalar() error {
 	for {
 		for i, c := range b.buf[b.at:b.end] {
@@ -131,14 +131,14 @@ func (b *body) scalar() error {
 		b.at = b.end
 		if _, err := b.more(); err != nil {
 			if b.r == nil {
-				return nil // it is all there is
+				return nil // the value ends with the buffer
 			}
 			return unexpected(err)
 		}
 	}
 }
 
-// object reads an object. The function reads the value of each member; key is as it is written, in quotes.
+// object reads an object. The function reads the value of each member; the key is in quotes.
 func (b *body) object(member func(key []byte) error) error {
 	if err := b.expect('{'); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (b *body) array(element func(raw []byte) error) error {
 	}
 }
 
-// skip reads a value that nobody wants.
+// skip skips a value.
 func (b *body) skip() error {
 	_, err := b.value()
 	return err

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// List reads a list and calls item with each of its items, in turn: JSON, or the protobuf message that is the item. The bytes
-// are the callee's until it returns; an error of it ends the list. What is returned is the list's own metadata, which may come
-// before the items or behind them, and how it was encoded.
+// List reads a list and calls item with each of its items, in order: JSON, or the item's protobuf
+// message. The function may write to the bytes until it returns; its error ends the list. List
+// returns the list's own metadata, which may come before or after the items, and the encoding.
 func List(r io.Reader, item func(raw []byte, e Encoding) error) (metav1.ListMeta, Encoding, error) {
 	b := newBody(r)
 	var m metav1.ListMeta
@@ -59,10 +60,9 @@ func (b *body) listJSON(m *metav1.ListMeta, item func(raw []byte) error) error {
 	return err
 }
 
-// Fields of the messages that lists and objects are wrapped in.
+// The field numbers of runtime.Unknown, the envelope, and of every list.
 const (
-	unknownType = 1
-	unknownRaw  = 2
+	unknownRaw = 2
 
 	listMeta  = 1
 	listItems = 2
@@ -73,12 +73,12 @@ func (b *body) listProto(m *metav1.ListMeta, item func(raw []byte) error) error 
 		return err
 	}
 	whole := false
-	err := b.message(-1, func(number, n int) error {
+	err := b.message(-1, func(number protowire.Number, n int) error {
 		if number != unknownRaw {
 			return b.pass(n)
 		}
 		whole = true
-		return b.message(b.offset()+int64(n), func(number, n int) error {
+		return b.message(b.offset()+int64(n), func(number protowire.Number, n int) error {
 			switch number {
 			case listMeta:
 				raw, err := b.take(n)

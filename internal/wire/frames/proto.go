@@ -1,38 +1,34 @@
 package frames
 
 import (
+	"errors"
 	"io"
-	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The wire types of protobuf.
-const (
-	asVarint  = 0
-	asFixed64 = 1
-	asBytes   = 2
-	asFixed32 = 5
-)
-
-// uvarint reads a number.
+// uvarint reads a number. The buffer may end within it, so it is parsed again with more.
 func (b *body) uvarint() (uint64, error) {
-	var n uint64
-	for shift := 0; shift < 64; shift += 7 {
-		c, err := b.peek()
-		if err != nil {
-			return 0, unexpected(err)
-		}
-		b.at++
-		n |= uint64(c&0x7f) << shift
-		if c < 0x80 {
+	for {
+		n, size := protowire.ConsumeVarint(b.buf[b.at:b.end])
+		if size >= 0 {
+			b.at += size
 			return n, nil
 		}
+		if err := protowire.ParseError(size); !errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, broken("a number: %v", err)
+		}
+		b.drop()
+		if _, err := b.more(); err != nil {
+			return 0, unexpected(err)
+		}
 	}
-	return 0, broken("a number without end")
 }
 
-// message reads the fields of a message that ends at an offset (or where the answer does, below 0). The
-// function reads the field if it is one of bytes, n of them; of other types they are skipped.
-func (b *body) message(until int64, field func(number, n int) error) error {
+// message reads the fields of a message that ends at an offset, or at the end of the answer if
+// until is negative. The function reads each field of bytes, which has n of them; fields of other
+// types are skipped. The walk is by hand because protowire needs the whole message in memory.
+func (b *body) message(until int64, field func(number protowire.Number, n int) error) error {
 	for until < 0 || b.offset() < until {
 		if _, err := b.peek(); err != nil {
 			if until < 0 && err == io.EOF {
@@ -40,22 +36,24 @@ func (b *body) message(until int64, field func(number, n int) error) error {
 			}
 			return unexpected(err)
 		}
-		b.tag = b.at
 		tag, err := b.uvarint()
 		if err != nil {
 			return err
 		}
-		switch tag & 7 {
-		case asVarint:
+		number, kind := protowire.DecodeTag(tag)
+		switch {
+		case !number.IsValid():
+			err = broken("a field of number %d", number)
+		case kind == protowire.VarintType:
 			_, err = b.uvarint()
-		case asFixed64:
-			_, err = b.take(8)
-		case asFixed32:
-			_, err = b.take(4)
-		case asBytes:
-			err = b.sized(tag>>3, until, field)
+		case kind == protowire.Fixed64Type:
+			err = b.pass(protowire.SizeFixed64())
+		case kind == protowire.Fixed32Type:
+			err = b.pass(protowire.SizeFixed32())
+		case kind == protowire.BytesType:
+			err = b.sized(number, until, field)
 		default:
-			err = broken("a field of wire type %d", tag&7)
+			err = broken("a field of wire type %d", kind)
 		}
 		if err != nil {
 			return err
@@ -67,16 +65,22 @@ func (b *body) message(until int64, field func(number, n int) error) error {
 	return nil
 }
 
-func (b *body) sized(number uint64, until int64, field func(number, n int) error) error {
+// maxField is the largest field that is read; the server's own limit is far below it.
+const maxField = 1<<31 - 1
+
+// sized reads a field of bytes, and checks that the function reads all of it.
+func (b *body) sized(
+	number protowire.Number, until int64, field func(number protowire.Number, n int) error,
+) error {
 	n, err := b.uvarint()
 	if err != nil {
 		return err
 	}
-	if n > math.MaxInt32 || number > math.MaxInt32 || until >= 0 && int64(n) > until-b.offset() {
+	if n > maxField || until >= 0 && int64(n) > until-b.offset() {
 		return broken("a field of %d bytes", n)
 	}
 	end := b.offset() + int64(n)
-	if err := field(int(number), int(n)); err != nil {
+	if err := field(number, int(n)); err != nil {
 		return err
 	}
 	if b.offset() != end {
@@ -98,55 +102,79 @@ func (b *body) pass(n int) error {
 	return nil
 }
 
-// fields calls the function with each field of bytes of a message. It stops where the message is broken.
-func fields(raw []byte, field func(number int, value []byte)) error {
-	b := inMemory(raw)
-	return b.message(int64(len(raw)), func(number, n int) error {
-		value, err := b.take(n)
-		if err == nil {
+// fields calls the function with each field of bytes of a message. It stops at the first field
+// that is broken.
+func fields(raw []byte, field func(number protowire.Number, value []byte)) error {
+	for len(raw) > 0 {
+		number, kind, n := protowire.ConsumeTag(raw)
+		if n < 0 {
+			return broken("a field: %v", protowire.ParseError(n))
+		}
+		raw = raw[n:]
+		var value []byte
+		if kind == protowire.BytesType {
+			value, n = protowire.ConsumeBytes(raw)
+		} else {
+			n = protowire.ConsumeFieldValue(number, kind, raw)
+		}
+		if n < 0 {
+			return broken("field %d: %v", number, protowire.ParseError(n))
+		}
+		if kind == protowire.BytesType {
 			field(number, value)
 		}
-		return err
-	})
+		raw = raw[n:]
+	}
+	return nil
 }
 
-// dropField removes the fields of a number, of bytes, from the message that is field 1 of a message, in place, and returns what
-// is left. A message that is broken is left as it is.
-func dropField(raw []byte, number int) []byte {
-	b := inMemory(raw)
-	if tag, err := b.uvarint(); err != nil || tag != 1<<3|asBytes {
+// dropField removes the fields of a number from the message that is field 1 of a message, in
+// place, and returns the rest. A broken message stays as it is.
+func dropField(raw []byte, number protowire.Number) []byte {
+	first, kind, tagged := protowire.ConsumeTag(raw)
+	if first != 1 || kind != protowire.BytesType {
 		return raw
 	}
-	length := b.at
-	n, err := b.uvarint()
-	start := b.at
-	if err != nil || n > uint64(len(raw)-start) {
+	size, n := protowire.ConsumeVarint(raw[tagged:])
+	if n < 0 || size > uint64(len(raw)-tagged-n) {
 		return raw
 	}
-	end := start + int(n)
-	type span struct{ from, to int }
-	var drop []span
-	err = b.message(int64(end), func(got, n int) error {
-		b.at += n
-		if got == number {
-			drop = append(drop, span{b.tag, b.at})
-		}
-		return nil
+	start := tagged + n
+	end := start + int(size)
+	found := false
+	whole := eachField(raw[start:end], func(got protowire.Number, _, _ int) {
+		found = found || got == number
 	})
-	if err != nil || drop == nil {
+	if !found || !whole {
 		return raw
 	}
-	to, from := start, start
-	for _, d := range drop {
-		to += copy(raw[to:], raw[from:d.from])
-		from = d.to
-	}
-	to += copy(raw[to:], raw[from:end])
-	put(raw[length:start], uint64(to-start))
+	to := start
+	inner := raw[start:end]
+	eachField(inner, func(got protowire.Number, from, until int) {
+		if got != number {
+			to += copy(raw[to:], inner[from:until])
+		}
+	})
+	put(raw[tagged:start], uint64(to-start))
 	return raw[:to+copy(raw[to:], raw[end:])]
 }
 
-// put writes a number in just as many bytes as there are.
+// eachField calls the function with where each field of a message begins and ends. It is false
+// if the message is broken. The function may overwrite what is before the field.
+func eachField(raw []byte, f func(number protowire.Number, from, until int)) (whole bool) {
+	for at := 0; at < len(raw); {
+		number, _, n := protowire.ConsumeField(raw[at:])
+		if n < 0 {
+			return false
+		}
+		f(number, at, at+n)
+		at += n
+	}
+	return true
+}
+
+// put writes a number into exactly these bytes. protowire writes the shortest form, which would
+// move what follows.
 func put(into []byte, n uint64) {
 	for i := range into {
 		into[i] = byte(n) | 0x80

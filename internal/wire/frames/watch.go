@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"io"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Event is an event of a watch. The object is JSON, or a protobuf message without its envelope; its bytes are valid, and the
-// reader's to write to, until the next event is read.
+// Event is an event of a watch. The object is JSON, or a protobuf message without its envelope. Its
+// bytes are valid until the next event is read, and the reader may write to them.
 type Event struct {
 	Type     watch.EventType
 	Object   []byte
@@ -25,14 +26,14 @@ func Watch(r io.Reader) *Events { return &Events{newBody(r)} }
 // maxFrame is what a length must not exceed; etcd takes objects of 1.5 MB.
 const maxFrame = 64 << 20
 
-// Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an event
-// io.ErrUnexpectedEOF.
+// Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an
+// event it is io.ErrUnexpectedEOF.
 func (w *Events) Next() (Event, error) {
 	c, err := w.b.peek()
 	if err != nil {
 		return Event{}, err
 	}
-	// A frame of protobuf begins with its length in four bytes: the first is small.
+	// A frame of protobuf begins with its length in four bytes, of which the first is small.
 	if c <= maxFrame>>24 {
 		return w.b.eventProto()
 	}
@@ -85,12 +86,12 @@ func (b *body) eventProto() (Event, error) {
 		return e, err
 	}
 	var object []byte
-	if err := fields(raw, func(number int, value []byte) {
+	if err := fields(raw, func(number protowire.Number, value []byte) {
 		switch number {
 		case 1:
 			e.Type = watch.EventType(value)
 		case 2:
-			_ = fields(value, func(number int, value []byte) {
+			_ = fields(value, func(number protowire.Number, value []byte) {
 				if number == 1 {
 					object = value
 				}
@@ -103,12 +104,12 @@ func (b *body) eventProto() (Event, error) {
 	return e, err
 }
 
-// open takes an object out of its envelope.
+// open returns the object within its envelope.
 func open(object []byte) (raw []byte, err error) {
 	if len(object) < len(magic) || string(object[:len(magic)]) != magic {
 		return nil, broken("an event without an object")
 	}
-	err = fields(object[len(magic):], func(number int, value []byte) {
+	err = fields(object[len(magic):], func(number protowire.Number, value []byte) {
 		if number == unknownRaw {
 			raw = value
 		}
