@@ -28,6 +28,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/kinds"
 )
 
 // Client reads, writes and watches the objects of one cluster. It takes objects of
@@ -52,7 +53,7 @@ type core struct {
 	leases       dynamic.Interface // the same without a rate limit: who waits for a turn to renew a lease has lost it
 	rest         rest.Interface    // nil for a bare dynamic.Interface
 	metadata     rest.Interface    // decodes metadata alone; nil as well
-	resolver     *resolver
+	kinds        *kinds.Resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
 	scheme       *runtime.Scheme
 	namespace    string
@@ -68,9 +69,6 @@ type core struct {
 	recollected   applied.Recollections
 	idle          func() // closes idle connections
 }
-
-// errNoDiscovery is what discovery methods say on a client without discovery.
-var errNoDiscovery = errors.New("this client was made of a dynamic.Interface and has no discovery")
 
 // NewClient returns a client for the cluster that the configuration names: by the
 // rules of kubectl (the named kubeconfig, else $KUBECONFIG, else ~/.kube/config), else,
@@ -141,8 +139,8 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	return s.client(&core{
 		dynamic: dyn, leases: leases, rest: rc, metadata: short, disco: disco,
-		resolver: newResolver(s.mapper, disco, clock.RealClock{}),
-		idle:     func() { closeIdle(hc) },
+		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
+		idle:  func() { closeIdle(hc) },
 	}), nil
 }
 
@@ -163,8 +161,8 @@ func NewClientFromDynamic(dyn dynamic.Interface, mapper meta.RESTMapper, opts ..
 	s.streams.StreamLists = s.streams.StreamLists && !fake
 	return s.client(&core{
 		dynamic: dyn, leases: dyn, fake: fake,
-		resolver: newResolver(mapper, nil, clock.RealClock{}),
-		idle:     func() {},
+		kinds: kinds.New(mapper, nil, clock.RealClock{}),
+		idle:  func() {},
 	}), nil
 }
 
@@ -223,11 +221,11 @@ func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 // WaitFor returns when the server serves the kind, given as in [Query]. It returns
 // ctx's error when that ends first, and at once for what can be no kind ("", "a/b/c/d").
 func (c *Client) WaitFor(ctx context.Context, kind string) error {
-	if _, err := parseKind(kind); err != nil {
+	if err := kinds.Check(kind); err != nil {
 		return fmt.Errorf("wait for %q: %w", kind, err)
 	}
 	for {
-		_, err := c.core.resolver.kindContext(ctx, kind)
+		_, err := c.core.kinds.Kind(ctx, kind)
 		if err == nil {
 			return nil
 		}
@@ -243,12 +241,12 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 
 // InvalidateCache forgets what discovery and OpenAPI said, so that the next use of a kind, or
 // of a custom kind's field in a query, asks the server. A kind that is not known does so by itself, once a second at most.
-func (c *Client) InvalidateCache() error { return c.core.resolver.invalidate() }
+func (c *Client) InvalidateCache() error { return c.core.kinds.Invalidate() }
 
 // ServerVersion asks the server for its version.
 func (c *Client) ServerVersion() (*VersionInfo, error) {
 	if c.core.disco == nil {
-		return nil, errNoDiscovery
+		return nil, kinds.ErrNoDiscovery
 	}
 	return c.core.disco.ServerVersion()
 }
@@ -257,7 +255,7 @@ func (c *Client) ServerVersion() (*VersionInfo, error) {
 // discovery was incomplete, it returns what there is, and an error.
 func (c *Client) ServerResources() ([]APIResource, error) {
 	if c.core.disco == nil {
-		return nil, errNoDiscovery
+		return nil, kinds.ErrNoDiscovery
 	}
 	_, lists, err := c.core.disco.ServerGroupsAndResources()
 	return flattened(lists, err)
@@ -267,7 +265,7 @@ func (c *Client) ServerResources() ([]APIResource, error) {
 // version only.
 func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 	if c.core.disco == nil {
-		return nil, errNoDiscovery
+		return nil, kinds.ErrNoDiscovery
 	}
 	lists, err := c.core.disco.ServerPreferredResources()
 	return flattened(lists, err)
@@ -275,7 +273,7 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 
 // flattened keeps what discovery did say beside what it failed to.
 func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
-	all, ferr := flatten(lists)
+	all, ferr := kinds.Flatten(lists)
 	return all, errors.Join(err, ferr)
 }
 

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
 func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T) {
@@ -18,7 +20,7 @@ func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T
 		ConfigMaps []*ConfigMap
 		Deltas     []*Delta
 	}
-	client, err := NewClientFromDynamic(fake.NewSimpleDynamicClient(scheme.Scheme), schemeMapper(t), WithInterval(0))
+	client, err := NewClientFromDynamic(fake.NewSimpleDynamicClient(scheme.Scheme), kindstest.SchemeMapper(t), WithInterval(0))
 	require.NoError(t, err)
 	defer client.Close()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}}

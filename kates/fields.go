@@ -223,7 +223,7 @@ func (c *Client) agrees(ctx context.Context, said string, gvk schema.GroupVersio
 	if gvk.Empty() {
 		return nil
 	}
-	mapping, err := c.core.resolver.kindContext(ctx, said)
+	mapping, err := c.core.kinds.Kind(ctx, said)
 	if err != nil {
 		return err
 	}
@@ -236,11 +236,11 @@ func (c *Client) agrees(ctx context.Context, said string, gvk schema.GroupVersio
 
 // same reports an error if two names are not of one kind.
 func (c *Client) same(ctx context.Context, a, b string) error {
-	ma, err := c.core.resolver.kindContext(ctx, a)
+	ma, err := c.core.kinds.Kind(ctx, a)
 	if err != nil {
 		return err
 	}
-	mb, err := c.core.resolver.kindContext(ctx, b)
+	mb, err := c.core.kinds.Kind(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -248,14 +248,4 @@ func (c *Client) same(ctx context.Context, a, b string) error {
 		return fmt.Errorf("its tag says %q, its query %q", a, b)
 	}
 	return nil
-}
-
-// saysVersion reports whether a kind was written with its version: deployments.v1.apps.
-func saysVersion(kind string) bool {
-	gvr, _ := schema.ParseResourceArg(kind)
-	return gvr != nil && looksLikeVersion(gvr.Version)
-}
-
-func looksLikeVersion(s string) bool {
-	return len(s) > 1 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
 }

@@ -119,7 +119,7 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 		}
 		return u, nil
 	}
-	mapping, err := c.core.resolver.kindContext(ctx, kind)
+	mapping, err := c.core.kinds.Kind(ctx, kind)
 	switch {
 	case err != nil:
 		return nil, err

@@ -26,7 +26,7 @@ func (c *Client) list(ctx context.Context, verb string, q Query) (accumulator.Re
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return none, nil, fmt.Errorf("%s %s: %w", verb, q.Kind, err)
 	}
-	mapping, err := c.core.resolver.kindContext(ctx, q.Kind)
+	mapping, err := c.core.kinds.Kind(ctx, q.Kind)
 	if err != nil {
 		return none, nil, fmt.Errorf("%s: %w", verb, err)
 	}

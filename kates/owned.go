@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/kinds"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.
@@ -198,7 +199,7 @@ func (a *ownedApply) setLabel() error {
 	s := applied.Set{
 		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Value: a.given.Name, Annotation: AppliedAnnotation,
 		Plain: a.given.Plain, Adopt: a.given.Adopt,
-		Scheme: a.client.core.scheme, BuiltIn: builtIn, Annotate: !a.client.core.fake,
+		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn, Annotate: !a.client.core.fake,
 	}
 	if label := a.given.Label; label != "" && label != OwnedSetLabel {
 		s.Label, s.Annotation = label, applied.AnnotationFor(AppliedAnnotation, label)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/kinds"
 )
 
 // TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned: an entry by key stays in the managed
@@ -18,7 +19,7 @@ import (
 // whole.
 func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
-	known, err := shapesIn(gv, []byte(`{"components": {"schemas": {
+	known, err := kinds.ReadSchemas(gv, []byte(`{"components": {"schemas": {
 		"other": {"x-kubernetes-map-type": "atomic", "properties": {"a": {}}},
 		"thing": {"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}], "properties": {
 			"metadata": {"properties": {"labels": {"additionalProperties": {"type": "string"}}}}, "whole": {"x-kubernetes-map-type": "atomic", "additionalProperties": true}, "reference": {"allOf": [{"$ref": "#/components/schemas/other"}]},
@@ -32,10 +33,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 		"itself": {"allOf": [{"$ref": "#/components/schemas/itself"}]}
 	}}}`))
 	require.NoError(t, err)
-	whole := func(path fieldpath.Path, part any) bool {
-		s := known.at("Thing", path)
-		return s != nil && s.whole(part)
-	}
+	whole := func(path fieldpath.Path, part any) bool { return known.Whole("Thing", path, part) }
 	for _, test := range []struct {
 		object, fields string
 		want           bool
@@ -66,7 +64,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 		{Version: "v1", Kind: "ConfigMap"}: true, {Group: "apps", Version: "v1", Kind: "Deployment"}: true,
 		{Group: "apps", Version: "v1", Kind: "ControllerRevision"}: false, gv.WithKind("Thing"): false,
 	} {
-		assert.Equal(t, want, ownedByFields(kind), kind)
+		assert.Equal(t, want, kinds.OwnedByFields(kind), kind)
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *ownedApply) prune(ctx context.Context) {
 func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
 	if a.given.Existing != nil {
 		for _, o := range a.given.Existing {
-			mapping, err := a.client.core.resolver.gvkContext(ctx, a.client.kindOf(o))
+			mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(o))
 			if err != nil {
 				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
 				continue
@@ -82,7 +82,7 @@ func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
 		add(o.Resource)
 	}
 	for _, kind := range a.given.Kinds {
-		mapping, err := a.client.core.resolver.kindContext(ctx, kind)
+		mapping, err := a.client.core.kinds.Kind(ctx, kind)
 		switch {
 		case err != nil:
 			a.fail(fmt.Errorf("prune: %w", err))

@@ -30,7 +30,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	if _, err := jsonform.Dereference(given); err != nil {
 		return err
 	}
-	mapping, err := a.client.core.resolver.gvkContext(ctx, a.client.kindOf(given))
+	mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(given))
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte,
 	check := &applied.Check{
 		Detail: a.set.DetailOf(w.Resource.Kind, now),
 		Whole: func(path fieldpath.Path, part any) bool {
-			return core.resolver.whole(ctx, w.Resource.Kind, path, part)
+			return core.kinds.Whole(ctx, w.Resource.Kind, path, part)
 		},
 		Live: sync.OnceValue(func() map[string]any {
 			if u, ok := now.(*Unstructured); ok {

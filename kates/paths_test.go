@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
 // TestNoNameMakesARequestOneForSomethingElse: a program may take a name from what a user of the cluster has written. The object "." of a namespace is all
@@ -20,9 +22,9 @@ import (
 func TestNoNameMakesARequestOneForSomethingElse(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
-	s := newDiscoveryServer(t, false)
-	s.change(func() {
-		s.hook = func(r *http.Request) {
+	s := kindstest.New(t, false)
+	s.Change(func() {
+		s.Hook = func(r *http.Request) {
 			if mu.Lock(); strings.Contains(r.URL.Path, "/namespaces/") || strings.Contains(r.URL.Path, "/pods") {
 				asked = append(asked, r.Method+" "+r.URL.Path)
 			}

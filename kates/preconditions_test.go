@@ -13,15 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
 // TestAPreconditionIsNeverGivenUpWithoutAWord: the server takes an empty UID, and an empty version or "0", for no condition at all, and of two that
 // contradict each other it would only get one. No object can meet them, and nothing is sent.
 func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	var writes atomic.Int32
-	s := newDiscoveryServer(t, false)
-	s.change(func() {
-		s.hook = func(r *http.Request) {
+	s := kindstest.New(t, false)
+	s.Change(func() {
+		s.Hook = func(r *http.Request) {
 			if r.Method != http.MethodGet {
 				writes.Add(1)
 			}

@@ -255,14 +255,14 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 	var mapping *meta.RESTMapping
 	var err error
 	if t.kind.Empty() {
-		mapping, err = c.core.resolver.kindContext(ctx, t.Kind)
+		mapping, err = c.core.kinds.Kind(ctx, t.Kind)
 	} else {
-		mapping, err = c.core.resolver.gvkContext(ctx, t.kind)
+		mapping, err = c.core.kinds.GVK(ctx, t.kind)
 	}
 	if err != nil {
 		return accumulator.Resource{}, definite(err)
 	}
-	if err := c.core.resolver.canWatch(mapping.Resource); err != nil {
+	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
 		return accumulator.Resource{}, err
 	}
 	r := c.resource(ctx, mapping)
@@ -298,7 +298,7 @@ func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.
 		GroupVersionResource: m.Resource,
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
-		Storage:              c.core.resolver.storageContext(ctx, m.Resource),
+		Storage:              c.core.kinds.Storage(ctx, m.Resource),
 		Field:                reader(selectable.BuiltIn(m.Resource)),
 	}
 }

@@ -74,7 +74,7 @@ func (c *Client) object(ctx context.Context, value any) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := c.core.resolver.gvkContext(ctx, u.GroupVersionKind())
+	mapping, err := c.core.kinds.GVK(ctx, u.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}

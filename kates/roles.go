@@ -107,9 +107,9 @@ func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
 
 func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, error) {
 	if t.kind.Empty() {
-		return c.core.resolver.kindContext(ctx, t.Kind)
+		return c.core.kinds.Kind(ctx, t.Kind)
 	}
-	return c.core.resolver.gvkContext(ctx, t.kind)
+	return c.core.kinds.GVK(ctx, t.kind)
 }
 
 // keyOfController is the key of what a root of a kind controls: the root's.

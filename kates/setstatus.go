@@ -52,7 +52,7 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	if !ok || c.core.fake || reflect.ValueOf(object).IsNil() || given.GetName() == "" || cmp.Or(ctx.Err(), fence.Check(ctx)) != nil {
 		return nil
 	}
-	mapping, err := c.core.resolver.gvkContext(ctx, c.kindOf(given))
+	mapping, err := c.core.kinds.GVK(ctx, c.kindOf(given))
 	if err != nil {
 		return nil
 	}

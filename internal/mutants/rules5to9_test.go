@@ -2,7 +2,7 @@ package mutants
 
 const (
 	own      = "kates/own.go"
-	storage  = "kates/storage.go"
+	storage  = "internal/kinds/storage.go"
 	write    = "accumulator/write.go"
 	watching = "accumulator/watching.go"
 	update   = "accumulator/update.go"

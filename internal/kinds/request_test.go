@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"errors"
@@ -9,27 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
-// schemeMapper is a mapper of everything in client-go's scheme, as a unit test on the
-// fake client would make one: many versions, no priorities.
-func schemeMapper(t *testing.T) *meta.DefaultRESTMapper {
-	t.Helper()
-	mapper := meta.NewDefaultRESTMapper(nil)
-	for gvk := range clientscheme.Scheme.AllKnownTypes() {
-		mapper.Add(gvk, meta.RESTScopeNamespace)
-	}
-	return mapper
-}
-
-func onMapper(mapper meta.RESTMapper) *resolver {
-	return newResolver(mapper, nil, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
+func onMapper(mapper meta.RESTMapper) *Resolver {
+	return New(mapper, nil, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
 }
 
 func TestWithoutDiscoveryAMapperOfASchemeResolvesKinds(t *testing.T) {
-	r := onMapper(schemeMapper(t))
+	r := onMapper(kindstest.SchemeMapper(t))
 	for arg, want := range map[string]string{
 		"Service": servicesV1, "services": servicesV1, "SVC": servicesV1, "v1/Service": servicesV1, "services.v1.": servicesV1,
 		"deployments": deploymentsV1, "Deployment.v1.apps": deploymentsV1, "deploy": deploymentsV1, "deploy.apps": deploymentsV1,
@@ -40,20 +30,20 @@ func TestWithoutDiscoveryAMapperOfASchemeResolvesKinds(t *testing.T) {
 		"ingresses.networking":    "networking.k8s.io/v1 Ingress ingresses namespace",
 		"hpa":                     hpaV2,
 	} {
-		mapping, err := r.kind(arg)
+		mapping, err := r.Kind(t.Context(), arg)
 		if assert.NoError(t, err, arg) {
 			assert.Equal(t, want, describeMapping(mapping), arg)
 		}
 	}
 	for _, arg := range []string{"foo", "Deployment.v9.apps", "svc.apps", "deploy.v9.apps"} {
 		var unknown *UnknownKindError
-		_, err := r.kind(arg)
+		_, err := r.Kind(t.Context(), arg)
 		assert.ErrorAs(t, err, &unknown, arg)
 	}
-	mapping, err := r.gvk(schema.GroupVersionKind{Version: "v1", Kind: "Event"})
+	mapping, err := r.GVK(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Event"})
 	require.NoError(t, err)
 	assert.Equal(t, "v1 Event events namespace", describeMapping(mapping))
-	_, err = r.gvk(schema.GroupVersionKind{Version: "v1", Kind: "Deployment"})
+	_, err = r.GVK(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Deployment"})
 	assert.Error(t, err, "v1 is the core group's, not any group's")
 }
 
@@ -63,7 +53,7 @@ func TestTheMappersOrderOfVersionsDecides(t *testing.T) {
 		mapper.Add(schema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Host"}, meta.RESTScopeRoot)
 	}
 	for _, arg := range []string{"hosts", "Host", "host.example.com"} {
-		mapping, err := onMapper(mapper).kind(arg)
+		mapping, err := onMapper(mapper).Kind(t.Context(), arg)
 		require.NoError(t, err)
 		assert.Equal(t, "example.com/v1 Host hosts root", describeMapping(mapping), arg)
 	}
@@ -74,12 +64,12 @@ func TestAKindOfSeveralGroupsIsAmbiguousWithoutPriorities(t *testing.T) {
 	for _, group := range []string{"a.example.com", "b.example.com"} {
 		mapper.Add(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Host"}, meta.RESTScopeNamespace)
 	}
-	_, err := onMapper(mapper).kind("hosts")
+	_, err := onMapper(mapper).Kind(t.Context(), "hosts")
 	require.Error(t, err)
 	assert.True(t, meta.IsAmbiguousError(err))
 	assert.ErrorContains(t, err, "b.example.com")
 	assert.NotErrorIs(t, err, ErrIncompleteDiscovery)
-	mapping, err := onMapper(mapper).kind("hosts.b")
+	mapping, err := onMapper(mapper).Kind(t.Context(), "hosts.b")
 	require.NoError(t, err)
 	assert.Equal(t, "b.example.com/v1 Host hosts namespace", describeMapping(mapping))
 }
@@ -89,7 +79,7 @@ func TestTheCoreGroupComesBeforeNewerVersionsOfOthers(t *testing.T) {
 	for _, gv := range []schema.GroupVersion{{Group: "a.example.com", Version: "v2"}, {Version: "v1"}} {
 		mapper.Add(gv.WithKind("Event"), meta.RESTScopeNamespace)
 	}
-	mapping, err := onMapper(mapper).kind("events")
+	mapping, err := onMapper(mapper).Kind(t.Context(), "events")
 	require.NoError(t, err)
 	assert.Equal(t, "v1 Event events namespace", describeMapping(mapping))
 }
@@ -100,10 +90,10 @@ func TestAnObjectsKindIsAKindBeforeItIsAResourceName(t *testing.T) {
 	mapper.AddSpecific(gv.WithKind("Datum"), gv.WithResource("data"), gv.WithResource("datum"), meta.RESTScopeNamespace)
 	mapper.AddSpecific(gv.WithKind("Data"), gv.WithResource("records"), gv.WithResource("record"), meta.RESTScopeNamespace)
 	r := onMapper(mapper)
-	mapping, err := r.gvk(gv.WithKind("Data"))
+	mapping, err := r.GVK(t.Context(), gv.WithKind("Data"))
 	require.NoError(t, err)
 	assert.Equal(t, "example.com/v1 Data records namespace", describeMapping(mapping))
-	mapping, err = r.kind("Data.example.com")
+	mapping, err = r.Kind(t.Context(), "Data.example.com")
 	require.NoError(t, err)
 	assert.Equal(t, "example.com/v1 Datum data namespace", describeMapping(mapping))
 }
@@ -113,7 +103,7 @@ func TestAMapperOfIrregularNamesResolvesTheKindAsWritten(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
 	mapper.AddSpecific(gv.WithKind("Datum"), gv.WithResource("data"), gv.WithResource("item"), meta.RESTScopeNamespace)
 	for _, arg := range []string{"data", "item", "ITEM.example.com", "Datum.example.com", "example.com/v1/Datum"} {
-		mapping, err := onMapper(mapper).kind(arg)
+		mapping, err := onMapper(mapper).Kind(t.Context(), arg)
 		require.NoError(t, err, arg)
 		assert.Equal(t, "example.com/v1 Datum data namespace", describeMapping(mapping))
 	}
@@ -136,7 +126,7 @@ func TestAVersionThatWasAskedForIsNeverReplaced(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: "apps", Version: "v1"}})
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
 	var unknown *UnknownKindError
-	_, err := onMapper(lyingMapper{mapper}).gvk(schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"})
+	_, err := onMapper(lyingMapper{mapper}).GVK(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"})
 	assert.ErrorAs(t, err, &unknown)
 }
 
@@ -168,25 +158,25 @@ func (m *countingMapper) KindsFor(r schema.GroupVersionResource) ([]schema.Group
 func TestAMapperIsResetOnAMissOncePerSecond(t *testing.T) {
 	mapper := newCountingMapper(nil)
 	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
-	r := newResolver(mapper, nil, clock)
-	_, err := r.kind("hosts")
+	r := New(mapper, nil, clock)
+	_, err := r.Kind(t.Context(), "hosts")
 	require.NoError(t, err)
 	for range 5 {
-		_, err = r.kind("foo")
+		_, err = r.Kind(t.Context(), "foo")
 		require.Error(t, err)
 	}
 	assert.Equal(t, 1, mapper.resets)
 	clock.SetTime(clock.Now().Add(resetInterval))
-	_, err = r.kind("foo")
+	_, err = r.Kind(t.Context(), "foo")
 	require.Error(t, err)
 	assert.Equal(t, 2, mapper.resets)
-	require.NoError(t, r.invalidate())
+	require.NoError(t, r.Invalidate())
 	assert.Equal(t, 3, mapper.resets, "as often as asked to")
 }
 
 func TestAMapperThatFailsLeavesAbsenceInDoubt(t *testing.T) {
 	mapper := newCountingMapper(errors.New("connection refused"))
-	_, err := onMapper(mapper).kind("hosts")
+	_, err := onMapper(mapper).Kind(t.Context(), "hosts")
 	assert.ErrorIs(t, err, ErrIncompleteDiscovery)
 	assert.ErrorIs(t, err, mapper.failure)
 }

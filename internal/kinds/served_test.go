@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
 func discovered(preferred string, groupVersions ...string) *metav1.APIGroup {
@@ -26,7 +28,7 @@ func TestServedResourcesAreInTheServersOrderOfPreference(t *testing.T) {
 	core := discovered("v1", "v1")
 	var lists []*metav1.APIResourceList
 	for _, groupVersion := range []string{"a.io/v1", "b.io/v1", "b.io/v2", "v1"} {
-		lists = append(lists, &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: []metav1.APIResource{apiResource("Host", "hosts", "h")}})
+		lists = append(lists, &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: []metav1.APIResource{kindstest.Resource("Host", "hosts", "h")}})
 	}
 	all := newServed([]*metav1.APIGroup{second, third, core}, lists, nil)
 	var got []string
@@ -37,7 +39,7 @@ func TestServedResourcesAreInTheServersOrderOfPreference(t *testing.T) {
 	assert.True(t, all.complete())
 
 	for arg, want := range map[string]string{"hosts": "v1", "h": "v1", "Host.b.io": "b.io/v1", "hosts.v2.b.io": "b.io/v2", "h.a": "a.io/v1"} {
-		requests, err := parseKind(arg)
+		requests, err := parse(arg)
 		assert.NoError(t, err)
 		for _, request := range requests {
 			if found := all.find(request); found != nil {

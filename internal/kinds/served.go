@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// served is one reading of discovery: what the server serves, most preferred
-// first, and what it could not tell. It is immutable.
+// served is the result of one reading of discovery: the resources that the server serves, the
+// preferred ones first, and the group versions that could not be read. It is immutable.
 type served struct {
 	resources []servedResource
 	failed    map[schema.GroupVersion]error // group versions that could not be read
@@ -36,25 +36,26 @@ func (r *servedResource) mapping() *meta.RESTMapping {
 	if r.namespaced {
 		scope = meta.RESTScopeNamespace
 	}
-	return &meta.RESTMapping{Resource: r.gvr, GroupVersionKind: r.gvr.GroupVersion().WithKind(r.kind), Scope: scope}
+	gvk := r.gvr.GroupVersion().WithKind(r.kind)
+	return &meta.RESTMapping{Resource: r.gvr, GroupVersionKind: gvk, Scope: scope}
 }
 
-// newServed indexes the answer of ServerGroupsAndResources, which may be
-// partial: err is then a *discovery.ErrGroupDiscoveryFailed, and group versions
-// that failed may be missing from groups, too.
+// newServed indexes the answer of ServerGroupsAndResources. The answer may be partial: then err is a
+// *discovery.ErrGroupDiscoveryFailed, and groups may lack the group versions that failed.
 func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) *served {
 	all := &served{}
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
 	case apierrors.IsForbidden(err): // client-go says no more than "unknown"
-		all.err = fmt.Errorf("reading it is forbidden, which everybody may by the cluster role system:discovery: %w", err)
+		all.err = fmt.Errorf("reading it is forbidden, "+
+			"which everybody may by the cluster role system:discovery: %w", err)
 		return all
 	case err != nil && !partial:
 		all.err = err
 		return all
 	case len(groups) == 0:
-		// client-go's cache answers this, without an error, for a server that
-		// named no groups; no API server is like that for long.
+		// client-go's cache answers this, without an error, for a server that named no groups. No
+		// API server is like that for long.
 		all.err = errors.New("the server named no API groups")
 		return all
 	}
@@ -64,7 +65,7 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 	}
 	for gv, cause := range failed {
 		if list := byVersion[gv.String()]; list != nil && len(list.APIResources) == 0 && gv.Group != "" {
-			continue // served and empty (custom metrics often are): client-go's cache calls it a failure
+			continue // served and empty, like many custom metrics: a failure for client-go's cache
 		}
 		if all.failed == nil {
 			all.failed = map[schema.GroupVersion]error{}
@@ -79,7 +80,7 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 	return all
 }
 
-// inOrder puts the core group first, as kubectl's mapper does.
+// inOrder puts the core group first, like kubectl's mapper.
 func inOrder(groups []*metav1.APIGroup) []*metav1.APIGroup {
 	sorted := slices.Clone(groups)
 	slices.SortStableFunc(sorted, func(a, b *metav1.APIGroup) int {
@@ -107,7 +108,7 @@ func preferredFirst(group *metav1.APIGroup) []string {
 	return versions
 }
 
-// complete tells that what is not in resources is not served.
+// complete says that a resource that is missing here is not served.
 func (s *served) complete() bool { return s.err == nil && len(s.failed) == 0 }
 
 func (s *served) add(list *metav1.APIResourceList) {
@@ -144,14 +145,15 @@ func (s *served) resource(gvr schema.GroupVersionResource) *servedResource {
 	return nil
 }
 
-// find is the most preferred match: by the exact group before a group's prefix,
-// by full names before short ones.
-func (s *served) find(request kindRequest) *servedResource {
+// find returns the preferred match: an exact group before a group's prefix, a full name before a
+// short one.
+func (s *served) find(request request) *servedResource {
 	for _, inGroup := range request.groupMatches() {
 		for _, named := range request.nameMatches() {
 			for i := range s.resources {
 				r := &s.resources[i]
-				if (request.version == "" || r.gvr.Version == request.version) && inGroup(r.gvr.Group) && named(r) {
+				versioned := request.version == "" || r.gvr.Version == request.version
+				if versioned && inGroup(r.gvr.Group) && named(r) {
 					return r
 				}
 			}
@@ -160,9 +162,9 @@ func (s *served) find(request kindRequest) *servedResource {
 	return nil
 }
 
-// doubt is why a kind that was not found may be served all the same: nothing was
-// read, or a group version that could have it was not.
-func (s *served) doubt(requests []kindRequest) error {
+// doubt says why a kind that was not found may be served all the same: nothing could be read, or
+// not a group version that could have the kind.
+func (s *served) doubt(requests []request) error {
 	if s.err != nil {
 		return s.err
 	}

@@ -1,8 +1,7 @@
-package kates
+package kinds
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
 
@@ -10,32 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
-)
 
-// hold makes the server's next answers to /apis wait until release is closed,
-// and sends on arrived for each.
-func (s *discoveryServer) hold() (arrived chan struct{}, release chan struct{}) {
-	arrived, release = make(chan struct{}, 100), make(chan struct{})
-	s.change(func() {
-		s.hook = func(request *http.Request) {
-			if request.URL.Path == "/apis" {
-				arrived <- struct{}{}
-				select {
-				case <-release:
-				case <-request.Context().Done():
-				}
-			}
-		}
-	})
-	return arrived, release
-}
+	"github.com/kates-go/kates/internal/kinds/kindstest"
+)
 
 func TestConcurrentLookUpsShareOneReading(t *testing.T) {
 	s, r, _ := backends["aggregated"](t)
-	arrived, release := s.hold()
+	arrived, release := s.Hold()
 	const n = 8
 	results := make(chan error, n)
-	look := func() { _, err := r.kind("pods"); results <- err }
+	look := func() { _, err := r.Kind(t.Context(), "pods"); results <- err }
 	go look()
 	<-arrived
 	for range n - 1 {
@@ -45,20 +28,20 @@ func TestConcurrentLookUpsShareOneReading(t *testing.T) {
 	for range n {
 		assert.NoError(t, <-results)
 	}
-	assert.Equal(t, 1, s.requests()["/apis"])
+	assert.Equal(t, 1, s.Requests()["/apis"])
 }
 
 func TestKnownKindsResolveWhileTheServerIsSlow(t *testing.T) {
 	s, r, _ := backends["aggregated"](t)
-	_, err := r.kind("pods")
+	_, err := r.Kind(t.Context(), "pods")
 	require.NoError(t, err)
-	arrived, release := s.hold()
+	arrived, release := s.Hold()
 	unknown := make(chan error, 1)
-	go func() { _, err := r.kind("foo"); unknown <- err }()
+	go func() { _, err := r.Kind(t.Context(), "foo"); unknown <- err }()
 	<-arrived
-	_, err = r.kind("pods")
+	_, err = r.Kind(t.Context(), "pods")
 	assert.NoError(t, err, "no lock is held during the request")
-	assert.Equal(t, "pods", r.storage(podsV1))
+	assert.Equal(t, "pods", r.Storage(t.Context(), podsV1))
 	close(release)
 	var target *UnknownKindError
 	assert.ErrorAs(t, <-unknown, &target)
@@ -68,12 +51,12 @@ var podsV1 = v1Resource("", "pods")
 
 func TestAWaiterMakesAReadingThatWasCutShortAgain(t *testing.T) {
 	s, r, _ := backends["aggregated"](t)
-	arrived, release := s.hold()
+	arrived, release := s.Hold()
 	first, cancel := context.WithCancel(t.Context())
 	firstResult, secondResult := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := r.kindContext(first, "pods"); firstResult <- err }()
+	go func() { _, err := r.Kind(first, "pods"); firstResult <- err }()
 	<-arrived
-	go func() { _, err := r.kind("pods"); secondResult <- err }()
+	go func() { _, err := r.Kind(t.Context(), "pods"); secondResult <- err }()
 	cancel()
 	assert.ErrorIs(t, <-firstResult, context.Canceled)
 	<-arrived
@@ -93,43 +76,43 @@ func (e ending) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRes
 }
 
 func TestAWholeReadingIsKeptThoughItsContextEnded(t *testing.T) {
-	s := newDiscoveryServer(t, false)
+	s := kindstest.New(t, false)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := newResolver(nil, ending{uncached{s.client(t)}, cancel}, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
-	_, err := r.kindContext(ctx, "pods")
+	r := New(nil, ending{uncached{s.Discovery(t)}, cancel}, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
+	_, err := r.Kind(ctx, "pods")
 	require.NoError(t, err)
-	_, err = r.kind("svc")
+	_, err = r.Kind(t.Context(), "svc")
 	require.NoError(t, err)
-	assert.Equal(t, 1, s.requests()["/apis"])
+	assert.Equal(t, 1, s.Requests()["/apis"])
 }
 
 func TestAWaiterLeavesWithItsOwnContext(t *testing.T) {
 	s, r, _ := backends["aggregated"](t)
-	arrived, release := s.hold()
+	arrived, release := s.Hold()
 	firstResult := make(chan error, 1)
-	go func() { _, err := r.kind("pods"); firstResult <- err }()
+	go func() { _, err := r.Kind(t.Context(), "pods"); firstResult <- err }()
 	<-arrived
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := r.kindContext(ended, "pods")
+	_, err := r.Kind(ended, "pods")
 	assert.ErrorIs(t, err, context.Canceled)
 	close(release)
 	assert.NoError(t, <-firstResult)
 }
 
 func TestAReadingOlderThanAnInvalidationIsNotKept(t *testing.T) {
-	s := newDiscoveryServer(t, false)
+	s := kindstest.New(t, false)
 	// No cache of client-go's between: its lock would order the two.
-	r := newResolver(nil, uncached{s.client(t)}, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
-	arrived, release := s.hold()
+	r := New(nil, uncached{s.Discovery(t)}, testclock.NewFakePassiveClock(time.Unix(1000, 0)))
+	arrived, release := s.Hold()
 	result := make(chan error, 1)
-	go func() { _, err := r.kind("pods"); result <- err }()
+	go func() { _, err := r.Kind(t.Context(), "pods"); result <- err }()
 	<-arrived
-	require.NoError(t, r.invalidate())
+	require.NoError(t, r.Invalidate())
 	close(release)
 	require.NoError(t, <-result)
-	before := s.requests()["/apis"]
-	_, err := r.kind("pods")
+	before := s.Requests()["/apis"]
+	_, err := r.Kind(t.Context(), "pods")
 	require.NoError(t, err)
-	assert.Equal(t, before+1, s.requests()["/apis"])
+	assert.Equal(t, before+1, s.Requests()["/apis"])
 }

@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func TestFlattenOrdersResourcesAndFillsInTheirGroupAndVersion(t *testing.T) {
 			{Name: "pods/log", Group: "", Version: "v1", Kind: "Pod"},
 		}},
 	}
-	all, err := flatten(lists)
+	all, err := Flatten(lists)
 	require.NoError(t, err)
 	var got []string
 	for _, r := range all {
@@ -37,6 +37,6 @@ func TestFlattenOrdersResourcesAndFillsInTheirGroupAndVersion(t *testing.T) {
 }
 
 func TestFlattenRejectsAMalformedGroupVersion(t *testing.T) {
-	_, err := flatten([]*metav1.APIResourceList{{GroupVersion: "a/b/c"}})
+	_, err := Flatten([]*metav1.APIResourceList{{GroupVersion: "a/b/c"}})
 	assert.ErrorContains(t, err, "a/b/c")
 }

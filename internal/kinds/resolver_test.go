@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"context"
@@ -19,26 +19,28 @@ import (
 	"k8s.io/client-go/restmapper"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
 // backends are the ways to make a resolver on a server.
-var backends = map[string]func(*testing.T) (*discoveryServer, *resolver, *testclock.FakePassiveClock){
-	"aggregated": func(t *testing.T) (*discoveryServer, *resolver, *testclock.FakePassiveClock) {
-		s, clock := newDiscoveryServer(t, false), testclock.NewFakePassiveClock(time.Unix(1000, 0))
-		return s, newResolver(nil, s.client(t), clock), clock
+var backends = map[string]func(*testing.T) (*kindstest.Server, *Resolver, *testclock.FakePassiveClock){
+	"aggregated": func(t *testing.T) (*kindstest.Server, *Resolver, *testclock.FakePassiveClock) {
+		s, clock := kindstest.New(t, false), testclock.NewFakePassiveClock(time.Unix(1000, 0))
+		return s, New(nil, s.Discovery(t), clock), clock
 	},
-	"legacy": func(t *testing.T) (*discoveryServer, *resolver, *testclock.FakePassiveClock) {
-		s, clock := newDiscoveryServer(t, true), testclock.NewFakePassiveClock(time.Unix(1000, 0))
-		return s, newResolver(nil, s.client(t), clock), clock
+	"legacy": func(t *testing.T) (*kindstest.Server, *Resolver, *testclock.FakePassiveClock) {
+		s, clock := kindstest.New(t, true), testclock.NewFakePassiveClock(time.Unix(1000, 0))
+		return s, New(nil, s.Discovery(t), clock), clock
 	},
-	"mapper and aggregated": func(t *testing.T) (*discoveryServer, *resolver, *testclock.FakePassiveClock) {
-		s, clock := newDiscoveryServer(t, false), testclock.NewFakePassiveClock(time.Unix(1000, 0))
-		disco := s.client(t)
-		return s, newResolver(restmapper.NewDeferredDiscoveryRESTMapper(disco), disco, clock), clock
+	"mapper and aggregated": func(t *testing.T) (*kindstest.Server, *Resolver, *testclock.FakePassiveClock) {
+		s, clock := kindstest.New(t, false), testclock.NewFakePassiveClock(time.Unix(1000, 0))
+		disco := s.Discovery(t)
+		return s, New(restmapper.NewDeferredDiscoveryRESTMapper(disco), disco, clock), clock
 	},
 }
 
-func onEachBackend(t *testing.T, test func(*testing.T, *discoveryServer, *resolver, *testclock.FakePassiveClock)) {
+func onEachBackend(t *testing.T, test func(*testing.T, *kindstest.Server, *Resolver, *testclock.FakePassiveClock)) {
 	for name, backend := range backends {
 		t.Run(name, func(t *testing.T) {
 			s, r, clock := backend(t)
@@ -64,7 +66,7 @@ const (
 )
 
 func TestKindTakesWhatKubectlTakesInAnyLetterCase(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, _ *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
+	onEachBackend(t, func(t *testing.T, _ *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
 		for arg, want := range map[string]string{
 			"svc": servicesV1, "SVC": servicesV1, "service": servicesV1, "Service": servicesV1, "services": servicesV1,
 			"SERVICES": servicesV1, "services.v1.": servicesV1, "v1/Service": servicesV1, "v1/svc": servicesV1,
@@ -96,7 +98,7 @@ func TestKindTakesWhatKubectlTakesInAnyLetterCase(t *testing.T) {
 			"autoscaling/v1/hpa":              hpaV1,
 			"legacy":                          "autoscaling/v1 Legacy legacies namespace",
 		} {
-			mapping, err := r.kind(arg)
+			mapping, err := r.Kind(t.Context(), arg)
 			if assert.NoError(t, err, arg) {
 				assert.Equal(t, want, describeMapping(mapping), arg)
 			}
@@ -105,7 +107,7 @@ func TestKindTakesWhatKubectlTakesInAnyLetterCase(t *testing.T) {
 }
 
 func TestGVKResolvesObjectsAsTheyAreWritten(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, _ *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
+	onEachBackend(t, func(t *testing.T, _ *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
 		for _, tc := range []struct{ group, version, kind, want string }{
 			{"", "v1", "Service", servicesV1},
 			{"", "v1", "svc", servicesV1},
@@ -121,18 +123,18 @@ func TestGVKResolvesObjectsAsTheyAreWritten(t *testing.T) {
 			{"autoscaling", "v1", "hpa", hpaV1},
 		} {
 			gvk := schema.GroupVersionKind{Group: tc.group, Version: tc.version, Kind: tc.kind}
-			mapping, err := r.gvk(gvk)
+			mapping, err := r.GVK(t.Context(), gvk)
 			if assert.NoError(t, err, gvk) {
 				assert.Equal(t, tc.want, describeMapping(mapping), gvk)
 			}
 		}
-		_, err := r.gvk(schema.GroupVersionKind{Group: "apps", Version: "v1"})
+		_, err := r.GVK(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v1"})
 		assert.ErrorContains(t, err, "kind is missing")
 	})
 }
 
 func TestWhatIsNotServedIsAnUnknownKindError(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, _ *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
+	onEachBackend(t, func(t *testing.T, _ *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
 		unknown := func(what string, err error) {
 			t.Helper()
 			var target *UnknownKindError
@@ -146,7 +148,7 @@ func TestWhatIsNotServedIsAnUnknownKindError(t *testing.T) {
 			"foo", "foos.example.com", "Deployment.v9.apps", "deployments.extensions", "v2/Service", "apps/v9/Deployment",
 			"hpa.v3.autoscaling", "pods.v1.apps", "Eviction", "pods/eviction",
 		} {
-			_, err := r.kind(arg)
+			_, err := r.Kind(t.Context(), arg)
 			if arg == "pods/eviction" {
 				assert.Error(t, err, "a version and kind, not a subresource")
 				continue
@@ -162,7 +164,7 @@ func TestWhatIsNotServedIsAnUnknownKindError(t *testing.T) {
 			"hpa.v3.autoscaling":    {Group: "autoscaling", Version: "v3", Kind: "hpa"},
 			"Legacy.v2.autoscaling": {Group: "autoscaling", Version: "v2", Kind: "Legacy"},
 		} {
-			_, err := r.gvk(gvk)
+			_, err := r.GVK(t.Context(), gvk)
 			unknown(what, err)
 		}
 	})
@@ -171,70 +173,70 @@ func TestWhatIsNotServedIsAnUnknownKindError(t *testing.T) {
 func TestMalformedKindsAreErrorsWithoutARequest(t *testing.T) {
 	s, r, _ := backends["aggregated"](t)
 	for _, arg := range []string{"", ".", ".apps", "/", "a/", "/Pod", "a/b/c/d"} {
-		_, err := r.kind(arg)
+		_, err := r.Kind(t.Context(), arg)
 		assert.ErrorContains(t, err, "look up", "%q", arg)
 	}
-	assert.Empty(t, s.requests())
+	assert.Empty(t, s.Requests())
 }
 
 func TestANewKindIsFoundAndUnknownOnesDoNotHammerTheServer(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, clock *testclock.FakePassiveClock) {
-		_, err := r.kind("widgets")
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, clock *testclock.FakePassiveClock) {
+		_, err := r.Kind(t.Context(), "widgets")
 		require.Error(t, err)
-		assert.Equal(t, 1, s.requests()["/apis"], "what was just read is not read again")
+		assert.Equal(t, 1, s.Requests()["/apis"], "what was just read is not read again")
 
-		s.serve("example.com/v1", apiResource("Widget", "widgets"))
-		mapping, err := r.kind("widgets")
+		s.Serve("example.com/v1", kindstest.Resource("Widget", "widgets"))
+		mapping, err := r.Kind(t.Context(), "widgets")
 		require.NoError(t, err)
 		assert.Equal(t, "example.com/v1 Widget widgets namespace", describeMapping(mapping))
-		assert.Equal(t, 2, s.requests()["/apis"])
+		assert.Equal(t, 2, s.Requests()["/apis"])
 
 		for range 10 {
-			_, err = r.kind("gadgets")
+			_, err = r.Kind(t.Context(), "gadgets")
 			require.Error(t, err)
 		}
-		assert.Equal(t, 2, s.requests()["/apis"], "within a second of the last reset")
-		s.serve("example.com/v1", apiResource("Widget", "widgets"), apiResource("Gadget", "gadgets"))
+		assert.Equal(t, 2, s.Requests()["/apis"], "within a second of the last reset")
+		s.Serve("example.com/v1", kindstest.Resource("Widget", "widgets"), kindstest.Resource("Gadget", "gadgets"))
 		clock.SetTime(clock.Now().Add(resetInterval))
-		_, err = r.kind("gadgets")
+		_, err = r.Kind(t.Context(), "gadgets")
 		require.NoError(t, err)
-		assert.Equal(t, 3, s.requests()["/apis"])
-		_, err = r.kind("pods")
+		assert.Equal(t, 3, s.Requests()["/apis"])
+		_, err = r.Kind(t.Context(), "pods")
 		require.NoError(t, err)
-		assert.Equal(t, 3, s.requests()["/apis"], "known kinds need no request")
+		assert.Equal(t, 3, s.Requests()["/apis"], "known kinds need no request")
 	})
 }
 
 func TestWhatClientGosCacheHadIsNotTakenForFresh(t *testing.T) {
-	s := newDiscoveryServer(t, false)
-	disco := s.client(t)
+	s := kindstest.New(t, false)
+	disco := s.Discovery(t)
 	_, _, err := disco.ServerGroupsAndResources()
 	require.NoError(t, err)
-	s.serve("example.com/v1", apiResource("Widget", "widgets"))
-	_, err = newResolver(nil, disco, testclock.NewFakePassiveClock(time.Now())).kind("widgets")
+	s.Serve("example.com/v1", kindstest.Resource("Widget", "widgets"))
+	_, err = New(nil, disco, testclock.NewFakePassiveClock(time.Now())).Kind(t.Context(), "widgets")
 	assert.NoError(t, err)
 }
 
 func TestInvalidateForgetsWhatWasServed(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
-		_, err := r.kind("hosts")
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
+		_, err := r.Kind(t.Context(), "hosts")
 		require.NoError(t, err)
-		s.change(func() { delete(s.lists, "getambassador.io/v3alpha1"); s.groups = s.groups[:len(s.groups)-2] })
-		_, err = r.kind("hosts")
+		s.Change(func() { delete(s.Lists, "getambassador.io/v3alpha1"); s.Groups = s.Groups[:len(s.Groups)-2] })
+		_, err = r.Kind(t.Context(), "hosts")
 		require.NoError(t, err, "cached")
-		require.NoError(t, r.invalidate())
-		_, err = r.kind("hosts")
+		require.NoError(t, r.Invalidate())
+		_, err = r.Kind(t.Context(), "hosts")
 		var unknown *UnknownKindError
 		assert.ErrorAs(t, err, &unknown)
 	})
 }
 
 func TestPartialDiscoveryLeavesAbsenceInDoubt(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
-		s.serve("metrics.k8s.io/v1beta1", apiResource("PodMetrics", "pods"))
-		s.change(func() { s.broken["metrics.k8s.io/v1beta1"] = http.StatusServiceUnavailable })
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
+		s.Serve("metrics.k8s.io/v1beta1", kindstest.Resource("PodMetrics", "pods"))
+		s.Change(func() { s.Broken["metrics.k8s.io/v1beta1"] = http.StatusServiceUnavailable })
 		for _, arg := range []string{"foo", "foo.metrics.k8s.io", "podmetrics.metrics", "foo.v1beta1.metrics.k8s.io", "foo.v1."} {
-			_, err := r.kind(arg)
+			_, err := r.Kind(t.Context(), arg)
 			assert.ErrorIs(t, err, ErrIncompleteDiscovery, arg)
 			assert.ErrorContains(t, err, "metrics.k8s.io/v1beta1", arg)
 			assert.False(t, meta.IsNoMatchError(err), arg)
@@ -244,57 +246,57 @@ func TestPartialDiscoveryLeavesAbsenceInDoubt(t *testing.T) {
 		}
 		var unknown *UnknownKindError
 		for _, arg := range []string{"foo.example.com", "Deployment.v9.apps", "v1/Foo"} {
-			_, err := r.kind(arg)
+			_, err := r.Kind(t.Context(), arg)
 			assert.ErrorAs(t, err, &unknown, "%s: the failed group could not have it", arg)
 		}
-		_, err := r.kind("svc")
+		_, err := r.Kind(t.Context(), "svc")
 		assert.NoError(t, err, "what was found is certain")
 	})
 }
 
 func TestAnOutageLeavesAbsenceInDoubtAndKnownKindsKnown(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, clock *testclock.FakePassiveClock) {
-		s.change(func() { s.down = http.StatusForbidden })
-		_, err := r.kind("pods")
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, clock *testclock.FakePassiveClock) {
+		s.Change(func() { s.Down = http.StatusForbidden })
+		_, err := r.Kind(t.Context(), "pods")
 		require.ErrorIs(t, err, ErrIncompleteDiscovery)
 		assert.True(t, apierrors.IsForbidden(err), "the cause can be told: %v", err)
 
-		s.change(func() { s.down = 0 })
-		_, err = r.kind("pods")
+		s.Change(func() { s.Down = 0 })
+		_, err = r.Kind(t.Context(), "pods")
 		require.NoError(t, err, "a failure is not remembered")
 
-		s.change(func() { s.down = http.StatusInternalServerError })
+		s.Change(func() { s.Down = http.StatusInternalServerError })
 		for range 3 {
-			_, err = r.kind("foo")
+			_, err = r.Kind(t.Context(), "foo")
 			assert.ErrorIs(t, err, ErrIncompleteDiscovery, "within the second, too")
-			_, err = r.kind("hosts")
+			_, err = r.Kind(t.Context(), "hosts")
 			assert.NoError(t, err)
 		}
-		s.change(func() { s.down = 0 })
+		s.Change(func() { s.Down = 0 })
 		clock.SetTime(clock.Now().Add(resetInterval))
-		_, err = r.kind("foo")
+		_, err = r.Kind(t.Context(), "foo")
 		var unknown *UnknownKindError
 		assert.ErrorAs(t, err, &unknown)
 	})
 }
 
 func TestAServerWithoutGroupsIsAnOutage(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
-		if s.legacy {
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
+		if s.Legacy {
 			return // it always has the core group
 		}
-		s.change(func() { s.groups = nil })
-		_, err := r.kind("pods")
+		s.Change(func() { s.Groups = nil })
+		_, err := r.Kind(t.Context(), "pods")
 		assert.ErrorIs(t, err, ErrIncompleteDiscovery)
 	})
-	_, err := newResolver(nil, memory.NewMemCacheClient(&fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}), testclock.NewFakePassiveClock(time.Now())).kind("pods")
+	_, err := New(nil, memory.NewMemCacheClient(&fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}), testclock.NewFakePassiveClock(time.Now())).Kind(t.Context(), "pods")
 	assert.ErrorIs(t, err, ErrIncompleteDiscovery)
 }
 
 func TestAGroupServedEmptyIsACompleteAnswer(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
-		s.serve("custom.metrics.k8s.io/v1beta1")
-		_, err := r.kind("foo")
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
+		s.Serve("custom.metrics.k8s.io/v1beta1")
+		_, err := r.Kind(t.Context(), "foo")
 		var unknown *UnknownKindError
 		assert.ErrorAs(t, err, &unknown)
 	})
@@ -302,38 +304,38 @@ func TestAGroupServedEmptyIsACompleteAnswer(t *testing.T) {
 
 func TestAnEmptyCoreGroupIsNot(t *testing.T) {
 	s, r, _ := backends["legacy"](t)
-	s.change(func() { s.broken["v1"] = http.StatusNotFound })
-	_, err := r.kind("pods")
+	s.Change(func() { s.Broken["v1"] = http.StatusNotFound })
+	_, err := r.Kind(t.Context(), "pods")
 	assert.ErrorIs(t, err, ErrIncompleteDiscovery)
 }
 
 func TestWhatHasNoListOrWatchCannotBeWatched(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
-		bindings, err := r.kind("bindings")
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
+		bindings, err := r.Kind(t.Context(), "bindings")
 		require.NoError(t, err)
-		assert.EqualError(t, r.canWatch(bindings.Resource), "bindings cannot be watched: it has only create")
-		pods, err := r.kind("pods")
+		assert.EqualError(t, r.CanWatch(t.Context(), bindings.Resource), "bindings cannot be watched: it has only create")
+		pods, err := r.Kind(t.Context(), "pods")
 		require.NoError(t, err)
-		assert.NoError(t, r.canWatch(pods.Resource))
-		assert.NoError(t, r.canWatch(schema.GroupVersionResource{Group: "x", Version: "v1", Resource: "unheard"}))
+		assert.NoError(t, r.CanWatch(t.Context(), pods.Resource))
+		assert.NoError(t, r.CanWatch(t.Context(), schema.GroupVersionResource{Group: "x", Version: "v1", Resource: "unheard"}))
 
-		s.serve("example.com/v1", metav1.APIResource{Name: "metrics", SingularName: "metric", Kind: "Metric", Verbs: []string{"get", "list"}})
-		metrics, err := r.kind("metrics.example.com")
+		s.Serve("example.com/v1", metav1.APIResource{Name: "metrics", SingularName: "metric", Kind: "Metric", Verbs: []string{"get", "list"}})
+		metrics, err := r.Kind(t.Context(), "metrics.example.com")
 		require.NoError(t, err)
-		assert.EqualError(t, r.canWatch(metrics.Resource), "metrics.example.com cannot be watched: it has only get, list")
+		assert.EqualError(t, r.CanWatch(t.Context(), metrics.Resource), "metrics.example.com cannot be watched: it has only get, list")
 	})
-	assert.NoError(t, newResolver(schemeMapper(t), nil, nil).canWatch(schema.GroupVersionResource{Version: "v1", Resource: "bindings"}))
+	assert.NoError(t, New(kindstest.SchemeMapper(t), nil, nil).CanWatch(t.Context(), schema.GroupVersionResource{Version: "v1", Resource: "bindings"}))
 }
 
 func TestAContextBoundsALookUp(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *discoveryServer, r *resolver, _ *testclock.FakePassiveClock) {
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		s.change(func() { s.hook = func(*http.Request) { cancel(errors.New("test")) } })
-		_, err := r.kindContext(ctx, "pods")
+		s.Change(func() { s.Hook = func(*http.Request) { cancel(errors.New("test")) } })
+		_, err := r.Kind(ctx, "pods")
 		require.ErrorIs(t, err, context.Canceled)
 		assert.ErrorIs(t, err, ErrIncompleteDiscovery)
-		s.change(func() { s.hook = nil })
-		_, err = r.gvkContext(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+		s.Change(func() { s.Hook = nil })
+		_, err = r.GVK(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 		assert.NoError(t, err)
 	})
 }

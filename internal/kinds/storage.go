@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"context"
@@ -7,21 +7,14 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// storage identifies what gvr is stored as: two resources with the same storage
-// show the same objects. All versions of a resource share one; so do resources of
-// several groups whose storageVersionHash is the same, as events of the core group
-// and of events.k8s.io. Its form is that of a group and resource, not of the
-// hash: the hash changes when the server is upgraded, the identity must not.
+// Storage identifies the storage of a resource: two resources with the same storage show the same
+// objects. All versions of a resource share one. So do resources of several groups that have the
+// same storageVersionHash, like the events of the core group and of events.k8s.io. The identity is a
+// group and resource and not the hash, because the hash changes when the server is upgraded.
 //
-// It may ask the server, once per resource whose name is in several groups.
-// Where that fails, the resource is taken to be its own, and asked for again
-// the next time.
-func (r *resolver) storage(gvr schema.GroupVersionResource) string {
-	return r.storageContext(context.Background(), gvr)
-}
-
-// storageContext is storage within the bounds of ctx.
-func (r *resolver) storageContext(ctx context.Context, gvr schema.GroupVersionResource) string {
+// Storage may ask the server, once per resource whose name is in several groups. If that fails, the
+// resource counts as its own storage, and the next call asks again.
+func (r *Resolver) Storage(ctx context.Context, gvr schema.GroupVersionResource) string {
 	own := gvr.GroupResource()
 	r.mu.Lock()
 	known, ok := r.canonical[own]
@@ -36,7 +29,7 @@ func (r *resolver) storageContext(ctx context.Context, gvr schema.GroupVersionRe
 	identity := own
 	for _, resource := range shared {
 		if earlier, ok := r.canonical[resource]; ok {
-			identity = earlier // it is in use already
+			identity = earlier // it is already in use
 			break
 		}
 		if resource.Group < identity.Group {
@@ -49,9 +42,11 @@ func (r *resolver) storageContext(ctx context.Context, gvr schema.GroupVersionRe
 	return identity.String()
 }
 
-// sameStorage are the resources that are stored as own is, itself included, as
-// far as discovery tells; certain says that it told all.
-func (r *resolver) sameStorage(ctx context.Context, all *served, own schema.GroupResource) (same []schema.GroupResource, certain bool) {
+// sameStorage returns the resources that share own's storage, with own itself, as far as discovery
+// tells. certain says that discovery was complete.
+func (r *Resolver) sameStorage(
+	ctx context.Context, all *served, own schema.GroupResource,
+) (same []schema.GroupResource, certain bool) {
 	// All versions of a resource have one hash, so the first of each group will do.
 	namesakes := map[string]*servedResource{}
 	for i := range all.resources {
@@ -82,9 +77,11 @@ func (r *resolver) sameStorage(ctx context.Context, all *served, own schema.Grou
 	return same, certain
 }
 
-// storageHash reads a resource's storageVersionHash. Aggregated discovery, which
-// clients use by default, does not carry it, the older form does.
-func (r *resolver) storageHash(ctx context.Context, resource *servedResource) (hash string, known bool) {
+// storageHash returns a resource's storageVersionHash. Aggregated discovery, which clients use by
+// default, does not have it; the older form does.
+func (r *Resolver) storageHash(
+	ctx context.Context, resource *servedResource,
+) (hash string, known bool) {
 	if resource.hash != "" {
 		return resource.hash, true
 	}
@@ -92,7 +89,8 @@ func (r *resolver) storageHash(ctx context.Context, resource *servedResource) (h
 	if client == nil {
 		return "", true // a fake
 	}
-	list, err := discovery.NewDiscoveryClient(client).ServerResourcesForGroupVersionWithContext(ctx, resource.gvr.GroupVersion().String())
+	gv := resource.gvr.GroupVersion().String()
+	list, err := discovery.NewDiscoveryClient(client).ServerResourcesForGroupVersionWithContext(ctx, gv)
 	if err != nil {
 		return "", false
 	}

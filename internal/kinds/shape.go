@@ -1,4 +1,4 @@
-package kates
+package kinds
 
 import (
 	"bytes"
@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// shape is what an OpenAPI document says of a value, as far as it matters to who owns which parts of it.
+// shape is what an OpenAPI document says of a value, as far as it decides how the value's parts are
+// owned (see https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 type shape struct {
 	Ref        string            `json:"$ref"`
 	AllOf      []*shape          `json:"allOf"`
@@ -26,26 +27,28 @@ type shape struct {
 	List       string            `json:"x-kubernetes-list-type"`
 }
 
-// others is the shape of further properties.
+// others is the shape of the properties that have no name in the schema.
 type others struct{ *shape }
 
 func (o *others) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte("{")) {
-		return nil // whether there may be any
+		return nil // a boolean: whether there may be any
 	}
 	return json.Unmarshal(data, &o.shape)
 }
 
-// shapeAge is how long the shapes of a group version are gone by before they are read again.
+// shapeAge is how long the shapes of a group version are used before they are read again.
 const shapeAge = 10 * time.Minute
 
-// shapes are those of a group version's document, by the names by which they refer to each other, and by kind.
-type shapes struct {
+// Schemas are the schemas of a group version's document: by the name that references use, and the
+// name of each kind's schema.
+type Schemas struct {
 	named map[string]*shape
 	kinds map[string]string
 }
 
-func shapesIn(gv schema.GroupVersion, raw []byte) (shapes, error) {
+// ReadSchemas reads the schemas in the OpenAPI v3 document of a group version.
+func ReadSchemas(gv schema.GroupVersion, raw []byte) (Schemas, error) {
 	var doc struct {
 		Components struct {
 			Schemas map[string]struct {
@@ -55,9 +58,9 @@ func shapesIn(gv schema.GroupVersion, raw []byte) (shapes, error) {
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return shapes{}, err
+		return Schemas{}, err
 	}
-	found := shapes{map[string]*shape{}, map[string]string{}}
+	found := Schemas{map[string]*shape{}, map[string]string{}}
 	for name, s := range doc.Components.Schemas {
 		found.named[name] = &s.shape
 		for _, kind := range s.Kinds {
@@ -69,8 +72,8 @@ func shapesIn(gv schema.GroupVersion, raw []byte) (shapes, error) {
 	return found, nil
 }
 
-// at is the shape of a part of an object; nil where it is not known.
-func (s shapes) at(kind string, path fieldpath.Path) *shape {
+// at returns the shape of a part of an object, nil if it is not known.
+func (s Schemas) at(kind string, path fieldpath.Path) *shape {
 	here := s.resolved(s.named[s.kinds[kind]])
 	for _, e := range path {
 		switch {
@@ -94,8 +97,8 @@ func (s shapes) at(kind string, path fieldpath.Path) *shape {
 	return here
 }
 
-// resolved is what a shape refers to; nil if that is nothing, or itself.
-func (s shapes) resolved(a *shape) *shape {
+// resolved follows references. It is nil if they lead nowhere, or in a circle.
+func (s Schemas) resolved(a *shape) *shape {
 	for range 10 {
 		switch {
 		case a == nil:
@@ -111,8 +114,8 @@ func (s shapes) resolved(a *shape) *shape {
 	return nil
 }
 
-// whole reports whether somebody owns a part, a map or a list, only as a whole. What no schema declares is by its fields, if it is a
-// map.
+// whole reports whether a part, which is a map or a list, has only one owner as a whole. A map that
+// no schema declares has owners by field.
 func (a *shape) whole(part any) bool {
 	if _, ok := part.(map[string]any); ok {
 		return a.Map == "atomic"
@@ -120,9 +123,12 @@ func (a *shape) whole(part any) bool {
 	return a.List != "set" && a.List != "map"
 }
 
-// whole reports whether it is known that a part of objects of a kind, a map or a list, is owned only as a whole.
-func (r *resolver) whole(ctx context.Context, kind schema.GroupVersionKind, path fieldpath.Path, part any) bool {
-	if ownedByFields(kind) {
+// Whole reports whether a part of a kind's objects, which is a map or a list, is known to be owned
+// only as a whole.
+func (r *Resolver) Whole(
+	ctx context.Context, kind schema.GroupVersionKind, path fieldpath.Path, part any,
+) bool {
+	if OwnedByFields(kind) {
 		return true
 	}
 	d, err := r.documented(ctx, kind.GroupVersion(), func(d *document) bool {
@@ -131,18 +137,24 @@ func (r *resolver) whole(ctx context.Context, kind schema.GroupVersionKind, path
 	if err != nil || d.err != nil {
 		return false
 	}
-	a := d.shapes.at(kind.Kind, path)
+	return d.shapes.Whole(kind.Kind, path, part)
+}
+
+// Whole reports whether the schemas declare that a part of a kind's objects, which is a map or a
+// list, is owned only as a whole.
+func (s Schemas) Whole(kind string, path fieldpath.Path, part any) bool {
+	a := s.at(kind, path)
 	return a != nil && a.whole(part)
 }
 
-// ownedByFields reports whether a built-in kind has no maps by keys of whatever has parts of its own: where its fields are owned
-// by their parts, they are not owned themselves.
-func ownedByFields(kind schema.GroupVersionKind) bool {
-	return builtIn(kind) && kind.Group != "resource.k8s.io" && kind.Kind != "ControllerRevision"
+// OwnedByFields reports whether a built-in kind has no map whose values have parts of their own. In
+// such a kind a field whose parts have owners has none itself.
+func OwnedByFields(kind schema.GroupVersionKind) bool {
+	return BuiltIn(kind) && kind.Group != "resource.k8s.io" && kind.Kind != "ControllerRevision"
 }
 
-// builtIn reports whether a kind is one of Kubernetes' own.
-func builtIn(kind schema.GroupVersionKind) bool {
-	o, err := clientscheme.Scheme.New(kind) // where programs add their own
+// BuiltIn reports whether a kind is one of Kubernetes' own.
+func BuiltIn(kind schema.GroupVersionKind) bool {
+	o, err := clientscheme.Scheme.New(kind) // programs add their own kinds to it
 	return err == nil && strings.HasPrefix(reflect.TypeOf(o).Elem().PkgPath(), "k8s.io/api/")
 }

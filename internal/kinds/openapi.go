@@ -1,0 +1,167 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+
+	"github.com/kates-go/kates/internal/kinds/selectable"
+)
+
+// document is what the OpenAPI document of a group version declares. It is read, or being read. The
+// fields below read are set before done is closed.
+type document struct {
+	done   chan struct{}
+	read   time.Time
+	kinds  map[string]selectable.Fields
+	shapes Schemas
+	err    error
+	cut    bool // the context of the call that read it ended
+}
+
+// lacks reports whether the document does not declare all of these fields of the kind.
+func (d *document) lacks(kind string, wanted []string) bool {
+	return slices.ContainsFunc(wanted, func(field string) bool {
+		_, ok := d.kinds[kind][field]
+		return !ok
+	})
+}
+
+// Declared returns the selectable fields of a custom kind. If it does not declare all that are
+// wanted, the error says so, beside the fields that there are.
+func (r *Resolver) Declared(
+	ctx context.Context, kind schema.GroupVersionKind, wanted []string,
+) (selectable.Fields, error) {
+	d, err := r.documented(ctx, kind.GroupVersion(), func(d *document) bool {
+		return d.lacks(kind.Kind, wanted)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !d.lacks(kind.Kind, wanted):
+		return d.kinds[kind.Kind], nil
+	case d.err != nil:
+		return nil, d.err
+	}
+	return d.kinds[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
+}
+
+// documented returns the document of a group version. It is read once. It is read again if it lacks
+// something (a server publishes it a moment after the kind) or could not be read, at most once per
+// resetInterval. Concurrent calls share one reading. No lock is held meanwhile.
+func (r *Resolver) documented(
+	ctx context.Context, gv schema.GroupVersion, lacks func(*document) bool,
+) (*document, error) {
+	for {
+		d, mine := r.document(gv)
+		if mine {
+			r.readDocument(ctx, d, gv)
+		}
+		select {
+		case <-d.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if !lacks(d) || mine || !r.dropDocument(gv, d) {
+			return d, nil
+		}
+	}
+}
+
+// document returns the document of a group version. A new one is mine: the caller has to read it.
+func (r *Resolver) document(gv schema.GroupVersion) (d *document, mine bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d = r.documents[gv]; d != nil {
+		return d, false
+	}
+	d = &document{done: make(chan struct{}), read: r.clock.Now()}
+	if r.documents == nil {
+		r.documents = map[schema.GroupVersion]*document{}
+	}
+	r.documents[gv] = d
+	return d, true
+}
+
+// dropDocument forgets a document. It is false if it is too early to read it again.
+func (r *Resolver) dropDocument(gv schema.GroupVersion, d *document) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.documents[gv] == d {
+		if !d.cut && r.clock.Now().Sub(d.read) < resetInterval {
+			return false
+		}
+		delete(r.documents, gv)
+	}
+	return true // it was dropped now, or by another call
+}
+
+func (r *Resolver) readDocument(ctx context.Context, d *document, gv schema.GroupVersion) {
+	defer close(d.done)
+	raw, err := r.readOpenAPI(ctx, gv)
+	if err == nil {
+		d.kinds, err = declaredIn(gv, raw)
+	}
+	if err == nil {
+		d.shapes, err = ReadSchemas(gv, raw)
+	}
+	if err != nil {
+		d.err = fmt.Errorf("read OpenAPI of %s: %w", gv, err)
+	}
+	d.cut = err != nil && ctx.Err() != nil
+}
+
+// readOpenAPI reads the document of a group version. It does not use client-go's cache, which keeps
+// errors, and makes other calls wait for a request after their contexts have ended.
+func (r *Resolver) readOpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
+	if r.disco == nil || r.disco.RESTClient() == nil {
+		return nil, ErrNoDiscovery
+	}
+	paths, err := openapi.NewClientWithContext(r.disco.RESTClient()).PathsWithContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the index: %w", err)
+	}
+	at, ok := paths["apis/"+gv.String()]
+	if !ok {
+		return nil, errors.New("there is no such document")
+	}
+	return at.SchemaWithContext(ctx, "application/json")
+}
+
+// declaredIn finds the selectable fields of each kind in the OpenAPI v3 document of a group version.
+// The document also has kinds of other groups, which belong to every group.
+func declaredIn(gv schema.GroupVersion, raw []byte) (map[string]selectable.Fields, error) {
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+				Selectable []struct {
+					FieldPath string `json:"fieldPath"`
+				} `json:"x-kubernetes-selectable-fields"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	kinds := map[string]selectable.Fields{}
+	for _, s := range doc.Components.Schemas {
+		var paths []string
+		for _, f := range s.Selectable {
+			paths = append(paths, f.FieldPath)
+		}
+		for _, kind := range s.Kinds {
+			if len(paths) > 0 && kind.Group == gv.Group && kind.Version == gv.Version {
+				kinds[kind.Kind] = selectable.Custom(paths)
+			}
+		}
+	}
+	return kinds, nil
+}
