@@ -11,7 +11,7 @@ const (
 	debounces    = "TestADebouncedKeyIsReconciledWhenItIsQuietButNoLaterThanAMost"
 )
 
-// controllers is what can be wrong with reconcilers of roots.
+// controllers are mistakes in how reconcilers are called for roots.
 var controllers = []mutant{
 	{
 		name: "what an earlier root of the name owned is the present one's", says: "the objects whose controller reference has its UID", file: roles,

@@ -7,7 +7,7 @@ const (
 	names = "TestABlindPatchNamesWhatChangedWhereElementsStay"
 )
 
-// changing breaks the changes of objects of which only a part is known.
+// changing are mistakes in changes of objects that are only partly known.
 var changing = []mutant{
 	{
 		name: "lists are replaced though elements stay", says: "fields that T does not know stay as they are", file: blindPatches, caught: names,

@@ -13,7 +13,7 @@ const (
 	parts   = "TestG4G5G6G7G9PartitionsAreTheModels"
 )
 
-// partitions is what can be wrong with snapshots by key.
+// partitions are mistakes in snapshots by key.
 var partitions = []mutant{
 	{
 		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,

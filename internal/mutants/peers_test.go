@@ -43,7 +43,7 @@ const (
 	replacing    = "accumulator/replace.go"
 )
 
-// collecting is what goes wrong between a watch and its readers.
+// collecting are mistakes between a watch and its readers.
 var collecting = []mutant{
 	{
 		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
@@ -165,7 +165,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 }
 
-// isolation is one fault that becomes everybody's.
+// isolation are faults of one kind or object that affect all.
 var isolation = []mutant{
 	{
 		name: "a refused list is an empty one", peer: emptied, file: "accumulator/health.go", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
@@ -243,7 +243,7 @@ var isolation = []mutant{
 	},
 }
 
-// overlay is what goes wrong with a client's own writes.
+// overlay are mistakes with a client's own writes.
 var overlay = []mutant{
 	{
 		name: "a write evicts the one before, and itself", peer: evicted, file: view, caught: viewModel,

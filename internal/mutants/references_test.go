@@ -11,7 +11,7 @@ const (
 	readAll = "TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
 )
 
-// references is what can be wrong with what objects refer to.
+// references are mistakes with objects that other objects refer to.
 var references = []mutant{
 	{
 		name: "what is named is taken in only where it was worth a signal", says: "what is worth no signal is in the next snapshot all the same", file: "accumulator/subscription.go",

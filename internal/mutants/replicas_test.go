@@ -9,7 +9,7 @@ const (
 	overstays   = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
 )
 
-// replicas is what can be wrong where several replicas share the work.
+// replicas are mistakes where several replicas share the work.
 var replicas = []mutant{
 	{
 		name: "a write is sent though its lease is over", says: "none is sent when the lease is over", file: "internal/fence/transport.go", caught: "TestAWriteIsNotSentWhenItsLeaseIsOver",

@@ -156,7 +156,7 @@ var tombstone = []mutant{
 	},
 }
 
-// overtaking is what is known of deletions whose event was faster than the answer.
+// overtaking are mistakes with deletions whose event came before the answer.
 var overtaking = []mutant{
 	{
 		name: "a deletion that the watch has shown is asked about", rule: 4, file: view, in: "accumulator", caught: "TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout",

@@ -13,7 +13,7 @@ const (
 	underChurn = "TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn"
 )
 
-// runs is what can be wrong with the loop that calls a function.
+// runs are mistakes in the loop that calls a function.
 var runs = []mutant{
 	{
 		name: "a change ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
@@ -110,7 +110,7 @@ var runs = []mutant{
 	},
 }
 
-// elections is what can be wrong with a leader.
+// elections are mistakes of a leader.
 var elections = []mutant{
 	{
 		name: "a replica without a snapshot leads", says: "stands as soon as its first snapshot is complete", file: leading,

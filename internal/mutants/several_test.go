@@ -8,7 +8,7 @@ const (
 	unionGivenUp = "TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion"
 )
 
-// several is what can go wrong where one query is several watches, or where its kind goes away.
+// several are mistakes where one query has several watches, or where its kind goes away.
 var several = []mutant{
 	{
 		name: "what leaves one watch of a union leaves the union", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
