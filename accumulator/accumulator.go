@@ -67,11 +67,17 @@ type Accumulator struct {
 	turn    chan struct{} // held by the reader for the time of an Update
 	reader  reader
 
-	// Of partitions: objects have places of their own, so many keys wait for a signal, and what else ends, and the partitions.
-	keyed bool
-	found atomic.Int64
-	ended func()
-	inner atomic.Pointer[Partitions]
+	keyed keyConsumer // the partitions whose snapshots these are; nil of a plain accumulator
+}
+
+// keyConsumer is what an accumulator knows of the partitions that it takes things in for.
+type keyConsumer interface {
+	// waiting reports whether keys wait for a signal.
+	waiting() bool
+	// shows reports whether o points into a slice that a partition's last turn has.
+	shows(o any) bool
+	// ended is called once, at the end.
+	ended()
 }
 
 // New starts an accumulator of the queries that runs until ctx ends, or Close. A
@@ -81,8 +87,8 @@ func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumul
 	return s.start(ctx, queries, o, nil)
 }
 
-// start is New; with a function, which is called at the end, for partitions.
-func (s *Streams) start(ctx context.Context, queries []Query, o Options, ended func()) (*Accumulator, error) {
+// start is New, for partitions unless they are nil.
+func (s *Streams) start(ctx context.Context, queries []Query, o Options, p *Partitions) (*Accumulator, error) {
 	if err := causeOf(ctx); err != nil {
 		return nil, err
 	}
@@ -90,13 +96,16 @@ func (s *Streams) start(ctx context.Context, queries []Query, o Options, ended f
 		o.Overdue = 10 * time.Second
 	}
 	a := &Accumulator{
-		streams: s, options: o, keyed: ended != nil, ended: ended,
+		streams: s, options: o,
 		finished: make(chan struct{}),
 		readied:  make(chan struct{}),
 		turn:     make(chan struct{}, 1),
 		editing:  make(chan struct{}, 1),
 		kicked:   make(chan struct{}, 1),
 		follows:  make(follower, 1),
+	}
+	if p != nil {
+		p.a, a.keyed = a, p
 	}
 	a.pacer = newPacer(o.Pace, a.news)
 	var resolved []Resource
@@ -195,7 +204,7 @@ func (a *Accumulator) news() bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.generation != a.read || a.found.Load() > 0
+	return a.generation != a.read || a.keyed != nil && a.keyed.waiting()
 }
 
 // Ready is nil once the first snapshot is complete, and stays so. Before that, and
@@ -289,8 +298,8 @@ func (a *Accumulator) end(cause error) {
 	delete(a.streams.accumulators, a)
 	a.streams.mu.Unlock()
 	a.pacer.close()
-	if a.ended != nil {
-		a.ended()
+	if a.keyed != nil {
+		a.keyed.ended()
 	}
 	close(a.finished)
 }

@@ -19,13 +19,16 @@ type meanwhile struct {
 func (p *Partitions) consult(i int, moves []moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range moves {
-		for part := range p.held {
-			part.shares[i].note(s)
+	for e := range p.agenda.running() {
+		sh := &p.parts[e.key].shares[i]
+		for _, s := range moves {
+			sh.note(s)
 		}
+	}
+	for _, s := range moves {
 		for part := range p.lookups[i].concerned(s) {
-			if !part.held && part.shares[i].reread(s) && s.loud {
-				p.activate(part, false)
+			if !part.state.runs() && part.shares[i].reread(s) && s.loud {
+				p.activate(part)
 			}
 		}
 	}
@@ -79,7 +82,6 @@ func (sh *share) reread(s moved) bool {
 // conclude has what a turn that is over has read take the place of what the one before had, and activates the partition if some
 // of that has changed meanwhile. Called with mu held.
 func (p *Partitions) conclude(part *partition) {
-	delete(p.held, part)
 	for i, readers := range p.lookups {
 		if readers == nil {
 			continue
@@ -93,7 +95,7 @@ func (p *Partitions) conclude(part *partition) {
 		sh.meanwhile = nil
 		for key, m := range changed {
 			if sh.reread(moved{key: key, old: m.old, now: m.now}) && m.loud {
-				p.activate(part, false)
+				p.activate(part)
 			}
 		}
 	}

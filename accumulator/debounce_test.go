@@ -3,7 +3,6 @@ package accumulator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -59,8 +58,7 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 			cancel()
 			<-ended
 			assert.Equal(t, ripeAt(changes, pace), got)
-			assert.Empty(t, p.debounce.keys)
-			assert.Empty(t, p.found)
+			assert.False(t, p.waiting())
 		})
 	}
 }
@@ -75,8 +73,8 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		}
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
-		require.Len(t, p.debounce.keys, n)
-		assert.LessOrEqual(t, testing.AllocsPerRun(10, p.release), 1.0)
+		require.Len(t, p.agenda.stirred, n)
+		assert.Zero(t, testing.AllocsPerRun(10, p.release))
 		for i := range n {
 			if i%3 > 0 {
 				s.remove("as", fmt.Sprint("o", i))
@@ -85,15 +83,15 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
 		waiting := map[string]bool{}
-		for i, part := range p.debounce.keys {
-			assert.Equal(t, i+1, part.place)
-			waiting[part.key] = true
+		for i, e := range p.agenda.stirred {
+			assert.Equal(t, i+1, e.place)
+			waiting[e.key] = true
 		}
-		assert.True(t, maps.Equal(waiting, p.found))
+		assert.EqualValues(t, len(waiting), p.agenda.backlog.Load())
 		assert.Len(t, waiting, (n+2)/3)
 		p.ActivateAll()
-		assert.Empty(t, p.debounce.keys)
-		assert.Empty(t, p.found)
+		assert.Empty(t, p.agenda.stirred)
+		assert.False(t, p.waiting())
 		assert.Len(t, turns(t, p), len(waiting))
 	})
 }

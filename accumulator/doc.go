@@ -55,7 +55,7 @@
 //	dirty keys ──▶ index (object ─▶ keys, converted once) ──▶ partitions: what changed in each
 //	                                                             │ due: when the accumulator signals
 //	                                                             ▼
-//	                                client-go's workqueue ──▶ Next: a Turn ──▶ Done
+//	                                           agenda ──▶ Next: a Turn ──▶ Done
 //
 // A key is due if an object that it has, had, or has now has changed in a way that is worth a signal: one that moves makes both
 // keys due. What is not worth it ([Signal], quiet own writes) is in the key's next turn all the same. Changes coalesce: what came and went

@@ -379,7 +379,7 @@ func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*pa
 
 // hears is what an accumulator wants to hear of a stream.
 func (a *Accumulator) hears() listener {
-	return listener{keyed: a.keyed, quietOwn: a.options.QuietOwnWrites, wake: a.pacer.poke, trouble: a.kick}
+	return listener{keyed: a.keyed != nil, quietOwn: a.options.QuietOwnWrites, wake: a.pacer.poke, trouble: a.kick}
 }
 
 func closeAll(parts []*part) {

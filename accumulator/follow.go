@@ -160,7 +160,7 @@ func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
 		if !waits {
 			before = s.shown[c.key].names
 		}
-		now := waiting{c.object, a.namesIn(f, c.object, before), old.loud || t.whole || t.loud[c.key] || !a.keyed && loud}
+		now := waiting{c.object, a.namesIn(f, c.object, before), old.loud || t.whole || t.loud[c.key] || a.keyed == nil && loud}
 		a.count(s, now.names, 1)
 		a.count(s, old.names, -1)
 		s.waiting[c.key] = now
@@ -218,7 +218,7 @@ func (a *Accumulator) release(s *source, out *taken, key Key, w waiting) {
 		return
 	}
 	s.kept.Store(true)
-	if a.keyed {
+	if a.keyed != nil {
 		if out.loud == nil {
 			out.loud = make(map[Key]bool)
 		}

@@ -4,32 +4,24 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
-// partition is what is known of one key. It is there as long as an object has the key, or the program is owed a turn without.
+// partition is what is known of one key. It exists while an object has the key, or the program is
+// owed a last turn without objects.
 type partition struct {
-	key string
-
 	// Of the reader's turn.
 	shares []share // of each field
 	fresh  bool    // nothing is shown: dirty has all objects that have the key, and those of all partitions come besides
 
 	// Guarded by the partitions' lock.
+	entry        // the key, and whether and when it runs
 	objects int  // that have the key
-	due     bool // it is to be handed out
-	forced  bool // though nothing may have changed
-	queued  bool // the signal has come: it is in the queue, or will be when it is neither held nor rests
-	held    bool // by a worker
-	resting bool // the queue brings it after its backoff
-	known   bool // it was handed out, and not without objects since
-
-	first, latest time.Time // changes since it was queued last, where there is a debounce:
-	ripe          time.Time // the debounce looks at it then,
-	place         int       // which it finds it at, less one; 0: it does not wait
+	forced  bool // its next turn is due though nothing may have changed
+	owed    bool // it was handed out, so it is owed a last turn when it has no objects
+	gone    bool // it had no objects in its last turn
 }
 
 // share is a partition's of one field.

@@ -31,7 +31,7 @@ type Partitions struct {
 	a        *Accumulator
 	typ      reflect.Type
 	binding  *snapshot.Binding
-	queue    *keyQueue
+	backoff  attempts.Backoff
 	lasting  bool
 	debounce *debounce // nil if there is none
 	// released: the accumulator has signalled since keys were last put into the queue.
@@ -39,17 +39,16 @@ type Partitions struct {
 
 	mu    sync.Mutex
 	parts map[string]*partition
-	found map[string]bool // keys that wait for the signal
-	takes int             // how often what is new was taken in
-	begun bool            // something was
-	asked int             // as of which of these a turn has ended, or keys were activated, last
+	// agenda has the keys of parts. What runs there has a turn: what that reads in a field that is looked
+	// up in is not known before it ends, so each change of such a field is noted for all that run.
+	agenda *agenda
+	takes  int  // how often what is new was taken in
+	begun  bool // something was
+	asked  int  // as of which of these a turn has ended, or keys were activated, last
 	// losing have lost an object. Of the reader's turn.
 	losing []*partition
 	// lookups is, of each field that is looked up in, who has read what; nil of others.
 	lookups []*readers
-	// held are the partitions whose turns are under way, whatever fields there are. What they read in a field that is looked up in is not
-	// known yet, so each change of such a field is noted for all of them, until their turns end.
-	held map[*partition]bool
 }
 
 // Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
@@ -75,16 +74,13 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 	}
 	p := &Partitions{
 		typ: t, binding: b, lookups: lookups, lasting: o.Lasting, debounce: newDebounce(&o.Pace),
-		queue: newKeyQueue(o.Backoff, s.config.Logger), parts: make(map[string]*partition), found: make(map[string]bool),
-		held: make(map[*partition]bool),
+		backoff: o.Backoff, parts: make(map[string]*partition),
 	}
-	a, err := s.start(ctx, queries, o.Options, p.queue.ShutDown)
+	p.agenda = newAgenda(p.debounce)
+	a, err := s.start(ctx, queries, o.Options, p)
 	if err != nil {
-		p.queue.ShutDown()
 		return nil, err
 	}
-	p.a = a
-	a.inner.Store(p)
 	if p.debounce != nil {
 		life := context.WithoutCancel(ctx) // it ends with the accumulator
 		a.tasks.Go(func() { p.attend(life) })
@@ -121,8 +117,8 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 		}
 		t, err := p.take(ctx, p.next)
 		if t != nil {
-			if p.queue.Len() > 0 {
-				p.queue.nudge()
+			if p.pending() {
+				p.agenda.nudge()
 			}
 			return t, nil
 		}
@@ -131,13 +127,15 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 			case <-p.Changed(): // closed at the end
 				p.released.Store(true)
 				continue
-			case <-p.queue.ready:
+			case <-p.agenda.signal:
+				continue
+			case <-p.agenda.rested.C:
 				continue
 			case <-ctx.Done():
 				err = causeOf(ctx)
 			}
 		}
-		p.queue.nudge() // whatever woke this one is another's now
+		p.agenda.nudge() // whatever woke this one is another's now
 		return nil, err
 	}
 }
@@ -170,21 +168,19 @@ func (p *Partitions) take(ctx context.Context, then func(layout) *Turn) (*Turn, 
 	return then(b), nil
 }
 
-// next hands out the first key in the queue that there is a reason for.
+// next hands out the first key that is ready and that there is a reason for.
 func (p *Partitions) next(b layout) *Turn {
 	if p.released.Swap(false) {
 		p.release()
-	} else if p.a.found.Load() > 0 {
-		p.a.pacer.ensure()
+	} else {
+		p.ensureSignal()
 	}
-	for key, ok := p.queue.pop(); ok; key, ok = p.queue.pop() {
+	for p.pending() {
 		if p.askedMeanwhile() {
 			p.takeIn(b) // what was written in that turn, or before somebody activated keys, is in the next one (G4)
-			if p.a.found.Load() > 0 {
-				p.a.pacer.ensure()
-			}
+			p.ensureSignal()
 		}
-		if t := p.hand(b, key); t != nil {
+		if t := p.hand(b); t != nil {
 			return t
 		}
 	}
@@ -240,6 +236,12 @@ func (p *Partitions) Err() error { return p.a.Err() }
 // Done is [Accumulator.Done].
 func (p *Partitions) Done() <-chan struct{} { return p.a.Done() }
 
-// Close is [Accumulator.Close]: it waits for no turn that is under way. The goroutine of client-go's queue ends by it, and is the one
-// that is not waited for (keyQueue).
+// Close is [Accumulator.Close]: it waits for no turn that is under way.
 func (p *Partitions) Close() { p.a.Close() }
+
+// ended stops the timers when the accumulator ends.
+func (p *Partitions) ended() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.agenda.close()
+}

@@ -163,7 +163,7 @@ func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgo
 		}
 		assert.Equal(t, []string{"a:  /  gone"}, turns(t, p))
 		assert.Empty(t, p.parts)
-		assert.Zero(t, p.queue.NumRequeues("a"))
+		assert.Zero(t, p.agenda.size(), "also its attempts")
 		s.touch("bs", "c", 1)
 		assert.Empty(t, turns(t, p), "what all have makes no partition")
 		s.create("as", thing("x", "k", "a"))

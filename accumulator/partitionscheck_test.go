@@ -156,8 +156,8 @@ func (m *partModel) settle() error {
 	if got := m.p.Keys(); len(got) != len(wanted) && !m.broken() {
 		return fmt.Errorf("G6: partitions %v, and the server has %d", got, len(wanted))
 	}
-	if n := m.p.queue.Len() + len(m.p.found) + int(m.p.a.found.Load()); n > 0 {
-		return fmt.Errorf("G6: %d keys wait", n)
+	if n := m.p.agenda.size(); n > 0 || m.p.waiting() {
+		return fmt.Errorf("G6: %d keys wait or are held", n)
 	}
 	return nil
 }

@@ -58,12 +58,13 @@ func (p *Partitions) alert(i int, keys []Key, all bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for part := range p.held {
-		part.shares[i].shout(keys)
+	for e := range p.agenda.running() {
+		p.parts[e.key].shares[i].shout(keys)
 	}
 	for _, part := range p.parts {
 		if all || part.touched(i, keys) {
-			p.activate(part, all)
+			part.forced = part.forced || all
+			p.activate(part)
 		}
 	}
 }
@@ -74,7 +75,7 @@ func (p *Partitions) greet() {
 	defer p.mu.Unlock()
 	for _, part := range p.parts {
 		if part.fresh {
-			p.activate(part, false)
+			p.activate(part)
 		}
 	}
 }
@@ -93,7 +94,7 @@ func (p *Partitions) place(i, fields int, moves []moved) {
 		}
 		for _, key := range has {
 			if p.parts[key] == nil {
-				p.parts[key] = &partition{key: key, fresh: true, shares: make([]share, fields)}
+				p.parts[key] = &partition{entry: entry{key: key}, fresh: true, shares: make([]share, fields)}
 			}
 			p.parts[key].count(i, 1)
 		}
@@ -144,7 +145,7 @@ func (p *partition) count(i, n int) {
 func (p *Partitions) touch(part *partition, i int, s moved) {
 	part.touch(i, s)
 	if s.loud {
-		p.activate(part, false)
+		p.activate(part)
 	}
 }
 
@@ -152,8 +153,8 @@ func (p *Partitions) touch(part *partition, i int, s moved) {
 func (p *Partitions) emptied(part *partition) {
 	switch {
 	case part.objects > 0:
-	case part.known:
-		p.activate(part, false)
+	case part.owed:
+		p.activate(part)
 	default:
 		p.forget(part)
 	}
@@ -163,26 +164,5 @@ func (p *Partitions) emptied(part *partition) {
 func (p *Partitions) forget(part *partition) {
 	p.unread(part)
 	delete(p.parts, part.key)
-	p.wait(part.key, false)
-	p.calm(part)
-	p.queue.Forget(part.key)
-}
-
-// activate makes a turn due. Called with mu held.
-func (p *Partitions) activate(part *partition, forced bool) {
-	part.due, part.forced = true, part.forced || forced
-	if !part.queued {
-		p.wait(part.key, true)
-		p.stirred(part)
-	}
-}
-
-// wait notes whether a key waits for the signal. Called with mu held.
-func (p *Partitions) wait(key string, yes bool) {
-	if yes {
-		p.found[key] = true
-	} else {
-		delete(p.found, key)
-	}
-	p.a.found.Store(int64(len(p.found)))
+	p.agenda.drop(&part.entry)
 }

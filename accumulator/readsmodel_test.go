@@ -322,7 +322,7 @@ func (m *readModel) settle() error {
 	if reading == 0 && len(rs.names)+len(rs.selected) > 0 {
 		return fmt.Errorf("G6: nobody has read anything, and %v %v are left", rs.names, rs.selected)
 	}
-	if n := m.p.queue.Len() + len(m.p.found) + len(m.p.held); n > 0 {
+	if n := m.p.agenda.size(); n > 0 {
 		return fmt.Errorf("G6: %d keys wait or are held", n)
 	}
 	for _, part := range m.p.parts {

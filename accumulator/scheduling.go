@@ -5,60 +5,27 @@ import (
 	"slices"
 )
 
-// release puts the keys that wait for a signal, and for no quiet besides, into the queue, in order.
+// release makes the keys ready that wait for a signal, and for no quiet besides, in order.
 func (p *Partitions) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []string
-	if p.debounce == nil || len(p.found) > len(p.debounce.keys) { // what there was at first waits for nothing
-		for key := range p.found {
-			if p.parts[key].place == 0 {
-				all = append(all, key)
-			}
-		}
-	}
-	if p.debounce != nil {
-		all = append(all, p.ripe()...)
-	}
-	slices.Sort(all)
-	for _, key := range all {
-		p.enqueue(p.parts[key])
-	}
-	p.tidy()
+	p.agenda.release()
 }
 
-// tidy takes keys from the queue that there is no partition of any more, before there are more of them than of others (G3). Called with
-// mu held, and in the reader's turn.
-func (p *Partitions) tidy() {
-	n := p.queue.Len()
-	if n <= 2*len(p.parts)+spareKeys {
-		return
-	}
-	for range n {
-		key, ok := p.queue.pop()
-		if !ok {
-			return
-		}
-		p.queue.Done(key)
-		if part := p.parts[key]; part != nil && part.queued {
-			p.queue.Add(key)
-		}
-	}
+// pending reports whether a key is ready.
+func (p *Partitions) pending() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.agenda.pending()
 }
 
-// spareKeys may wait in the queue for nothing.
-const spareKeys = 100
+// waiting reports whether keys wait for a signal.
+func (p *Partitions) waiting() bool { return p.agenda.backlog.Load() > 0 }
 
-// enqueue puts a key into the queue, whatever it has waited for, or sees to it that it comes there. Called with mu held.
-func (p *Partitions) enqueue(part *partition) {
-	p.wait(part.key, false)
-	p.calm(part)
-	if !part.due || part.queued {
-		return
-	}
-	part.queued = true
-	if !part.held && !part.resting {
-		p.queue.Add(part.key)
+// ensureSignal sees to it that a signal comes if a key waits for one.
+func (p *Partitions) ensureSignal() {
+	if p.waiting() {
+		p.a.pacer.ensure()
 	}
 }
 
@@ -82,8 +49,18 @@ func (p *Partitions) force(keys []string) {
 	p.asked = p.takes
 	for _, key := range keys {
 		if part := p.parts[key]; part != nil {
-			part.due, part.forced = true, true
-			p.enqueue(part)
+			part.forced = true
+			p.agenda.hurry(&part.entry)
 		}
+	}
+}
+
+// activate makes a partition due with the next signal, and, where there is a debounce, when it is
+// quiet. What there was at first does not wait for quiet. Called with mu held.
+func (p *Partitions) activate(part *partition) {
+	if p.debounce == nil || !p.begun {
+		p.agenda.want(&part.entry)
+	} else {
+		p.agenda.stir(&part.entry)
 	}
 }

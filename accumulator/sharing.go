@@ -8,7 +8,7 @@ import (
 
 // holds reports whether o is a value that the last snapshot shows, or points into one of its slices.
 func (a *Accumulator) holds(o any) bool {
-	if p := a.inner.Load(); p != nil && p.shows(o) {
+	if a.keyed != nil && a.keyed.shows(o) {
 		return true
 	}
 	a.reader.mu.Lock()

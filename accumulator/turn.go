@@ -29,24 +29,22 @@ type Turn struct {
 	ended  atomic.Bool
 }
 
-// hand makes a turn of a key from the queue, if there is a reason.
-func (p *Partitions) hand(b layout, key string) *Turn {
+// hand makes a turn of the next key, if there is one, and a reason.
+func (p *Partitions) hand(b layout) *Turn {
 	p.mu.Lock()
-	part := p.parts[key]
-	if part != nil {
-		part.queued, part.resting = false, false
-	}
-	if part == nil || !part.due || !part.forced && !part.changed(b) {
-		if part != nil {
-			part.due = false
-		}
+	e := p.agenda.next()
+	if e == nil {
 		p.mu.Unlock()
-		p.queue.Done(key)
 		return nil
 	}
-	t := &Turn{Key: key, Gone: part.objects == 0, Attempt: p.queue.NumRequeues(key) + 1, of: p, part: part, layout: b}
-	part.due, part.forced, part.held, part.known = false, false, true, true
-	p.held[part] = true
+	part := p.parts[e.key]
+	if !part.forced && !part.changed(b) {
+		p.agenda.done(e)
+		p.mu.Unlock()
+		return nil
+	}
+	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, of: p, part: part, layout: b}
+	part.forced, part.owed, part.gone = false, true, t.Gone
 	p.mu.Unlock()
 	t.Snapshot, t.Differences, t.Invalid = part.fill(b, t.Gone && !p.lasting, &p.a.reader.mu)
 	return t
@@ -56,56 +54,52 @@ func (p *Partitions) hand(b layout, key string) *Turn {
 // meanwhile; without one, when something of it changes, or has changed since. It is called once for each turn, by any goroutine;
 // further calls do nothing, whoever has the key by then.
 func (t *Turn) Done(err error) {
-	if err != nil {
-		t.end(false, func(p *Partitions) { p.queue.AddRateLimited(t.Key) })
-	} else {
-		t.end(false, nil)
+	if err == nil {
+		t.end((*partition).succeed)
+		return
 	}
+	t.end(func(part *partition, p *Partitions) { part.fail(p, p.backoff.After(part.failures+1)) })
 }
 
 // Again ends the turn like Done with an error, but its key rests for so long, whatever its backoff says.
 func (t *Turn) Again(after time.Duration) {
-	t.end(false, func(p *Partitions) {
-		p.queue.limits.When(t.Key) // counts the attempt
-		p.queue.AddAfter(t.Key, after)
-	})
+	t.end(func(part *partition, p *Partitions) { part.fail(p, after) })
 }
 
 // Keep ends the turn like Done without an error; a key that is gone is not forgotten, but can be given another turn by
 // [Partitions.Activate], which is as empty.
-func (t *Turn) Keep() { t.end(true, nil) }
+func (t *Turn) Keep() { t.end((*partition).keep) }
 
-// end ends the turn; again, if any, sees to it that the key comes back.
-func (t *Turn) end(keep bool, again func(*Partitions)) {
+// end ends the turn with an outcome, once.
+func (t *Turn) end(outcome func(*partition, *Partitions)) {
 	if t.ended.Swap(true) {
 		return
 	}
-	t.of.done(t, keep, again)
-	if t.of.a.found.Load() > 0 {
-		t.of.a.pacer.ensure() // what it has read has changed, and maybe nothing else will
+	p := t.of
+	p.mu.Lock()
+	p.conclude(t.part)
+	p.asked = p.takes
+	outcome(t.part, p)
+	p.mu.Unlock()
+	p.ensureSignal() // what the turn has read has changed, and maybe nothing else will
+}
+
+// succeed ends a turn. A partition that is gone has had its last one. Called with mu held.
+func (part *partition) succeed(p *Partitions) {
+	part.keep(p)
+	if part.gone {
+		part.owed = false
+		p.emptied(part)
 	}
 }
 
-func (p *Partitions) done(t *Turn, keep bool, again func(*Partitions)) {
-	part := t.part
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conclude(part)
-	part.held, p.asked = false, p.takes
-	if again != nil {
-		part.due, part.forced, part.queued, part.resting = true, true, true, true
-		again(p)
-	} else {
-		p.queue.Forget(t.Key)
-		if t.Gone && !keep {
-			part.known = false
-			p.emptied(part)
-		}
-		if part.queued {
-			p.queue.Add(t.Key)
-		}
-	}
-	p.queue.Done(t.Key)
+// keep ends a turn, and keeps a partition that is gone. Called with mu held.
+func (part *partition) keep(p *Partitions) { p.agenda.done(&part.entry) }
+
+// fail ends a turn that is to be repeated, whatever changes. Called with mu held.
+func (part *partition) fail(p *Partitions, after time.Duration) {
+	part.forced = true
+	p.agenda.rest(&part.entry, after)
 }
 
 // Only returns the value of a query's field with those objects of the key's own for which keep holds: the snapshot's, if it

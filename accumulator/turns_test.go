@@ -109,10 +109,10 @@ func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
 		}
 		assert.Len(t, p.parts, 2)
 		assert.Len(t, p.parts["a"].shares[0].dirty, 1)
-		assert.Len(t, p.found, 0)
-		assert.LessOrEqual(t, p.queue.Len(), spareKeys+2*3)
+		assert.False(t, p.waiting())
+		assert.LessOrEqual(t, p.agenda.size(), 2)
 		assert.Equal(t, []string{"a: x y / c"}, turns(t, p))
-		assert.Zero(t, p.queue.Len())
+		assert.Zero(t, p.agenda.size())
 	})
 }
 

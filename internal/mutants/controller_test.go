@@ -66,7 +66,7 @@ var controllers = []mutant{
 	{
 		name: "a departed root that is to be reconciled again is forgotten", says: "neither an error nor RequeueAfter", file: turn,
 		in: inController, caught: "TestADepartedRootIsReconciledUntilThatSucceedsAndThenForgotten",
-		old: `if t.Gone && !keep {`, new: `if t.Gone {`,
+		old: `t.end((*partition).keep)`, new: `t.end((*partition).succeed)`,
 	},
 	{
 		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: turn,
@@ -85,7 +85,7 @@ var controllers = []mutant{
 	{
 		name: "the wait that comes with an error is the backoff's", says: "RequeueAfter with an error sets the wait itself", file: turn,
 		in: inController, caught: "TestRequeueAfterWithAnErrorIsTheWaitInPlaceOfTheBackoff",
-		old: `p.queue.AddAfter(t.Key, after)`, new: `p.queue.AddRateLimited(t.Key)`,
+		old: `part.fail(p, after) })`, new: `_ = after; part.fail(p, p.backoff.After(part.failures+1)) })`,
 	},
 	{
 		name: "a permanent error of a key is tried again", says: "not tried again until something changes for the key", file: reconciles,
@@ -93,11 +93,11 @@ var controllers = []mutant{
 		old:    `	if final {`, new: `	if again = max(again, time.Second); false {`,
 	},
 	{
-		name: "a key that never gets quiet waits for ever", says: "but no longer than most", file: "accumulator/debounce.go", in: inController, caught: debounces,
+		name: "a key that never gets quiet waits for ever", says: "but no longer than most", file: agenda, in: inController, caught: debounces,
 		old: `limit.Before(at) {`, new: `limit.Before(at) && false {`,
 	},
 	{
-		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/debounce.go", in: inController, caught: debounces,
+		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/scheduling.go", in: inController, caught: debounces,
 		old: ` || !p.begun {`, new: ` {`,
 	},
 	{

@@ -1,6 +1,7 @@
 package mutants
 
 const (
+	agenda    = "accumulator/agenda.go"
 	keys      = "accumulator/keys.go"
 	placing   = "accumulator/placing.go"
 	partition = "accumulator/partition.go"
@@ -26,7 +27,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "an emptied partition is forgotten at once", says: "handed out once more, empty", file: placing, caught: empties,
-		old: `	case part.known:`, new: `	case part.known && part.held:`,
+		old: `	case part.owed:`, new: `	case part.owed && part.state.runs():`,
 	},
 	{
 		name: "an emptied partition shows what all have", says: "handed out once more, empty", file: partition, caught: empties,
@@ -35,15 +36,19 @@ var partitions = []mutant{
 	},
 	{
 		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: turn, caught: empties,
-		old: `	if again != nil {
-		part.due`,
-		new: `	if again != nil && !t.Gone {
-		part.due`,
+		old: `	part.forced = true
+	p.agenda.rest(&part.entry, after)`,
+		new: `	if part.gone {
+		part.succeed(p)
+		return
+	}
+	part.forced = true
+	p.agenda.rest(&part.entry, after)`,
 	},
 	{
-		name: "keys that are gone stay in the queue", says: "never by the number of events", file: "accumulator/scheduling.go",
+		name: "keys that are gone stay in the queue", says: "never by the number of events", file: placing,
 		caught: "TestG3WhatWaitsIsBoundedByTheObjectsThereAre",
-		old: `	p.tidy()
+		old: `	p.agenda.drop(&part.entry)
 `, new: ``,
 	},
 	{
@@ -51,20 +56,31 @@ var partitions = []mutant{
 		old: `	if t.ended.Swap(true) {`, new: `	if t.ended.Swap(false) {`,
 	},
 	{
-		name: "what comes during a turn is forgotten", says: "when something of it has changed since", file: turn, caught: holds,
-		old: `		if part.queued {
-			p.queue.Add(t.Key)
-		}
-`, new: ``,
+		name: "what comes during a turn is forgotten", says: "when something of it has changed since", file: agenda, caught: holds,
+		old: `	case keyRunningReady:
+		a.enqueue(e)
+`,
+		new: `	case keyRunningReady:
+		e.state = keyIdle
+`,
 	},
 	{
-		name: "a change ends the backoff of its key", says: "after its backoff, however much changes meanwhile", file: turn,
+		name: "a change ends the backoff of its key", says: "after its backoff, however much changes meanwhile", file: agenda,
 		caught: "TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp",
-		old:    `part.due, part.forced, part.queued, part.resting = true, true, true, true`, new: `part.due, part.forced = true, true`,
+		old: `	case keyIdle:
+		e.state = keyWaiting
+`,
+		new: `	case keyResting:
+		heap.Remove(&a.rests, e.place-1)
+		e.notBefore = time.Time{}
+		fallthrough
+	case keyIdle:
+		e.state = keyWaiting
+`,
 	},
 	{
 		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: turn, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
-		old: ` || !part.forced && !part.changed(b)`, new: ``,
+		old: `	if !part.forced && !part.changed(b) {`, new: `	if false {`,
 	},
 	{
 		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: partition,
@@ -73,8 +89,23 @@ var partitions = []mutant{
 	},
 	{
 		name: "a key that is gone still waits to be quiet", says: "never by the number of events",
-		file: "accumulator/debounce.go", caught: "TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore",
-		old: `	if part.place > 0 {`, new: `	if part.place > 0 && part.objects > 0 {`,
+		file: agenda, caught: "TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore",
+		old: `	if e.state.waits() {
+		a.unwait(e)
+	}
+	switch {`, new: `	switch {`,
+	},
+	{
+		name: "a key that has rested wakes nobody", says: "after its backoff", file: agenda, caught: "TestG3TheAgendaIsTheNaiveOne",
+		old: `	heap.Push(&a.rests, e)
+	a.set(a.rested, a.rests)
+`, new: `	heap.Push(&a.rests, e)
+`,
+	},
+	{
+		name: "a rest outlives the end", says: "ends every goroutine, watch and timer", file: agenda,
+		caught: "TestG11NothingFiresAfterAnAgendaIsClosed",
+		old:    `	if a.closed || len(h) == 0 {`, new: `	if len(h) == 0 {`,
 	},
 	{
 		name: "a quiet own write activates its keys", says: "what is not worth a signal is in the key's next turn all the same", file: keys,
@@ -103,9 +134,9 @@ var partitions = []mutant{
 	{
 		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: parts,
 		old: `		if part.fresh {
-			p.activate(part, false)`,
+			p.activate(part)`,
 		new: `		if !part.fresh {
-			p.activate(part, false)`,
+			p.activate(part)`,
 	},
 	{
 		name: "a difference forgets what was shown", says: "differences to the last turn of the key", file: partition, caught: parts,
@@ -124,7 +155,7 @@ var partitions = []mutant{
 	{
 		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: "accumulator/partitions.go",
 		caught: "TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne",
-		old:    `		if p.askedMeanwhile() {`, new: `		if len(key) == 0 {`,
+		old:    `		if p.askedMeanwhile() {`, new: `		if false {`,
 	},
 	{
 		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: "accumulator/sharing.go",

@@ -20,11 +20,11 @@ var references = []mutant{
 	},
 	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
-		old: `part.shares[i].note(s)`, new: `part.shares[i].note(moved{})`,
+		old: `sh.note(s)`, new: `_ = s; sh.note(moved{})`,
 	},
 	{
 		name: "what is read in a turn counts before it ends", says: "what is not read any more activates no more", file: consult, caught: readAll,
-		old: `if !part.held && part.shares`, new: `if part.shares`,
+		old: `if !part.state.runs() && part.shares`, new: `if part.shares`,
 	},
 	{
 		name: "reads add up", says: "what the latest turn of the key has read counts", file: consult, caught: absence,
@@ -51,7 +51,7 @@ var references = []mutant{
 	},
 	{
 		name: "nobody is woken for what a turn has read", says: "no lost activation", file: turn, caught: "TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead",
-		old: `	if t.of.a.found.Load() > 0 {`, new: `	if t.of.a.found.Load() < 0 {`,
+		old: `	p.ensureSignal() // what`, new: `	// what`,
 	},
 	{
 		name: "what is read after the end is recorded", says: "after the turn is done: then that is not recorded", file: reads,

@@ -1,0 +1,81 @@
+package accumulator
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+)
+
+// benchPartitions are of n keys with an object each, whose first turns are over.
+func benchPartitions(tb testing.TB, n int, pace Pace) (*sim, *Partitions) {
+	tb.Helper()
+	s := newSim()
+	for i := range n {
+		s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
+	}
+	streams := NewStreams(Config{Source: s.source, StreamLists: true})
+	tb.Cleanup(streams.Close)
+	p, err := streams.Partition(context.Background(), reflect.TypeFor[one](), []Query{keyed("A", "as")}, PartitionOptions{Options: Options{Pace: pace}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	takeTurns(tb, p, n)
+	return s, p
+}
+
+func takeTurns(tb testing.TB, p *Partitions, n int) {
+	tb.Helper()
+	for range n {
+		next, err := p.Next(context.Background())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		next.Done(nil)
+	}
+}
+
+// BenchmarkPartitionTurns is what turns cost whose objects are as they were: 100 keys are activated, and each gets its turn.
+func BenchmarkPartitionTurns(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint("keys=", n), func(b *testing.B) {
+			_, p := benchPartitions(b, n, Pace{})
+			keys := p.Keys()[:100]
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Activate(keys...)
+				takeTurns(b, p, len(keys))
+			}
+		})
+	}
+}
+
+// BenchmarkPartitionFailures is the same of turns that are repeated once.
+func BenchmarkPartitionFailures(b *testing.B) {
+	_, p := benchPartitions(b, 1_000, Pace{})
+	keys := p.Keys()[:100]
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Activate(keys...)
+		for range keys {
+			next, err := p.Next(context.Background())
+			if err != nil {
+				b.Fatal(err)
+			}
+			next.Again(0)
+		}
+		takeTurns(b, p, len(keys))
+	}
+}
+
+// BenchmarkPartitionChanges is from 100 events of as many keys to the ends of their turns, the simulated server included.
+func BenchmarkPartitionChanges(b *testing.B) {
+	s, p := benchPartitions(b, 1_000, Pace{})
+	b.ReportAllocs()
+	for version := 0; b.Loop(); version++ {
+		for i := range 100 {
+			s.touch("as", fmt.Sprint("o", i), version)
+		}
+		takeTurns(b, p, 100)
+	}
+}

@@ -1,0 +1,43 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// atWork returns the stacks of goroutines that are in a method of partitions, or of the work queue that
+// keys were in before there was the agenda.
+func atWork() (stacks []string) {
+	all := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		if strings.Contains(stack, "(*Partitions).") || strings.Contains(stack, "/workqueue.") {
+			stacks = append(stacks, stack)
+		}
+	}
+	return stacks
+}
+
+func TestG11CloseWaitsForEveryGoroutineOfPartitionsAlsoWhereKeysRestAndAreDebounced(t *testing.T) {
+	for range 100 { // what is not waited for is late some times
+		s := newSim()
+		s.create("as", thing("x", "k", "a"))
+		streams := NewStreams(Config{Source: s.source, StreamLists: true})
+		o := PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Hour}}}
+		p, err := streams.Partition(context.Background(), reflect.TypeFor[one](), []Query{keyed("A", "as")}, o)
+		require.NoError(t, err)
+		next, err := p.Next(t.Context())
+		require.NoError(t, err)
+		next.Done(errors.New("it rests"))
+		p.Close()
+		stacks := atWork()
+		streams.Close()
+		require.Empty(t, stacks)
+	}
+}
