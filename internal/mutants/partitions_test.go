@@ -12,6 +12,7 @@ const (
 	holds   = "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt"
 	panicky = "TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion"
 	parts   = "TestG4G5G6G7G9PartitionsAreTheModels"
+	naive   = "TestG3TheAgendaIsTheNaiveOne"
 )
 
 // partitions are mistakes in snapshots by key.
@@ -96,7 +97,7 @@ var partitions = []mutant{
 	switch {`, new: `	switch {`,
 	},
 	{
-		name: "a key that has rested wakes nobody", says: "after its backoff", file: agenda, caught: "TestG3TheAgendaIsTheNaiveOne",
+		name: "a key that has rested wakes nobody", says: "after its backoff", file: agenda, caught: naive,
 		old: `	heap.Push(&a.rests, e)
 	a.set(a.rested, a.rests)
 `, new: `	heap.Push(&a.rests, e)

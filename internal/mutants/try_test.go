@@ -35,7 +35,7 @@ func (m mutant) try(t *testing.T, dir, source string) outcome {
 	}
 	args := []string{"-test.v", "-test.timeout", limit.String(), "-test.run", pattern(m.caught)}
 	// random tests: neither shrink nor keep the counterexample
-	if strings.HasPrefix(m.caught, model) || m.caught == deltas {
+	if strings.HasPrefix(m.caught, model) || m.caught == deltas || m.caught == naive {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
 	}
 	run := exec.CommandContext(t.Context(), binary, args...)
