@@ -43,28 +43,28 @@ func specFinalizer(u *Unstructured) {
 func TestG4EveryAnswerIsReadForWhatBecameOfTheObject(t *testing.T) {
 	const gone, there = false, true
 	for name, c := range map[string]struct {
-		verb    string
+		op      operation
 		answer  *Unstructured
 		there   bool
 		version string
 	}{
-		"created":                                  {"create", answered("v1", "ConfigMap"), there, "7"},
-		"updated while terminating":                {"update", answered("v1", "ConfigMap", deleted, finalizer), there, "7"},
-		"a Service, as it was before":              {"delete", answered("v1", "Service"), gone, ""},
-		"a Pod of no grace, with its deletion":     {"delete", answered("v1", "Pod", deleted, grace(0)), gone, "7"},
-		"a Pod with a grace period":                {"delete", answered("v1", "Pod", deleted, grace(30)), there, "7"},
-		"deleted, and kept by a finalizer":         {"delete", answered("v1", "ConfigMap", deleted, finalizer), there, "7"},
-		"the last finalizer removed, old version":  {"patch", answered("v1", "ConfigMap", deleted), gone, ""},
-		"the last finalizer of a namespace":        {"update", answered("v1", "Namespace", deleted), gone, ""},
-		"a namespace with finalizers of its own":   {"update", answered("v1", "Namespace", deleted, specFinalizer), there, "7"},
-		"a custom Namespace that has such a field": {"update", answered("example.com/v1", "Namespace", deleted, specFinalizer), gone, ""},
+		"created":                                  {opCreate, answered("v1", "ConfigMap"), there, "7"},
+		"updated while terminating":                {opUpdate, answered("v1", "ConfigMap", deleted, finalizer), there, "7"},
+		"a Service, as it was before":              {opDelete, answered("v1", "Service"), gone, ""},
+		"a Pod of no grace, with its deletion":     {opDelete, answered("v1", "Pod", deleted, grace(0)), gone, "7"},
+		"a Pod with a grace period":                {opDelete, answered("v1", "Pod", deleted, grace(30)), there, "7"},
+		"deleted, and kept by a finalizer":         {opDelete, answered("v1", "ConfigMap", deleted, finalizer), there, "7"},
+		"the last finalizer removed, old version":  {opPatch, answered("v1", "ConfigMap", deleted), gone, ""},
+		"the last finalizer of a namespace":        {opUpdate, answered("v1", "Namespace", deleted), gone, ""},
+		"a namespace with finalizers of its own":   {opUpdate, answered("v1", "Namespace", deleted, specFinalizer), there, "7"},
+		"a custom Namespace that has such a field": {opUpdate, answered("example.com/v1", "Namespace", deleted, specFinalizer), gone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := coherence.Write{Key: accumulator.Key{Namespace: "ns", Name: "x"}, UID: types.UID("uid"), Version: c.version}
 			if c.there {
 				want.Object = c.answer
 			}
-			assert.Equal(t, want, written(c.verb, c.answer))
+			assert.Equal(t, want, written(c.op, c.answer))
 		})
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds"
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // Client reads, writes and watches the objects of one cluster. It takes objects of
@@ -51,23 +52,18 @@ type Client struct {
 type core struct {
 	dynamic      dynamic.Interface
 	leases       dynamic.Interface // the same without a rate limit: who waits for a turn to renew a lease has lost it
-	rest         rest.Interface    // nil for a bare dynamic.Interface
-	metadata     rest.Interface    // decodes metadata alone; nil as well
+	server       server
 	kinds        *kinds.Resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
 	scheme       *runtime.Scheme
 	namespace    string
 	fieldManager string
-	fake         bool // a fake: no versions, no selectors
-	// What typed streams are like:
-	untyped       bool // there are none
-	managedFields bool // they keep them
-	streamTyped   bool // their lists are streamed
-	log           logr.Logger
-	streams       *accumulator.Streams
-	applied       applied.Marks
-	recollected   applied.Recollections
-	idle          func() // closes idle connections
+	untyped      bool // no stream has Go types
+	log          logr.Logger
+	streams      *accumulator.Streams
+	applied      applied.Marks
+	recollected  applied.Recollections
+	idle         func() // closes idle connections
 }
 
 // NewClient returns a client for the cluster that the configuration names: by the
@@ -112,7 +108,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
 	}
-	hc = withinServer(hc)
+	hc = wire.WithinServer(hc)
 	dyn, err := dynamic.NewForConfigAndClient(cfg, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a dynamic client: %w", err)
@@ -122,7 +118,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, fmt.Errorf("make a REST client: %w", err)
 	}
-	short, err := metadataClient(cfg, hc)
+	short, err := wire.MetadataClient(cfg, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a metadata client: %w", err)
 	}
@@ -138,9 +134,12 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 		return nil, fmt.Errorf("make a client of leases: %w", err)
 	}
 	return s.client(&core{
-		dynamic: dyn, leases: leases, rest: rc, metadata: short, disco: disco,
+		dynamic: dyn, leases: leases, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
 		idle:  func() { closeIdle(hc) },
+	}, &wire.Server{
+		Plain: rc, Metadata: short, Scheme: s.scheme,
+		ManagedFields: s.managedFields, StreamTyped: s.streamLists,
 	}), nil
 }
 
@@ -156,14 +155,19 @@ func NewClientFromDynamic(dyn dynamic.Interface, mapper meta.RESTMapper, opts ..
 	if s.mapper != nil {
 		mapper = s.mapper
 	}
-	fake := watchlist.DoesClientNotSupportWatchListSemantics(dyn)
+	fake := watchlist.DoesClientNotSupportWatchListSemantics(dyn) // only a fake says so
 	s.streams.ByContent = fake
 	s.streams.StreamLists = s.streams.StreamLists && !fake
-	return s.client(&core{
-		dynamic: dyn, leases: dyn, fake: fake,
+	c := &core{
+		dynamic: dyn, leases: dyn, untyped: true,
 		kinds: kinds.New(mapper, nil, clock.RealClock{}),
 		idle:  func() {},
-	}), nil
+	}
+	requests := wire.Dynamic{Client: dyn}
+	if fake {
+		c.server = &bareFake{requests}
+	}
+	return s.client(c, requests), nil
 }
 
 func newSettings(namespace string, opts []Option) *settings {
@@ -182,11 +186,14 @@ func newSettings(namespace string, opts []Option) *settings {
 	return s
 }
 
-func (s *settings) client(c *core) *Client {
+// client finishes a core. Its server is a real one if it has none yet.
+func (s *settings) client(c *core, requests wire.Requests) *Client {
 	c.scheme, c.namespace, c.fieldManager, c.log = s.scheme, s.namespace, s.fieldManager, s.log
-	c.untyped, c.managedFields, c.streamTyped = s.untyped || c.rest == nil, s.managedFields, s.streamLists
+	if c.server == nil {
+		c.server = &apiServer{requests, c}
+	}
 	s.streams.Logger = s.log
-	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.source, c.gone, c.idle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.idle
 	c.streams = accumulator.NewStreams(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }

@@ -81,7 +81,7 @@ func (c *Client) SetConditions(ctx context.Context, object any, conditions []Con
 			stated[i].ObservedGeneration = about.object.GetGeneration()
 		}
 	}
-	m := &modification{verb: "modify the status of", subresource: "status", shows: showsConditions}
+	m := &modification{op: opModifyStatus, shows: showsConditions}
 	_, err = modify(ctx, c, m, about.object, func(u *Unstructured) error {
 		for _, condition := range stated {
 			if _, err := setUntyped(u.Object, condition); err != nil {

@@ -42,7 +42,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 		key accumulator.Key
 		uid types.UID
 	}
-	r, items, err := c.list(ctx, "delete all", query)
+	r, items, err := c.list(ctx, opDeleteAll, query)
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,9 @@ func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key a
 	if uid != "" {
 		w.uid = &uid
 	}
-	_, err := c.do(ctx, "delete", o, w, func(o *object, w writeOptions) (reply, error) {
+	_, err := c.do(ctx, opDelete, o, w, func(o *object, w writeOptions) (reply, error) {
 		a, err := c.delete(ctx, o, w)
-		if err == nil || c.core.fake || !c.outlived(ctx, o, uid, err) {
+		if err == nil || !c.core.server.outlived(ctx, o, uid, err) {
 			return a, err
 		}
 		return reply{Outcome: accumulator.Outcome{Unknown: true}}, nil
@@ -95,20 +95,4 @@ func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key a
 		return nil
 	}
 	return err
-}
-
-// outlived reports whether a deletion was refused because there is nothing left to delete: the
-// object is gone, or another one has its name.
-func (c *Client) outlived(ctx context.Context, o *object, uid types.UID, err error) bool {
-	switch {
-	case apierrors.IsNotFound(err):
-		return true
-	case !apierrors.IsConflict(err):
-		return false
-	}
-	now, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
-	if err != nil {
-		return apierrors.IsNotFound(err)
-	}
-	return now.GetUID() != uid
 }

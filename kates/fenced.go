@@ -3,10 +3,6 @@ package kates
 import (
 	"context"
 	"errors"
-	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
@@ -20,68 +16,26 @@ func Unfenced() WriteOption { return func(o *writeOptions) { o.unfenced = true }
 // errUnseen is the reason of a conflict.
 var errUnseen = errors.New("it has been changed since this work began")
 
-// fenced is what a write needs beside its options to be sent under ctx: where that is bound to a lease, preconditions that whoever has the lease by
-// the time the write arrives has broken by writing to the object. The version that they name was known while the lease was held, and when the work
-// began, or is the work's own: so it is older than what another has written since, whatever the clocks say.
-func (c *Client) fenced(ctx context.Context, verb string, o *object, w writeOptions) (writeOptions, error) {
+// fenced returns the options of a write, and with them the preconditions that it needs to be sent
+// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it writes
+// to the object. Their version was known while the lease was held and when the work began, or the work
+// wrote it itself. So it is older than all that another holder has written since, whatever the clocks
+// say.
+func (c *Client) fenced(
+	ctx context.Context, op operation, o *object, w writeOptions,
+) (writeOptions, error) {
 	if err := fence.Check(ctx); err != nil {
 		return w, err
 	}
-	if !fence.Fenced(ctx) || w.unfenced || w.version != nil || c.core.fake || !preconditioned(verb, o) {
-		return w, nil
-	}
-	uid, version, err := c.seen(ctx, o, w.uid)
-	switch {
-	case apierrors.IsNotFound(err) && verb == "apply":
-		return w, nil // it creates, which nothing can be a precondition of
-	case err != nil:
-		return w, err
-	}
-	if !fence.HorizonOf(ctx).Includes(o.resource.Storage, o.stored(), version) {
-		return w, o.conflict(errUnseen)
-	}
-	w.uid, w.version = &uid, &version
-	return w, nil
+	return c.core.server.bind(ctx, op, o, w)
 }
 
-// preconditioned reports whether the server takes preconditions with such a write, and it has not its own.
-func preconditioned(verb string, o *object) bool {
-	switch {
-	case verb == "create", verb == "upsert": // one has none, the other reads what it writes to
-		return false
-	case strings.HasPrefix(verb, "create the "):
-		return verb == "create the eviction of"
-	case verb == "apply", strings.HasPrefix(verb, "update"):
-		return o.GetResourceVersion() == ""
-	}
-	return true
-}
-
-// seen is the object as the client knows it, or else the server.
-func (c *Client) seen(ctx context.Context, o *object, wanted *types.UID) (uid types.UID, version string, err error) {
-	var found accumulator.Object
-	if known, ok := c.core.streams.Lookup(o.resource, o.key(), accumulator.Version); ok && known != nil {
-		found = known
-	} else if found, err = c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions); err != nil {
-		return "", "", err
-	}
-	if wanted != nil && found.GetUID() != *wanted {
-		return *wanted, found.GetResourceVersion(), nil // the server will say so
-	}
-	return found.GetUID(), found.GetResourceVersion(), nil
-}
-
-// wrote notes what a write has made of its object, for those that the same work makes after it.
+// wrote notes the version that a write made, for later writes of the same work.
 func wrote(ctx context.Context, o *object, out accumulator.Outcome) {
 	if coherence.Comparable(out.Version) {
 		fence.HorizonOf(ctx).Wrote(o.stored(), out.Version)
 	}
 }
 
-// begin is ctx for work that begins with what the client knows now.
-func (c *Client) begin(ctx context.Context) context.Context {
-	if !fence.Fenced(ctx) || c.core.fake {
-		return ctx
-	}
-	return fence.WithHorizon(ctx, c.core.streams.Horizon())
-}
+// begin returns the context of work that begins with what the client knows now.
+func (c *Client) begin(ctx context.Context) context.Context { return c.core.server.begin(ctx) }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/wire"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -17,7 +18,7 @@ func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) accumula
 		return accumulator.Metadata
 	}
 	if !c.untyped && !kind.Empty() {
-		if _, ok := c.typeOf(kind); ok {
+		if _, ok := wire.TypeOf(c.scheme, kind); ok {
 			return accumulator.Typed
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // A GetOption changes one [Get].
@@ -73,7 +74,7 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 		err = fillFrom(result, known)
 	}
 	if err != nil {
-		return nil, o.failed("get", err)
+		return nil, o.failed(opGet, err)
 	}
 	return result, nil
 }
@@ -83,7 +84,7 @@ func (c *Client) partFor(t reflect.Type, r accumulator.Resource) accumulator.Par
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return accumulator.Meta
 	}
-	if of, ok := c.core.typeOf(r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
+	if of, ok := wire.TypeOf(c.core.scheme, r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
 		return accumulator.Known
 	}
 	return accumulator.All

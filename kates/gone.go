@@ -10,18 +10,19 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// gone reports whether a list or watch was answered with err because there certainly is nothing
-// left to watch. Anything less, and what is shown stays (G8).
+// gone reports whether the error of a list or watch certainly means that nothing is left to watch. In
+// doubt it is false, and what is shown stays (G8).
 func (c *core) gone(ctx context.Context, r accumulator.Resource, namespace string, err error) bool {
 	if apierrors.IsNotFound(err) {
 		served, err := c.kinds.Serves(ctx, r.GroupResource())
 		return err == nil && !served
 	}
-	// Rights within a namespace go with it, so a list of what was in it is forbidden. So is this get, unless a
-	// cluster role grants it: then nobody can tell, and what is shown stays.
+	// The rights within a namespace are deleted with it, so a list there is forbidden. This get is
+	// forbidden, too, unless a cluster role allows it: then nobody can tell, and what is shown stays.
 	if namespace == "" || !apierrors.IsForbidden(err) {
 		return false
 	}
-	_, err = c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, namespace, metav1.GetOptions{})
+	namespaces := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	_, err = namespaces.Get(ctx, namespace, metav1.GetOptions{})
 	return apierrors.IsNotFound(err)
 }

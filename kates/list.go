@@ -20,23 +20,23 @@ const pageSize = 500
 
 // list reads all objects of a query from the server, in the server's order, or, where it takes several
 // lists, by namespace and name.
-func (c *Client) list(ctx context.Context, verb string, q Query) (accumulator.Resource, []*Unstructured, error) {
+func (c *Client) list(ctx context.Context, op operation, q Query) (accumulator.Resource, []*Unstructured, error) {
 	none := accumulator.Resource{}
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return none, nil, fmt.Errorf("%s %s: %w", verb, q.Kind, err)
+		return none, nil, fmt.Errorf("%s %s: %w", op, q.Kind, err)
 	}
 	mapping, err := c.core.kinds.Kind(ctx, q.Kind)
 	if err != nil {
-		return none, nil, fmt.Errorf("%s: %w", verb, err)
+		return none, nil, fmt.Errorf("%s: %w", op, err)
 	}
 	r := c.resource(ctx, mapping)
 	if err := q.suits(r); err != nil {
-		return none, nil, fmt.Errorf("%s: %w", verb, err)
+		return none, nil, fmt.Errorf("%s: %w", op, err)
 	}
 	items, err := c.listAll(ctx, r, compiled)
 	if err != nil {
-		return none, nil, fmt.Errorf("%s %s: %w", verb, r.Resource, err)
+		return none, nil, fmt.Errorf("%s %s: %w", op, r.Resource, err)
 	}
 	return r, items, nil
 }
@@ -108,8 +108,7 @@ func (c *Client) listOne(ctx context.Context, r accumulator.Resource, namespace 
 			return nil, err
 		}
 		for i := range page.Items {
-			// A fake does not select by fields.
-			if u := &page.Items[i]; !c.core.fake || accumulator.Selects(r, s, u) {
+			if u := &page.Items[i]; c.core.server.selects(r, s, u) {
 				items = append(items, u)
 			}
 		}

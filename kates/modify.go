@@ -62,7 +62,7 @@ import (
 // It returns what the server answered, which is nobody else's. See [Client.Create] for what holds
 // for every write.
 func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
-	return modify(ctx, c, &modification{verb: "modify"}, resource, change, opts)
+	return modify(ctx, c, &modification{op: opModify}, resource, change, opts)
 }
 
 // ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends
@@ -70,7 +70,7 @@ func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T)
 // server would ignore it. A kind without that subresource is an error that says so, and not [IsNotFound],
 // which is what the server answers.
 func ModifyStatus[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
-	return modify(ctx, c, &modification{verb: "modify the status of", subresource: "status"}, resource, change, opts)
+	return modify(ctx, c, &modification{op: opModifyStatus}, resource, change, opts)
 }
 
 // modifyBackoff paces the tries. Under contention each round has one winner, so that waiting longer and
@@ -79,10 +79,9 @@ var modifyBackoff = wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.3, Ji
 
 // modification is what a Modify does, whatever its T.
 type modification struct {
-	verb        string
-	subresource string // "" for the object itself
-	object      *object
-	options     writeOptions
+	op      operation
+	object  *object
+	options writeOptions
 	// shows reports whether a typed object shows of its kind all that the change goes by: nil for a *T.
 	shows func(accumulator.Object) bool
 	// edit has base changed: it returns it in the form of the Go type, before and after.
@@ -100,7 +99,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.verb, err)
+		return nil, fmt.Errorf("%s: %w", m.op, err)
 	}
 	m.options = c.writeOptions(opts)
 	if m.shows == nil {
@@ -109,16 +108,16 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
 		var view *T
 		if err := jsonform.Fill(&view, base); err != nil {
-			return nil, nil, m.object.failed(m.verb, err)
+			return nil, nil, m.object.failed(m.op, err)
 		}
 		if before, err = jsonform.ToUnstructured(nil, view); err != nil {
-			return nil, nil, m.object.failed(m.verb, err)
+			return nil, nil, m.object.failed(m.op, err)
 		}
 		if err := change(view); err != nil {
 			return nil, nil, err
 		}
 		if after, err = jsonform.ToUnstructured(nil, view); err != nil {
-			return nil, nil, m.object.failed(m.verb, err)
+			return nil, nil, m.object.failed(m.op, err)
 		}
 		return before, after, nil
 	}
@@ -146,7 +145,7 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return nil, fmt.Errorf("%w (last: %v)", m.object.failed(m.verb, ctx.Err()), err)
+			return nil, fmt.Errorf("%w (last: %v)", m.object.failed(m.op, ctx.Err()), err)
 		}
 		from = base{} // which was not the newest
 	}
@@ -160,7 +159,7 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 			err = m.holds(from.object)
 		}
 		if err != nil {
-			return nil, false, m.object.failed(m.verb, err)
+			return nil, false, m.object.failed(m.op, err)
 		}
 	}
 	change, err := m.patch(from)
@@ -171,8 +170,8 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 		return c.tryModify(ctx, m, base{})
 	}
 	got, err = c.patchFrom(ctx, m, from.object, change)
-	if apierrors.IsNotFound(err) && m.subresource != "" && c.lives(ctx, from.object, m.object) {
-		return nil, false, m.object.failed(m.verb, fmt.Errorf("its kind has no %s subresource", m.subresource))
+	if apierrors.IsNotFound(err) && m.op.subresource != "" && c.lives(ctx, from.object, m.object) {
+		return nil, false, m.object.failed(m.op, fmt.Errorf("its kind has no %s subresource", m.op.subresource))
 	}
 	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
 }
@@ -211,13 +210,13 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		data, err = w.preconditionPatch(m.object, change.Type, data)
 	}
 	if err != nil {
-		return nil, m.object.failed(m.verb, err)
+		return nil, m.object.failed(m.op, err)
 	}
 	var subresources []string
-	if m.subresource != "" {
-		subresources = []string{m.subresource}
+	if m.op.subresource != "" {
+		subresources = []string{m.op.subresource}
 	}
-	return c.do(ctx, m.verb, m.object, w, func(o *object, w writeOptions) (reply, error) {
+	return c.do(ctx, m.op, m.object, w, func(o *object, w writeOptions) (reply, error) {
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), subresources...)
 		switch {
 		case change.Refused(err):
@@ -225,7 +224,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		case err != nil:
 			return reply{}, c.preconditionError(ctx, o, w, change.Type, err)
 		}
-		return c.answered(m.verb, got), nil
+		return c.answered(m.op, got), nil
 	})
 }
 
@@ -236,13 +235,13 @@ func (m *modification) patch(from base) (*patch.Patch, error) {
 		return nil, err
 	}
 	if err := patch.KeepIdentity(before.Object, after.Object); err != nil {
-		return nil, m.object.failed(m.verb, err)
+		return nil, m.object.failed(m.op, err)
 	}
 	known := from.object.Object
 	merge := patch.Merge(known, patch.CarryObject(known, before.Object, after.Object))
 	for section := range merge {
-		if m.subresource != "" && section != m.subresource {
-			return nil, m.object.failed(m.verb, fmt.Errorf("its %s was changed as well, which is not written with the %s", section, m.subresource))
+		if m.op.subresource != "" && section != m.op.subresource {
+			return nil, m.object.failed(m.op, fmt.Errorf("its %s was changed as well, which is not written with the %s", section, m.op.subresource))
 		}
 	}
 	switch {

@@ -16,9 +16,6 @@ type base struct {
 // newest is the newest known version of the object. A fake has no versions and so no conflicts: there
 // only what it has now will do. What a Go type knows is good enough for who sees no more than that.
 func (c *Client) newest(m *modification) base {
-	if c.core.fake {
-		return base{}
-	}
 	var from base
 	if whole, ok := c.known(m, accumulator.Whole).(*Unstructured); ok {
 		from.object = whole
@@ -38,9 +35,5 @@ func (c *Client) newest(m *modification) base {
 
 // known is the newest version in one form, nil if there is none.
 func (c *Client) known(m *modification, form accumulator.Form) accumulator.Object {
-	o := c.core.streams.Newest(m.object.resource, m.object.key(), form)
-	if o == nil || o.GetResourceVersion() == "" {
-		return nil
-	}
-	return o
+	return c.core.server.newest(m.object.resource, m.object.key(), form)
 }

@@ -8,11 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/jsonform"
 )
 
 var getOptions = metav1.GetOptions{}
@@ -29,16 +27,16 @@ var getOptions = metav1.GetOptions{}
 // A DELETE that ends a terminating object answers with the deletion's version. A
 // write that removes the last finalizer answers with the object's old version, so
 // that version says nothing, and the deletion's is unknown.
-func written(verb string, answer *Unstructured, removed ...string) coherence.Write {
+func written(op operation, answer *Unstructured, removed ...string) coherence.Write {
 	w := coherence.Write{
 		Key: accumulator.Key{Namespace: answer.GetNamespace(), Name: answer.GetName()},
 		UID: answer.GetUID(),
 	}
 	deleted := answer.GetDeletionTimestamp() != nil
 	switch {
-	case verb == "delete" && !deleted:
+	case op == opDelete && !deleted:
 	case deleted && !kept(answer, removed...):
-		if verb == "delete" {
+		if op == opDelete {
 			w.Version = answer.GetResourceVersion()
 		}
 	default:
@@ -73,57 +71,24 @@ func kept(u *Unstructured, removed ...string) bool {
 // See [Client.Create] for what holds for every write, and [IfUID], [IfResourceVersion],
 // [Propagation] and [GracePeriod].
 func (c *Client) Delete(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	return c.send(ctx, "delete", resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+	return c.send(ctx, opDelete, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
 		return c.delete(ctx, o, w)
 	})
 }
 
-// delete sends the request, by the way that tells most about its outcome.
+// delete sends the request and reads the answer.
 func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, error) {
 	options := w.delete()
-	in := c.in(o.resource, o.GetNamespace())
+	d, err := c.core.server.Delete(ctx, o.address(), options)
 	switch {
-	case c.core.rest != nil:
-		return c.deleteRaw(ctx, o, options)
-	case c.core.fake: // it knows no finalizers: the object is gone
-		return reply{}, in.Delete(ctx, o.GetName(), options)
-	}
-	// A dynamic.Interface does not tell the answer: read before, ask after.
-	before, err := in.Get(ctx, o.GetName(), getOptions)
-	if err != nil {
+	case err != nil:
 		return reply{}, err
+	case d.Object != nil:
+		return c.answered(opDelete, d.Object, removedBy(options)...), nil
 	}
-	a := reply{Outcome: accumulator.Outcome{Unknown: true}}
-	a.UID = before.GetUID()
-	return a, in.Delete(ctx, o.GetName(), options)
-}
-
-// deleteRaw deletes over REST and reads the body of the answer.
-func (c *Client) deleteRaw(ctx context.Context, o *object, options metav1.DeleteOptions) (a reply, err error) {
-	body, err := jsonform.Encode(&options)
-	if err != nil {
-		return a, err
-	}
-	result := c.core.rest.Delete().AbsPath(o.path()...).
-		SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
-	if err := result.Error(); err != nil { // Raw's does not have what the server said
-		return a, err
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return a, err
-	}
-	got := &Unstructured{}
-	if err := jsonform.Decode(raw, &got.Object); err != nil {
-		a.Unknown = true // deleted, but who knows how
-		return a, nil
-	}
-	if got.GetKind() == "Status" && got.GetAPIVersion() == "v1" {
-		uid, _, _ := unstructured.NestedString(got.Object, "details", "uid")
-		a.UID, a.Unknown = types.UID(uid), uid == ""
-		return a, nil
-	}
-	return c.answered("delete", got, removedBy(options)...), nil
+	a := reply{Outcome: accumulator.Outcome{Unknown: d.Unknown}}
+	a.UID = d.UID
+	return a, nil
 }
 
 // removedBy are the finalizers that a deletion takes off the object. If none is left after that, the server deletes
@@ -135,11 +100,6 @@ func removedBy(o metav1.DeleteOptions) []string {
 	return nil
 }
 
-// path of the object in the API.
-func (o *object) path() []string {
-	return append(resourcePath(o.resource, o.GetNamespace()), o.GetName())
-}
-
 // Observe makes a write that another client made an own write of this one: written
 // is the object as the server answered, with its resource version. From then on snapshots show
 // it, or something newer.
@@ -149,10 +109,10 @@ func (c *Client) Observe(written any) error {
 		err = o.named()
 	}
 	if err != nil {
-		return fmt.Errorf("observe: %w", err)
+		return fmt.Errorf("%s: %w", opObserve, err)
 	}
-	if !c.core.fake && !coherence.Comparable(o.GetResourceVersion()) {
-		return fmt.Errorf("observe %s: %w: %q", o, errNoVersion, o.GetResourceVersion())
+	if err := c.core.server.checkVersion(o.Unstructured); err != nil {
+		return o.failed(opObserve, err)
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
 	c.commit(context.Background(), begun, o, accumulator.Outcome{Write: observed(o.Unstructured)})
@@ -164,7 +124,7 @@ var errNoVersion = errors.New("no usable resource version")
 // observed is written for an answer that somebody else got.
 func observed(u *Unstructured) coherence.Write {
 	if u.GetDeletionTimestamp() != nil && !kept(u) {
-		return written("observe", u)
+		return written(opObserve, u)
 	}
 	return coherence.Write{
 		Key: accumulator.Key{Namespace: u.GetNamespace(), Name: u.GetName()},

@@ -39,7 +39,7 @@ func TestG4AnAnswerToADeletionSaysWhetherTheObjectIsGone(t *testing.T) {
 		"a grace period, in the background":                    {terminating(30, metav1.FinalizerDeleteDependents), &background, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := written("delete", c.answer, removedBy(metav1.DeleteOptions{PropagationPolicy: c.propagation})...)
+			w := written(opDelete, c.answer, removedBy(metav1.DeleteOptions{PropagationPolicy: c.propagation})...)
 			assert.Equal(t, c.gone, w.Object == nil)
 			assert.Equal(t, "7", w.Version)
 		})

@@ -174,12 +174,13 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 	if a.owner, err = a.client.object(ctx, a.given.Owner); err == nil {
 		err = a.owner.named()
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("the owner: %w", err)
-	case a.owner.GetUID() == "" && !a.client.core.fake:
-		return fmt.Errorf("the owner %s has no UID: it is to be as the server has it", a.owner)
-	case a.owner.GetDeletionTimestamp() != nil:
+	}
+	if err := a.client.core.server.checkOwner(a.owner); err != nil {
+		return err
+	}
+	if a.owner.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("the owner %s: %w", a.owner, ErrDeleting)
 	}
 	if err := a.setLabel(); err != nil {
@@ -199,7 +200,7 @@ func (a *ownedApply) setLabel() error {
 	s := applied.Set{
 		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Value: a.given.Name, Annotation: AppliedAnnotation,
 		Plain: a.given.Plain, Adopt: a.given.Adopt,
-		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn, Annotate: !a.client.core.fake,
+		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn, Annotate: a.client.core.server.hasManagedFields(),
 	}
 	if label := a.given.Label; label != "" && label != OwnedSetLabel {
 		s.Label, s.Annotation = label, applied.AnnotationFor(AppliedAnnotation, label)

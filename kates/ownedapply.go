@@ -3,7 +3,6 @@ package kates
 import (
 	"context"
 	"errors"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/owners"
@@ -29,16 +27,16 @@ func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted) error {
 		return nil
 	}
 	if err := a.set.Make(w); err != nil {
-		return bare(w.Resource, w.Key).failed("apply", err)
+		return bare(w.Resource, w.Key).failed(opApply, err)
 	}
 	o := &object{w.Object, w.Resource}
-	live, asked, err := a.live(ctx, o, a.client.core.fake)
+	live, asked, err := a.live(ctx, o, false)
 	for try := 1; ; try++ {
 		if err == nil {
 			err = a.set.MayApply(live)
 		}
 		if err != nil {
-			return o.failed("apply", err)
+			return o.failed(opApply, err)
 		}
 		if asked && live != nil && (a.marked(w, live) || a.holds(ctx, w, live, live)) {
 			a.result.Unchanged = append(a.result.Unchanged, referenceOf(o.resource, live))
@@ -63,11 +61,8 @@ func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted) error {
 // server was asked for it.
 func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object, asked bool, err error) {
 	if !ask {
-		known, ok := a.client.core.streams.Lookup(o.resource, o.key(), accumulator.Meta)
-		if ok && known == nil {
-			return nil, false, nil
-		} else if ok {
-			return known, false, nil
+		if live, known := a.client.core.server.shown(o); known {
+			return live, false, nil
 		}
 	}
 	got, err := a.client.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
@@ -91,20 +86,16 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 	}
 	var created bool
 	put := func(o *object, w writeOptions) (r reply, err error) {
-		r, created, err = a.client.applied(ctx, o, w)
+		r, created, err = a.client.core.server.applyOwned(ctx, a, o, w, live)
 		return r, err
 	}
-	if a.client.core.fake {
-		put = func(o *object, w writeOptions) (reply, error) { return a.merge(ctx, o, w, live) }
-		created = true // or it fails
-	}
-	got, err = a.client.do(ctx, "apply", &object{sent, o.resource}, w, put)
+	got, err = a.client.do(ctx, opApply, &object{sent, o.resource}, w, put)
 	if err != nil {
 		again = apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 		return nil, again, err
 	}
 	if live == nil && !created && !a.set.Adopt && a.belongedToOthers(ctx, o, got) {
-		return nil, false, errors.Join(o.failed("apply", ErrNotOwned), a.withdraw(ctx, o, got))
+		return nil, false, errors.Join(o.failed(opApply, ErrNotOwned), a.withdraw(ctx, o, got))
 	}
 	return got, false, nil
 }
@@ -143,7 +134,7 @@ func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured)
 	uid, w := got.GetUID(), a.options
 	empty.SetUID(uid)
 	w.uid, w.force = &uid, false
-	_, err := a.client.do(ctx, "withdraw from", &object{empty, o.resource}, w, func(o *object, w writeOptions) (reply, error) {
+	_, err := a.client.do(ctx, opWithdraw, &object{empty, o.resource}, w, func(o *object, w writeOptions) (reply, error) {
 		r, _, err := a.client.applied(ctx, o, w)
 		return r, err
 	})
@@ -159,38 +150,12 @@ func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r repl
 	if err != nil {
 		return reply{}, false, err
 	}
-	var got *Unstructured
-	if options := w.patch(types.ApplyPatchType); c.core.rest != nil {
-		got, created, err = c.appliedRaw(ctx, o, data, options)
-	} else { // a dynamic.Interface does not tell
-		got, err = c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, options)
-	}
+	options := w.patch(types.ApplyPatchType)
+	got, created, err := c.core.server.Apply(ctx, o.address(), data, options)
 	if err != nil {
 		return reply{}, false, c.preconditionError(ctx, o, w, types.ApplyPatchType, err)
 	}
-	return c.answered("apply", got), created, nil
-}
-
-// appliedRaw sends an apply over REST, to see the status code of the answer.
-func (c *Client) appliedRaw(ctx context.Context, o *object, data []byte, options metav1.PatchOptions) (
-	got *Unstructured, created bool, err error,
-) {
-	request := c.core.rest.Patch(types.ApplyPatchType).AbsPath(o.path()...).SetHeader("Accept", "application/json").
-		Param("fieldManager", options.FieldManager).Param("force", strconv.FormatBool(*options.Force)).Body(data)
-	for _, dry := range options.DryRun {
-		request.Param("dryRun", dry)
-	}
-	status := 0
-	result := request.Do(ctx).StatusCode(&status)
-	if err := result.Error(); err != nil { // the error of Raw lacks the server's message
-		return nil, false, err
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, false, err
-	}
-	got = &Unstructured{}
-	return got, status == http.StatusCreated, jsonform.Decode(raw, &got.Object)
+	return c.answered(opApply, got), created, nil
 }
 
 // onlyBy reports whether nobody but the manager has written to an object.
@@ -209,7 +174,7 @@ func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live 
 		if err != nil {
 			return reply{}, err
 		}
-		return a.client.answered("create", got), nil
+		return a.client.answered(opCreate, got), nil
 	}
 	next := there.DeepCopy()
 	MergeUpdate(next, o.Unstructured)
@@ -224,5 +189,5 @@ func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live 
 	if err != nil {
 		return reply{}, err
 	}
-	return a.client.answered("update", got), nil
+	return a.client.answered(opUpdate, got), nil
 }

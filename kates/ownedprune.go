@@ -132,7 +132,7 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
 		case apierrors.IsNotFound(readErr):
 			return nil
 		case readErr != nil:
-			return o.failed("prune", readErr)
+			return o.failed(opPrune, readErr)
 		case now.GetUID() != uid || !a.set.Prunable(now):
 			return nil // it no longer belongs to the set
 		}
@@ -150,9 +150,9 @@ func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
 	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
 		w.uid, w.version = &uid, &version
 	}
-	_, err := a.client.do(ctx, "prune", o, w, func(o *object, w writeOptions) (reply, error) {
+	_, err := a.client.do(ctx, opPrune, o, w, func(o *object, w writeOptions) (reply, error) {
 		r, err := a.client.delete(ctx, o, w)
-		if err == nil || a.client.core.fake || !a.client.outlived(ctx, o, u.GetUID(), err) {
+		if err == nil || !a.client.core.server.outlived(ctx, o, u.GetUID(), err) {
 			return r, err
 		}
 		return reply{Outcome: accumulator.Outcome{Unknown: true}}, nil // already gone; the watches may still show it

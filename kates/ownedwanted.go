@@ -48,7 +48,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	}
 	a.keys[w.Stored()] = true
 	if err := a.set.Refer(w); err != nil {
-		a.fail(o.failed("apply", err))
+		a.fail(o.failed(opApply, err))
 		return nil
 	}
 	a.wanted = append(a.wanted, w)
@@ -181,7 +181,7 @@ func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable,
 	core := a.client.core
 	known := func() int { return core.applied.Count(of.Storage) }
 	list := func(ctx context.Context) (map[accumulator.Key]applied.Recalled, error) {
-		source := core.source(w.Resource, of.Namespace, accumulator.Metadata)
+		source := core.server.Source(w.Resource, of.Namespace, accumulator.Metadata)
 		return applied.List(ctx, of, a.set.Annotation, pageSize,
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				return source.ListWithContext(ctx, o)

@@ -68,15 +68,15 @@ func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	assert.Zero(t, writes.Load())
 }
 
-// TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo: the version that the client knows may be newer than the one that the caller has read, and what
-// was written in between would be lost.
+// TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo: the client may know a newer version than
+// the caller has read, and would overwrite what was written in between.
 func TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo(t *testing.T) {
 	read := &object{Unstructured: &Unstructured{Object: map[string]any{}}}
-	for _, verb := range []string{"apply", "update", "update the status of"} {
+	for _, op := range []operation{opApply, opUpdate, opUpdateStatus} {
 		read.SetResourceVersion("")
-		assert.True(t, preconditioned(verb, read), verb)
+		assert.True(t, op.preconditioned(read), op)
 		read.SetResourceVersion("5")
-		assert.False(t, preconditioned(verb, read), verb)
+		assert.False(t, op.preconditioned(read), op)
 	}
 	known, uid := "9", types.UID("known")
 	read.SetUID("another")

@@ -9,11 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/kinds/selectable"
@@ -269,7 +265,7 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 	if err := t.suits(r); err != nil {
 		return r, err
 	}
-	if err := c.probeFields(ctx, r, t); err != nil {
+	if err := c.core.server.checkFields(ctx, r, t); err != nil {
 		return accumulator.Resource{}, err
 	}
 	c.readFields(ctx, &r, t.Query)
@@ -301,32 +297,4 @@ func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.
 		Storage:              c.core.kinds.Storage(ctx, m.Resource),
 		Field:                reader(selectable.BuiltIn(m.Resource)),
 	}
-}
-
-// probeFields asks the server whether it knows the query's fields: a watch would
-// only ever repeat the error.
-func (c *Client) probeFields(ctx context.Context, r accumulator.Resource, t target) error {
-	if c.core.fake {
-		return nil
-	}
-	namespace := t.Namespace
-	if len(t.Namespaces) > 0 {
-		namespace = t.Namespaces[0]
-	}
-	source := c.core.source(r, namespace, t.formOf())
-	for _, s := range append([]Selection{{FieldSelector: t.FieldSelector}}, t.AnyOf...) {
-		_, f, err := s.selectors()
-		if err != nil {
-			return err
-		}
-		// Every resource has metadata.name, and only that: some that have no namespace refuse it.
-		if f == nil || !slices.ContainsFunc(f.Requirements(), func(r fields.Requirement) bool { return r.Field != "metadata.name" }) {
-			continue
-		}
-		_, err = source.ListWithContext(ctx, metav1.ListOptions{FieldSelector: s.FieldSelector, Limit: 1})
-		if apierrors.IsBadRequest(err) {
-			return fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
-		}
-	}
-	return nil
 }

@@ -10,9 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // Get reads one object from the server into target. The resource says which: an
@@ -36,7 +38,7 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 	}
 	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
 	if err != nil {
-		return o.failed("get", err)
+		return o.failed(opGet, err)
 	}
 	return jsonform.Fill(target, got)
 }
@@ -49,7 +51,7 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := jsonform.CheckListTarget(target); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	r, items, err := c.list(ctx, "list", query)
+	r, items, err := c.list(ctx, opList, query)
 	if err == nil {
 		if err = c.fitsTarget(target, r.Kind); err != nil {
 			err = fmt.Errorf("list: %w", err)
@@ -131,8 +133,8 @@ func (o *object) conflict(reason error) error {
 	return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), reason)
 }
 
-func (o *object) failed(verb string, err error) error {
-	return fmt.Errorf("%s %s: %w", verb, o, err)
+func (o *object) failed(op operation, err error) error {
+	return fmt.Errorf("%s %s: %w", op, o, err)
 }
 
 // ErrShared is returned by methods that are given, as the target, an object that a
@@ -148,4 +150,14 @@ func (c *Client) checkTarget(target any) error {
 		return fmt.Errorf("%w: %T", ErrShared, target)
 	}
 	return nil
+}
+
+// in is the dynamic client for a resource, in one namespace or, if that is empty, in all.
+func (c *Client) in(r accumulator.Resource, namespace string) dynamic.ResourceInterface {
+	return wire.In(c.core.dynamic, r, namespace)
+}
+
+// get asks the server for an object.
+func (c *core) get(ctx context.Context, o *object) (*Unstructured, error) {
+	return wire.In(c.dynamic, o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
 }

@@ -25,12 +25,7 @@ func (c *Client) readFields(ctx context.Context, r *accumulator.Resource, q Quer
 	if len(wanted) == 0 {
 		return
 	}
-	declared, err := c.core.kinds.Declared(ctx, r.Kind, wanted)
-	if err != nil && !c.core.fake {
-		c.core.log.V(1).Info("selectable fields not known: own writes are settled by a list each",
-			"kind", r.Kind.String(), "fields", wanted, "error", err.Error())
-	}
-	r.Field = reader(declared)
+	r.Field = reader(c.core.server.declaredFields(ctx, r.Kind, wanted))
 }
 
 // fieldsSelected returns the fields that a query's field selectors name, except for metadata's.

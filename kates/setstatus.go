@@ -41,7 +41,7 @@ func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOp
 	if err := jsonform.Fill(given, about.object); err != nil {
 		return nil, fmt.Errorf("set the status: %w", err)
 	}
-	m := &modification{verb: "set the status of", subresource: "status"}
+	m := &modification{op: opSetStatus}
 	return modify(ctx, c, m, about.object, func(now *T) error { return copyStatus(now, given) }, about.options)
 }
 
@@ -49,7 +49,7 @@ func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOp
 // at closer. It spares making JSON of both, which is most of what it costs to find out that there is nothing to do.
 func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption) any {
 	given, ok := object.(Object)
-	if !ok || c.core.fake || reflect.ValueOf(object).IsNil() || given.GetName() == "" || cmp.Or(ctx.Err(), fence.Check(ctx)) != nil {
+	if !ok || reflect.ValueOf(object).IsNil() || given.GetName() == "" || cmp.Or(ctx.Err(), fence.Check(ctx)) != nil {
 		return nil
 	}
 	mapping, err := c.core.kinds.GVK(ctx, c.kindOf(given))
@@ -60,10 +60,10 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	if r.Namespaced && key.Namespace == "" {
 		key.Namespace = c.core.namespace
 	}
-	known, whole := c.core.streams.Newest(r, key, accumulator.Typed), c.core.streams.Newest(r, key, accumulator.Whole)
+	known, whole := c.core.server.newest(r, key, accumulator.Typed), c.core.server.newest(r, key, accumulator.Whole)
 	m := &modification{object: bare(r, key), options: c.writeOptions(about(given, opts))}
 	switch {
-	case known == nil || known.GetResourceVersion() == "" || reflect.TypeOf(known) != reflect.TypeOf(object) || m.holds(known) != nil:
+	case known == nil || reflect.TypeOf(known) != reflect.TypeOf(object) || m.holds(known) != nil:
 		return nil
 	case whole != nil && coherence.Newer(whole.GetResourceVersion(), known.GetResourceVersion()):
 		return nil

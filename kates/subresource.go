@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
@@ -38,7 +37,7 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 	}
 	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions, subresource)
 	if err != nil {
-		return o.failed("get the "+subresource+" of", err)
+		return o.failed(operation{toGet, subresource}, err)
 	}
 	return jsonform.Fill(target, got)
 }
@@ -58,7 +57,7 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 // alone, and that not here: ErrSubresourceNotSupported. See [Client.Create] for what holds for
 // every write.
 func (c *Client) CreateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
-	return c.writeSubresource(ctx, "create", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.writeSubresource(ctx, operation{toCreate, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		u, err := c.body(o, body)
 		if err != nil {
 			return nil, err
@@ -78,7 +77,7 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 	if isNil(body) {
 		body = resource
 	}
-	return c.writeSubresource(ctx, "update", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.writeSubresource(ctx, operation{toUpdate, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		u, err := c.body(o, body)
 		if err != nil {
 			return nil, err
@@ -97,7 +96,7 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 //
 // See [Client.CreateSubresource].
 func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource string, pt PatchType, data []byte, target any, opts ...WriteOption) error {
-	return c.writeSubresource(ctx, "patch", resource, subresource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.writeSubresource(ctx, operation{toPatch, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		data, err := w.preconditionPatch(o, pt, data)
 		if err != nil {
 			return nil, err
@@ -107,24 +106,24 @@ func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource
 	})
 }
 
-func (c *Client) writeSubresource(ctx context.Context, verb string, resource any, subresource string, target any, opts []WriteOption,
+func (c *Client) writeSubresource(ctx context.Context, op operation, resource any, target any, opts []WriteOption,
 	send func(*object, writeOptions) (*Unstructured, error),
 ) error {
-	what := verb + " the " + subresource + " of"
-	if err := c.checkSubresource(subresource, verb != "create"); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	if err := c.checkSubresource(op.subresource, op.verb != toCreate); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	return c.send(ctx, what, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+	return c.send(ctx, op, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
 		got, err := send(o, w)
 		if err != nil {
 			return reply{}, err
 		}
-		if got.GroupVersionKind() == o.resource.Kind && got.GetName() == o.GetName() && (c.core.fake || coherence.Comparable(got.GetResourceVersion())) {
-			return c.answered(what, got), nil
+		sameKind := got.GroupVersionKind() == o.resource.Kind && got.GetName() == o.GetName()
+		if sameKind && c.core.server.checkVersion(got) == nil {
+			return c.answered(op, got), nil
 		}
 		return reply{
 			object: got, Outcome: accumulator.Outcome{Unknown: true},
-			unrelated: o.resource.Group == "" && o.resource.Resource == "serviceaccounts" && subresource == "token",
+			unrelated: o.resource.Group == "" && o.resource.Resource == "serviceaccounts" && op.subresource == "token",
 		}, nil
 	})
 }
@@ -134,18 +133,16 @@ var connections = map[string]bool{"attach": true, "exec": true, "log": true, "po
 
 var subresourceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// checkSubresource checks the name of a subresource before anything is sent. A fake takes one for
-// the object itself, which is right for reading and changing the status, and for nothing else.
+// checkSubresource checks the name of a subresource before anything is sent. likeObject says that it
+// is read or changed, and not created.
 func (c *Client) checkSubresource(subresource string, likeObject bool) error {
 	switch {
 	case !subresourceName.MatchString(subresource):
 		return fmt.Errorf("%q is not the name of a subresource, such as scale", subresource)
 	case connections[subresource]:
 		return fmt.Errorf("%s is a connection, not an object: use client-go", subresource)
-	case c.core.fake && !(likeObject && subresource == "status"):
-		return ErrSubresourceNotSupported
 	}
-	return nil
+	return c.core.server.checkSubresource(subresource, likeObject)
 }
 
 // body is what is sent to a subresource of o.

@@ -31,7 +31,7 @@ var ErrApplyNotSupported = errors.New("server-side apply is not supported by thi
 // this client shows the object as it was written, or newer. A write whose outcome is unknown (ctx ended, the
 // connection was lost) is an error, and leaves it to the watch to tell.
 func (c *Client) Create(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	return c.write(ctx, "create", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.write(ctx, opCreate, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, o.named()
 		}
@@ -43,7 +43,7 @@ func (c *Client) Create(ctx context.Context, resource, target any, opts ...Write
 // carries a resource version that is not the newest, it fails with a conflict. See [Client.Create]
 // for what holds for every write.
 func (c *Client) Update(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	return c.write(ctx, "update", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.write(ctx, opUpdate, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if err := w.precondition(o, o.Unstructured); err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 // UpdateStatus replaces the status of an object by that of the resource, and fills target with the
 // result. See [Client.Create] for what holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	return c.write(ctx, "update the status of", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.write(ctx, opUpdateStatus, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if err := w.precondition(o, o.Unstructured); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ..
 // the resource only kind, namespace and name are used. See [Client.Create] for what holds for every
 // write.
 func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []byte, target any, opts ...WriteOption) error {
-	return c.write(ctx, "patch", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.write(ctx, opPatch, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		data, err := w.preconditionPatch(o, pt, data)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []b
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/, and [Client.Create] for what
 // holds for every write.
 func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	return c.write(ctx, "apply", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.write(ctx, opApply, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		o.SetManagedFields(nil)
 		if err := w.precondition(o, o.Unstructured); err != nil {
 			return nil, err
@@ -95,10 +95,7 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 		}
 		pt := types.ApplyPatchType
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
-		if err != nil && c.core.fake && !apierrors.IsConflict(err) {
-			err = fmt.Errorf("%w: %w", ErrApplyNotSupported, err)
-		}
-		return got, c.preconditionError(ctx, o, w, pt, err)
+		return got, c.preconditionError(ctx, o, w, pt, c.core.server.applyError(err))
 	})
 }
 
@@ -118,7 +115,7 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 	if err != nil {
 		return fmt.Errorf("upsert: the source: %w", err)
 	}
-	return c.write(ctx, "upsert", resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.write(ctx, opUpsert, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		return c.upsert(ctx, o, from, w)
 	})
 }

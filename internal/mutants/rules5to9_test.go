@@ -14,7 +14,7 @@ const (
 var classifier = []mutant{
 	{
 		name: "a deleted Service is there, as answered", rule: 5, file: own, caught: everyAnswer + "a_Service,_as_it_was_before",
-		old: `case verb == "delete" && !deleted:`, new: `case false:`,
+		old: `case op == opDelete && !deleted:`, new: `case false:`,
 	},
 	{
 		name: "whatever has a deletionTimestamp is there", rule: 5, file: own, caught: everyAnswer + "a_Pod_of_no_grace,_with_its_deletion",
@@ -22,7 +22,7 @@ var classifier = []mutant{
 	},
 	{
 		name: "the last finalizer's answer has the deletion's version", rule: 5, file: own, caught: everyAnswer + "the_last_finalizer_removed,_old_version",
-		old: `		if verb == "delete" {`, new: `		if verb != "" {`,
+		old: `		if op == opDelete {`, new: `		if op != opGet {`,
 	},
 	{
 		name: "finalizers keep nothing", rule: 5, file: own, caught: everyAnswer + "deleted,_and_kept_by_a_finalizer",

@@ -1,4 +1,4 @@
-package kates
+package wire
 
 import (
 	"errors"
@@ -13,18 +13,19 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/guard"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire/frames"
 	"github.com/kates-go/kates/internal/wire/intern"
 	"github.com/kates-go/kates/snapshot"
 )
 
-// decoder makes objects of one kind, of its Go type. They have their apiVersion and kind, which neither protobuf nor the items of
-// most lists have, before anybody sees them. It is safe for concurrent use.
+// decoder makes objects of one kind in its Go type. It sets their apiVersion and kind, which protobuf
+// and the items of most lists lack, before they are published. It is safe for concurrent use.
 type decoder struct {
 	resource accumulator.Resource
 	typ      reflect.Type // a struct
-	keep     bool         // managedFields
+	keep     bool         // managedFields stay
 	strings  *intern.Table
 }
 
@@ -32,7 +33,7 @@ func newDecoder(r accumulator.Resource, typ reflect.Type, keep bool) *decoder {
 	return &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
 }
 
-// protobuf is what generated Go types have that can be decoded from it.
+// protobuf has the methods of generated Go types that decode from protobuf.
 type protobuf interface {
 	Reset()
 	Unmarshal([]byte) error
@@ -43,8 +44,8 @@ func (d *decoder) hasProtobuf() bool {
 	return reflect.PointerTo(d.typ).Implements(reflect.TypeFor[protobuf]())
 }
 
-// decode decodes an object from the wire, whose bytes it may write to. One that does not decode is what
-// [accumulator.Undecoded] makes of it. It is an error where not even its name can be read.
+// decode decodes an object, and may write to its bytes. For an object that does not decode it returns
+// an [accumulator.Undecoded], or an error if not even the name can be read.
 func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, error) {
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
@@ -62,14 +63,17 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, err
 		err = errors.New("its metadata does not decode")
 	}
 	key := accumulator.Key{Namespace: id.Namespace, Name: id.Name}
-	return accumulator.Undecoded(d.resource, key, types.UID(id.UID), id.Version, d.notDecoded(key, err)), nil
+	err = d.notDecoded(key, err)
+	return accumulator.Undecoded(d.resource, key, types.UID(id.UID), id.Version, err), nil
 }
 
 // Typed makes a typed object of the answer to an own write.
 func (d *decoder) Typed(u *unstructured.Unstructured) (accumulator.Object, error) {
 	p := reflect.New(d.typ).Interface()
-	err := guarded(func() error { return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p) })
-	if err != nil { // it does not say which field is wrong, and cannot take all that JSON can: JSON counts
+	err := guard.Call(func() error {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
+	})
+	if err != nil { // JSON decides: it names the field that is wrong, and accepts more
 		p = reflect.New(d.typ).Interface()
 		var raw []byte
 		if raw, err = u.MarshalJSON(); err == nil {
@@ -82,7 +86,7 @@ func (d *decoder) Typed(u *unstructured.Unstructured) (accumulator.Object, error
 	return d.finish(p.(accumulator.Object)), nil
 }
 
-// finish makes an object what is published.
+// finish prepares an object for being published.
 func (d *decoder) finish(o accumulator.Object) accumulator.Object {
 	o.GetObjectKind().SetGroupVersionKind(d.resource.Kind)
 	if !d.keep {
@@ -91,14 +95,14 @@ func (d *decoder) finish(o accumulator.Object) accumulator.Object {
 	return o
 }
 
-// Compact lets an object share with its version before, and with others of its kind, what they have in common.
+// Compact lets an object share memory with its previous version, and with other objects of its kind.
 func (d *decoder) Compact(o, before accumulator.Object, final bool) {
 	if p := d.pointer(o); p != nil {
 		d.strings.Object(p, d.pointer(before), d.typ, final)
 	}
 }
 
-// pointer points to an object of the decoder's type. It is nil for all else.
+// pointer is the address of an object of the decoder's type, nil for other objects.
 func (d *decoder) pointer(o accumulator.Object) unsafe.Pointer {
 	if p := reflect.ValueOf(o); o != nil && p.Type() == reflect.PointerTo(d.typ) {
 		return p.UnsafePointer()
@@ -110,16 +114,16 @@ func (d *decoder) notDecoded(key accumulator.Key, err error) error {
 	return snapshot.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
 }
 
-// position decodes what a bookmark says: versions and annotations. The rest of its object is empty, and
-// need not be one that the kind's type takes.
+// position decodes a bookmark: its version and annotations. The rest of the object is empty, and
+// need not suit the kind's type.
 func position(raw []byte, e frames.Encoding) (runtime.Object, error) {
 	var o metav1.PartialObjectMetadata
 	return &o, decodeInto(&o, raw, e)
 }
 
-// decodeInto decodes by apimachinery's rules. What it runs may be the user's.
+// decodeInto decodes by apimachinery's rules. It may run code of the user's types.
 func decodeInto(p any, raw []byte, e frames.Encoding) error {
-	return guarded(func() error {
+	return guard.Call(func() error {
 		if e == frames.JSON {
 			return utiljson.Unmarshal(raw, p)
 		}
@@ -129,14 +133,4 @@ func decodeInto(p any, raw []byte, e frames.Encoding) error {
 		}
 		return m.Unmarshal(raw)
 	})
-}
-
-// guarded makes a panic an error.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return f()
 }

@@ -1,17 +1,15 @@
-package kates
+package wire
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -20,15 +18,15 @@ import (
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
-// typedSource lists and watches a resource's objects in their Go type, straight from the wire, one by one: protobuf where the
-// type decodes from it and the server sends it, else JSON. What the server sent, its first bytes say; what it was
-// asked for is no promise.
+// typedSource lists and watches a resource's objects in their Go type, decoded one by one from the
+// bytes of the answer: protobuf if the type decodes from it and the server sends it, else JSON. The
+// first bytes of an answer tell its encoding; the request is no promise.
 type typedSource struct {
 	rest restSource
 	*decoder
-	streamed bool // lists
-	refused  atomic.Bool
-	came     atomic.Pointer[frames.Encoding]
+	streamed bool                            // initial lists are streamed
+	refused  atomic.Bool                     // the server refused protobuf
+	came     atomic.Pointer[frames.Encoding] // of the last answer
 }
 
 const (
@@ -36,35 +34,15 @@ const (
 	acceptJSON     = "application/json"
 )
 
-// typedSource is the source of a kind whose Go type the scheme knows. It reports false for others.
-func (c *core) typedSource(r accumulator.Resource, namespace string) (*typedSource, bool) {
-	typ, ok := c.typeOf(r.Kind)
-	if !ok {
-		return nil, false
-	}
-	return &typedSource{
-		rest: restSource{c.metadata, r, namespace}, decoder: newDecoder(r, typ, c.managedFields), streamed: c.streamTyped,
-	}, true
-}
-
-// Within is the source for one namespace, which has in common with this one what its objects have in common.
+// Within is the source for one namespace. Its objects share memory with those of this source.
 func (s *typedSource) Within(namespace string) cache.ListerWatcherWithContext {
-	one := &typedSource{rest: restSource{s.rest.client, s.rest.resource, namespace}, decoder: s.decoder, streamed: s.streamed}
+	rest := restSource{s.rest.client, s.rest.resource, namespace}
+	one := &typedSource{rest: rest, decoder: s.decoder, streamed: s.streamed}
 	one.refused.Store(s.refused.Load())
 	return one
 }
 
-// typeOf is the Go type of a kind's objects, where objects can be streamed in it.
-func (c *core) typeOf(kind schema.GroupVersionKind) (reflect.Type, bool) {
-	o, err := c.scheme.New(kind)
-	if err != nil {
-		return nil, false
-	}
-	_, ok := o.(accumulator.Object)
-	return reflect.TypeOf(o).Elem(), ok
-}
-
-// Form is typed, with the encoding once it is known.
+// Form is typed, with the encoding as soon as it is known.
 func (s *typedSource) Form() accumulator.Form {
 	e := s.came.Load()
 	if e == nil {
@@ -76,7 +54,8 @@ func (s *typedSource) Form() accumulator.Form {
 // StreamsLists says whether initial lists are streamed.
 func (s *typedSource) StreamsLists() bool { return s.streamed }
 
-// open makes a request and returns the body of its answer. A server that refuses protobuf is asked for JSON from then on.
+// open sends a request and returns the body of the answer. If the server refuses protobuf, it is
+// asked for JSON from then on.
 func (s *typedSource) open(ctx context.Context, o metav1.ListOptions) (io.ReadCloser, error) {
 	if s.hasProtobuf() && !s.refused.Load() {
 		body, err := s.rest.get(o).SetHeader("Accept", acceptProtobuf).Stream(ctx)
@@ -88,20 +67,22 @@ func (s *typedSource) open(ctx context.Context, o metav1.ListOptions) (io.ReadCl
 	return s.rest.get(o).SetHeader("Accept", acceptJSON).Stream(ctx)
 }
 
-// heard notes how the server encodes objects.
+// heard notes the encoding of an answer.
 func (s *typedSource) heard(e frames.Encoding) {
 	if came := s.came.Load(); came == nil || *came != e {
 		s.came.Store(&e)
 	}
 }
 
-// ListItems lists, as the options say.
-func (s *typedSource) ListItems(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
+// ListItems makes a list, item by item.
+func (s *typedSource) ListItems(
+	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
 	body, err := s.open(ctx, o)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	defer func() { _ = body.Close() }() // it has been read
+	defer func() { _ = body.Close() }() // its error says nothing about what was read
 	m, e, err := frames.List(body, func(raw []byte, e frames.Encoding) error {
 		item, err := s.decode(raw, e)
 		if err != nil {
@@ -116,8 +97,10 @@ func (s *typedSource) ListItems(ctx context.Context, o metav1.ListOptions, put f
 	return m, nil
 }
 
-// ListWithContext lists, as the options say.
-func (s *typedSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+// ListWithContext makes a list.
+func (s *typedSource) ListWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (runtime.Object, error) {
 	list := &metav1.List{}
 	var err error
 	list.ListMeta, err = s.ListItems(ctx, o, func(item runtime.Object) error {
@@ -130,15 +113,19 @@ func (s *typedSource) ListWithContext(ctx context.Context, o metav1.ListOptions)
 	return list, nil
 }
 
-// WatchWithContext watches, as the options say.
-func (s *typedSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+// WatchWithContext starts a watch.
+func (s *typedSource) WatchWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (watch.Interface, error) {
 	o.Watch = true
 	body, err := s.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &typedEvents{s, frames.Watch(body), body},
-		apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")), nil
+	events := &typedEvents{s, frames.Watch(body), body}
+	reporter := apierrors.NewClientErrorReporter(
+		http.StatusInternalServerError, "GET", "ClientWatchDecoding")
+	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), events, reporter), nil
 }
 
 // typedEvents decodes the events of a watch.

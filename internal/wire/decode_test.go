@@ -1,4 +1,4 @@
-package kates
+package wire
 
 import (
 	"errors"

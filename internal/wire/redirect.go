@@ -1,4 +1,4 @@
-package kates
+package wire
 
 import (
 	"fmt"
@@ -6,13 +6,14 @@ import (
 	"net/url"
 )
 
-// maxRedirects is net/http's.
+// maxRedirects is the limit of net/http.
 const maxRedirects = 10
 
-// withinServer returns the client with redirects followed for reads only, and to the server that was asked: an aggregated API server, or
-// who else stands in between, must not have the credentials, which client-go adds to every request, sent to somebody else (as in
-// CVE-2022-3172), nor a write turned into a read whose answer passes for that of the write.
-func withinServer(hc *http.Client) *http.Client {
+// WithinServer returns the client with redirects restricted: it follows them for reads only, and
+// only to the server that was asked. client-go adds the credentials to every request, so an
+// aggregated API server or a proxy could otherwise have them sent elsewhere (CVE-2022-3172). It could
+// also turn a write into a read, and the answer to that read would pass for the write's.
+func WithinServer(hc *http.Client) *http.Client {
 	within := *hc // it may be http.DefaultClient
 	within.CheckRedirect = func(to *http.Request, via []*http.Request) error {
 		switch asked := via[0]; {
@@ -26,7 +27,8 @@ func withinServer(hc *http.Client) *http.Client {
 	return &within
 }
 
-// sameServer reports whether a URL is of the server of another one; it may be for TLS where that was not.
+// sameServer reports whether two URLs have the same server. The second may use TLS if the first
+// does not.
 func sameServer(asked, to *url.URL) bool {
 	if to.Scheme == asked.Scheme {
 		return to.Host == asked.Host

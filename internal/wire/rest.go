@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator"
+)
+
+// restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
+// here: client-go would do so ten times if the server answers 429 or 5xx with a Retry-After. The
+// reflector obeys Retry-After as well, and shows the server's message in the status meanwhile.
+type restSource struct {
+	client    rest.Interface
+	resource  accumulator.Resource
+	namespace string
+}
+
+// Within is the source for one namespace.
+func (s *restSource) Within(namespace string) cache.ListerWatcherWithContext {
+	return &restSource{s.client, s.resource, namespace}
+}
+
+var (
+	optionsVersion = schema.GroupVersion{Version: "v1"}
+	optionsCodec   = func() runtime.ParameterCodec {
+		s := runtime.NewScheme()
+		metav1.AddToGroupVersion(s, optionsVersion)
+		return runtime.NewParameterCodec(s)
+	}()
+)
+
+// get is a request with list options.
+func (s *restSource) get(o metav1.ListOptions) *rest.Request {
+	return s.client.Get().AbsPath(path(s.resource, s.namespace)...).
+		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
+}
+
+// ListWithContext makes a list.
+func (s *restSource) ListWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (runtime.Object, error) {
+	list := &unstructured.UnstructuredList{}
+	if err := s.get(o).Do(ctx).Into(list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// WatchWithContext starts a watch.
+func (s *restSource) WatchWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (watch.Interface, error) {
+	o.Watch = true
+	return s.get(o).Watch(ctx)
+}

@@ -1,0 +1,112 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/jsonform"
+)
+
+// Server sends requests to an API server over REST.
+type Server struct {
+	// Plain decodes untyped objects, Metadata decodes metadata alone.
+	Plain, Metadata rest.Interface
+	// Scheme knows the Go types of typed sources.
+	Scheme *runtime.Scheme
+	// ManagedFields says that typed objects keep them.
+	ManagedFields bool
+	// StreamTyped says that the initial lists of typed sources are streamed.
+	StreamTyped bool
+}
+
+// Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
+func (s *Server) Source(
+	r accumulator.Resource, namespace string, form accumulator.Form,
+) cache.ListerWatcherWithContext {
+	whole := &restSource{s.Plain, r, namespace}
+	short := restSource{s.Metadata, r, namespace}
+	switch form {
+	case accumulator.Metadata:
+		return &metadataSource{rest: short, whole: whole}
+	case accumulator.Typed:
+		if typ, ok := TypeOf(s.Scheme, r.Kind); ok {
+			d := newDecoder(r, typ, s.ManagedFields)
+			return &typedSource{rest: short, decoder: d, streamed: s.StreamTyped}
+		}
+	}
+	return whole
+}
+
+// TypeOf is the Go type of a kind's objects, if objects can be streamed in that type.
+func TypeOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (reflect.Type, bool) {
+	o, err := scheme.New(kind)
+	if err != nil {
+		return nil, false
+	}
+	_, ok := o.(accumulator.Object)
+	return reflect.TypeOf(o).Elem(), ok
+}
+
+// Delete deletes an object and reads the body of the answer.
+func (s *Server) Delete(
+	ctx context.Context, at Address, o metav1.DeleteOptions,
+) (d Deletion, err error) {
+	body, err := jsonform.Encode(&o)
+	if err != nil {
+		return d, err
+	}
+	raw, err := answer(s.Plain.Delete().AbsPath(at.path()...).
+		SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
+	if err != nil {
+		return d, err
+	}
+	got := &unstructured.Unstructured{}
+	if err := jsonform.Decode(raw, &got.Object); err != nil {
+		return Deletion{Unknown: true}, nil // the object is deleted, but in which way?
+	}
+	if got.GetKind() == "Status" && got.GetAPIVersion() == "v1" {
+		uid, _, _ := unstructured.NestedString(got.Object, "details", "uid")
+		return Deletion{UID: types.UID(uid), Unknown: uid == ""}, nil
+	}
+	return Deletion{Object: got}, nil
+}
+
+// Apply sends a server-side apply. The status of the answer says whether the object was created.
+func (s *Server) Apply(
+	ctx context.Context, at Address, data []byte, o metav1.PatchOptions,
+) (got *unstructured.Unstructured, created bool, err error) {
+	request := s.Plain.Patch(types.ApplyPatchType).AbsPath(at.path()...).
+		SetHeader("Accept", "application/json").
+		Param("fieldManager", o.FieldManager).Param("force", strconv.FormatBool(*o.Force)).
+		Body(data)
+	for _, dry := range o.DryRun {
+		request.Param("dryRun", dry)
+	}
+	status := 0
+	raw, err := answer(request.Do(ctx).StatusCode(&status))
+	if err != nil {
+		return nil, false, err
+	}
+	got = &unstructured.Unstructured{}
+	return got, status == http.StatusCreated, jsonform.Decode(raw, &got.Object)
+}
+
+// answer is the body of an answer. The error is that of Error, since Raw's lacks the server's
+// message.
+func answer(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}

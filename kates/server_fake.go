@@ -1,0 +1,98 @@
+package kates
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/kinds/selectable"
+	"github.com/kates-go/kates/internal/wire"
+)
+
+// bareFake is client-go's fake dynamic client. It sets no UID and no resource version, so nothing
+// can be a precondition. It ignores field selectors, finalizers and subresources, and knows no
+// server-side apply.
+type bareFake struct{ wire.Dynamic }
+
+// Delete deletes an object. Without finalizers the object is gone.
+func (f *bareFake) Delete(
+	ctx context.Context, at wire.Address, o metav1.DeleteOptions,
+) (wire.Deletion, error) {
+	in := wire.In(f.Client, at.Resource, at.Namespace)
+	return wire.Deletion{}, in.Delete(ctx, at.Name, o)
+}
+
+func (*bareFake) checkFields(context.Context, accumulator.Resource, target) error { return nil }
+
+func (*bareFake) declaredFields(
+	context.Context, schema.GroupVersionKind, []string,
+) selectable.Fields {
+	return nil
+}
+
+func (*bareFake) selects(
+	r accumulator.Resource, s accumulator.Selection, listed *Unstructured,
+) bool {
+	return accumulator.Selects(r, s, listed)
+}
+
+// checkSubresource is an error for all but the status: a fake takes a subresource for the object
+// itself, which is right only if the status is read or changed.
+func (*bareFake) checkSubresource(subresource string, likeObject bool) error {
+	if likeObject && subresource == "status" {
+		return nil
+	}
+	return ErrSubresourceNotSupported
+}
+
+// own copies the answer, because a fake may answer with an object that it keeps.
+func (*bareFake) own(answer *Unstructured) *Unstructured { return answer.DeepCopy() }
+
+func (*bareFake) checkVersion(*Unstructured) error { return nil }
+
+func (*bareFake) checkOwner(*object) error { return nil }
+
+// newest is always nil: without versions a write cannot be made conditional, so every change starts
+// from what the fake has now.
+func (*bareFake) newest(
+	accumulator.Resource, accumulator.Key, accumulator.Form,
+) accumulator.Object {
+	return nil
+}
+
+func (*bareFake) shown(*object) (Object, bool) { return nil, false }
+
+func (*bareFake) begin(ctx context.Context) context.Context { return ctx }
+
+func (*bareFake) bind(
+	_ context.Context, _ operation, _ *object, w writeOptions,
+) (writeOptions, error) {
+	return w, nil
+}
+
+func (*bareFake) possible(operation, *object, writeOptions) error { return nil }
+
+func (*bareFake) outlived(context.Context, *object, types.UID, error) bool { return false }
+
+func (*bareFake) applyError(err error) error {
+	if err == nil || apierrors.IsConflict(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrApplyNotSupported, err)
+}
+
+// applyOwned merges the object into the one that the fake has. created is true because the merge
+// fails if somebody else created the object meanwhile.
+func (*bareFake) applyOwned(
+	ctx context.Context, a *ownedApply, o *object, w writeOptions, live Object,
+) (reply, bool, error) {
+	r, err := a.merge(ctx, o, w, live)
+	return r, true, err
+}
+
+func (*bareFake) hasManagedFields() bool { return false }
