@@ -7,18 +7,19 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/kates-go/kates/internal/seam"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/kates"
 )
 
-// Controller reconciles the roots of a struct type P. [New] makes one; all its methods may be called from anywhere.
+// Controller reconciles the roots of a struct type P. [New] makes one; all its methods are safe for
+// concurrent use.
 type Controller[P any] struct{ *control }
 
 // control is a controller of any struct type.
 type control struct {
 	name     string
 	client   *kates.Client
-	plan     *seam.Plan
+	plan     *keyed.Plan[kates.Status]
 	settings settings
 	call     func(context.Context, reflect.Value) (Result, error)
 	counts   counts
@@ -28,14 +29,17 @@ type control struct {
 	run     *run // the one that runs, or the last one
 }
 
-// New makes a controller that [Controller.Run] runs: for each object of the root's kind it calls a function with a struct that has the
-// object and what belongs to it. See the package's documentation for P and for when that is.
+// New makes a controller, which [Controller.Run] runs. For each object of the root's kind it calls a
+// function with a struct that has the object and what belongs to it. See the package's documentation
+// for P, and for when the function is called.
 //
-// The name tells controllers apart in logs, errors and status. The options are those of [kates.RunEach] (queries that refine fields by their
-// names, watch options, [kates.Workers], [kates.WithBackoff], [kates.OnError], [kates.AlsoOn], [kates.LeaderElection], [kates.Sharding]), and of this package.
+// The name tells controllers apart in logs, errors and status. The options are those of
+// [kates.RunEach] (queries that refine fields by their names, watch options, [kates.Workers],
+// [kates.WithBackoff], [kates.OnError], [kates.AlsoOn], [kates.LeaderElection], [kates.Sharding]),
+// and of this package.
 //
-// What is wrong with P or an option is an error here, but for what only the server knows (what a kind's name means, whether it is
-// served), which is an error of Run. Nothing is sent.
+// What is wrong with P or an option is an error here. What only the server knows (what a kind's name
+// means, whether it is served) is an error of Run. New sends nothing.
 func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Result, error), options ...kates.RunOption) (*Controller[P], error) {
 	t := reflect.TypeFor[P]()
 	fail := func(err error) (*Controller[P], error) {
@@ -47,11 +51,12 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	case f == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	plan, err := seam.New(c, name, t, reflect.TypeFor[Info](), options)
+	others, apply := split(options)
+	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), others)
 	if err != nil {
 		return fail(err)
 	}
-	own, err := newSettings(plan.Own)
+	own, err := apply()
 	if err != nil {
 		return fail(err)
 	}
@@ -61,9 +66,10 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	}}, nil
 }
 
-// Trigger has keys reconciled though nothing may have changed: "namespace/name" of a root, or its name. What is being reconciled, or waits for
-// a backoff, is reconciled after that. Keys that there is no root of, and a controller that does not run, ignore it: all roots are
-// reconciled when it starts. What is another replica's ([kates.LeaderElection], [kates.Sharding]) that one is not told of.
+// Trigger reconciles keys though nothing may have changed: "namespace/name" of a root, or its name.
+// A key that is being reconciled, or waits for a backoff, is reconciled after that. Trigger does
+// nothing for keys without a root, and while the controller does not run: it reconciles all roots
+// when it starts. It does not reach other replicas ([kates.LeaderElection], [kates.Sharding]).
 func (c *control) Trigger(keys ...string) {
 	if r := c.latest(); r != nil {
 		r.watch.Activate(keys...)
@@ -77,9 +83,10 @@ func (c *control) TriggerAll() {
 	}
 }
 
-// Start is [Controller.Run], by the name that controller-runtime's manager.Runnable has for it.
+// Start is [Controller.Run], under the name that controller-runtime's manager.Runnable has for it.
 func (c *control) Start(ctx context.Context) error { return c.Run(ctx) }
 
-// NeedLeaderElection says, as controller-runtime's manager.LeaderElectionRunnable, whether a manager is to start the controller only
-// where it leads: yes, unless the controller has a leader, or shards, of its own.
-func (c *control) NeedLeaderElection() bool { return !c.plan.Elected && c.plan.Shards == nil }
+// NeedLeaderElection implements controller-runtime's manager.LeaderElectionRunnable. It says whether
+// a manager starts the controller only where it leads: yes, unless the controller has a leader, or
+// shards, of its own.
+func (c *control) NeedLeaderElection() bool { return c.plan.Election == nil && c.plan.Shards == nil }

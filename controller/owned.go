@@ -10,12 +10,13 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Owned returns all objects of the owned fields of a struct that a reconciler was given, field by field: what [kates.OwnedSet] takes as
-// Existing. It is never nil, since there that means that nobody has looked. The objects are shared and read-only.
+// Owned returns all objects of the owned fields of a reconciler's struct, field by field: what
+// [kates.OwnedSet] takes as Existing. It is never nil, because a nil Existing means that nobody has
+// looked. The objects are shared and read-only.
 //
 //	client.ApplyOwned(ctx, kates.OwnedSet{Owner: p.Root, Name: "app", Objects: wanted(p), Existing: controller.Owned(p)})
 //
-// It panics where a field's elements do not tell what object they are, as structs without metadata.
+// It panics if a field's elements do not identify their objects, for example structs without metadata.
 func Owned[P any](p *P) []kates.Object {
 	return ownedOf(make([]kates.Object, 0), reflect.ValueOf(p).Elem())
 }
@@ -39,7 +40,7 @@ func ownedOf(all []kates.Object, v reflect.Value) []kates.Object {
 	return all
 }
 
-// inOrder are the objects of a map by namespace, then name.
+// inOrder returns the objects of a map by namespace, then name.
 func inOrder(field string, m reflect.Value) (all []kates.Object) {
 	for _, key := range m.MapKeys() {
 		all = append(all, objectOf(field, m.MapIndex(key)))
@@ -50,7 +51,7 @@ func inOrder(field string, m reflect.Value) (all []kates.Object) {
 	return all
 }
 
-// objectOf is an element of a field as an object.
+// objectOf returns an element of a field as an object.
 func objectOf(field string, v reflect.Value) kates.Object {
 	if o, ok := v.Interface().(kates.Object); ok {
 		return o
@@ -70,5 +71,6 @@ func objectOf(field string, v reflect.Value) kates.Object {
 	if o, ok := p.Interface().(kates.Object); ok {
 		return o
 	}
-	panic(fmt.Sprintf("controller.Owned: the elements of field %s are %v, which does not say what object it is", field, v.Type()))
+	panic(fmt.Sprintf("controller.Owned: the elements of field %s are %v, which does not say what object it is",
+		field, v.Type()))
 }

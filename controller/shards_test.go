@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/internal/seam"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -39,7 +39,7 @@ func (g *half) Enter(ctx context.Context, key string) (context.Context, func(), 
 	}, g.mine[key]
 }
 
-func (g *half) Run(ctx context.Context, keys seam.Keys) error {
+func (g *half) Run(ctx context.Context, keys keyed.Keys) error {
 	g.mu.Lock()
 	g.changed = func() { keys.Activate(keys.Keys()...) }
 	g.mu.Unlock()

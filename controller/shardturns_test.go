@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/internal/seam"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -25,7 +25,7 @@ type single struct {
 	taken  map[string]context.CancelFunc
 	others bool
 	owed   map[string]bool
-	keys   seam.Keys
+	keys   keyed.Keys
 }
 
 func (s *single) Enter(ctx context.Context, key string) (context.Context, func(), bool) {
@@ -50,7 +50,7 @@ func (s *single) Enter(ctx context.Context, key string) (context.Context, func()
 	}, true
 }
 
-func (s *single) Run(ctx context.Context, keys seam.Keys) error {
+func (s *single) Run(ctx context.Context, keys keyed.Keys) error {
 	s.mu.Lock()
 	s.keys = keys
 	s.mu.Unlock()

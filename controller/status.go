@@ -11,41 +11,41 @@ import (
 )
 
 // counts of a controller, over all of its runs.
-type counts struct{ running, reconciles, errors atomic.Int64 }
+type counts struct{ reconciles, errors atomic.Int64 }
 
-// Status says how a controller stands.
+// Status is the state of a controller.
 type Status struct {
 	Name string
 	// Watches of the kinds; empty before the first run.
 	Watches kates.Status
-	// Roots that there are, and those that have departed and are not done with.
+	// Roots that exist, and those that have departed and have to be reconciled for that.
 	Roots int
 	// Running reconciles now.
 	Running int
-	// Reconciles and Errors since New: calls of the reconciler that have returned, or were made for a root that could not be read, and those of them that failed.
+	// Reconciles since New: calls of the reconciler that have returned, and roots that could not be
+	// read. Errors are those that failed.
 	Reconciles, Errors int64
 	// Failing are the keys whose last reconcile has failed, in order.
 	Failing []Failure
 }
 
-// Failure is how the last reconcile of a key has failed.
+// Failure says how the last reconcile of a key has failed.
 type Failure struct {
 	Key     string
 	Attempt int // how many have failed in a row
 	Err     error
 }
 
-// Status says how the controller stands now.
+// Status returns the state of the controller now.
 func (c *control) Status() Status {
 	s := Status{
-		Name: c.name, Running: int(c.counts.running.Load()),
-		Reconciles: c.counts.reconciles.Load(), Errors: c.counts.errors.Load(),
+		Name: c.name, Reconciles: c.counts.reconciles.Load(), Errors: c.counts.errors.Load(),
 	}
 	r := c.latest()
 	if r == nil {
 		return s
 	}
-	s.Watches = r.watch.Status().(kates.Status)
+	s.Watches, s.Running = r.watch.Status(), r.loop.Running()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.Roots = len(r.keys)
@@ -58,7 +58,8 @@ func (c *control) Status() Status {
 	return s
 }
 
-// Keys of the roots that there are, and of those that have departed and are not done with, in order, as of their latest turns.
+// Keys are those of the roots that exist, and of those that have departed and have to be reconciled
+// for that, in order, as of their latest turns.
 func (c *control) Keys() []string {
 	r := c.latest()
 	if r == nil {
@@ -69,8 +70,8 @@ func (c *control) Keys() []string {
 	return slices.Sorted(maps.Keys(r.keys))
 }
 
-// Ready is nil once the first snapshot of all kinds is complete, and never turns back; see [kates.Accumulator.Ready]. Reconciles may not have
-// been made yet, and do not count.
+// Ready is nil once the first snapshot of all kinds is complete, and never turns back; see
+// [kates.Accumulator.Ready]. Reconciles do not count: there may have been none yet.
 func (c *control) Ready() error {
 	r := c.latest()
 	if r == nil {
@@ -82,7 +83,7 @@ func (c *control) Ready() error {
 	return nil
 }
 
-// latest is the run that watches, or has done so last.
+// latest is the run that watches, or that watched last. Before the first watch it is nil.
 func (c *control) latest() *run {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,39 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/lease"
-	"github.com/kates-go/kates/internal/seam"
+	"github.com/kates-go/kates/internal/keyed"
 )
 
-func init() {
-	seam.New = func(client any, name string, t, special reflect.Type, options any) (*seam.Plan, error) {
-		c, _ := client.(*Client)
-		if c == nil {
-			return nil, errors.New("the client is nil")
-		}
-		return c.planController(name, t, special, options.([]RunOption))
+// PlanController is what package controller stands on, and is for that package alone: its result
+// cannot be named elsewhere. It reads the struct type and the options of a controller, as far as
+// that is possible without a request. A field of the special type is no query.
+func PlanController(c *Client, name string, t, special reflect.Type, options []RunOption) (*keyed.Plan[Status], error) {
+	if c == nil {
+		return nil, errors.New("the client is nil")
 	}
-	seam.Option = func(name string, value any) any {
-		return runOption(func(s *runSettings) { s.own = append(s.own, ownOption{name, value}) })
-	}
-}
-
-// controlled is a controller's type and options.
-type controlled struct {
-	client   *Client
-	name     string
-	typ      reflect.Type
-	special  reflect.Type
-	settings *runSettings
-}
-
-func (c *Client) planController(name string, t, special reflect.Type, options []RunOption) (*seam.Plan, error) {
-	// A change is due at once, unless the options say otherwise: what comes while a key is held coalesces anyway.
+	// A change is due at once, unless the options say otherwise: while a key has a turn, changes
+	// coalesce anyway.
 	settings, err := newRunSettings(c, false, append([]RunOption{WithInterval(0)}, options...))
 	if err != nil {
 		return nil, err
 	}
-	p := &controlled{client: c.With(settings.watch...), name: name, typ: t, special: special, settings: settings}
+	p := &controlled{client: c.With(settings.watch...), typ: t, special: special, settings: settings}
 	fields, err := p.fields(context.Background(), true)
 	if err != nil {
 		return nil, err
@@ -57,21 +41,16 @@ func (c *Client) planController(name string, t, special reflect.Type, options []
 	if err != nil {
 		return nil, err
 	}
-	plan := &seam.Plan{
-		Workers: settings.workers, Elected: settings.election != nil, Log: c.core.log.WithValues("controller", name),
-		Special: fields.place, Root: root.index, Open: p.open, Listen: settings.listen,
-	}
-	if settings.sharding != nil {
-		plan.Shards = p.client.shard(settings.sharding)
-	}
-	for _, o := range settings.own {
-		plan.Own = append(plan.Own, o.value)
-	}
-	plan.Ended = func(missing, result error) error { return lacking(plan.Log, missing, result) }
-	plan.Tries = func(key string) seam.Tries {
-		return &keyTries{key: key, tries: tries{settings: settings, log: plan.Log.WithValues("key", key)}}
-	}
-	return plan, nil
+	config := settings.config(p.client, c.core.log.WithValues("controller", name))
+	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open}, nil
+}
+
+// controlled is a controller's type and options.
+type controlled struct {
+	client   *Client
+	typ      reflect.Type
+	special  reflect.Type
+	settings *runSettings
 }
 
 // fields reads the struct type; blind, without asking the server.
@@ -79,7 +58,7 @@ func (p *controlled) fields(ctx context.Context, blind bool) (structFields, erro
 	return p.client.readFieldsOf(ctx, structFields{roles: true, special: p.special, blind: blind}, p.typ, p.settings.queries)
 }
 
-func (p *controlled) open(ctx context.Context) (seam.Watch, error) {
+func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {
 	c := p.client
 	fields, err := p.fields(ctx, false)
 	if err == nil {
@@ -92,88 +71,55 @@ func (p *controlled) open(ctx context.Context) (seam.Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := c.core.streams.Partition(ctx, fields.shape(), compiled, accumulator.PartitionOptions{
-		Options: c.watch.get().options(), Backoff: p.settings.backoff, Lasting: true,
+	all, err := c.core.streams.Partition(ctx, fields.shape(), compiled, accumulator.PartitionOptions{
+		Options: c.watch.get().options(), Backoff: p.settings.policy.Backoff, Lasting: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &roots{keyed: newKeyed(c, parts, fields), of: p, targets: fields.targets}, nil
+	return &roots{parts: parts{newPartitioned(c, all, fields)}, typ: p.typ, targets: fields.targets}, nil
 }
 
 // roots are partitions by roots.
 type roots struct {
-	*keyed
-	of      *controlled
+	parts
+	typ     reflect.Type // of the controller's struct
 	targets []target
 }
 
-// Next implements [seam.Watch].
-func (r *roots) Next(ctx context.Context) (*seam.Turn, error) {
-	turn, err := r.parts.Next(ctx)
+// Next implements [keyed.Source].
+func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
+	turn, err := r.all.Next(ctx)
 	if err != nil {
 		return nil, r.because(err)
 	}
-	t := &seam.Turn{Key: turn.Key, Context: r.begin, Struct: reflect.New(r.of.typ).Elem()}
+	t := &rootTurn{turn: turn, of: r, into: reflect.New(r.typ).Elem()}
+	root := &keyed.Root{RootTurn: t, Struct: t.into}
 	shape := reflect.ValueOf(turn.Snapshot).Elem()
 	for i, target := range r.targets {
 		if target.role != rootRole {
-			t.Struct.FieldByIndex(target.index).Set(shape.Field(i))
+			t.into.FieldByIndex(target.index).Set(shape.Field(i))
 			continue
 		}
 		if all := shape.Field(i); all.Len() > 0 {
-			t.Root = all.Index(0).Interface().(accumulator.Object)
-			t.UID = t.Root.GetUID()
+			root.Object = all.Index(0).Interface().(Object)
+			root.UID = root.Object.GetUID()
 		}
 		for _, invalid := range turn.Invalid {
 			if invalid.Query == target.Name {
-				t.UID, t.Unread = invalid.Object.GetUID(), fmt.Errorf("the root cannot be read: %w", invalid.Err)
+				root.UID = invalid.Object.GetUID()
+				root.Unread = fmt.Errorf("the root cannot be read: %w", invalid.Err)
 			}
 		}
 	}
-	t.OwnedBy = func(uid types.UID) { r.narrow(turn, t.Struct, uid) }
-	if t.Root != nil {
-		t.OwnedBy(t.Root.GetUID())
+	if root.Object != nil {
+		t.OwnedBy(root.Object.GetUID())
 	}
-	changes := r.report(turn, t.Struct)
-	t.Done = func(err error) {
-		r.done(t.Key, changes, err != nil)
-		turn.Done(err)
-	}
-	t.Drop = func() {
-		r.done(t.Key, changes, !turn.Gone)
-		turn.Done(nil)
-	}
-	t.Again = func(after time.Duration) {
-		r.done(t.Key, changes, true)
-		turn.Again(after)
-	}
-	t.Keep = func() {
-		r.done(t.Key, changes, false)
-		turn.Keep()
-	}
-	return t, nil
+	t.changes = r.report(turn, t.into)
+	return root, nil
 }
 
-// narrow leaves of what has the root's name as its controller what has its UID as well.
-func (r *roots) narrow(turn *accumulator.Turn, into reflect.Value, uid types.UID) {
-	for _, target := range r.targets {
-		if target.role != ownedRole {
-			continue
-		}
-		if all := turn.Only(target.Name, func(o accumulator.Object) bool { return controls(uid, o) }); all != nil {
-			into.FieldByIndex(target.index).Set(reflect.ValueOf(all))
-		}
-	}
-}
-
-// Status implements [seam.Watch].
-func (r *roots) Status() any { return r.keyed.Status() }
-
-// Sync implements [seam.Watch].
-func (r *roots) Sync(ctx context.Context) error { return r.parts.Sync(ctx) }
-
-// Selective implements [seam.Watch].
+// Selective implements [keyed.Roots].
 func (r *roots) Selective() bool {
 	for _, t := range r.targets {
 		if t.role == rootRole {
@@ -183,38 +129,59 @@ func (r *roots) Selective() bool {
 	return false
 }
 
-// Complete implements [seam.Watch].
-func (r *roots) Complete(ctx context.Context) error { return r.leader(nil).Prepare(ctx) }
-
-// Lead implements [seam.Watch].
-func (r *roots) Lead(ctx context.Context, loop func(ctx, lease context.Context) error) error {
-	if r.of.settings.election == nil {
-		return loop(ctx, context.WithoutCancel(ctx))
-	}
-	return lease.Lead(ctx, r.of.settings.election.config(r.of.client), r.leader(loop))
+// rootTurn is the turn of a root's key.
+type rootTurn struct {
+	turn    *accumulator.Turn
+	of      *roots
+	into    reflect.Value // the controller's struct
+	changes *changes      // nil if that has no field for deltas
 }
 
-func (r *roots) leader(loop func(ctx, lease context.Context) error) leader {
-	log := r.of.client.core.log.WithValues("controller", r.of.name)
-	return leader{watching: r.parts, refresh: r.refresh, lead: loop, tries: &tries{settings: r.of.settings, log: log}}
-}
+// Name implements [keyed.Turn].
+func (t *rootTurn) Name() string { return t.turn.Key }
 
-// keyTries are the tries of one key. Errors that are told name it.
-type keyTries struct {
-	tries
-	key string
-	err error
-}
+// Context implements [keyed.Turn].
+func (t *rootTurn) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
-// Call implements [seam.Tries].
-func (t *keyTries) Call(ctx context.Context, f func() error) (time.Duration, error) {
-	return t.call(ctx, func() error {
-		if t.err = withoutPanic(f); t.err == nil {
-			return nil
+// OwnedBy implements [keyed.RootTurn]. The fields have what names the root as its controller: what
+// remains has its UID, too.
+func (t *rootTurn) OwnedBy(uid types.UID) {
+	for _, target := range t.of.targets {
+		if target.role != ownedRole {
+			continue
 		}
-		return &KeyError{Key: t.key, Err: t.err}
-	})
+		if all := t.turn.Only(target.Name, func(o Object) bool { return controls(uid, o) }); all != nil {
+			t.into.FieldByIndex(target.index).Set(reflect.ValueOf(all))
+		}
+	}
 }
 
-// Failed implements [seam.Tries].
-func (t *keyTries) Failed() (int, error) { return t.failures, t.err }
+// Done implements [keyed.Turn].
+func (t *rootTurn) Done(err error) {
+	t.report(err != nil)
+	t.turn.Done(err)
+}
+
+// Drop implements [keyed.Turn].
+func (t *rootTurn) Drop() {
+	t.report(!t.turn.Gone)
+	t.turn.Done(nil)
+}
+
+// Again implements [keyed.Turn].
+func (t *rootTurn) Again(after time.Duration) {
+	t.report(true)
+	t.turn.Again(after)
+}
+
+// Yield implements [keyed.Turn].
+func (t *rootTurn) Yield() { t.Again(0) }
+
+// Keep implements [keyed.Turn].
+func (t *rootTurn) Keep() {
+	t.report(false)
+	t.turn.Keep()
+}
+
+// report says whether the next turn has the deltas of this one, too.
+func (t *rootTurn) report(again bool) { t.of.done(t.turn.Key, t.changes, again) }

@@ -42,12 +42,12 @@ func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T
 		return turn
 	}
 	for range 3 {
-		next(false, ObjectAdd).again()
+		eachTurn[tenant]{next(false, ObjectAdd)}.Yield()
 	}
 	next(false, ObjectAdd).Done(nil)
 	require.NoError(t, client.Delete(t.Context(), object, nil))
 	for range 3 {
-		next(true, ObjectDelete).again()
+		eachTurn[tenant]{next(true, ObjectDelete)}.Yield()
 	}
 	next(true, ObjectDelete).Done(nil)
 	assert.Empty(t, tenants.Keys())

@@ -2,7 +2,7 @@ package kates
 
 import "fmt"
 
-// KeyError is an error of one key of a [RunEach] or a controller, as [OnError] is told of it.
+// KeyError is an error of one key of a [RunEach] or a controller. [OnError] gets it.
 type KeyError struct {
 	Key string
 	Err error
@@ -13,3 +13,5 @@ func (e *KeyError) Error() string { return fmt.Sprintf("key %q: %s", e.Key, e.Er
 
 // Unwrap returns the error.
 func (e *KeyError) Unwrap() error { return e.Err }
+
+func newKeyError(key string, err error) error { return &KeyError{Key: key, Err: err} }

@@ -14,47 +14,48 @@ import (
 )
 
 // Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
-type Partitions[S any] struct{ *keyed }
+type Partitions[S any] struct{ *partitioned }
 
-// keyed is partitions of a struct type.
-type keyed struct {
-	parts *accumulator.Partitions
+// partitioned is partitions of a struct type.
+type partitioned struct {
+	all   *accumulator.Partitions
 	begin func(context.Context) context.Context // of the client
 	// deltas and invalid are the indexes of those fields, if any.
 	deltas, invalid []int
 
 	mu     sync.Mutex
 	blank  *changes            // of no key
-	failed map[string]*changes // what turns had that were not taken
+	failed map[string]*changes // of turns whose changes the next one has, too
 }
 
-func newKeyed(c *Client, parts *accumulator.Partitions, f structFields) *keyed {
-	k := &keyed{parts: parts, begin: c.begin, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
-	k.blank = newChanges(k.Status())
-	return k
+func newPartitioned(c *Client, all *accumulator.Partitions, f structFields) *partitioned {
+	p := &partitioned{all: all, begin: c.begin, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
+	p.blank = newChanges(p.Status())
+	return p
 }
 
-// Turn is the time of one key of [Partitions]: nobody else has it until [Turn.Done].
+// Turn is the time of one key of [Partitions]: no other turn has the key until [Turn.Done].
 type Turn[S any] struct {
 	// Key of the partition.
 	Key string
-	// Snapshot has its objects, and those of every partition. It is the caller's; the objects are shared and read-only.
+	// Snapshot has its objects, and those of every partition. It is the caller's; the objects are
+	// shared and read-only.
 	Snapshot *S
-	// Gone: no object has the key any more. The snapshot is empty, also of what belongs to every partition, and the output that was
-	// made of the key can be removed. A [Lookup] can be read as ever.
+	// Gone: no object has the key any more. The snapshot is empty, also of what belongs to every
+	// partition, and the output of the key can be removed. A [Lookup] can be read as ever.
 	Gone bool
 	// Attempt is 1, or more after turns of the key that ended with an error, in a row.
 	Attempt int
 
-	of      *keyed
+	of      *partitioned
 	turn    *accumulator.Turn
 	changes *changes // nil if S has no field for deltas
 	ended   atomic.Bool
 }
 
-// WatchEach starts watching what the exported fields of the struct S say, as [Watch] does, until ctx ends or Close, for a program
-// that has one output per something: per namespace, per tenant, per gateway. [Query.Key] says to which keys an object
-// belongs; each key has a snapshot of its own:
+// WatchEach starts watching what the exported fields of the struct S say, as [Watch] does, until ctx
+// ends or Close. It is for a program that has one output per something: per namespace, per tenant,
+// per gateway. [Query.Key] says to which keys an object belongs; each key has a snapshot of its own:
 //
 //	type Tenant struct {
 //	    Namespaces []*kates.Namespace
@@ -74,17 +75,21 @@ type Turn[S any] struct {
 //
 // [RunEach] is that loop, with workers.
 //
-// A key's snapshot is what a whole one is (see the package's documentation), of its objects: complete, the latest, coherent with own
-// writes, in order, and what did not change since its last turn is the very same pointer. A key has a turn when something that
-// is worth a signal has changed for it since its last one. An object that moves from one key to another activates both. A change of an object that belongs to
-// every partition activates all; a key is there as long as an object has it that does not.
+// A key's snapshot is what a whole one is (see the package's documentation), of its objects:
+// complete, the latest, coherent with own writes, in order, and what did not change since its last
+// turn is the same pointer. A key has a turn when something has changed for it since its last one
+// that is worth a signal. An object that moves from one key to another activates both. A change of
+// an object that belongs to every partition activates all. A key exists as long as an object has it
+// that does not belong to every partition.
 //
-// When the last object of a key is gone, the key has one more turn, empty ([Turn.Gone]), so that its output can be removed. That is told to who
-// has had a turn of the key: what was deleted while the program did not run is not.
+// When the last object of a key is gone, the key has one more turn, empty ([Turn.Gone]), so that its
+// output can be removed. Only a program that has had a turn of the key gets it: what was deleted
+// while the program did not run is not reported.
 //
-// A field of []*[Delta] says what has changed since the key's last turn that ended without an error; one of [][Invalid] which objects of the
-// key are left out. An object whose Key panics is left out where it was before, until its next version; [WithInvalid] and
-// Status tell of it also where it never was.
+// A field of []*[Delta] says what has changed since the key's last turn that ended without an error;
+// one of [][Invalid] which objects of the key are left out. An object whose Key panics is left out
+// where it was before, until its next version; [WithInvalid] and Status report it also where it
+// never was.
 //
 // Errors are those of Watch, and one if no query has a Key. On an error nothing is left running.
 func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partitions[S], error) {
@@ -104,30 +109,34 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	parts, err := c.core.streams.Partition(ctx, t, compiled, accumulator.PartitionOptions{Options: c.watch.get().options(), Backoff: backoff})
+	all, err := c.core.streams.Partition(ctx, t, compiled, accumulator.PartitionOptions{
+		Options: c.watch.get().options(), Backoff: backoff,
+	})
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	return &Partitions[S]{newKeyed(c, parts, fields)}, nil
+	return &Partitions[S]{newPartitioned(c, all, fields)}, nil
 }
 
-// Next waits until a key is due, and hands it out. Several workers may call it at a time: no key is held by two. It has everything that the
-// watches had delivered, and this client had written, when Next was called; and if later, before Next returned, a turn was ended or keys were
-// activated, when the last of that happened. There is no turn before all queries are complete.
+// Next waits until a key is due, and hands it out. Several workers may call it at a time: no key is
+// in two turns. The turn has everything that the watches had delivered, and this client had written,
+// when Next was called; and if, before Next returned, a turn was ended or keys were activated, when
+// the last of that happened. There is no turn before all queries are complete.
 //
 // The error is that of ctx, whose end means nothing to the watch, or the cause of the watch's end.
 func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
-	turn, err := p.parts.Next(ctx)
+	turn, err := p.all.Next(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn[S]{Key: turn.Key, Snapshot: turn.Snapshot.(*S), Gone: turn.Gone, Attempt: turn.Attempt, of: p.keyed, turn: turn}
+	t := &Turn[S]{Key: turn.Key, Snapshot: turn.Snapshot.(*S), Gone: turn.Gone, Attempt: turn.Attempt, of: p.partitioned, turn: turn}
 	t.changes = p.report(turn, reflect.ValueOf(t.Snapshot).Elem())
 	return t, nil
 }
 
-// report fills what a snapshot says about itself. What it returns, nil if S has no field for deltas, is for done.
-func (p *keyed) report(turn *accumulator.Turn, into reflect.Value) (c *changes) {
+// report fills in the deltas and the invalid objects. It returns the changes for done, nil if S has
+// no field for deltas.
+func (p *partitioned) report(turn *accumulator.Turn, into reflect.Value) (c *changes) {
 	if p.deltas != nil {
 		c = p.changesOf(turn.Key)
 		c.add(deltasOf(turn.Differences))
@@ -143,22 +152,23 @@ func (p *keyed) report(turn *accumulator.Turn, into reflect.Value) (c *changes) 
 	return c
 }
 
-// done notes what became of the changes that a turn had: after one that failed, or was dropped, the next has them again.
-func (p *keyed) done(key string, c *changes, failed bool) {
+// done notes whether the next turn of the key has these changes again: after a turn that failed, or
+// was dropped, it has.
+func (p *partitioned) done(key string, c *changes, again bool) {
 	if c == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if failed {
+	if again {
 		p.failed[key] = c
 	} else {
 		delete(p.failed, key)
 	}
 }
 
-// changesOf are those of a key since its last turn without an error. Who holds the key has them.
-func (p *keyed) changesOf(key string) *changes {
+// changesOf are those of a key since its last turn without an error. They belong to the key's turn.
+func (p *partitioned) changesOf(key string) *changes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.failed[key]; c != nil {
@@ -167,70 +177,51 @@ func (p *keyed) changesOf(key string) *changes {
 	return &changes{order: p.blank.order, of: make(map[place]*change)}
 }
 
-// Done ends the turn. Without an error the key has its next one when something of it changes, or has changed since. With
-// one it has, whatever changes, when its backoff is over: 100 ms after the first error, twice as long after each further one in a
-// row, up to a minute. Each turn is to be ended, once, by any goroutine; what comes after the first call does nothing, whoever
-// holds the key by then.
+// Done ends the turn. Without an error the key has its next one when something of it changes, or has
+// changed since. With one it has it, whatever changes, when its backoff is over: 100 ms after the
+// first error, twice as long after each further one in a row, up to a minute. Each turn is to be
+// ended, once, by any goroutine. Further calls do nothing, though the key may be in another turn.
 func (t *Turn[S]) Done(err error) {
-	if t.ended.Swap(true) {
-		return
+	if t.end(err != nil) {
+		t.turn.Done(err)
 	}
-	t.of.done(t.Key, t.changes, err != nil)
-	t.turn.Done(err)
 }
 
-// drop ends the turn without anybody having been told of it: its changes are the next one's, too. They go with the key.
-func (t *Turn[S]) drop() {
+// end reports whether the turn ends now. again: the key's next turn has the changes of this one, too.
+func (t *Turn[S]) end(again bool) bool {
 	if t.ended.Swap(true) {
-		return
+		return false
 	}
-	t.of.done(t.Key, t.changes, !t.Gone)
-	t.turn.Done(nil)
+	t.of.done(t.Key, t.changes, again)
+	return true
 }
 
-// again ends a turn that was cut short, which is no failure of the key's: it has another one at once, with the changes of this one.
-func (t *Turn[S]) again() {
-	if t.ended.Swap(true) {
-		return
-	}
-	t.of.done(t.Key, t.changes, true)
-	t.turn.Keep() // also if it is gone
-	t.of.Activate(t.Key)
-}
-
-// Context returns the context for what is done in a turn, of the one that the turn was asked for with. Where that is bound to a lease, the preconditions
-// of writes are about what was known when Context was called: at once (see [LeaderElection]). [RunEach] does it.
+// Context returns ctx, which Next was called with, for what is done in the turn. Where ctx is bound
+// to a lease, the preconditions of writes are about what was known when Context was called. Call it
+// at once (see [LeaderElection]). [RunEach] does so.
 func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
-// Activate gives some keys a turn, though nothing may have changed. Keys that no object has are none. Who is held, or waits for a backoff, has it
-// after that.
-func (p *keyed) Activate(keys ...string) { p.parts.Activate(keys...) }
+// Activate gives some keys a turn, though nothing may have changed. It ignores keys that no object
+// has. A key that is in a turn, or waits for a backoff, has its turn after that.
+func (p *partitioned) Activate(keys ...string) { p.all.Activate(keys...) }
 
-// ActivateAll is Activate for all keys that there are.
-func (p *keyed) ActivateAll() { p.parts.ActivateAll() }
+// ActivateAll is Activate for all existing keys.
+func (p *partitioned) ActivateAll() { p.all.ActivateAll() }
 
 // Keys are those that objects have, in order, as of the latest Next.
-func (p *keyed) Keys() []string { return p.parts.Keys() }
+func (p *partitioned) Keys() []string { return p.all.Keys() }
 
 // Ready is [Accumulator.Ready].
-func (p *keyed) Ready() error { return p.parts.Ready() }
+func (p *partitioned) Ready() error { return p.all.Ready() }
 
 // Status is [Accumulator.Status].
-func (p *keyed) Status() Status { return statusOf(p.parts.Status()) }
+func (p *partitioned) Status() Status { return statusOf(p.all.Status()) }
 
-// Close is [Accumulator.Close]. Turns that are under way are not waited for; to end them later does no harm.
-func (p *keyed) Close() { p.parts.Close() }
+// Close is [Accumulator.Close]. It does not wait for turns; to end them later does no harm.
+func (p *partitioned) Close() { p.all.Close() }
 
-// refresh takes in what is new, without a turn.
-func (p *keyed) refresh(ctx context.Context) error {
-	if err := p.parts.Refresh(ctx); err != nil {
-		return p.because(err)
-	}
-	return nil
-}
-
-// because says of the error of an end what was incomplete.
-func (p *keyed) because(err error) error {
+// because adds to the error of an end what was incomplete.
+func (p *partitioned) because(err error) error {
 	if why := p.Ready(); why != nil && !errors.Is(err, why) {
 		return fmt.Errorf("%w (%w)", err, why)
 	}

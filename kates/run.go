@@ -7,32 +7,34 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/go-logr/logr"
-
+	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/reach"
 )
 
-// Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and whenever something has
-// changed since, with the current one. It is the loop of a program that has one output for all of its inputs.
+// Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and then,
+// whenever something has changed, with the current one. It is the loop of a program that has one
+// output for all of its inputs.
 //
 //	err := kates.Run(ctx, client, func(ctx context.Context, snap *Snapshot) error {
 //	    return rebuild(ctx, snap) // may take as long as it likes
 //	}, kates.Query{Name: "Services", Namespace: "prod"}, kates.WithInterval(time.Second), kates.AlsoOn(ticker.C))
 //
-// The options are queries, which refine fields as those of [Watch] do, watch options ([WithInterval], [WithDebounce], …),
-// and [WithBackoff], [AlsoOn], [OnError] and [LeaderElection].
+// The options are queries, which refine fields as those of [Watch] do, watch options
+// ([WithInterval], [WithDebounce], …), and [WithBackoff], [AlsoOn], [OnError] and [LeaderElection].
 //
-// The function is called by one goroutine, that of Run: never twice at a time. Each snapshot is a fresh *S, and the
-// caller's; its objects are shared and read-only. The function's context ends when Run's does.
+// One goroutine, that of Run, calls the function: never twice at a time. Each snapshot is a fresh *S
+// and the caller's; its objects are shared and read-only. The function's context ends when Run's does.
 //
-// An error of the function means another try: with the newest snapshot, and no sooner than the backoff says, however much
-// changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error that ends Run. Errors are logged when they
-// begin and when they are over, with the number of tries; OnError sees each of them.
-// A field of []*[Delta] says what has changed since the last snapshot that the function took without an
-// error: a try again has what the try before had. With all of a client's snapshots, those of Run are ready
-// ([Client.Ready]) when the first is complete, whatever the function does with it, and their watches are in [Client.Status].
+// An error of the function means another try with the newest snapshot, after the backoff, however
+// much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error that
+// ends Run. Errors are logged when they begin and when they are over, with the number of tries;
+// OnError gets each of them. A field of []*[Delta] says what has changed since the last snapshot for
+// which the function returned no error: another try has the deltas of the one before, too. Like all
+// snapshots of a client, those of Run are ready ([Client.Ready]) when the first is complete, whatever
+// the function does with it, and their watches are in [Client.Status].
 //
 // Run returns when the function does not run any more:
 //
@@ -42,13 +44,11 @@ import (
 //   - else one that names S and says why the watch could not be started (see [Watch]), or has ended:
 //     [ErrClosed], or that of ctx if it is a deadline.
 //
-// It handles no signals: os/signal's NotifyContext makes a context that does. Nothing that it has started is left when it returns.
+// It handles no signals: os/signal's NotifyContext makes a context that does. Nothing that it has
+// started is left when it returns.
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
-	if err == nil {
-		err = settings.foreign()
-	}
 	if err == nil && settings.workers > 0 {
 		err = errors.New("Workers is an option of RunEach: one snapshot has one function")
 	}
@@ -60,29 +60,44 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	log := c.core.log.WithValues("run", t.String())
+	config := settings.config(c, c.core.log.WithValues("run", t.String()))
 	snapshots, err := Watch[S](ctx, c.With(settings.watch...), settings.queries...)
 	if err != nil {
-		return lacking(log, err, endOfRun(ctx, t, err))
+		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, err))
 	}
 	defer snapshots.Close()
 	r := &runner[S]{
 		call: f, begin: c.begin, snapshots: snapshots, poked: make(chan struct{}, 1), due: true,
-		tries: tries{settings: settings, log: log},
+		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log},
 	}
 	if snapshots.deltas != nil {
 		r.changes = newChanges(snapshots.Status())
 	}
-	defer settings.listen(ctx, r.poke)()
-	if settings.election != nil {
-		err = lease.Lead(ctx, settings.election.config(c), r.leader())
-	} else {
+	defer keyed.Listen(ctx, config.Triggers, r.poke)()
+	if config.Election == nil {
 		err = r.loop(ctx)
+	} else {
+		err = lease.Lead(ctx, *config.Election, keyed.Leader{
+			Watch: following[S]{snapshots.acc, r}, Poked: r.poked, Log: config.Log, Backoff: config.Policy.Backoff,
+			Work: func(ctx, _ context.Context) error { return r.loop(ctx) },
+		})
 	}
-	return lacking(log, snapshots.Ready(), endOfRun(ctx, t, err))
+	return keyed.Lacking(config.Log, snapshots.Ready(), endOfRun(ctx, t, err))
 }
 
-// endOfRun is what Run returns for what has ended it: nothing if that was wanted.
+// following is a run's watch, whose snapshots a follower keeps up to date.
+type following[S any] struct {
+	*accumulator.Accumulator
+	of *runner[S]
+}
+
+// Refresh implements [keyed.Watch].
+func (f following[S]) Refresh(ctx context.Context) error {
+	_, _, err := f.of.current(ctx)
+	return err
+}
+
+// endOfRun is what Run returns: nil if its end was wanted.
 func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	if last, final := attempts.Final(err); final {
 		return last
@@ -93,20 +108,12 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	return reach.First(fmt.Errorf("run %s: %w", t, err))
 }
 
-// lacking logs what was missing where there never was a snapshot, and the result, which it returns, says nothing of it.
-func lacking(log logr.Logger, missing, result error) error {
-	if missing != nil && result == nil {
-		log.Info("ended without one complete snapshot", "waiting", missing.Error())
-	}
-	return result
-}
-
-// runner is one Run. All of it belongs to the goroutine of Run, but for what pokes.
+// runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to poked.
 type runner[S any] struct {
 	call      func(context.Context, *S) error
 	begin     func(context.Context) context.Context
 	snapshots *Snapshots[S]
-	tries     tries
+	tries     keyed.Tries
 	changes   *changes      // nil if S has no field for deltas
 	poked     chan struct{} // by another trigger
 	due       bool          // the function is to be called, though nothing may have changed
@@ -155,9 +162,9 @@ func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err err
 	return snap, changed, nil
 }
 
-// try calls the function. If it is to be called again whatever happens, again is when. An error ends the run.
+// try calls the function. If it failed, again is when to call it again. An error ends the run.
 func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
-	again, err = r.tries.call(ctx, func() error { return r.call(r.begin(ctx), snap) })
+	again, err = r.tries.Call(ctx, func() error { return r.call(r.begin(ctx), snap) })
 	if again == 0 && err == nil && r.changes != nil {
 		r.changes.clear()
 	}
@@ -176,27 +183,13 @@ func (r *runner[S]) wait(ctx context.Context) {
 
 // rest lets a backoff pass. No change ends it.
 func (r *runner[S]) rest(ctx context.Context, d time.Duration) {
-	pause(ctx, d, r.snapshots.acc.Done())
+	keyed.Pause(ctx, d, r.snapshots.acc.Done())
 }
 
-// poke tells that another trigger wants the function called.
+// poke has the function called, for another trigger.
 func (r *runner[S]) poke() {
 	select {
 	case r.poked <- struct{}{}:
-	default: // one is waiting already
-	}
-}
-
-// pause returns after a while, or when there is nothing to wait for any more.
-func pause(ctx context.Context, d time.Duration, end <-chan struct{}) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-end:
-	case <-ctx.Done():
+	default: // a call is due already
 	}
 }

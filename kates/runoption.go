@@ -1,90 +1,83 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/keyed"
 )
 
-// A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has some of its own): a [Query], a [WatchOption], a [LeaderElection], a [Sharding], or what [WithBackoff], [AlsoOn],
-// [OnError] and [Workers] return.
+// A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has some
+// of its own). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such options, and
+// [WithBackoff], [AlsoOn], [OnError] and [Workers] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
 	queries  []Query
 	watch    []WatchOption
-	backoff  attempts.Backoff
-	triggers []func(ctx context.Context, poke func())
-	failed   []func(err error, attempt int)
+	policy   keyed.Policy
+	triggers []keyed.Trigger
 	election *LeaderElection
 	sharding *Sharding
-	workers  int // 0: not said
-	own      []ownOption
+	workers  int // 0: no option says it
 	wrong    error
 }
 
-// ownOption is one of package controller.
-type ownOption struct {
-	name  string
-	value any
-}
-
-// foreign is an error if an option is not one of Run and RunEach.
-func (s *runSettings) foreign() error {
-	if len(s.own) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s is an option of package controller", s.own[0].name)
-}
-
 func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettings, error) {
-	s := &runSettings{backoff: attempts.Default}
+	s := &runSettings{policy: keyed.Policy{Backoff: attempts.Default, Panicked: newPanicError, OfKey: newKeyError}}
+	var foreign error
 	for _, o := range options {
 		if o == nil {
 			return nil, errors.New("an option is nil")
+		}
+		if of, ok := o.(keyed.ControllerOption); ok {
+			foreign = cmp.Or(foreign, fmt.Errorf("%s is an option of package controller", of.OptionOfController()))
+			continue
 		}
 		o.applyToRun(s)
 	}
 	if noFunction {
 		return nil, errors.New("there is no function to call")
 	}
-	if err := errors.Join(s.wrong, s.backoff.Check()); err != nil {
+	if err := errors.Join(s.wrong, s.policy.Backoff.Check()); err != nil {
 		return nil, err
 	}
-	if s.sharding != nil {
-		if s.election != nil {
-			return nil, errors.New("both a leader and shards: say one")
-		}
-		config := s.sharding.config(c)
-		return s, config.Complete()
-	}
-	if s.election != nil {
-		config := s.election.config(c)
-		return s, config.Complete()
-	}
-	return s, nil
+	return s, cmp.Or(s.checkLeases(c), foreign)
 }
 
-// listen starts to listen to the other triggers. What it returns ends that, and waits.
-func (s *runSettings) listen(ctx context.Context, poke func()) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	for _, listen := range s.triggers {
-		go func() {
-			listen(ctx, poke)
-			done <- struct{}{}
-		}()
+// checkLeases reports what is wrong with an election or shards.
+func (s *runSettings) checkLeases(c *Client) error {
+	switch {
+	case s.sharding != nil && s.election != nil:
+		return errors.New("both a leader and shards: say one")
+	case s.sharding != nil:
+		config := s.sharding.config(c)
+		return config.Complete()
+	case s.election != nil:
+		config := s.election.config(c)
+		return config.Complete()
 	}
-	return func() {
-		cancel()
-		for range s.triggers {
-			<-done
-		}
+	return nil
+}
+
+// config is that of a loop.
+func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
+	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Log: log}
+	if s.election != nil {
+		election := s.election.config(c)
+		config.Election = &election
 	}
+	if s.sharding != nil {
+		config.Shards = s.sharding.shard(c)
+	}
+	return config
 }
 
 type runOption func(*runSettings)
@@ -93,10 +86,10 @@ func (o runOption) applyToRun(s *runSettings) { o(s) }
 
 func (q Query) applyToRun(s *runSettings) { s.queries = append(s.queries, q) }
 
-// WithBackoff sets how long [Run] waits after an error of its function: first after one, then twice as long for each further
-// one in a row, up to most. Default: from 100 ms to 1 minute.
+// WithBackoff sets how long [Run] waits after an error of its function: first after one, then twice
+// as long for each further one in a row, up to most. Default: from 100 ms to 1 minute.
 func WithBackoff(first, most time.Duration) RunOption {
-	return runOption(func(s *runSettings) { s.backoff = attempts.Backoff{First: first, Most: most} })
+	return runOption(func(s *runSettings) { s.policy.Backoff = attempts.Backoff{First: first, Most: most} })
 }
 
 // Workers sets for how many keys [RunEach] calls its function at the same time. Default: 1.
@@ -108,21 +101,21 @@ func Workers(n int) RunOption {
 	})
 }
 
-// AlsoOn makes [Run] call its function for each value that comes from a channel, too: from a timer, or another system. It is called
-// with the current snapshot, though nothing may have changed; values that come while it runs, or waits for its backoff, are one.
-// No sender waits for the function. A channel that is closed is listened to no longer; that
-// is no value. Until the first snapshot is complete, and while another leads, nothing is called. The option may be
-// given several times.
+// AlsoOn makes [Run] call its function for each value of a channel, too: of a timer, or another
+// system. The function is called with the current snapshot, though nothing may have changed. Values
+// that come while it runs, or waits for its backoff, count as one. No sender waits for the function.
+// A channel that is closed is listened to no longer; its end is no value. Nothing is called before
+// the first snapshot is complete, or while another leads. The option may be given several times.
 func AlsoOn[T any](channel <-chan T) RunOption {
 	return runOption(func(s *runSettings) {
-		s.triggers = append(s.triggers, func(ctx context.Context, poke func()) {
+		s.triggers = append(s.triggers, func(ctx context.Context, call func()) {
 			for {
 				select {
 				case _, open := <-channel:
 					if !open {
 						return
 					}
-					poke()
+					call()
 				case <-ctx.Done():
 					return
 				}
@@ -131,20 +124,21 @@ func AlsoOn[T any](channel <-chan T) RunOption {
 	})
 }
 
-// OnError makes [Run] tell a function of each error of its own, and how many there have been in a row, this one included. It is
-// called by the goroutine of Run, before the wait. An error that the function returns when its context has ended is none of them. The
-// option may be given several times.
+// OnError makes [Run] call a function with each error of its own, and with how many there have been
+// in a row, this one included. The goroutine of Run calls it before the wait. An error that the
+// function returns when its context has ended is none of them. The option may be given several times.
 func OnError(f func(err error, attempt int)) RunOption {
 	return runOption(func(s *runSettings) {
 		if f == nil {
 			s.wrong = errors.New("OnError(nil)")
 		}
-		s.failed = append(s.failed, f)
+		s.policy.OnError = append(s.policy.OnError, f)
 	})
 }
 
-// Permanent marks an error of a function given to [Run] as one that another try will not mend: it ends Run, which returns err. Wrapped in
-// other errors it does so too, and Run returns these. In a controller it ends nothing: the key waits for a change. Permanent(nil) is nil.
+// Permanent marks an error of a function given to [Run] as one that another try will not mend: it
+// ends Run, which returns err. It does so too when it is wrapped in other errors, and then Run
+// returns these. In a controller it ends nothing: the key waits for a change. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

@@ -30,7 +30,7 @@ var controllers = []mutant{
 	},
 	{
 		name: "a departed root is never forgotten", says: "then the key is forgotten", file: reconciles, caught: deleted,
-		old: `k.root, k.tries, f = nil, nil, nil`, new: `k.tries, f = nil, nil`,
+		old: `k.root, f = nil, nil`, new: `f = nil`,
 	},
 	{
 		name: "what left its query was deleted", says: "whether it was deleted, or has left the query", file: reconciles, caught: left,
@@ -38,12 +38,12 @@ var controllers = []mutant{
 	},
 	{
 		name: "another object of the name is the one that left", says: "whether it was deleted, or has left the query", file: reconciles, caught: left,
-		old: `case there.GetUID() != root.GetUID():`, new: `case false:`,
+		old: `case found.GetUID() != root.GetUID():`, new: `case false:`,
 	},
 	{
 		name: "the successor of a departed root waits for a change", says: "it is reconciled next", file: reconciles,
 		caught: "TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOwnWritesInSight",
-		old: `		r.watch.Activate(turn.Key)
+		old: `		r.watch.Activate(turn.Name())
 	}
 }`, new: `	}
 }`,
@@ -51,12 +51,12 @@ var controllers = []mutant{
 	{
 		name: "a root that cannot be read has departed", says: "a root that does not decode has not departed", file: reconciles,
 		caught: "TestG8ARootThatCannotBeReadHasNotDepartedAndIsAnErrorUntilItCan",
-		old:    `k.root != nil && (!there(turn) || `, new: `k.root != nil && (turn.Root == nil || `,
+		old:    `k.root != nil && (!turn.Exists() || `, new: `k.root != nil && (turn.Object == nil || `,
 	},
 	{
 		name: "a departure waits until the next root of the name can be read", says: "that one has departed, and the reconciler is told so first", file: reconciles,
 		caught: "TestG8ARootHasDepartedThoughTheNextOneOfItsNameCannotBeRead",
-		old:    `k.root != nil && (!there(turn) || `, new: `k.root != nil && (!there(turn) || turn.Unread == nil && `,
+		old:    `k.root != nil && (!turn.Exists() || `, new: `k.root != nil && (!turn.Exists() || turn.Unread == nil && `,
 	},
 	{
 		name: "who is not to be told of departures is", says: "it never sees a root that is not there", file: reconciles,
@@ -90,7 +90,7 @@ var controllers = []mutant{
 	{
 		name: "a permanent error of a key is tried again", says: "not tried again until something changes for the key", file: reconciles,
 		caught: "TestAPermanentErrorWaitsForAChangeAndEndsNothing",
-		old:    `	if final {`, new: `	if again = max(again, time.Second); false {`,
+		old:    `	if o.Final {`, new: `	if o.Again = max(o.Again, time.Second); false {`,
 	},
 	{
 		name: "a key that never gets quiet waits for ever", says: "but no longer than most", file: agenda, in: inController, caught: debounces,
@@ -101,9 +101,9 @@ var controllers = []mutant{
 		old: ` || !p.begun {`, new: ` {`,
 	},
 	{
-		name: "the end cuts what runs short", says: "those that run have the grace period to return", file: "controller/run.go",
+		name: "the end cuts what runs short", says: "those that run have the grace period to return", file: "internal/keyed/loop.go", in: inController,
 		caught: "TestWhenItsContextEndsNoWorkBeginsAndWhatRunsMayFinish",
-		old:    `time.After(r.settings.grace)`, new: `time.After(0)`,
+		old:    `time.After(l.Grace.Period)`, new: `time.After(0)`,
 	},
 	{
 		name: "a lease that is lost in the grace period is not missed", says: "who loses the lease has the contexts of its reconciles cancelled at once",
@@ -114,16 +114,19 @@ var controllers = []mutant{
 	{
 		name: "a shard reconciles what is another's", says: "false if the key is not this replica's", file: reconciles,
 		caught: "TestKeysOfOtherReplicasWaitUntilTheyAreThisOnes",
-		old:    `case ours && there(turn):`, new: `case there(turn):`,
+		old:    `case ours && turn.Exists():`, new: `case turn.Exists():`,
 	},
 	{
-		name: "a key is left after its turn has ended", says: "one that departs while its key is on its way", file: reconciles,
+		name: "a key is left after its turn has ended", says: "one that departs while its key is on its way", file: "internal/keyed/worker.go", in: inController,
 		caught: "TestAShardTellsOfADepartureThatComesWhileAnotherWorkerEndsTheKeysTurn",
-		old:    `{ leave(); done(err) }`, new: `{ done(err); leave() }`,
+		old: `	l.keep(key, t)
+	leave()
+`, new: `	l.keep(key, t)
+`,
 	},
 	{
 		name: "a departure that is cut short is over", says: "A root that departs is told to the key's owner", file: reconciles,
 		caught: "TestADepartureThatIsCutShortIsToldAgainByWhoHasTheKeyStill",
-		old:    `turn.Again(0) //`, new: `turn.Done(nil) //`,
+		old:    `turn.Yield() //`, new: `turn.Done(nil) //`,
 	},
 }

@@ -78,12 +78,12 @@ var replicas = []mutant{
 		old: `moved := now != r.told`, new: `moved := now.last != r.told.last || now.caught != r.told.caught`,
 	},
 	{
-		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/partitions.go",
+		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/parts.go",
 		caught: "TestG7AShardsDeltasLeadFromItsLastCallToThisOne",
-		old:    `t.of.done(t.Key, t.changes, !t.Gone)`, new: `t.of.done(t.Key, t.changes, false)`,
+		old:    `t.end(!t.Gone)`, new: `t.end(false)`,
 	},
 	{
-		name: "keys of others are owed for ever", says: "each is one replica's", file: "kates/sharding.go", caught: "TestG3AShardForgetsTheKeysOfOthersThatAreGone",
+		name: "keys of others are owed for ever", says: "each is one replica's", file: "internal/keyed/shard.go", caught: "TestG3AShardForgetsTheKeysOfOthersThatAreGone",
 		old: `	s.forgetGone(s.keys.Keys())
 	s.tidy =`, new: `	s.tidy =`,
 	},

@@ -2,8 +2,9 @@ package mutants
 
 const (
 	run      = "kates/run.go"
-	tries    = "kates/tries.go"
-	leading  = "kates/leading.go"
+	tries    = "internal/keyed/tries.go"
+	leading  = "internal/keyed/leader.go"
+	inKates  = "kates"
 	lead     = "internal/lease/lead.go"
 	lease    = "internal/lease/lock.go"
 	campaign = "internal/lease/candidate.go"
@@ -17,11 +18,11 @@ const (
 var runs = []mutant{
 	{
 		name: "a change ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
-		old: `	pause(ctx, d, r.snapshots.acc.Done())`, new: `	pause(ctx, d, r.snapshots.Changed())`,
+		old: `	keyed.Pause(ctx, d, r.snapshots.acc.Done())`, new: `	keyed.Pause(ctx, d, r.snapshots.Changed())`,
 	},
 	{
 		name: "another trigger ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
-		old: `	pause(ctx, d, r.snapshots.acc.Done())`, new: `	pause(ctx, d, r.poked)`,
+		old: `	keyed.Pause(ctx, d, r.snapshots.acc.Done())`, new: `	keyed.Pause(ctx, d, r.poked)`,
 	},
 	{
 		name: "a try again has the snapshot that failed", says: "with the newest snapshot", file: run, caught: underChurn,
@@ -35,7 +36,7 @@ var runs = []mutant{
 `,
 	},
 	{
-		name: "a success does not end the backoff", says: "after failures in a row", file: tries, caught: underChurn,
+		name: "a success does not end the backoff", says: "after failures in a row", file: tries, in: inKates, caught: underChurn,
 		old: `	t.failures = 0
 `, new: ``,
 	},
@@ -55,11 +56,11 @@ var runs = []mutant{
 `,
 	},
 	{
-		name: "a permanent error is tried again", says: "Permanent ends Run", file: tries, caught: "TestPermanentEndsRunWithThatError",
+		name: "a permanent error is tried again", says: "Permanent ends Run", file: tries, in: inKates, caught: "TestPermanentEndsRunWithThatError",
 		old: `	if final {
-		return 0, err`,
+		return err, 0, err`,
 		new: `	if final {
-		return 0, errors.New("another")`,
+		return err, 0, errors.New("another")`,
 	},
 	{
 		name: "cancelling is an error", says: "nil, if ctx was cancelled", file: run, caught: "TestRunReturnsNilWhenItIsCancelledWhateverItWasDoing",
@@ -79,7 +80,7 @@ var runs = []mutant{
 		old: `				if !open {
 `,
 		new: `				if !open {
-					poke()
+					call()
 `,
 	},
 	{
@@ -92,7 +93,7 @@ var runs = []mutant{
 	case <-ctx.Done():`,
 	},
 	{
-		name: "each try is logged", says: "logged when they begin and when they are over", file: tries,
+		name: "each try is logged", says: "logged when they begin and when they are over", file: tries, in: inKates,
 		caught: "TestErrorsOfTheFunctionAreLoggedOnceAndToldOneByOne",
 		old:    `t.failures == 1 || t.panicked`, new: `t.failures > 0 || t.panicked`,
 	},
@@ -113,21 +114,21 @@ var runs = []mutant{
 // elections are mistakes of a leader.
 var elections = []mutant{
 	{
-		name: "a replica without a snapshot leads", says: "stands as soon as its first snapshot is complete", file: leading,
+		name: "a replica without a snapshot leads", says: "stands as soon as its first snapshot is complete", file: leading, in: inKates,
 		caught: "TestAReplicaStandsForElectionWhenItsFirstSnapshotIsComplete",
-		old:    `l.Ready() == nil`, new: `l.Ready() == nil || true`,
+		old:    `l.Watch.Ready() == nil`, new: `l.Watch.Ready() == nil || true`,
 	},
 	{
-		name: "a follower has nothing ready", says: "followers keep their snapshots up to date", file: leading,
+		name: "a follower has nothing ready", says: "followers keep their snapshots up to date", file: leading, in: inKates,
 		caught: "TestAFollowerIsWarmAndItsFunctionIsCalledAtOnceWhenItWins",
-		old: `		if err := l.refresh(ctx); err != nil {
+		old: `		if err := l.Watch.Refresh(ctx); err != nil {
 `, new: `		if err := ctx.Err(); err != nil {
 `,
 	},
 	{
-		name: "a new leader begins with what it has", says: "a snapshot as new as the server was when the lease was won", file: leading,
+		name: "a new leader begins with what it has", says: "a snapshot as new as the server was when the lease was won", file: leading, in: inKates,
 		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
-		old:    `err := l.Sync(ctx)`, new: `err := ctx.Err()`,
+		old:    `err := l.Watch.Sync(ctx)`, new: `err := ctx.Err()`,
 	},
 	{
 		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/sync.go", in: "kates",

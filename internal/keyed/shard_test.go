@@ -1,4 +1,4 @@
-package kates
+package keyed
 
 import (
 	"context"
@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
 )
 
-// someKeys are keys that there are.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// someKeys are the keys that exist.
 type someKeys []string
 
 func (k *someKeys) Keys() []string             { return *k }
@@ -17,7 +20,7 @@ func (k *someKeys) Sync(context.Context) error { return nil }
 
 func TestG3AShardForgetsTheKeysOfOthersThatAreGone(t *testing.T) {
 	keys := &someKeys{}
-	s := &shard{keys: keys, owed: map[string]bool{}, tidy: tidyOwed}
+	s := &Shard{keys: keys, owed: map[string]bool{}, tidy: tidyOwed}
 	s.Enter(t.Context(), "staying")
 	for i := range 1000 {
 		key := fmt.Sprintf("passing-%04d", i)

@@ -1,0 +1,63 @@
+package keyed
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/lease"
+)
+
+// Config says how a function is called.
+type Config struct {
+	Workers  int // at least 1
+	Policy   Policy
+	Triggers []Trigger
+	Election *lease.Config // nil: every replica works
+	Shards   Shards        // nil: all keys are this replica's
+	Log      logr.Logger
+}
+
+// Policy says what happens after errors. It makes the errors that users see, whose types are
+// public in package kates.
+type Policy struct {
+	Backoff attempts.Backoff
+	// OnError are told of each error, and of how many there were in a row.
+	OnError []func(err error, attempt int)
+	// Panicked is the error of a panic.
+	Panicked func(*guard.Panic) error
+	// OfKey is an error of a key. Its Unwrap returns err.
+	OfKey func(key string, err error) error
+}
+
+// Trigger calls for the function until ctx ends, though nothing may have changed.
+type Trigger func(ctx context.Context, call func())
+
+// Listen starts to listen to the triggers. stop ends that, and waits.
+func Listen(ctx context.Context, triggers []Trigger, call func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	for _, listen := range triggers {
+		go func() {
+			listen(ctx, call)
+			done <- struct{}{}
+		}()
+	}
+	return func() {
+		cancel()
+		for range triggers {
+			<-done
+		}
+	}
+}
+
+// Lacking returns the result of a run. Where there never was a snapshot, and the result does not
+// say so, it logs what was missing.
+func Lacking(log logr.Logger, missing, result error) error {
+	if missing != nil && result == nil {
+		log.Info("ended without one complete snapshot", "waiting", missing.Error())
+	}
+	return result
+}

@@ -1,0 +1,26 @@
+// Package keyed is the loop that calls a function for keys. kates.RunEach and the controllers of
+// package controller share it, and kates.Run uses its parts that need no keys.
+//
+// Start at [Loop]. It knows nothing of objects and snapshots:
+//
+//	Source   hands out the turns of keys: partitions of package kates
+//	Work     does what is to be done in a turn: the user's function, behind RunEach or a controller
+//	Config   how: workers, backoff, triggers, leadership, shards
+//
+// A turn goes this way:
+//
+//	Source.Next ─▶ Shards.Enter ─▶ Work.Begin ─▶ Work.Call ─▶ leave the shard ─▶ Work.End
+//	                                   └─▶ Turn.Drop: another replica's key, or nothing to do
+//
+// Several workers take turns at a time, and no key is in two of them: the source sees to that. A
+// panic of the work is an error. An error backs its key alone off; what that means for the turn,
+// and whether a permanent error ends the loop, is for the Work to say.
+//
+// # Why the types are here
+//
+// Package controller needs parts of package kates that are not public: how a struct's fields become
+// queries, and the partitions of roots. [Plan], [Roots] and [Root] are the types of what package
+// kates gives it, through kates.PlanController, its one entry for that. They are here because both
+// packages know them, and kates cannot import controller. Public types stay in package kates; this
+// package makes its errors through [Policy].
+package keyed

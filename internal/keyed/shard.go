@@ -1,0 +1,136 @@
+package keyed
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kates-go/kates/internal/lease/shards"
+)
+
+// Shard is this replica's part of the keys of a loop. It implements [Shards] by the protocol of
+// package shards. Set Config and Watch before use.
+type Shard struct {
+	Config shards.Config
+	// Watch starts the watch of the group's Leases.
+	Watch func(ctx context.Context) (LeaseWatch, error)
+
+	mu      sync.Mutex
+	replica *shards.Replica // nil while there is none
+	keys    Keys
+	owed    map[string]bool // keys that want a turn once they are this replica's
+	tidy    int             // the size of owed at which gone keys are removed from it
+}
+
+// LeaseWatch is a watch of Leases that may end.
+type LeaseWatch interface {
+	shards.Watch
+	Done() <-chan struct{}
+	Err() error
+	Close()
+}
+
+// tidyOwed is the least value of tidy.
+const tidyOwed = 64
+
+var _ Shards = (*Shard)(nil)
+
+// Run implements [Shards].
+func (s *Shard) Run(ctx context.Context, keys Keys) error {
+	watch, err := s.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	config := s.Config
+	config.Watch, config.CatchUp, config.Moved = watch, keys.Sync, s.moved
+	s.mu.Lock()
+	s.keys, s.owed, s.tidy = keys, make(map[string]bool), tidyOwed
+	s.replica, err = shards.Join(ctx, config)
+	replica := s.replica
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-watch.Done():
+		err = watch.Err()
+	}
+	replica.Leave()
+	s.mu.Lock()
+	s.replica = nil
+	s.mu.Unlock()
+	return err
+}
+
+// Enter implements [Shards].
+func (s *Shard) Enter(ctx context.Context, key string) (inner context.Context, leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	replica := s.replica
+	if replica == nil || !replica.Take(key) {
+		s.owe(key)
+		return ctx, func() {}, false
+	}
+	delete(s.owed, key) // this is the turn that it was owed
+	inner, cancel := replica.Context(ctx, key)
+	return inner, func() {
+		cancel()
+		replica.Give(key)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.owed[key] && replica.Mine(key) {
+			delete(s.owed, key)
+			s.keys.Activate(key)
+		}
+	}, true
+}
+
+// owe notes that a key is owed a turn. Whenever there are twice as many, it forgets those that are
+// gone: there is no turn to give them.
+func (s *Shard) owe(key string) {
+	if s.owed == nil {
+		return
+	}
+	if s.owed[key] = true; len(s.owed) < s.tidy {
+		return
+	}
+	s.forgetGone(s.keys.Keys())
+	s.tidy = max(tidyOwed, 2*len(s.owed))
+}
+
+func (s *Shard) forgetGone(existing []string) {
+	maps.DeleteFunc(s.owed, func(key string, _ bool) bool {
+		_, found := slices.BinarySearch(existing, key)
+		return !found
+	})
+}
+
+// moved gives a turn to the keys that have become this replica's, and notes those that have to
+// wait for one.
+func (s *Shard) moved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replica == nil {
+		return
+	}
+	existing := s.keys.Keys()
+	s.forgetGone(existing)
+	for _, key := range existing {
+		if !s.replica.Mine(key) {
+			s.owed[key] = true
+		}
+	}
+	var due []string
+	for key := range s.owed {
+		if s.replica.Mine(key) {
+			due = append(due, key)
+			delete(s.owed, key)
+		}
+	}
+	if len(due) > 0 {
+		s.keys.Activate(due...)
+	}
+}

@@ -1,0 +1,66 @@
+package keyed
+
+import (
+	"context"
+	"time"
+)
+
+// Keys are the keys that replicas divide.
+type Keys interface {
+	Keys() []string // in order
+	// Activate gives some keys a turn, though nothing may have changed.
+	Activate(keys ...string)
+	// Sync returns when the snapshots are as new as the server was at the call.
+	Sync(ctx context.Context) error
+}
+
+// Watch is a watch whose snapshots a follower keeps up to date.
+type Watch interface {
+	Ready() error // nil once there is a complete snapshot
+	Changed() <-chan struct{}
+	Refresh(ctx context.Context) error // takes in what is new
+	Sync(ctx context.Context) error
+	Done() <-chan struct{} // closed at the end of the watch
+	Err() error            // why it has ended
+}
+
+// Source hands out the turns of keys.
+type Source[T Turn] interface {
+	Keys
+	Watch
+	// Next waits for a turn. No key is in two turns at a time.
+	Next(ctx context.Context) (T, error)
+	ActivateAll()
+}
+
+// Turn is the time of one key. It is ended once, by one of the last five methods.
+type Turn interface {
+	// Name is the key.
+	Name() string
+	// Context returns ctx for what is done in the turn. It is called when the turn begins.
+	Context(ctx context.Context) context.Context
+
+	// Done ends the turn. With an error the key has another one after a backoff of the source.
+	Done(err error)
+	// Again ends the turn. The key has another one after that time, and none earlier.
+	Again(after time.Duration)
+	// Keep ends the turn. The source does not forget the key, though no object may have it.
+	Keep()
+	// Drop ends a turn for which nothing was called. While the key exists, its next turn has the
+	// deltas of this one, too.
+	Drop()
+	// Yield ends a turn that was cut short. The key has another one at once, with the same deltas.
+	Yield()
+}
+
+// Shards say which keys are this replica's.
+type Shards interface {
+	// Enter begins the work for a key. ok is false if the key is not this replica's now: it has
+	// another turn when it is. Otherwise inner is the context of the work, made of ctx, which ends
+	// when the key is lost, and leave is called when the work has ended. Enter is safe for
+	// concurrent use, and is called without locks.
+	Enter(ctx context.Context, key string) (inner context.Context, leave func(), ok bool)
+	// Run is a member of the group until ctx ends, which is when the last work has ended. Where it
+	// returns earlier, the keys are not this replica's any more.
+	Run(ctx context.Context, keys Keys) error
+}

@@ -1,0 +1,101 @@
+package keyed
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/guard"
+)
+
+// Tries count the calls of one function that is called until it succeeds, and then for the next
+// change. They log when errors begin and end, and tell the policy's functions of each.
+type Tries struct {
+	Policy *Policy
+	Log    logr.Logger
+
+	key      string // whose errors they are; empty: of no key
+	failures int    // in a row
+	panicked bool   // the last one was a panic
+}
+
+// Call calls f. It returns when to try again, if f has failed; and the error that ends the tries,
+// if that is permanent. An error that comes with the end of ctx counts as its consequence: then
+// the error is that of ctx.
+func (t *Tries) Call(ctx context.Context, f func() error) (again time.Duration, end error) {
+	_, again, end = t.call(ctx, f)
+	return again, end
+}
+
+// call is Call. It also returns what has failed, nil if that is nothing or a consequence of ctx.
+func (t *Tries) call(ctx context.Context, f func() error) (err error, again time.Duration, end error) {
+	err, panicked := t.guarded(f)
+	if err == nil {
+		t.succeeded()
+		return nil, 0, nil
+	}
+	_, final := attempts.Final(err)
+	if ctx.Err() != nil && !panicked && (!final || errors.Is(err, context.Canceled)) {
+		return nil, 0, ctx.Err()
+	}
+	t.failed(err, panicked, final)
+	if final {
+		return err, 0, err
+	}
+	return err, t.wait(err), nil
+}
+
+// guarded calls f. Its error names the key.
+func (t *Tries) guarded(f func() error) (err error, panicked bool) {
+	err = guard.Handle(f, func(p *guard.Panic) error {
+		panicked = true
+		return t.Policy.Panicked(p)
+	})
+	if err != nil && t.key != "" {
+		err = t.Policy.OfKey(t.key, err)
+	}
+	return err, panicked
+}
+
+// wait is how long to wait after an error.
+func (t *Tries) wait(err error) time.Duration {
+	var said *attempts.Later
+	if errors.As(err, &said) {
+		return said.After
+	}
+	return t.Policy.Backoff.After(t.failures)
+}
+
+func (t *Tries) succeeded() {
+	if t.failures > 0 {
+		t.Log.Info("the function has succeeded again", "attempts", t.failures+1)
+	}
+	t.failures = 0
+}
+
+// failed takes in a failure. It logs the first one in a row, and the first of another sort.
+func (t *Tries) failed(err error, panicked, final bool) {
+	t.failures++
+	log, what := t.Log.WithValues("attempt", t.failures), "the function has failed"
+	if panicked {
+		what = "the function has panicked"
+	}
+	switch {
+	case final:
+		log.Error(err, what+" for good")
+	case t.failures == 1 || t.panicked != panicked:
+		log.Error(err, what+", will keep trying", "again", t.wait(err).String())
+	default:
+		log.V(1).Info(what+" again", "error", err.Error())
+	}
+	t.panicked = panicked
+	for _, f := range t.Policy.OnError {
+		told := guard.Handle(func() error { f(err, t.failures); return nil }, t.Policy.Panicked)
+		if told != nil {
+			t.Log.Error(told, "the function that is told of errors has panicked")
+		}
+	}
+}

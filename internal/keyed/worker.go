@@ -1,0 +1,94 @@
+package keyed
+
+import (
+	"context"
+	"sync"
+)
+
+// worker takes turns until the context named taking ends, or an error ends the loop. Calls have
+// the context named work.
+func (l *Loop[T]) worker(taking, work context.Context) error {
+	for {
+		turn, err := l.Source.Next(taking)
+		if err != nil {
+			return err
+		}
+		if taking.Err() != nil { // no new work
+			turn.Done(nil)
+			return taking.Err()
+		}
+		if err := l.take(work, turn); err != nil {
+			return err
+		}
+	}
+}
+
+// take calls the work for a turn, and ends the turn.
+func (l *Loop[T]) take(ctx context.Context, turn T) error {
+	key := turn.Name()
+	ctx, leave, ours := l.enter(ctx, key)
+	// The key is left before its turn ends: then another worker may enter it.
+	leave = sync.OnceFunc(leave)
+	defer leave()
+	if !l.Work.Begin(turn, ours) {
+		l.Forget(key)
+		leave()
+		turn.Drop()
+		return nil
+	}
+	ctx = turn.Context(ctx)
+	t := l.tries(key)
+	err, again, end := t.call(ctx, func() error {
+		l.running.Add(1)
+		defer l.running.Add(-1)
+		return l.Work.Call(ctx, turn, t.failures+1)
+	})
+	l.keep(key, t)
+	leave()
+	return l.Work.End(turn, Outcome{
+		Err: err, Attempt: t.failures, Again: again, Final: err != nil && end != nil, Cut: err == nil && end != nil,
+	})
+}
+
+// enter begins the work for a key, if the key is this replica's.
+func (l *Loop[T]) enter(ctx context.Context, key string) (inner context.Context, leave func(), ours bool) {
+	if l.Shards == nil {
+		return ctx, func() {}, true
+	}
+	inner, leave, ours = l.Shards.Enter(ctx, key)
+	if !ours {
+		return ctx, func() {}, false
+	}
+	return inner, leave, true
+}
+
+// tries are those of a key that has a turn.
+func (l *Loop[T]) tries(key string) *Tries {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.failing[key]; t != nil {
+		return t
+	}
+	return &Tries{Policy: &l.Policy, Log: l.Log.WithValues("key", key), key: key}
+}
+
+// keep remembers the tries of a key as long as it fails.
+func (l *Loop[T]) keep(key string, t *Tries) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.failures == 0 {
+		delete(l.failing, key)
+		return
+	}
+	if l.failing == nil {
+		l.failing = make(map[string]*Tries)
+	}
+	l.failing[key] = t
+}
+
+// Forget forgets the failures of a key. Whoever has the key's turn calls it.
+func (l *Loop[T]) Forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failing, key)
+}
