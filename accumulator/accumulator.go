@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // Options of one accumulator.
@@ -41,7 +43,7 @@ type Options struct {
 // accumulator at a time; further readers make their own, which share the streams.
 // All other methods may be called from anywhere.
 type Accumulator struct {
-	streams *Streams
+	streams *stream.Set
 	options Options
 	pacer   *pacer
 
@@ -83,12 +85,12 @@ type keyConsumer interface {
 // New starts an accumulator of the queries that runs until ctx ends, or Close. A
 // kind that cannot be resolved is an error that names the query, unless the query is
 // optional. On an error nothing is left running.
-func (s *Streams) New(ctx context.Context, queries []Query, o Options) (*Accumulator, error) {
-	return s.start(ctx, queries, o, nil)
+func New(ctx context.Context, s *stream.Set, queries []Query, o Options) (*Accumulator, error) {
+	return start(ctx, s, queries, o, nil)
 }
 
 // start is New, for partitions unless they are nil.
-func (s *Streams) start(ctx context.Context, queries []Query, o Options, p *Partitions) (*Accumulator, error) {
+func start(ctx context.Context, s *stream.Set, queries []Query, o Options, p *Partitions) (*Accumulator, error) {
 	if err := causeOf(ctx); err != nil {
 		return nil, err
 	}
@@ -133,17 +135,12 @@ func (s *Streams) start(ctx context.Context, queries []Query, o Options, p *Part
 // start joins the streams, when all kinds are known: where one is not, nothing has been started. From
 // here on the accumulator ends by end alone.
 func (a *Accumulator) start(ctx context.Context, resolved []Resource) error {
-	s := a.streams
 	life, cancel := context.WithCancel(ctx)
 	a.cancel = cancel
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if err := a.streams.Enter(a); err != nil {
 		cancel()
-		return ErrClosed
+		return err
 	}
-	s.accumulators[a] = struct{}{}
-	s.mu.Unlock()
 	for i, f := range a.fields {
 		if f.err != nil {
 			continue
@@ -244,7 +241,7 @@ func (a *Accumulator) logOverdue() {
 	if why == nil || a.Err() != nil {
 		return
 	}
-	log, what := a.streams.config.Logger.WithValues("after", a.options.Overdue.String()), "still no complete snapshot"
+	log, what := a.streams.Logger().WithValues("after", a.options.Overdue.String()), "still no complete snapshot"
 	if slices.ContainsFunc(a.holding(), func(q QueryStatus) bool { return q.Error != "" }) {
 		log.Error(why, what)
 	} else {
@@ -279,7 +276,7 @@ func (a *Accumulator) end(cause error) {
 		return
 	}
 	a.err = cause
-	var subs []*subscription
+	var subs []*stream.Listener
 	for _, f := range a.fields {
 		subs = append(subs, f.subscriptions()...)
 	}
@@ -292,11 +289,9 @@ func (a *Accumulator) end(cause error) {
 	a.mu.Unlock()
 	a.cancel()
 	for _, sub := range subs {
-		sub.close()
+		sub.Close()
 	}
-	a.streams.mu.Lock()
-	delete(a.streams.accumulators, a)
-	a.streams.mu.Unlock()
+	a.streams.Leave(a)
 	a.pacer.close()
 	if a.keyed != nil {
 		a.keyed.ended()

@@ -112,20 +112,20 @@ func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
 	var snap typedSlice
 	w := worked(t, 10, typedObject, Options{}, &snap)
-	sub := w.acc.fields[0].parts[0].sub
-	w.objects = 3 * dirtyRoom
+	held := w.stream().Held
+	w.objects = 3 * 1024
 	w.change(w.objects)
 	for i := range w.objects {
 		w.version++
-		_ = w.stream().event(w.make(i, w.version), true)
+		_ = w.stream().Event(w.make(i, w.version), true)
 	}
-	assert.Len(t, sub.dirty, 10, "the reader knows those, the others came and went")
+	assert.Equal(t, 10, held().Dirty, "the reader knows those, the others came and went")
 	w.update(t, &snap, nil)
-	assert.Zero(t, sub.most, "a fresh map")
+	assert.Zero(t, held().Room, "a fresh map")
 	w.objects = 10
 	w.change(10)
 	w.update(t, &snap, nil)
-	assert.Equal(t, 10, sub.most)
+	assert.Equal(t, 10, held().Room)
 	assert.Len(t, snap.A, 10)
 }
 

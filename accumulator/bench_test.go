@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // benchObject is a version of an object as a server sends it.
@@ -45,7 +47,7 @@ type (
 // workload is a reader of queries over streams whose watches do not run: whoever uses it plays
 // their part.
 type workload struct {
-	streams *Streams
+	streams *stream.Set
 	acc     *Accumulator
 	make    func(i, version int) Object
 	objects int
@@ -58,9 +60,9 @@ func worked(tb testing.TB, objects int, make func(i, version int) Object, o Opti
 	if len(queries) == 0 {
 		queries = []Query{simQuery("A", "as")}
 	}
-	streams := NewStreams(Config{Source: newSim().source})
+	streams := stream.New(stream.Config{Source: plain(newSim().source)})
 	tb.Cleanup(streams.Close)
-	a, err := streams.New(context.Background(), queries, o)
+	a, err := New(context.Background(), streams, queries, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -74,14 +76,14 @@ func worked(tb testing.TB, objects int, make func(i, version int) Object, o Opti
 }
 
 // benchReader is a reader of a stream that holds so many untyped objects.
-func benchReader(b *testing.B, objects int) (*stream, *Accumulator) {
+func benchReader(b *testing.B, objects int) (stream.Staging, *Accumulator) {
 	b.Helper()
 	w := worked(b, objects, untypedObject, Options{}, &one{})
 	return w.stream(), w.acc
 }
 
 // stream is the first of the first query.
-func (w *workload) stream() *stream { return w.acc.fields[0].parts[0].sub.stream }
+func (w *workload) stream() stream.Staging { return w.acc.fields[0].parts[0].sub.Stage() }
 
 // change lets the watch bring new versions of so many objects, evenly spread.
 func (w *workload) change(count int) {
@@ -89,7 +91,7 @@ func (w *workload) change(count int) {
 	step := max(w.objects/count, 1)
 	for i := range count {
 		w.version++
-		_ = st.event(w.make(i*step+w.version%step, w.version), false)
+		_ = st.Event(w.make(i*step+w.version%step, w.version), false)
 	}
 }
 
@@ -212,7 +214,7 @@ func BenchmarkRefreshWith(b *testing.B) {
 		for b.Loop() {
 			w.version++
 			o := w.make(objects/2*10, w.version)
-			_ = w.stream().event(o, w.version%2 == 0)
+			_ = w.stream().Event(o, w.version%2 == 0)
 			w.update(b, &snap, nil)
 		}
 	})
@@ -240,7 +242,7 @@ func BenchmarkEventUnderSlowReader(b *testing.B) {
 		b.Run(fmt.Sprint(readers, " readers"), func(b *testing.B) {
 			w := worked(b, objects, typedObject, Options{}, &typedSlice{})
 			for range readers - 1 {
-				other, err := w.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+				other, err := New(context.Background(), w.streams, []Query{simQuery("A", "as")}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -261,7 +263,7 @@ func BenchmarkFirstTake(b *testing.B) {
 			w := worked(b, objects, typedObject, Options{}, &typedSlice{})
 			b.ReportAllocs()
 			for b.Loop() {
-				fresh, err := w.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+				fresh, err := New(context.Background(), w.streams, []Query{simQuery("A", "as")}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

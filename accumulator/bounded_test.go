@@ -7,50 +7,52 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // TestG3AHundredThousandUnreadEventsAreOneKeyOrNone plays the watch itself: the server that
 // is simulated elsewhere remembers every event, a stream must not.
 func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 	const many = 100_000
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		sub := a.fields[0].parts[0].sub
+		st := a.fields[0].parts[0].sub.Stage()
 		version := 1000
 		event := func(name string, deleted bool) {
 			version++
 			o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 				"namespace": "ns", "name": name, "uid": "uid", "resourceVersion": strconv.Itoa(version),
 			}}}
-			_ = sub.stream.event(o, deleted)
+			_ = st.Event(o, deleted)
 		}
 		most := 0
 		for i := range many {
 			event("passing-"+strconv.Itoa(i), false)
-			most = max(most, len(sub.dirty), len(sub.stream.store))
+			most = max(most, st.Held().Dirty, st.Held().Objects)
 			event("passing-"+strconv.Itoa(i), true)
 		}
 		assert.Equal(t, 1, most, "of objects that came and went")
-		assert.Empty(t, sub.dirty)
+		assert.Zero(t, st.Held().Dirty)
 		for range many {
 			event("x", false)
 		}
-		assert.Len(t, sub.dirty, 1)
-		assert.Len(t, sub.stream.store, 1)
+		assert.Equal(t, 1, st.Held().Dirty)
+		assert.Equal(t, 1, st.Held().Objects)
 		assert.Len(t, a.pacer.out, 1)
 		assert.Len(t, update(t, a, &snap).Differences, 1)
 		for i := range 1000 { // known to the reader: each is owed a delete
 			event(strconv.Itoa(i%10), i/10%2 == 1)
 		}
-		assert.LessOrEqual(t, len(sub.dirty), 10)
+		assert.LessOrEqual(t, st.Held().Dirty, 10)
 	})
 }
 
 func TestG3ChangedHoldsOneSignal(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // nosy decodes itself, and looks around meanwhile.
@@ -18,16 +20,16 @@ func (n *nosy) UnmarshalJSON([]byte) error {
 }
 
 func TestG11NoLockIsHeldWhileAnObjectIsConverted(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		other := watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
-		st := a.fields[0].parts[0].sub.stream
+		st := a.fields[0].parts[0].sub.Stage()
 		decoded := 0
 		whileDecoding = func() {
 			decoded++
-			_ = st.event(benchObject(decoded, 1000+decoded), false)
+			_ = st.Event(benchObject(decoded, 1000+decoded), false)
 			update(t, other, &one{})
 			assert.False(t, streams.Shares(thing("y")))
 			assert.NoError(t, a.Ready())

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // ripeAt is when keys are handed out that are changed at some times, each in order.
@@ -31,7 +33,7 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, seed))
 		pace := Pace{Quiet: 10 * second, QuietMax: 25 * second}
-		bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 			for i := range 9 {
 				s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
 			}
@@ -64,7 +66,7 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 }
 
 func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		p := partitioned(t, streams, PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Hour}}}, keyed("A", "as"), simQuery("B", "bs"))
 		assert.Nil(t, turn(t, p))
 		const n = 2000

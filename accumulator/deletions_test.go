@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func (o own) send(t *testing.T, resource, name, verb string, param int) {
@@ -22,7 +24,7 @@ func (o own) send(t *testing.T, resource, name, verb string, param int) {
 	w := o.streams.Begin(simResource(resource), key)
 	a, ok := o.do(resource, key, verb, param)
 	require.True(t, ok)
-	require.NoError(t, w.Commit(t.Context(), Outcome{Write: a.write(key)}))
+	require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: a.write(key)}))
 }
 
 // late delays every event and bookmark from now on.
@@ -41,7 +43,7 @@ func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
 	for name, q := range map[string]Query{"all": simQuery("A", "as"), "labels": selective, "fields": opaque} {
 		for way := range deletions {
 			t.Run(fmt.Sprint(name, " answered in way ", way), func(t *testing.T) {
-				bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 					o := own{s, streams}
 					s.put("as", Key{Namespace: "ns", Name: "x"}, fresh(Key{Namespace: "ns", Name: "x"}, 4))
 					a := watching(t, streams, Options{}, q)
@@ -79,7 +81,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 	}{"all": {all, 0}, "a namespace": {namespace, 0}, "labels": {selective, 1}, "a name": {named, 1}} {
 		for verb, way := range map[string]int{"delete": byStatus, "delete ": byOldObject, "release": 0} {
 			t.Run(fmt.Sprint(name, " ", verb), func(t *testing.T) {
-				bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+				bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 					key := Key{Namespace: "ns", Name: "x"}
 					s.put("as", key, fresh(key, 4))
 					if verb == "release" { // the last finalizer of what is deleted
@@ -100,7 +102,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 						s.create("as", thing("x"))
 						synctest.Wait()
 					}
-					require.NoError(t, w.Commit(t.Context(), Outcome{Write: answer.write(key)}))
+					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.write(key)}))
 					update(t, a, &snap)
 					assert.Len(t, snap.A, map[string]int{"all": 1}[name], "who has the name by now is there")
 					assert.Equal(t, before+test.lists, s.requested("as"))
@@ -119,7 +121,7 @@ func (s *sim) requested(resource string) int {
 }
 
 func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
@@ -149,7 +151,7 @@ func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) 
 func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
 	q := simQuery("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, q)
 		synctest.Wait()
@@ -170,7 +172,7 @@ func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
 }
 
 func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()

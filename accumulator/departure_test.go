@@ -10,45 +10,46 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
 // fork is a union whose two watches go their own ways: the test says what each one is told.
 type fork struct {
 	*sim
-	streams     *Streams
+	streams     *stream.Set
 	a           *Accumulator
 	snap        one
-	left, right *stream
+	left, right stream.Staging
 }
 
 // forked runs test with x shown by the left watch, at the server's first version.
 func forked(t *testing.T, test func(t *testing.T, f *fork)) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		f := &fork{sim: s, streams: streams}
 		s.create("as", thing("x", "l", "yes"))
 		f.a = watching(t, streams, Options{}, union())
 		require.True(t, signalled(f.a))
 		update(t, f.a, &f.snap)
-		f.left, f.right = f.a.fields[0].parts[0].sub.stream, f.a.fields[0].parts[1].sub.stream
+		f.left, f.right = f.a.fields[0].parts[0].sub.Stage(), f.a.fields[0].parts[1].sub.Stage()
 		s.late(time.Hour)
 		test(t, f)
 	})
 }
 
 // relists makes a watch jump to the server's state now, as a list does.
-func (f *fork) relists(t *testing.T, st *stream) {
+func (f *fork) relists(t *testing.T, st stream.Staging) {
 	t.Helper()
 	now := make(map[Key]Object)
 	f.mu.Lock()
 	for key, o := range f.now["as"] {
-		if st.matches(o) {
+		if st.Matches(o) {
 			now[key] = o.DeepCopy()
 		}
 	}
 	version := strconv.Itoa(f.rev)
 	f.mu.Unlock()
-	require.NoError(t, st.replace(now, version, ask{}))
+	require.NoError(t, st.List(now, version, ""))
 }
 
 func (f *fork) shows(t *testing.T, want ...string) {
@@ -81,12 +82,8 @@ func TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate(t *testing.T) 
 		f.relists(t, f.right)
 		gone := f.relabelled("x", "l", "yes")
 		gone.SetResourceVersion(f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes")).GetResourceVersion())
-		require.NoError(t, f.left.event(gone, true))
-		f.left.mu.Lock()
-		for sub := range f.left.subs {
-			sub.restart() // as where more has come and gone than is noted
-		}
-		f.left.mu.Unlock()
+		require.NoError(t, f.left.Event(gone, true))
+		f.left.Restart() // as where more has come and gone than is noted
 		f.shows(t, "x@1", "y@2")
 		f.relists(t, f.right)
 		f.shows(t, "x@3", "y@2")
@@ -101,7 +98,7 @@ func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T
 		f.relabel("x", "r", "yes")
 		f.relists(t, f.left)
 		f.shows(t, "x@1")
-		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
 			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
 		}}))
 		f.shows(t, "x@2")
@@ -123,7 +120,7 @@ func TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testin
 		f.create("as", thing("y", "l", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@1", "y@4")
-		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key, UID: uid, Version: version}}))
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: uid, Version: version}}))
 		f.shows(t, "y@4")
 		f.relists(t, f.right)
 		f.shows(t, "y@4")
@@ -136,10 +133,10 @@ func TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk(t *testin
 		f.relists(t, f.left)
 		moved := f.put("as", Key{Namespace: "ns", Name: "y"}, f.relabelled("y", "r", "yes"))
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "y"}, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
-		require.True(t, f.left.record(w, landing{by: written})) // the right one has yet to
+		require.True(t, f.left.OwnWrite(w)) // the right one has yet to
 		f.shows(t, "x@1", "y@2")
 		w.Object = moved
-		require.True(t, f.right.record(w, landing{by: written}))
+		require.True(t, f.right.OwnWrite(w))
 		f.shows(t, "x@1", "y@3")
 	})
 }
@@ -152,10 +149,10 @@ func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *tes
 		// Another own write of it that moves it back is known to the right watch alone by now.
 		back := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "l", "yes"))
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: moved.GetUID(), Version: back.GetResourceVersion()}
-		require.True(t, f.right.record(w, landing{by: written}))
+		require.True(t, f.right.OwnWrite(w))
 		f.shows(t, "x@1")
 		w.Object = back
-		require.True(t, f.left.record(w, landing{by: written}))
+		require.True(t, f.left.OwnWrite(w))
 		f.shows(t, "x@3")
 	})
 }
@@ -168,7 +165,7 @@ func TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate(t *te
 		f.create("as", thing("y", "l", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@1", "y@3") // the right one may have it
-		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
 			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
 		}}))
 		f.shows(t, "y@3")
@@ -187,7 +184,7 @@ func TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
 		f.relists(t, f.left)
 		f.shows(t, "x@3")
 		f.create("as", thing("y", "l", "yes"))
-		require.NoError(t, write.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key, UID: uid}}))
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: uid}}))
 		f.relabel("x", "r", "yes")
 		f.relists(t, f.left)
 		f.shows(t, "x@3", "y@4") // the right one has yet to show where it went
@@ -203,27 +200,23 @@ func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t
 		f.relists(t, f.right)
 		f.shows(t, "x@2")
 		f.relabel("x", "l", "yes")
-		asked := landing{by: deleted, asked: true}
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: "another", Version: "103"}
-		require.True(t, f.right.record(w, asked)) // the left one has yet to be asked
+		require.True(t, f.right.OwnDeletion(w)) // the left one has yet to be asked
 		f.shows(t, "x@2")
 		w.Object = f.relabelled("x", "l", "yes")
-		require.True(t, f.left.record(w, asked))
+		require.True(t, f.left.OwnDeletion(w))
 		f.shows(t, "x@3")
 	})
 }
 
 func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		sub := f.a.fields[0].parts[0].sub
-		f.left.mu.Lock()
-		for i := range 2 * dirtyRoom {
+		for i := range 2 * 1024 {
 			key := Key{Namespace: "ns", Name: fmt.Sprint("gone-", i)}
-			sub.passed(nil, coherence.Write{Key: key, Version: "101"}, landing{by: deleted})
+			f.left.Passed(coherence.Write{Key: key, Version: "101"})
 		}
-		f.left.mu.Unlock()
-		assert.Equal(t, 2*dirtyRoom, sub.most)
+		assert.Equal(t, 2*1024, f.left.Held().Room)
 		f.shows(t, "x@1")
-		assert.Zero(t, sub.most, "a fresh map")
+		assert.Zero(t, f.left.Held().Room, "a fresh map")
 	})
 }

@@ -1,7 +1,7 @@
 // Package accumulator brings watches together: list+watches in, coalesced changes
 // of one snapshot out.
 //
-// Start at [Streams], the list+watches of one client, and [Streams.New], which makes
+// Start at [stream.Set], the list+watches of one client, and [stream.Set.New], which makes
 // an [Accumulator] of some queries. Package kates puts names, kinds and requests to
 // it; this package knows of an API server only what a [Source] lists and watches.
 //

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // still is a source that has one list and never changes.
@@ -35,13 +35,15 @@ func Example() {
 			"metadata": map[string]any{"name": name, "namespace": "ns", "uid": name, "resourceVersion": "9"},
 		}})
 	}
-	streams := accumulator.NewStreams(accumulator.Config{
-		Source: func(accumulator.Resource, string, accumulator.Form) cache.ListerWatcherWithContext { return source },
+	streams := stream.New(stream.Config{
+		Source: func(accumulator.Resource, string, accumulator.Form) stream.Source {
+			return stream.Plain{ListerWatcherWithContext: source}
+		},
 	})
 	defer streams.Close()
 
 	ctx := context.Background()
-	acc, err := streams.New(ctx, []accumulator.Query{{
+	acc, err := accumulator.New(ctx, streams, []accumulator.Query{{
 		Name: "Things", Kind: "things",
 		Resolve: func(context.Context) (accumulator.Resource, error) {
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}

@@ -12,22 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
 // fakeWrite is an own write on a fake: the answer has no version.
-func fakeWrite(streams *Streams, u *unstructured.Unstructured, send func(), event time.Duration) {
+func fakeWrite(streams *stream.Set, u *unstructured.Unstructured, send func(), event time.Duration) {
 	key := Key{Namespace: u.GetNamespace(), Name: u.GetName()}
 	w := streams.Begin(simResource("as"), key)
 	send()
 	after(event) // the event may overtake the answer
-	_ = w.Commit(context.Background(), Outcome{Write: coherence.Write{Key: key, Object: u}})
+	_ = w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key, Object: u}})
 }
 
 // onFake runs a test on the simulated server as a fake sees it: contents decide.
-func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *Streams, a *Accumulator, snap *one)) {
+func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one)) {
 	t.Helper()
-	bubble(t, Config{ByContent: true, Hold: 10 * second}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{ByContent: true, Hold: 10 * second}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -38,7 +39,7 @@ func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *Streams, a *Accu
 
 func TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst(t *testing.T) {
 	for _, overtaken := range []time.Duration{0, second} {
-		onFake(t, func(t *testing.T, s *sim, streams *Streams, a *Accumulator, snap *one) {
+		onFake(t, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one) {
 			var stored *unstructured.Unstructured
 			key := Key{Namespace: "ns", Name: "x"}
 			s.mu.Lock()
@@ -60,7 +61,7 @@ func TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst(t *testing.T) 
 }
 
 func TestG6OnAFakeAWriteWhoseEventNeverComesEndsByANewList(t *testing.T) {
-	onFake(t, func(t *testing.T, s *sim, streams *Streams, a *Accumulator, snap *one) {
+	onFake(t, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one) {
 		s.create("as", thing("x"))
 		synctest.Wait()
 		update(t, a, snap)
@@ -72,7 +73,7 @@ func TestG6OnAFakeAWriteWhoseEventNeverComesEndsByANewList(t *testing.T) {
 		s.mu.Unlock()
 		key := Key{Namespace: "ns", Name: "x"}
 		w := streams.Begin(simResource("as"), key)
-		require.NoError(t, w.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key}}))
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key}}))
 		update(t, a, snap)
 		assert.Empty(t, snap.A)
 		for range 60 {
@@ -94,6 +95,6 @@ func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, Selects(Resource{}, Selection{Fields: f}, u), text)
+		assert.Equal(t, want, stream.Selects(Resource{}, Selection{Fields: f}, u), text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -24,11 +25,11 @@ type field struct {
 	// Guarded by the accumulator's lock:
 	query    Query
 	resource Resource
-	parts    []*part       // replaced, never changed
-	spaces   *subscription // to the namespaces that count; nil if all do
-	err      error         // why the kind is not known
-	known    bool          // the kind is
-	absent   bool          // it is certainly not served
+	parts    []*part          // replaced, never changed
+	spaces   *stream.Listener // to the namespaces that count; nil if all do
+	err      error            // why the kind is not known
+	known    bool             // the kind is
+	absent   bool             // it is certainly not served
 	since    time.Time
 	// regroup: the parts have changed, so that everything is to be put together again.
 	regroup bool
@@ -43,7 +44,7 @@ type field struct {
 	// counted: it was complete once, and so may be what the first signal was given for.
 	counted atomic.Bool
 	// waiting: these streams have not come to version until, and what is shown waits for them; caughtUp: no more.
-	waiting  []*subscription
+	waiting  []*stream.Listener
 	until    string
 	caughtUp bool
 
@@ -66,16 +67,16 @@ type field struct {
 	present  bool           // it is in the snapshot
 	got      taken          // by the Update that runs
 	within   map[string]bool
-	held     going           // keys that stay as they are until streams that are late have come so far
-	loud     map[Key]bool    // what of that is to activate partitions
-	late     []*subscription // those streams
-	farthest string          // how far they have to come
-	lost     bool            // some stream has nothing new to show
+	held     stream.Departures  // keys that stay as they are until streams that are late have come so far
+	loud     map[Key]bool       // what of that is to activate partitions
+	late     []*stream.Listener // those streams
+	farthest string             // how far they have to come
+	lost     bool               // some stream has nothing new to show
 }
 
 // part is one stream of a field.
 type part struct {
-	sub *subscription
+	sub *stream.Listener
 	// outgoing: it is no longer wanted, and leaves when nothing is incoming. Guarded by the accumulator's lock.
 	outgoing bool
 	// merged: its first list is in the field. Of the reader's turn.
@@ -83,13 +84,13 @@ type part struct {
 }
 
 // ready reports whether the part has its whole first list.
-func (p *part) ready() bool { return p.sub.ready() }
+func (p *part) ready() bool { return p.sub.State().Ready() }
 
 // settled reports whether the part does not hold up an optional field.
-func (p *part) settled(optional bool) bool { return p.ready() || optional && p.sub.refused() }
+func (p *part) settled(optional bool) bool { return p.sub.State().Settled(optional) }
 
 // of returns what a field consists of now. Parts that are no longer wanted are among it until others come in their place.
-func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known bool) {
+func (a *Accumulator) of(f *field) (parts []*part, spaces *stream.Listener, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
@@ -97,7 +98,7 @@ func (a *Accumulator) of(f *field) (parts []*part, spaces *subscription, known b
 }
 
 // wanted is of without the parts that are no longer wanted.
-func (a *Accumulator) wanted(f *field) (parts []*part, spaces *subscription, known bool) {
+func (a *Accumulator) wanted(f *field) (parts []*part, spaces *stream.Listener, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.retire()
@@ -119,12 +120,12 @@ func (f *field) retire() {
 	kept := f.parts[:0:0]
 	for _, p := range f.parts {
 		if p.outgoing {
-			if p.sub.stream.resource.Storage != f.resource.Storage {
+			if p.sub.Storage() != f.resource.Storage {
 				f.anew = true
 			} else {
-				f.upTo = coherence.Newest(f.upTo, p.sub.position())
+				f.upTo = coherence.Newest(f.upTo, p.sub.State().PositionRV)
 			}
-			p.sub.close()
+			p.sub.Close()
 		} else {
 			kept = append(kept, p)
 		}
@@ -150,10 +151,10 @@ func (a *Accumulator) stillComplete(f *field) bool {
 	parts, _, _ := a.of(f)
 	there := false
 	for _, p := range parts {
-		switch {
-		case p.ready():
+		switch st := p.sub.State(); {
+		case st.Ready():
 			there = true
-		case p.sub.givenUp():
+		case st.Phase == stream.Dropped:
 			return false
 		}
 	}
@@ -169,7 +170,7 @@ func (a *Accumulator) allParts(f *field) bool {
 		return f.refs.known.Load() && !slices.ContainsFunc(parts, func(p *part) bool { return !a.refReady(f, p) })
 	}
 	q := a.queryOf(f)
-	if spaces != nil && !spaces.ready() && !(q.Optional && spaces.refused()) {
+	if spaces != nil && !spaces.State().Settled(q.Optional) {
 		return false
 	}
 	for _, p := range parts {
@@ -199,12 +200,12 @@ func (a *Accumulator) align(f *field) bool {
 	}
 	if f.target == "" {
 		for _, p := range ready {
-			f.target = coherence.Newest(f.target, p.sub.track())
+			f.target = coherence.Newest(f.target, p.sub.Track())
 		}
 	}
 	f.waiting, f.until = nil, f.target
 	for _, p := range ready {
-		if coherence.Newer(f.target, p.sub.position()) {
+		if coherence.Newer(f.target, p.sub.State().PositionRV) {
 			f.waiting = append(f.waiting, p.sub)
 		}
 	}
@@ -230,7 +231,7 @@ func (a *Accumulator) isAbsent(f *field) bool {
 }
 
 // subscriptions of the field. Called with the accumulator's lock held.
-func (f *field) subscriptions() (all []*subscription) {
+func (f *field) subscriptions() (all []*stream.Listener) {
 	for _, p := range f.parts {
 		all = append(all, p.sub)
 	}
@@ -251,16 +252,16 @@ func (a *Accumulator) fieldNews(f *field) bool {
 	a.mu.Lock()
 	parts, spaces, regroup := f.parts, f.spaces, f.regroup || f.caughtUp
 	a.mu.Unlock()
-	if regroup || spaces != nil && spaces.news() {
+	if regroup || spaces != nil && spaces.State().News {
 		return true
 	}
-	return slices.ContainsFunc(parts, func(p *part) bool { return p.sub.news() })
+	return slices.ContainsFunc(parts, func(p *part) bool { return p.sub.State().News })
 }
 
 // unserved reports whether a stream of the field is told that there is no such resource.
 func (f *field) unserved() bool {
 	for _, p := range f.parts {
-		if !p.outgoing && p.sub.missing() {
+		if !p.outgoing && p.sub.State().Health == Missing {
 			return true
 		}
 	}
@@ -269,7 +270,7 @@ func (f *field) unserved() bool {
 
 // attach makes a field consist of what its query wants of a resource, in the namespaces that count. What it has already stays.
 // It closes the namespaces that counted before, if those are others. On an error nothing has changed, and spaces is the caller's to close.
-func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *subscription) error {
+func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *stream.Listener) error {
 	if f.refs != nil {
 		a.mu.Lock()
 		if wide := f.known && !f.resource.Namespaced; wide == r.Namespaced {
@@ -306,30 +307,30 @@ func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *subscription
 	return nil
 }
 
-func closeSpaces(spaces *subscription) {
+func closeSpaces(spaces *stream.Listener) {
 	if spaces != nil {
-		spaces.close()
+		spaces.Close()
 	}
 }
 
 // joinAll subscribes to every list+watch of a query.
-func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []Watched) (parts []*part, err error) {
-	union := q.anyOf(r)
+func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []stream.Spec) (parts []*part, err error) {
+	union := q.selects(r)
 	for _, w := range wanted {
 		l := a.hears()
 		if f.source != nil {
-			l.wake = a.follows.kick
+			l.Wake = a.follows.kick
 		}
-		if l.union, l.optional, l.signal = union, q.Optional, q.Signal; union != nil {
-			wake := l.wake
-			l.wake = func() {
+		if l.Union, l.Optional, l.Signal = union, q.Optional, q.Signal; union != nil {
+			wake := l.Wake
+			l.Wake = func() {
 				wake()
 				if !f.aligned.Load() {
 					a.kick()
 				}
 			}
 		}
-		sub, err := a.streams.subscribe(r, w, l)
+		sub, err := a.streams.Join(r, w, l)
 		if err != nil {
 			closeAll(parts)
 			return nil, queryError(q, err)
@@ -342,34 +343,34 @@ func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []Watched) (
 // swap puts parts in place of the field's. It returns those that leave at once: of its own those in
 // namespaces that are not wanted, of the new ones those that it has already. Called with the
 // accumulator's lock held.
-func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*part) {
+func (f *field) swap(fresh []*part, wanted []stream.Spec, r Resource) (leaving []*part) {
 	namespaces := make(map[string]bool)
 	for _, w := range wanted {
 		namespaces[w.Namespace] = true
 	}
 	kept := f.parts[:0:0]
-	had := make(map[streamKey]bool)
-	isFresh := make(map[streamKey]bool)
+	had := make(map[stream.ID]bool)
+	isFresh := make(map[stream.ID]bool)
 	for _, p := range fresh {
-		isFresh[p.sub.stream.key] = true
+		isFresh[p.sub.Stream()] = true
 	}
 	for _, p := range f.parts {
-		ns := p.sub.stream.key.namespace
-		p.outgoing = !isFresh[p.sub.stream.key]
+		ns := p.sub.Namespace()
+		p.outgoing = !isFresh[p.sub.Stream()]
 		if p.outgoing && ns != "" && r.Namespaced && !namespaces[ns] && !namespaces[""] {
 			leaving = append(leaving, p)
 			f.regroup = true
 			continue
 		}
 		kept = append(kept, p)
-		had[p.sub.stream.key] = true
+		had[p.sub.Stream()] = true
 	}
 	for _, p := range fresh {
-		if had[p.sub.stream.key] {
+		if had[p.sub.Stream()] {
 			leaving = append(leaving, p)
 			continue
 		}
-		had[p.sub.stream.key] = true // a query may say one thing twice
+		had[p.sub.Stream()] = true // a query may say one thing twice
 		kept = append(kept, p)
 	}
 	f.regroup = f.regroup || f.taken || f.parts != nil
@@ -378,13 +379,13 @@ func (f *field) swap(fresh []*part, wanted []Watched, r Resource) (leaving []*pa
 }
 
 // hears is what an accumulator wants to hear of a stream.
-func (a *Accumulator) hears() listener {
-	return listener{keyed: a.keyed != nil, quietOwn: a.options.QuietOwnWrites, wake: a.pacer.poke, trouble: a.kick}
+func (a *Accumulator) hears() stream.ListenOptions {
+	return stream.ListenOptions{PerKey: a.keyed != nil, QuietOwn: a.options.QuietOwnWrites, Wake: a.pacer.poke, Trouble: a.kick}
 }
 
 func closeAll(parts []*part) {
 	for _, p := range parts {
-		p.sub.close()
+		p.sub.Close()
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // readsNode is a resource whose objects are selected by the fields that it lists.
@@ -67,7 +69,7 @@ func TestG4AnOwnWriteMovesAnObjectByAFieldWithoutAList(t *testing.T) {
 		"spec.node=n1,metadata.name!=x": func(string) bool { return false },
 	} {
 		t.Run(selector, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				a := watching(t, streams, Options{}, readsNode(selecting(t, selector), "spec.node"))
 				var snap one
 				synctest.Wait()
@@ -101,7 +103,7 @@ func TestG4AFieldThatCannotBeReadIsSettledByOneListUnlessSomethingElseDecides(t 
 		"spec.node=n1,metadata.namespace!=ns": {0, 0},
 	} {
 		t.Run(selector, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				a := watching(t, streams, Options{}, readsNode(selecting(t, selector), "spec.other"))
 				var snap one
 				synctest.Wait()
@@ -124,7 +126,7 @@ func TestTheServerIsNotCorrectedByWhatFieldsReadHere(t *testing.T) {
 		r.Field = func(Object, string) (string, bool) { return "wrong", true }
 		return r, nil
 	}
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", onNode("n1"))
 		a := watching(t, streams, Options{}, q)
 		var snap one
@@ -145,6 +147,6 @@ func TestOnAFakeFieldsAreReadAsTheServerWouldAndOthersByTheirPath(t *testing.T) 
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, Selects(r, Selection{Fields: f}, onNode("n1")), text)
+		assert.Equal(t, want, stream.Selects(r, Selection{Fields: f}, onNode("n1")), text)
 	}
 }

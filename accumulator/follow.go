@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // References: objects of one query that those of others name, and no others, are watched.
@@ -154,29 +156,29 @@ func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
 	s.taken = s.taken || t.ok
 	there := make(map[Key]bool, len(t.changes))
 	for _, c := range t.changes {
-		there[c.key] = true
-		old, waits := s.waiting[c.key]
+		there[c.Key] = true
+		old, waits := s.waiting[c.Key]
 		before := old.names
 		if !waits {
-			before = s.shown[c.key].names
+			before = s.shown[c.Key].names
 		}
-		now := waiting{c.object, a.namesIn(f, c.object, before), old.loud || t.whole || t.loud[c.key] || a.keyed == nil && loud}
+		now := waiting{c.Object, a.namesIn(f, c.Object, before), old.loud || t.whole || t.loud[c.Key] || a.keyed == nil && loud}
 		a.count(s, now.names, 1)
 		a.count(s, old.names, -1)
-		s.waiting[c.key] = now
+		s.waiting[c.Key] = now
 	}
 	if t.whole {
 		s.leave(a, there)
 	}
 	s.anew, s.reshaped = s.anew || t.anew, s.reshaped || t.reshaped
 	out := taken{whole: t.whole, anew: s.anew, reshaped: s.reshaped, ok: t.ok, loud: t.loud}
-	a.streams.reach(atNames, nil, Key{})
+	a.streams.Reach(stream.AtNames)
 	for key, w := range s.waiting {
 		if a.unsettled(s, w.names) == 0 {
 			out.ok = true
 			a.release(s, &out, key, w)
 		} else if shown, had := s.shown[key]; t.whole && had {
-			out.changes = append(out.changes, change{key, shown.object}) // it stays as it is
+			out.changes = append(out.changes, stream.Change{Key: key, Object: shown.object}) // it stays as it is
 		}
 	}
 	if t.whole && loud {
@@ -206,7 +208,7 @@ func (s *source) leave(a *Accumulator, there map[Key]bool) {
 
 // release lets an object into the next snapshot.
 func (a *Accumulator) release(s *source, out *taken, key Key, w waiting) {
-	out.changes = append(out.changes, change{key, w.object})
+	out.changes = append(out.changes, stream.Change{Key: key, Object: w.object})
 	delete(s.waiting, key)
 	a.count(s, s.shown[key].names, -1)
 	if w.object == nil {
@@ -255,7 +257,8 @@ func (a *Accumulator) unsettledOne(n naming, key Key) time.Duration {
 // refReady reports whether an object that is named is known to be present or absent. Who may not read it sees none: an optional query
 // from the start, others once there was a snapshot.
 func (a *Accumulator) refReady(f *field, p *part) bool {
-	return p.ready() || p.sub.gone() || (a.queryOf(f).Optional || a.ready.Load()) && p.sub.refused()
+	st := p.sub.State()
+	return st.Ready() || st.Gone || (a.queryOf(f).Optional || a.ready.Load()) && st.Refused
 }
 
 // takeNamed takes what is new of what is named.
@@ -264,7 +267,7 @@ func (a *Accumulator) takeNamed(f *field) taken {
 	if !r.known.Load() {
 		return taken{}
 	}
-	a.streams.reach(atNamed, nil, Key{})
+	a.streams.Reach(stream.AtNamed)
 	r.mu.Lock()
 	fresh, dropped := r.fresh.take(), r.dropped
 	r.dropped = nil
@@ -278,22 +281,21 @@ func (a *Accumulator) takeNamed(f *field) taken {
 		if ref.part == nil {
 			continue
 		}
-		ref.part.sub.reach(atTake, ref.key)
-		t := ref.part.sub.take()
-		if t.ok && t.whole {
+		t := ref.part.sub.Take()
+		if t.Extent == stream.Everything {
 			now[ref.key], out.loud[ref.key] = nil, true
 		}
-		for _, c := range t.changes {
-			if c.key != ref.key {
+		for _, c := range t.Changes {
+			if c.Key != ref.key {
 				continue // the kind has namespaces by now, and it is one in any of them
 			}
-			now[c.key] = c.object
-			out.loud[c.key] = out.loud[c.key] || t.loud[c.key]
+			now[c.Key] = c.Object
+			out.loud[c.Key] = out.loud[c.Key] || t.Signals[c.Key]
 		}
-		out.anew = out.anew || t.anew
+		out.anew = out.anew || t.NewHistory
 	}
 	for key, o := range now {
-		out.changes = append(out.changes, change{key, o})
+		out.changes = append(out.changes, stream.Change{Key: key, Object: o})
 		if !out.loud[key] {
 			delete(out.loud, key)
 		}
@@ -322,10 +324,10 @@ func (t taken) then(next taken) taken {
 	next.whole = t.whole
 	later := make(map[Key]bool, len(next.changes))
 	for _, c := range next.changes {
-		later[c.key] = true
+		later[c.Key] = true
 	}
 	for _, c := range t.changes {
-		if !later[c.key] {
+		if !later[c.Key] {
 			next.changes = append(next.changes, c)
 		}
 	}

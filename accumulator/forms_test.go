@@ -15,13 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // shortSource delivers metadata as a server does: under another kind, items of a list under none.
 type shortSource struct{ cache.ListerWatcherWithContext }
 
 func shortOf(o runtime.Object, kind string) *metav1.PartialObjectMetadata {
-	short, err := shorten(o.(Object), metav1.SchemeGroupVersion.WithKind(kind))
+	short, err := stream.Shorten(o.(Object), metav1.SchemeGroupVersion.WithKind(kind))
 	if err != nil {
 		panic(err)
 	}
@@ -84,20 +86,20 @@ func (w *shortWatch) run() {
 }
 
 // wholeSource can deliver whole objects only.
-type wholeSource struct{ cache.ListerWatcherWithContext }
+type wholeSource struct{ stream.Plain }
 
 func (wholeSource) Form() Form { return Whole }
 
 // inForms is a bubble whose source knows forms.
-func inForms(t *testing.T, config Config, f func(t *testing.T, s *sim, streams *Streams)) {
+func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim, streams *stream.Set)) {
 	var s *sim
-	config.Source = func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
+	config.Source = plain(func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
 		if form == Metadata {
 			return shortSource{s.source(r, namespace, form)}
 		}
 		return s.source(r, namespace, form)
-	}
-	bubble(t, config, func(t *testing.T, fresh *sim, streams *Streams) {
+	})
+	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
 		s = fresh
 		f(t, s, streams)
 	})
@@ -122,9 +124,9 @@ func briefly(objects []*metav1.PartialObjectMetadata) (all []string) {
 }
 
 func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t *testing.T) {
-	for name, config := range map[string]Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
+	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
-			inForms(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			inForms(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("a"))
 				s.create("as", thing("b"))
 				acc := watching(t, streams, Options{}, metadataQuery())
@@ -155,7 +157,7 @@ func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t 
 }
 
 func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
-	inForms(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := metadataQuery()
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		q.Transform = func(o Object) error { o.SetLabels(nil); return nil }
@@ -182,7 +184,7 @@ func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testin
 }
 
 func TestOneKindMayBeWatchedInTwoFormsAtOnce(t *testing.T) {
-	inForms(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		long := watching(t, streams, Options{}, simQuery("A", "as"))
 		short := watching(t, streams, Options{}, metadataQuery())
@@ -202,7 +204,7 @@ func TestOneKindMayBeWatchedInTwoFormsAtOnce(t *testing.T) {
 }
 
 func TestAPredicateJudgesMetadata(t *testing.T) {
-	inForms(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	inForms(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "in", "yes"))
 		s.create("as", thing("y"))
 		acc := watching(t, streams, Options{}, metadataQuery())
@@ -218,10 +220,10 @@ func TestAPredicateJudgesMetadata(t *testing.T) {
 
 func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
 	var s *sim
-	config := Config{ByContent: true, Source: func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
-		return wholeSource{s.source(r, namespace, form)}
+	config := stream.Config{ByContent: true, Source: func(r Resource, namespace string, form Form) stream.Source {
+		return wholeSource{stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}}
 	}}
-	bubble(t, config, func(t *testing.T, fresh *sim, streams *Streams) {
+	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
 		s = fresh
 		s.create("as", thing("x"))
 		short := watching(t, streams, Options{}, metadataQuery())

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // overwrite lets a client write so many objects that its stream gives them up, while lists take a while.
@@ -26,7 +28,7 @@ func overwrite(o own, first, count int) {
 func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
 	for _, fields := range []string{"A", "AB", "BA"} {
 		t.Run(fields, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("bs", thing("z"))
 				var queries []Query
 				for _, f := range fields {
@@ -52,7 +54,7 @@ func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
 }
 
 func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
-	bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -85,7 +87,7 @@ func unionOfAll() Query {
 
 func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
 	for _, others := range []int{0, 1} {
-		bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 			for i := range others {
 				s.create("as", thing(fmt.Sprint("other", i), "in", "no"))
 			}
@@ -115,7 +117,7 @@ func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
 }
 
 func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testing.T) {
-	bubble(t, Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "in", "yes"))
 		a := watching(t, streams, Options{}, unionOfAll())
 		synctest.Wait()

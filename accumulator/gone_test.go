@@ -12,13 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 	for _, optional := range []bool{false, true} {
 		var gone atomic.Bool
-		config := Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
-		bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+		config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
+		bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 			q := simQuery("A", "as")
 			q.Optional = optional
 			s.create("as", thing("x"))
@@ -52,8 +54,8 @@ func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 }
 
 func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
-	config := Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+	config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("B", "bs")
 		q.Optional = true
 		s.create("as", thing("x"))
@@ -77,10 +79,10 @@ func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
 }
 
 func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testing.T) {
-	config := Config{Gone: func(_ context.Context, _ Resource, ns string, err error) bool {
+	config := stream.Config{Gone: func(_ context.Context, _ Resource, ns string, err error) bool {
 		return ns == "n1" && apierrors.IsForbidden(err)
 	}}
-	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.Namespaces = []string{"n1", "n2"}
 		s.create("as", in("n1", "x"))
@@ -100,7 +102,7 @@ func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testin
 }
 
 func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		var version atomic.Value
 		version.Store("v1")
 		q := simQuery("A", "as")
@@ -154,8 +156,8 @@ func theWatchBrings(s *sim, t *testing.T, a *Accumulator, snap *one) {
 
 func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 	var gone atomic.Bool
-	config := Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+	config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.Optional = true
 		s.create("as", thing("x"))
@@ -185,8 +187,8 @@ func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 }
 
 func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T) {
-	config := Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+	config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.Optional = true
 		s.create("as", thing("x"))
@@ -209,7 +211,7 @@ func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T)
 }
 
 func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		forbidden := func(string, string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
 		}
@@ -232,7 +234,7 @@ func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing
 }
 
 func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.Optional, q.Spaces = true, &Spaces{Resolve: simQuery("", "spaces").Resolve}
 		s.create("as", thing("x"))

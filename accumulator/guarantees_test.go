@@ -16,11 +16,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // ways are the two ways to fetch a first list.
 
-var ways = map[string]Config{
+var ways = map[string]stream.Config{
 	"streamed": {StreamLists: true},
 	"paged":    {PageSize: 3},
 }
@@ -28,7 +30,7 @@ var ways = map[string]Config{
 func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				for i := range 10 {
 					s.create("as", thing(fmt.Sprint(i)))
 				}
@@ -62,7 +64,7 @@ func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
 }
 
 func TestG1AllPagesCount(t *testing.T) {
-	bubble(t, Config{PageSize: 3}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{PageSize: 3}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for i := range 20 {
 			s.create("as", thing(fmt.Sprintf("%02d", i)))
 		}
@@ -76,7 +78,7 @@ func TestG1AllPagesCount(t *testing.T) {
 }
 
 func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		fast := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -98,7 +100,7 @@ func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
 }
 
 func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
@@ -111,15 +113,15 @@ func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
 		}
 		synctest.Wait()
 		sub := a.fields[0].parts[0].sub
-		assert.Len(t, sub.dirty, 1, "one object, one key; what came and went is nothing")
-		assert.Len(t, sub.stream.store, 1)
+		assert.Equal(t, 1, sub.Stage().Held().Dirty, "one object, one key; what came and went is nothing")
+		assert.Equal(t, 1, sub.Stage().Held().Objects)
 		assert.Len(t, a.pacer.out, 1, "one signal at most")
 		assert.Len(t, update(t, a, &snap).Differences, 1)
 	})
 }
 
 func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
-	bubble(t, Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		o := own{s, streams}
 		o.put("as", thing("first"), 0)
@@ -147,7 +149,7 @@ func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
 }
 
 func TestG7DeltasAreExact(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("stays"))
 		s.create("as", thing("replaced"))
 		s.create("as", thing("goes"))
@@ -191,7 +193,7 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 	}
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
 				var snap two
@@ -227,7 +229,7 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 }
 
 func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("bad"))
 		s.create("as", thing("good"))
 		var told []Invalid
@@ -250,7 +252,7 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 }
 
 func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		s.failing(func(_, resource string) error {
 			if resource == "bs" {
@@ -269,7 +271,7 @@ func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
 }
 
 func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, i := range r.Perm(50) {
 			s.create("as", thing(fmt.Sprintf("%02d", i)))
@@ -285,7 +287,7 @@ func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
 }
 
 func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
@@ -307,10 +309,10 @@ func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
 func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 	for _, end := range []string{"cancel", "close", "close the streams"} {
 		t.Run(end, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				a, err := streams.New(ctx, []Query{simQuery("A", "as")}, Options{})
+				a, err := New(ctx, streams, []Query{simQuery("A", "as")}, Options{})
 				require.NoError(t, err)
 				s.create("as", thing("unread"))
 				synctest.Wait()
@@ -326,7 +328,7 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 				synctest.Wait()
 				assert.Empty(t, s.cuts, "no watch is open")
 				assert.False(t, a.overdue.Stop(), "no timer is left")
-				assert.Empty(t, streams.streams)
+				assert.Zero(t, streams.Len())
 				for range a.Changed() { // closed
 				}
 				_, err = a.Update(t.Context(), &one{}, nil)
@@ -341,24 +343,24 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 }
 
 func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		bad := simQuery("B", "bs")
 		bad.Resolve = func(context.Context) (Resource, error) { return Resource{}, ErrNotServed }
-		_, err := streams.New(t.Context(), []Query{simQuery("A", "as"), bad}, Options{})
+		_, err := New(t.Context(), streams, []Query{simQuery("A", "as"), bad}, Options{})
 		assert.ErrorContains(t, err, `query "B"`)
 		assert.ErrorIs(t, err, ErrNotServed)
 		synctest.Wait()
 		assert.Empty(t, s.cuts)
 		assert.Empty(t, s.lists)
-		assert.Empty(t, streams.streams)
-		assert.Empty(t, streams.accumulators)
+		assert.Zero(t, streams.Len())
+		assert.Empty(t, streams.Users())
 	})
 }
 
 func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				var ended atomic.Bool
 				s.failing(func(string, string) error { // a request that does not heed its context
 					after(time.Hour)
@@ -370,8 +372,8 @@ func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
 				streams.Close()
 				assert.True(t, ended.Load())
 				assert.ErrorIs(t, a.Err(), ErrClosed)
-				assert.Empty(t, streams.streams)
-				_, err := streams.New(t.Context(), []Query{simQuery("A", "as")}, Options{})
+				assert.Zero(t, streams.Len())
+				_, err := New(t.Context(), streams, []Query{simQuery("A", "as")}, Options{})
 				assert.ErrorIs(t, err, ErrClosed)
 			})
 		})

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func selective() Query {
@@ -20,7 +22,7 @@ func selective() Query {
 func TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("old"))
 				backup := s.rev
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -48,26 +50,26 @@ func TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed(t *testing.T) {
 func TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				backup := s.rev
 				own{s, streams}.put("as", thing("lost"), 0) // no stream has it: the floor remembers
 				s.restore(backup)
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				assert.False(t, signalled(a), "older than our own write")
-				assert.ErrorContains(t, a.Ready(), errOlder.Error())
+				assert.ErrorContains(t, a.Ready(), "older than what it has shown before")
 				after(time.Minute)
 				assert.True(t, signalled(a), "the server insists")
 				var snap one
 				update(t, a, &snap)
 				assert.Empty(t, snap.A)
-				assert.Empty(t, streams.floor("as"), "a new history")
+				assert.Empty(t, streams.FloorRV("as"), "a new history")
 			})
 		})
 	}
 }
 
 func TestG6ABookmarkEndsWhatNoEventEnds(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, selective())
 		synctest.Wait()
 		own{s, streams}.put("as", thing("x", "in", "no"), 0)

@@ -3,9 +3,10 @@ package accumulator
 import (
 	"errors"
 	"maps"
-	"runtime/debug"
 	"slices"
 
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -95,19 +96,19 @@ func (a *Accumulator) moves(i row, t taken) (all []moved) {
 		there = make(map[Key]bool, len(t.changes))
 	}
 	for _, c := range t.changes {
-		old := ix.objects[c.key]
-		s := moved{key: c.key, old: old, loud: t.whole || t.loud[c.key]}
+		old := ix.objects[c.Key]
+		s := moved{key: c.Key, old: old, loud: t.whole || t.loud[c.Key]}
 		if t.whole {
-			there[c.key] = true
+			there[c.Key] = true
 		}
 		switch {
-		case c.object == nil && old == nil:
+		case c.Object == nil && old == nil:
 			continue
-		case c.object == nil:
-		case old != nil && (old.row.Source == c.object || !differ && a.same(old.row.Source, c.object)):
+		case c.Object == nil:
+		case old != nil && (old.row.Source == c.Object || !differ && a.same(old.row.Source, c.Object)):
 			continue
 		default:
-			s.now = a.placedOf(i, key, c.object, old)
+			s.now = a.placedOf(i, key, c.Object, old)
 		}
 		all = append(all, s)
 	}
@@ -125,7 +126,7 @@ func (a *Accumulator) moves(i row, t taken) (all []moved) {
 // placedOf finds out where an object belongs. One for which that cannot be known stays, as invalid, where it was.
 func (a *Accumulator) placedOf(i row, f KeyFunc, o Object, old *placed) *placed {
 	var keys []string
-	every, err := f == nil, rejection(o)
+	every, err := f == nil, stream.Fault(o)
 	if f != nil && err == nil {
 		keys, every, err = keysOf(f, o)
 	}
@@ -144,12 +145,13 @@ func (a *Accumulator) placedOf(i row, f KeyFunc, o Object, old *placed) *placed 
 
 // keysOf asks the user's function.
 func keysOf(f KeyFunc, o Object) (keys []string, every bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			keys, every, err = nil, false, &panicError{what: "the key function panicked", value: p, stack: debug.Stack()}
-		}
-	}()
-	keys = slices.Clone(f(o))
+	err = guard.Named("the key function panicked", func() error {
+		keys = slices.Clone(f(o))
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
 	if slices.Contains(keys, EveryPartition) {
 		return nil, true, nil
 	}

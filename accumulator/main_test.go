@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,22 +26,22 @@ type one struct {
 
 // bubble runs a test on a simulated server, in synctest's time. Everything must have ended when
 // f returns and the streams are closed, or the bubble fails.
-func bubble(t *testing.T, config Config, f func(t *testing.T, s *sim, streams *Streams)) {
+func bubble(t *testing.T, config stream.Config, f func(t *testing.T, s *sim, streams *stream.Set)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSim()
 		if config.Source == nil {
-			config.Source = s.source
+			config.Source = plain(s.source)
 		}
-		streams := NewStreams(config)
+		streams := stream.New(config)
 		defer streams.Close()
 		f(t, s, streams)
 	})
 }
 
-func watching(t *testing.T, streams *Streams, o Options, queries ...Query) *Accumulator {
+func watching(t *testing.T, streams *stream.Set, o Options, queries ...Query) *Accumulator {
 	t.Helper()
-	a, err := streams.New(t.Context(), queries, o)
+	a, err := New(t.Context(), streams, queries, o)
 	require.NoError(t, err)
 	return a
 }

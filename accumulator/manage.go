@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // ErrUnknownQuery is returned where no query has a name that was given.
@@ -165,7 +167,7 @@ func (a *Accumulator) connect(ctx context.Context, f *field, r Resource) error {
 }
 
 // joinSpaces joins the stream of the namespaces that count.
-func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*subscription, error) {
+func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*stream.Listener, error) {
 	if q.Spaces == nil {
 		return nil, nil
 	}
@@ -173,7 +175,7 @@ func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*subscription, e
 	if err != nil {
 		return nil, queryError(q, fmt.Errorf("find namespaces: %w", err))
 	}
-	sub, err := a.streams.subscribe(r, Watched{Selection: Selection{Labels: q.Spaces.Labels}, Form: Metadata}, a.hears())
+	sub, err := a.streams.Join(r, stream.Spec{Selection: Selection{Labels: q.Spaces.Labels}, Form: Metadata}, a.hears())
 	if err != nil {
 		return nil, queryError(q, err)
 	}
@@ -182,13 +184,13 @@ func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*subscription, e
 
 func (a *Accumulator) closeFields(fields []*field) {
 	a.mu.Lock()
-	var subs []*subscription
+	var subs []*stream.Listener
 	for _, f := range fields {
 		subs = append(subs, f.subscriptions()...)
 	}
 	a.mu.Unlock()
 	for _, sub := range subs {
-		sub.close()
+		sub.Close()
 	}
 }
 
@@ -224,7 +226,7 @@ func (a *Accumulator) manage(ctx context.Context) {
 				continue
 			}
 		}
-		if sleep(ctx, a.streams.config.KindPoll); ctx.Err() != nil {
+		if stream.Sleep(ctx, a.streams.Config().KindPoll); ctx.Err() != nil {
 			return
 		}
 		_ = a.edit(ctx, func() error {
@@ -260,13 +262,11 @@ func (a *Accumulator) catchUp(ctx context.Context) {
 	if len(a.waiting(nil)) == 0 {
 		return
 	}
-	sleep(ctx, catchUpAfter)
+	stream.Sleep(ctx, catchUpAfter)
 	var tasks sync.WaitGroup
 	for sub, until := range a.waiting(nil) {
 		tasks.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, openTimeout)
-			defer cancel()
-			if sub.stream.syncTo(ctx, until) == nil {
+			if sub.CatchUp(ctx, until) == nil {
 				a.waiting(sub)
 			}
 		})
@@ -276,10 +276,10 @@ func (a *Accumulator) catchUp(ctx context.Context) {
 }
 
 // waiting returns the streams that are late, with the version that they have to come to, less one that no longer is late.
-func (a *Accumulator) waiting(caughtUp *subscription) map[*subscription]string {
+func (a *Accumulator) waiting(caughtUp *stream.Listener) map[*stream.Listener]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make(map[*subscription]string)
+	all := make(map[*stream.Listener]string)
 	for _, f := range a.fields {
 		if i := slices.Index(f.waiting, caughtUp); i >= 0 {
 			f.waiting = slices.Delete(slices.Clone(f.waiting), i, i+1)
@@ -311,7 +311,7 @@ func (a *Accumulator) rehome(ctx context.Context, f *field) {
 	a.mu.Unlock()
 	now, err := q.Resolve(ctx)
 	switch {
-	case known && (err != nil || now.serves(r)):
+	case known && (err != nil || now.Serves(r)):
 		return // its streams say what is wrong
 	case known:
 		_ = a.attach(f, q, now, spaces) // it fails when all has ended

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // heapInUse is what is live.
@@ -36,11 +38,11 @@ func BenchmarkMemory(b *testing.B) {
 						all[i] = form.make(i, 1001+i)
 					}
 					before := heapInUse()
-					streams := NewStreams(Config{Source: newSim().source})
+					streams := stream.New(stream.Config{Source: plain(newSim().source)})
 					var open []*Accumulator
 					snaps := []any{}
 					for range max(readers, 1) {
-						a, err := streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+						a, err := New(context.Background(), streams, []Query{simQuery("A", "as")}, Options{})
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -48,7 +50,7 @@ func BenchmarkMemory(b *testing.B) {
 						<-a.Changed()
 					}
 					for _, o := range all {
-						_ = open[0].fields[0].parts[0].sub.stream.event(o, false)
+						_ = open[0].fields[0].parts[0].sub.Stage().Event(o, false)
 					}
 					for _, a := range open[:readers] {
 						snap := form.target()

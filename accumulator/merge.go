@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -26,8 +27,7 @@ func (a *Accumulator) takeField(f *field) taken {
 		return taken{}
 	case alone:
 		parts[0].merged = true
-		parts[0].sub.reach(atTake, Key{})
-		t = parts[0].sub.take()
+		t = takenOf(parts[0].sub.Take())
 	default:
 		t = f.merge(parts, spaces, regroup, anew)
 	}
@@ -49,7 +49,7 @@ func (a *Accumulator) takeField(f *field) taken {
 // behind reports whether a stream has not come to where streams that are gone had been: what it brings may be
 // older than what they have shown. Called with the accumulator's lock held.
 func (f *field) behind(p *part) bool {
-	if f.upTo != "" && !coherence.Newer(f.upTo, p.sub.position()) {
+	if f.upTo != "" && !coherence.Newer(f.upTo, p.sub.State().PositionRV) {
 		f.upTo = ""
 	}
 	return f.upTo != ""
@@ -63,7 +63,7 @@ func (a *Accumulator) untake(f *field) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, sub := range f.subscriptions() {
-		sub.untake()
+		sub.Untake()
 	}
 	f.within, f.target = nil, ""
 	f.aligned.Store(false)
@@ -72,7 +72,7 @@ func (a *Accumulator) untake(f *field) {
 
 // merge takes what is new of several streams as one. With whole it takes all there is; with anew it does not compare
 // with what is shown.
-func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) taken {
+func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) taken {
 	if spaces == nil {
 		f.within = nil // all count, whichever did
 	} else {
@@ -87,48 +87,48 @@ func (f *field) merge(parts []*part, spaces *subscription, whole, anew bool) tak
 	ready := make([]*part, 0, len(parts))
 	f.lost = false
 	for _, p := range parts {
-		p.sub.reach(atTake, Key{})
 		if !p.ready() {
 			continue
 		}
-		t := p.sub.take()
+		b := p.sub.Take()
+		t := takenOf(b)
 		if !t.ok {
 			continue
 		}
-		out.ok, f.lost = true, f.lost || t.lost
+		out.ok, f.lost = true, f.lost || b.Extent == stream.Lost
 		ready = append(ready, p)
 		out.anew = out.anew || t.anew
 		whole = whole || t.whole && p.merged // what it had besides is gone
 		p.merged = true
 		if dirty == nil && len(t.changes) > 0 {
-			dirty = make(going, len(t.changes))
+			dirty = make(stream.Departures, len(t.changes))
 		}
 		for _, c := range t.changes {
-			dirty.add(c.key, t.left[c.key])
+			dirty.Add(c.Key, b.Left[c.Key])
 		}
 		f.hear(t)
 	}
 	for _, p := range ready {
-		p.sub.reach(atMerge, Key{})
+		p.sub.Reach(stream.AtMerge, Key{})
 	}
 	if whole {
 		out.whole = true
 		if dirty == nil {
-			dirty = make(going)
+			dirty = make(stream.Departures)
 		}
 		for key := range f.keys {
-			dirty.add(key, departure{}) // what no stream shows may have to stay yet
+			dirty.Add(key, stream.Departure{}) // what no stream shows may have to stay yet
 		}
 		for _, p := range ready {
-			p.sub.each(func(key Key) { dirty.add(key, departure{}) })
+			p.sub.EachKey(func(key Key) { dirty.Add(key, stream.Departure{}) })
 		}
 	}
 	f.held, f.late, f.farthest = nil, nil, ""
 	for key, left := range dirty {
 		if o, known := f.newest(ready, key, left, out.anew); known {
-			out.changes = append(out.changes, change{key, o})
+			out.changes = append(out.changes, stream.Change{Key: key, Object: o})
 		} else if shown, had := f.shown(key); had && out.whole { // it stays as it is
-			out.changes = append(out.changes, change{key, shown})
+			out.changes = append(out.changes, stream.Change{Key: key, Object: shown})
 		}
 	}
 	if f.lost && !f.present {
@@ -149,7 +149,7 @@ func (f *field) hear(t taken) {
 	maps.Copy(f.loud, t.loud)
 	for _, c := range t.changes {
 		if t.whole {
-			f.loud[c.key] = true
+			f.loud[c.Key] = true
 		}
 	}
 }
@@ -204,21 +204,20 @@ func (f *field) shown(key Key) (Object, bool) {
 
 // takeSpaces takes in which namespaces count. It reports whether that has changed, and
 // whether it is known at all.
-func (f *field) takeSpaces(spaces *subscription) (changed, ok bool) {
-	spaces.reach(atTake, Key{})
-	t := spaces.take()
+func (f *field) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
+	t := takenOf(spaces.Take())
 	if !t.ok {
-		return false, f.within != nil && spaces.ready()
+		return false, f.within != nil && spaces.State().Ready()
 	}
 	if t.whole || f.within == nil {
 		f.within, changed = make(map[string]bool), true
 	}
 	for _, c := range t.changes {
-		changed = changed || f.within[c.key.Name] != (c.object != nil)
-		if c.object != nil {
-			f.within[c.key.Name] = true
+		changed = changed || f.within[c.Key.Name] != (c.Object != nil)
+		if c.Object != nil {
+			f.within[c.Key.Name] = true
 		} else {
-			delete(f.within, c.key.Name)
+			delete(f.within, c.Key.Name)
 		}
 	}
 	return changed, true
@@ -231,58 +230,57 @@ func (f *field) takeSpaces(spaces *subscription) (changed, ok bool) {
 // have left there since. One let go of it, because it left its selector, and another has not come to that
 // version: it may have gone there, whatever it has done there before. Until all have come to that version, and
 // to the one that is shown, the last state before stays true.
-func (f *field) newest(parts []*part, key Key, left departure, anew bool) (Object, bool) {
+func (f *field) newest(parts []*part, key Key, left stream.Departure, anew bool) (Object, bool) {
 	if f.within != nil && !f.within[key.Namespace] {
 		return nil, true
 	}
 	shown, had := f.shown(key)
 	if had = had && !anew; had {
-		left.at = coherence.Newest(left.at, shown.GetResourceVersion())
+		left.LeftRV = coherence.Newest(left.LeftRV, shown.GetResourceVersion())
 	}
 	var best Object
-	seen := make(map[*subscription]sight)
+	seen := make(map[*stream.Listener]stream.Sight)
 	for _, p := range parts {
-		if !p.sub.stream.covers(key) {
+		if !p.sub.Covers(key) {
 			continue
 		}
-		p.sub.reach(atLook, key)
-		now := p.sub.look(key)
-		if now.lost {
+		now := p.sub.Look(key)
+		if now.Lost {
 			f.lost = true
 			return nil, false
 		}
 		seen[p.sub] = now
-		best = newer(best, now.object)
-		left = left.and(now.left) // it may have left since the changes were taken
+		best = stream.Newer(best, now.Object)
+		left = left.And(now.Left) // it may have left since the changes were taken
 	}
 	if best == nil { // is there a version at which it is in none of them?
 		for _, now := range seen {
-			left.at = coherence.Newest(left.at, now.listed)
+			left.LeftRV = coherence.Newest(left.LeftRV, now.ListedRV)
 		}
 	}
-	var late []*subscription
+	var late []*stream.Listener
 	for sub, now := range seen {
-		if now.late(left.at) {
+		if now.Late(left.LeftRV) {
 			late = append(late, sub)
 		}
 	}
-	if late != nil && !anew && (best == nil || coherence.Newer(left.at, best.GetResourceVersion())) {
+	if late != nil && !anew && (best == nil || coherence.Newer(left.LeftRV, best.GetResourceVersion())) {
 		f.hold(key, left, late)
-		best = newer(best, left.now(left.last))
+		best = stream.Newer(best, left.Now(left.Last))
 	}
 	if !had || best == nil {
-		return best, !had || late == nil || left.now(shown) == nil
+		return best, !had || late == nil || left.Now(shown) == nil
 	}
 	return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())
 }
 
 // hold keeps what is shown of a key until streams that are late have come to a version.
-func (f *field) hold(key Key, left departure, late []*subscription) {
+func (f *field) hold(key Key, left stream.Departure, late []*stream.Listener) {
 	if f.held == nil {
-		f.held = make(going)
+		f.held = make(stream.Departures)
 	}
 	f.held[key] = left
-	f.farthest = coherence.Newest(f.farthest, left.at)
+	f.farthest = coherence.Newest(f.farthest, left.LeftRV)
 	for _, sub := range late {
 		if !slices.Contains(f.late, sub) {
 			f.late = append(f.late, sub)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/rounds"
 )
 
@@ -48,7 +49,7 @@ func drawScript(t *rapid.T) script {
 type model struct {
 	*sim
 	script  script
-	streams *Streams
+	streams *stream.Set
 	queries []Query
 	readers []*modelReader
 	writing sync.WaitGroup
@@ -118,8 +119,8 @@ func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 
 func runScript(s script, taken func()) error {
 	m := &model{sim: newSim(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
-	m.streams = NewStreams(Config{
-		Source: m.source, StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
+	m.streams = stream.New(stream.Config{
+		Source: plain(m.source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
 	})
 	defer m.streams.Close()
 	defer m.writing.Wait()
@@ -192,7 +193,7 @@ func (m *model) own(resource string, key Key, verb string, s step) bool {
 		return ok
 	}
 	answered := func() {
-		if w.Commit(context.Background(), Outcome{Write: a.write(key)}) != nil {
+		if w.Commit(context.Background(), stream.Outcome{Write: a.write(key)}) != nil {
 			return // not settled: the watch will tell
 		}
 		m.truth.Lock()
@@ -285,7 +286,7 @@ func (m *model) join(which ...int) error {
 		r.slots = append(r.slots, newSlot(resource, q))
 	}
 	var err error
-	r.a, err = m.streams.New(context.Background(), r.queries, Options{})
+	r.a, err = New(context.Background(), m.streams, r.queries, Options{})
 	m.readers = append(m.readers, r)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -78,13 +79,11 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 func (s *slot) delivered(f *field, shown bool) {
 	s.least, s.free = map[Key]int{}, false
 	for _, p := range f.parts {
-		st := p.sub.stream
-		st.mu.Lock()
-		rev := revision(st.view.Position())
-		s.free = s.free || st.givenUp && shown // a first snapshot waits
-		st.mu.Unlock()
+		st := p.sub.State()
+		rev := revision(st.PositionRV)
+		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits
 		for _, key := range modelKeys {
-			if at, known := s.least[key]; len(f.query.AnyOf) < 2 && st.covers(key) && (!known || rev < at) {
+			if at, known := s.least[key]; len(f.query.AnyOf) < 2 && p.sub.Covers(key) && (!known || rev < at) {
 				s.least[key] = rev
 			}
 		}
@@ -298,7 +297,7 @@ func (r *modelReader) atRest() error {
 		}
 		f := r.a.fields[i]
 		for _, p := range f.parts {
-			if err := p.sub.idle(); err != nil {
+			if err := residueOf(p.sub); err != nil {
 				return fmt.Errorf("query %s: %w", st.Name, err)
 			}
 		}
@@ -309,13 +308,11 @@ func (r *modelReader) atRest() error {
 	return nil
 }
 
-// idle reports what a subscription and its stream hold though all is quiet and read.
-func (s *subscription) idle() error {
-	st := s.stream
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if len(s.dirty) != 0 || len(st.waiters) != 0 || st.givenUp || st.expired || st.expiry != nil {
-		return fmt.Errorf("held: %d dirty keys, %d waiters, given up %v", len(s.dirty), len(st.waiters), st.givenUp)
+// residueOf reports what a listener and its stream hold though all is quiet and read.
+func residueOf(l *stream.Listener) error {
+	held := l.Stage().Held()
+	if held.Dirty != 0 || held.Waiters != 0 || held.GivenUp || held.Expiring {
+		return fmt.Errorf("held: %+v", held)
 	}
 	return nil
 }

@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o, x := own{s, streams}, Key{Namespace: "ns", Name: "x"}
 		s.create("as", thing("x", "in", "yes"))
 		assert.Nil(t, streams.Newest(simResource("as"), x, Whole), "nothing watches it")
@@ -43,7 +45,7 @@ func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
 }
 
 func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
-	bubble(t, Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
 		s.create("as", thing("a"))
 		watching(t, streams, Options{}, simQuery("A", "as"))

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // speechless is a source that answers nothing.
@@ -31,11 +33,11 @@ func (speechless) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (w
 
 func TestWhatOnlyTakesLongIsNoErrorInTheLog(t *testing.T) {
 	var out bytes.Buffer
-	config := Config{
-		Source: func(Resource, string, Form) cache.ListerWatcherWithContext { return speechless{} },
+	config := stream.Config{
+		Source: plain(func(Resource, string, Form) cache.ListerWatcherWithContext { return speechless{} }),
 		Logger: logr.FromSlogHandler(slog.NewTextHandler(&out, nil)),
 	}
-	bubble(t, config, func(t *testing.T, _ *sim, streams *Streams) {
+	bubble(t, config, func(t *testing.T, _ *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		after(time.Minute)
 		synctest.Wait()

@@ -15,12 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // send lets the server do a verb and gives the answer to the streams at once.
 
 func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
@@ -45,7 +47,7 @@ func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
 }
 
 func TestG4EveryAccumulatorShowsAnOwnWriteHoweverSlowItsWatch(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
 		in := simQuery("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
@@ -85,7 +87,7 @@ func TestG4AWriteThroughAnotherVersionOfTheResourceIsShown(t *testing.T) {
 	v2.Version = "v2"
 	q := simQuery("A", "as")
 	q.Resolve = func(context.Context) (Resource, error) { return v2, nil }
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
 		a := watching(t, streams, Options{}, q)
 		var snap one
@@ -106,7 +108,7 @@ func TestG4AWriteThroughAnotherVersionOfTheResourceIsShown(t *testing.T) {
 func TestG4AStreamThatStartsAfterAnOwnWriteShowsIt(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("deleted"))
 				before := s.rev
 				s.mu.Lock()
@@ -129,7 +131,7 @@ func TestG4AStreamThatStartsAfterAnOwnWriteShowsIt(t *testing.T) {
 func TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace(t *testing.T) {
 	for _, happened := range []bool{true, false} {
 		t.Run(fmt.Sprint("it happened: ", happened), func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				var snap one
 				synctest.Wait()
@@ -145,14 +147,14 @@ func TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, happened, update(t, a, &snap).Changed, "the watch tells")
 				assert.Zero(t, a.Status()[0].Pending)
-				assert.Empty(t, a.fields[0].parts[0].sub.stream.flights)
+				assert.Zero(t, a.fields[0].parts[0].sub.Stage().Held().Flights)
 			})
 		})
 	}
 }
 
 func TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -185,7 +187,7 @@ func TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown(t *testing.T) {
 	in, _ := labels.Parse("in=yes")
 	q := simQuery("A", "as")
 	q.Labels = in
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, q)
 		var snap one
 		synctest.Wait()
@@ -218,7 +220,7 @@ func TestG4WhereAWriteCannotBeJudgedTheServerIsAsked(t *testing.T) {
 	node, _ := fields.ParseSelector("spec.node=n1")
 	q := simQuery("A", "as")
 	q.Fields = node
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, q)
 		var snap one
 		synctest.Wait()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // benchPartitions are of n keys with an object each, whose first turns are over.
@@ -14,9 +16,9 @@ func benchPartitions(tb testing.TB, n int, pace Pace) (*sim, *Partitions) {
 	for i := range n {
 		s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
 	}
-	streams := NewStreams(Config{Source: s.source, StreamLists: true})
+	streams := stream.New(stream.Config{Source: plain(s.source), StreamLists: true})
 	tb.Cleanup(streams.Close)
-	p, err := streams.Partition(context.Background(), reflect.TypeFor[one](), []Query{keyed("A", "as")}, PartitionOptions{Options: Options{Pace: pace}})
+	p, err := Partition(context.Background(), streams, reflect.TypeFor[one](), []Query{keyed("A", "as")}, PartitionOptions{Options: Options{Pace: pace}})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/snapshot"
 )
 
-// PartitionOptions of [Streams.Partition]. Pace.Quiet and QuietMax are each key's own: one that changes have made due waits until nothing
+// PartitionOptions of [stream.Set.Partition]. Pace.Quiet and QuietMax are each key's own: one that changes have made due waits until nothing
 // more has changed for it. What there is at first, and what is activated, does not wait.
 type PartitionOptions struct {
 	Options
@@ -52,9 +53,9 @@ type Partitions struct {
 }
 
 // Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
-// key function is one whose objects belong to every partition. Errors are those of [Streams.New]; and a type that does not suit the
+// key function is one whose objects belong to every partition. Errors are those of [stream.Set.New]; and a type that does not suit the
 // queries, queries of which none has a key function, or a backoff that makes no sense.
-func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query, o PartitionOptions) (*Partitions, error) {
+func Partition(ctx context.Context, s *stream.Set, t reflect.Type, queries []Query, o PartitionOptions) (*Partitions, error) {
 	if o.Backoff == (attempts.Backoff{}) {
 		o.Backoff = attempts.Default
 	}
@@ -77,7 +78,7 @@ func (s *Streams) Partition(ctx context.Context, t reflect.Type, queries []Query
 		backoff: o.Backoff, parts: make(map[string]*partition),
 	}
 	p.agenda = newAgenda(p.debounce)
-	a, err := s.start(ctx, queries, o.Options, p)
+	a, err := start(ctx, s, queries, o.Options, p)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // byLabel reads keys from a label: k=a.b, or "every".
@@ -37,9 +39,9 @@ func keyed(name, resource string) Query {
 	return q
 }
 
-func partitioned(t *testing.T, streams *Streams, o PartitionOptions, queries ...Query) *Partitions {
+func partitioned(t *testing.T, streams *stream.Set, o PartitionOptions, queries ...Query) *Partitions {
 	t.Helper()
-	p, err := streams.Partition(t.Context(), reflect.TypeFor[two](), queries, o)
+	p, err := Partition(t.Context(), streams, reflect.TypeFor[two](), queries, o)
 	require.NoError(t, err)
 	return p
 }
@@ -77,8 +79,8 @@ func text(t *Turn) string {
 }
 
 // abc runs a test on partitions a and b, whose first turns are over: x and y in a, y in b, and c in both, of another kind.
-func abc(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *Streams, p *Partitions)) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+func abc(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *stream.Set, p *Partitions)) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "k", "a"))
 		s.create("as", thing("y", "k", "a.b"))
 		s.create("as", thing("none"))
@@ -92,7 +94,7 @@ func abc(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams 
 func TestG1NoTurnBeforeAllQueriesAreComplete(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x", "k", "a"))
 				s.create("bs", thing("y", "k", "a"))
 				s.listDelay = func(resource string) time.Duration {
@@ -115,7 +117,7 @@ func TestG1NoTurnBeforeAllQueriesAreComplete(t *testing.T) {
 }
 
 func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.create("as", thing("z", "k", "c"))
 		assert.Equal(t, []string{"c: z / c"}, turns(t, p))
 		s.relabel("x", "k", "b")
@@ -135,7 +137,7 @@ func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
 }
 
 func TestToActivateAnEmptyListOfKeysIsToActivateNone(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, _ *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, _ *sim, _ *stream.Set, p *Partitions) {
 		p.Activate()
 		p.Activate([]string(nil)...)
 		assert.Empty(t, turns(t, p))
@@ -145,7 +147,7 @@ func TestToActivateAnEmptyListOfKeysIsToActivateNone(t *testing.T) {
 }
 
 func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.remove("as", "y")
 		assert.Equal(t, []string{"a: x / c"}, turns(t, p)[:1])
 		assert.Equal(t, []string{"a"}, p.Keys())
@@ -174,7 +176,7 @@ func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgo
 }
 
 func TestG7WhatCameAndWentUnseenIsNoTurn(t *testing.T) {
-	abc(t, PartitionOptions{Options: Options{Pace: Pace{Interval: second}}}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{Options: Options{Pace: Pace{Interval: second}}}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.create("as", thing("z", "k", "a"))
 		s.create("as", thing("v", "k", "new"))
 		assert.Nil(t, turn(t, p), "not before the signal, and yet taken in")
@@ -190,7 +192,7 @@ func TestG7WhatCameAndWentUnseenIsNoTurn(t *testing.T) {
 func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T) {
 	shown := 0
 	o := PartitionOptions{Options: Options{Shown: func(string, Object, any) { shown++ }}}
-	abc(t, o, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, o, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		p.ActivateAll()
 		a := turn(t, p)
 		b := turn(t, p)
@@ -219,7 +221,7 @@ func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T
 
 // TestG10ATurnCostsNothingForObjectsOfOtherPartitions measures it by what is allocated: a slice of all objects would be 160 kB.
 func TestG10ATurnCostsNothingForObjectsOfOtherPartitions(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for i := range 20_000 {
 			s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i/5)))
 		}

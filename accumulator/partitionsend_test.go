@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // atWork returns the stacks of goroutines that are in a method of partitions, or of the work queue that
@@ -28,9 +30,9 @@ func TestG11CloseWaitsForEveryGoroutineOfPartitionsAlsoWhereKeysRestAndAreDeboun
 	for range 100 { // what is not waited for is late some times
 		s := newSim()
 		s.create("as", thing("x", "k", "a"))
-		streams := NewStreams(Config{Source: s.source, StreamLists: true})
+		streams := stream.New(stream.Config{Source: plain(s.source), StreamLists: true})
 		o := PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Hour}}}
-		p, err := streams.Partition(context.Background(), reflect.TypeFor[one](), []Query{keyed("A", "as")}, o)
+		p, err := Partition(context.Background(), streams, reflect.TypeFor[one](), []Query{keyed("A", "as")}, o)
 		require.NoError(t, err)
 		next, err := p.Next(t.Context())
 		require.NoError(t, err)

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // inSpaces narrows a query to the namespaces of a team.
@@ -28,7 +30,7 @@ func inSpaces(t *testing.T, q Query) Query {
 }
 
 func TestG7WhatLeftAndIsBackUnseenIsNoTurn(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		team := func(namespace, team string) { s.create("namespaces", in("", namespace, "team", team)) }
 		team("n1", "a")
 		team("n2", "b")
@@ -58,7 +60,7 @@ func TestG7WhatLeftAndIsBackUnseenIsNoTurn(t *testing.T) {
 }
 
 func TestG6WhatMovesBackAndForthWhileATurnIsUnderWayIsTheDifferenceOfTheNext(t *testing.T) {
-	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.touch("as", "x", 1)
 		held := turn(t, p)
 		require.Equal(t, "a", held.Key)
@@ -107,11 +109,11 @@ type appearing struct {
 	served, namespaced atomic.Bool
 }
 
-func appears(t *testing.T, resource string, f func(t *testing.T, s *sim, streams *Streams, kind *appearing)) {
+func appears(t *testing.T, resource string, f func(t *testing.T, s *sim, streams *stream.Set, kind *appearing)) {
 	kind := &appearing{resource: resource}
 	kind.namespaced.Store(true)
-	config := Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, Resource, string, error) bool { return !kind.served.Load() }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+	config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, Resource, string, error) bool { return !kind.served.Load() }}
+	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 		kind.s = s
 		kind.serve(false)
 		f(t, s, streams, kind)
@@ -138,7 +140,7 @@ func (k *appearing) serve(yes bool) {
 }
 
 func TestG7G8AnOptionalKindThatAppearsAndGoesActivatesAllAndEmptiesWhatHasNothingElse(t *testing.T) {
-	appears(t, "bs", func(t *testing.T, s *sim, streams *Streams, kind *appearing) {
+	appears(t, "bs", func(t *testing.T, s *sim, streams *stream.Set, kind *appearing) {
 		s.create("as", thing("x", "k", "a"))
 		p := partitioned(t, streams, PartitionOptions{Backoff: partBackoff}, keyed("A", "as"), kind.query(keyed("B", "bs")))
 		held := turn(t, p)
@@ -176,11 +178,11 @@ func TestG7G8AnOptionalKindThatAppearsAndGoesActivatesAllAndEmptiesWhatHasNothin
 }
 
 func TestG8ALookupOfAnOptionalKindTellsAllThatItAppearsOrGoes(t *testing.T) {
-	appears(t, "ls", func(t *testing.T, s *sim, streams *Streams, kind *appearing) {
+	appears(t, "ls", func(t *testing.T, s *sim, streams *stream.Set, kind *appearing) {
 		s.create("as", thing("x", "k", "a"))
 		s.create("as", thing("y", "k", "b"))
 		s.create("ls", thing("there"))
-		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), []Query{keyed("A", "as"), kind.query(simQuery("L", "ls"))}, PartitionOptions{})
+		p, err := Partition(t.Context(), streams, reflect.TypeFor[referring](), []Query{keyed("A", "as"), kind.query(simQuery("L", "ls"))}, PartitionOptions{})
 		require.NoError(t, err)
 		read := reading("a", "there")
 		assert.Equal(t, []string{"a", "b"}, keysOfTurns(t, p, read))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/rounds"
 )
@@ -78,7 +79,7 @@ func TestG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 func runPartScript(s partScript, taken func()) error {
 	m := &partModel{script: s, keys: map[string]*partTruth{}, shown: map[string]Object{}}
 	m.sim = newSim()
-	m.streams = NewStreams(Config{Source: m.source, StreamLists: true})
+	m.streams = stream.New(stream.Config{Source: plain(m.source), StreamLists: true})
 	defer m.streams.Close()
 	var queries []Query
 	for i, resource := range partResources {
@@ -89,7 +90,7 @@ func runPartScript(s partScript, taken func()) error {
 		queries = append(queries, q)
 	}
 	var err error
-	m.p, err = m.streams.Partition(context.Background(), reflect.TypeFor[three](), queries, PartitionOptions{
+	m.p, err = Partition(context.Background(), m.streams, reflect.TypeFor[three](), queries, PartitionOptions{
 		Options: Options{Pace: Pace{Interval: s.Pace}, QuietOwnWrites: s.Quiet}, Backoff: partBackoff,
 	})
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBefore(t *testing.T) {
 	for _, quiet := range []bool{true, false} {
 		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
-			abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, _ *Partitions) {
+			abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *stream.Set, _ *Partitions) {
 				meanwhile := func() {}
 				q := keyed("A", "as")
 				q.Key = func(o Object) []string {
@@ -41,7 +43,7 @@ func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBe
 }
 
 func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, _ *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *stream.Set, _ *Partitions) {
 		meanwhile := func() {}
 		q := keyed("A", "as")
 		q.Key = func(o Object) []string {
@@ -65,8 +67,8 @@ func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t
 }
 
 func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		p, err := streams.Partition(t.Context(), reflect.TypeFor[three](), []Query{keyed("A", "as"), keyed("B", "bs"), simQuery("C", "cs")},
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+		p, err := Partition(t.Context(), streams, reflect.TypeFor[three](), []Query{keyed("A", "as"), keyed("B", "bs"), simQuery("C", "cs")},
 			PartitionOptions{Options: Options{QuietOwnWrites: true}})
 		require.NoError(t, err)
 		assert.Nil(t, turn(t, p))
@@ -87,12 +89,12 @@ func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
 
 // It is for the race detector: what a turn has read has changed when it ends.
 func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for _, k := range []string{"a", "b", "c", "d"} {
 			s.create("as", thing("x"+k, "k", k))
 		}
 		s.create("ls", thing("there"))
-		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), referringQueries(), PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Millisecond}}})
+		p, err := Partition(t.Context(), streams, reflect.TypeFor[referring](), referringQueries(), PartitionOptions{Options: Options{Pace: Pace{Quiet: time.Millisecond}}})
 		require.NoError(t, err)
 		var workers sync.WaitGroup
 		for range 3 {

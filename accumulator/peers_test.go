@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
 // What other libraries of this kind are known to get wrong, where no other test is about it.
 
 func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
@@ -34,7 +35,7 @@ func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
 }
 
 func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for i := range 100 {
 			s.create("as", thing(fmt.Sprint(i)))
 		}
@@ -54,7 +55,7 @@ func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
 }
 
 func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a, narrow := watching(t, streams, Options{}, simQuery("A", "as")), watching(t, streams, Options{}, selective())
 		var snap, few one
 		synctest.Wait()
@@ -73,7 +74,7 @@ func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
 
 // A delete whose answer nobody has read: object, Status or what else it was.
 func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		key := Key{Namespace: "ns", Name: "x"}
 		kept := thing("x")
 		kept.SetFinalizers([]string{"test/kept"})
@@ -86,7 +87,7 @@ func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 		w := streams.Begin(simResource("as"), key)
 		answer, ok := s.do("as", key, "delete", byStatus)
 		require.True(t, ok)
-		require.NoError(t, w.Commit(t.Context(), Outcome{Write: coherence.Write{Key: key, UID: answer.uid}, Unknown: true}))
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: answer.uid}, Unknown: true}))
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)
 		assert.NotNil(t, snap.A[0].GetDeletionTimestamp())
@@ -94,7 +95,7 @@ func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 }
 
 func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		refuse := 0
 		s.failing(func(_, resource string) error {
 			if resource == "as" {
@@ -122,7 +123,7 @@ func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
 func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 	q := simQuery("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 		// held makes requests hang, and reports whether the locks are free meanwhile.
 		held := func(request func()) bool {
 			release := make(chan struct{})
@@ -133,17 +134,7 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 			request()
 			synctest.Wait()
 			defer close(release) // whatever the outcome: a test that hangs says less
-			free := streams.mu.TryLock()
-			if free {
-				streams.mu.Unlock()
-			}
-			for _, st := range streams.of("as") {
-				if !st.mu.TryLock() {
-					return true
-				}
-				st.mu.Unlock()
-			}
-			return !free
+			return streams.Locked()
 		}
 		var a *Accumulator
 		assert.False(t, held(func() { a = watching(t, streams, Options{}, q) }), "a list")
@@ -166,7 +157,7 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
 	for _, grace := range []time.Duration{0, time.Minute} {
 		t.Run(grace.String(), func(t *testing.T) {
-			bubble(t, Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				for i := range 5 {
 					a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -186,7 +177,7 @@ func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
 				}
 				after(2 * time.Minute)
 				synctest.Wait()
-				assert.Empty(t, streams.streams)
+				assert.Zero(t, streams.Len())
 				assert.Empty(t, s.cuts)
 			})
 		})

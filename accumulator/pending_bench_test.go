@@ -3,25 +3,26 @@ package accumulator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // benchWrites makes so many own writes of a resource, which no watch shows: its events are late.
-func benchWrites(b *testing.B, streams *Streams, resource string, count int) {
+func benchWrites(b *testing.B, streams *stream.Set, resource string, count int) {
 	b.Helper()
 	for i := range count {
 		benchWrite(b, streams, resource, benchObject(i, 2_000_000_000+i))
 	}
 }
 
-func benchWrite(b *testing.B, streams *Streams, resource string, u *unstructured.Unstructured) {
+func benchWrite(b *testing.B, streams *stream.Set, resource string, u *unstructured.Unstructured) {
 	w := streams.Begin(simResource(resource), Key{Namespace: u.GetNamespace(), Name: u.GetName()})
-	out := Outcome{}
-	out.Key, out.UID, out.Version, out.Object = w.key, u.GetUID(), u.GetResourceVersion(), u
+	out := stream.Outcome{}
+	out.Key, out.UID, out.Version, out.Object = Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u
 	if err := w.Commit(context.Background(), out); err != nil {
 		b.Fatal(err)
 	}
@@ -33,12 +34,12 @@ func BenchmarkSnapshotWithPendingWrites(b *testing.B) {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
 			st, a := benchReader(b, 50_000)
 			benchWrites(b, a.streams, "as", pending)
-			if n := st.view.Pending(); n != pending {
+			if n := st.Held().Pending; n != pending {
 				b.Fatal(n)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				fresh, err := a.streams.New(context.Background(), []Query{simQuery("A", "as")}, Options{})
+				fresh, err := New(context.Background(), a.streams, []Query{simQuery("A", "as")}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -82,7 +83,7 @@ func BenchmarkRefreshWithPendingWrites(b *testing.B) {
 		for _, pending := range []int{0, 10_000} {
 			b.Run(fmt.Sprint(pending, " of ", map[string]string{"as": "the kind", "bs": "another kind"}[resource]), func(b *testing.B) {
 				st, a := benchReader(b, 50_000)
-				if _, err := a.streams.New(context.Background(), []Query{simQuery("B", "bs")}, Options{}); err != nil {
+				if _, err := New(context.Background(), a.streams, []Query{simQuery("B", "bs")}, Options{}); err != nil {
 					b.Fatal(err)
 				}
 				benchWrites(b, a.streams, resource, pending)
@@ -92,7 +93,7 @@ func BenchmarkRefreshWithPendingWrites(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					version++
-					_ = st.event(benchObject(49_999, version), false)
+					_ = st.Event(benchObject(49_999, version), false)
 					if r, err := a.Update(context.Background(), &snap, nil); err != nil || len(r.Differences) != 1 {
 						b.Fatal(r, err)
 					}
@@ -108,10 +109,10 @@ func BenchmarkRelistWithPendingWrites(b *testing.B) {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
 			st, a := benchReader(b, 50_000)
 			benchWrites(b, a.streams, "as", pending)
-			position := st.view.Position()
+			position := a.fields[0].parts[0].sub.State().PositionRV
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := st.replace(maps.Clone(st.store), position, ask{atLeast: position}); err != nil {
+				if err := st.List(st.Objects(), position, position); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,17 +6,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // staged does something the next time that a point is reached.
 type staged struct {
-	point
+	stream.Point
 	do func()
 }
 
 // reached is what Config.points is set to. The goroutine that reaches the point goes on once all others are at rest.
-func (s *staged) reached(m moment) {
-	if s.do == nil || m.point != s.point {
+func (s *staged) reached(m stream.Moment) {
+	if s.do == nil || m.Point != s.Point {
 		return
 	}
 	do := s.do
@@ -26,7 +28,7 @@ func (s *staged) reached(m moment) {
 }
 
 // on sets what is done at a point.
-func (s *staged) on(p point, do func()) { s.point, s.do = p, do }
+func (s *staged) on(p stream.Point, do func()) { s.Point, s.do = p, do }
 
 // A pod of a StatefulSet is replaced under its name while a reader merges the streams of a query: after
 // it has taken what is new of them, and before it asks each what is true now.
@@ -34,10 +36,10 @@ func TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay
 	namespaces := simQuery("A", "as")
 	namespaces.Namespaces = []string{"ns", "other"}
 	for name, q := range map[string]Query{"several namespaces": namespaces, "selected namespaces": spaceQuery("A", "as", "team=a"), "a union": union()} {
-		for _, p := range []point{atMerge, atLook} {
+		for _, p := range []stream.Point{stream.AtMerge, stream.AtLook} {
 			t.Run(name+"/"+string(p), func(t *testing.T) {
 				var stage staged
-				bubble(t, Config{points: stage.reached}, func(t *testing.T, s *sim, streams *Streams) {
+				bubble(t, stream.Config{Points: stage.reached}, func(t *testing.T, s *sim, streams *stream.Set) {
 					s.create("namespaces", in("", "ns", "team", "a"))
 					s.create("as", thing("x", "l", "yes"))
 					a := watching(t, streams, Options{}, q)

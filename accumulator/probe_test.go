@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // idle is a little longer than the idle time-out and what follows it.
@@ -18,7 +20,7 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 	for name, config := range ways {
 		for _, cut := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: ", cut", false: ", silent"}[cut], func(t *testing.T) {
-				bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+				bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 					s.create("as", thing("old"))
 					backup := s.rev
 					a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -54,7 +56,7 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("old"))
 				backup := s.rev
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -82,7 +84,7 @@ func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				q := simQuery("A", "as")
 				q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 				s.create("as", thing("x", "in", "yes"))
@@ -108,7 +110,7 @@ func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
 func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				require.True(t, signalled(a))
@@ -141,7 +143,7 @@ func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
 
 func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.T) {
 	suspected := 0 // by the one stream's goroutine
-	bubble(t, Config{Suspect: func() { suspected++ }}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{Suspect: func() { suspected++ }}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		require.True(t, signalled(a))
 		s.cut()
@@ -162,27 +164,26 @@ func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.
 		s.listAnswer = func(string) time.Duration { return 24 * time.Hour }
 		s.mu.Unlock()
 		s.cut()
-		after(openTimeout + time.Second)
+		after(31 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, 2, suspected, "the probe had no answer")
 	})
 }
 
 func TestG8WhoIsWokenByAListFindsItsStatusWell(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.failing(func(string, string) error { return apierrors.NewServiceUnavailable("not yet") })
 		watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
 		var found []State
-		for _, st := range streams.streams {
-			st.join(listener{trouble: func() {}, wake: func() {
-				st.mu.Lock()
-				defer st.mu.Unlock()
-				if st.synced {
-					found = append(found, st.health.state)
-				}
-			}})
-		}
+		var l *stream.Listener
+		l, err := streams.Join(simResource("as"), stream.Spec{}, stream.ListenOptions{Trouble: func() {}, Wake: func() {
+			if st := l.State(); st.Ready() {
+				found = append(found, st.Health)
+			}
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, 1, streams.Len(), "it is the same stream")
 		s.failing(nil)
 		after(time.Minute)
 		synctest.Wait()
@@ -191,7 +192,7 @@ func TestG8WhoIsWokenByAListFindsItsStatusWell(t *testing.T) {
 }
 
 func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		require.True(t, signalled(a))
 		ends := make(chan struct{})
@@ -224,7 +225,7 @@ func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
 }
 
 func TestG8WhileNoWatchIsOpenTheStatusSaysSo(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		require.True(t, signalled(a))
 		for range 8 { // each makes the pause longer
@@ -244,7 +245,7 @@ func TestG8WhileNoWatchIsOpenTheStatusSaysSo(t *testing.T) {
 func TestG2TheServersRetryAfterIsHonoured(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				asked := 0
 				s.failing(func(string, string) error {
 					asked++
@@ -266,7 +267,7 @@ func TestG2TheServersRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestG1AListThatExpiresBetweenItsPagesIsMadeAnewAndWhole(t *testing.T) {
-	bubble(t, Config{PageSize: 2}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{PageSize: 2}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			s.create("as", thing(name))
 		}
@@ -313,7 +314,7 @@ func TestG1AServerThatDoesNotStreamListsIsAskedForPages(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				refuse(s)
 				a := watching(t, streams, Options{}, simQuery("A", "as"))

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -24,9 +24,9 @@ type Reader struct {
 	union map[Key]Object // what is true of a union, as of the last look
 }
 
-// Open opens a reader of a query, until ctx ends or Close. Errors are those of [Streams.New].
-func (s *Streams) Open(ctx context.Context, q Query) (*Reader, error) {
-	a, err := s.New(ctx, []Query{q}, Options{Pace: Pace{Interval: never}})
+// Open opens a reader of a query, until ctx ends or Close. Errors are those of [stream.Set.New].
+func Open(ctx context.Context, s *stream.Set, q Query) (*Reader, error) {
+	a, err := New(ctx, s, []Query{q}, Options{Pace: Pace{Interval: never}})
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func (r *Reader) Get(key Key) Object {
 	}
 	var best Object
 	for _, p := range parts {
-		if p.sub.stream.covers(key) {
-			best = newer(best, p.sub.look(key).object)
+		if p.sub.Covers(key) {
+			best = stream.Newer(best, p.sub.Look(key).Object)
 		}
 	}
 	return best
@@ -100,10 +100,10 @@ func (r *Reader) merge() map[Key]Object {
 		r.union = make(map[Key]Object, len(t.changes))
 	}
 	for _, c := range t.changes {
-		if c.object != nil {
-			r.union[c.key] = c.object
+		if c.Object != nil {
+			r.union[c.Key] = c.Object
 		} else {
-			delete(r.union, c.key)
+			delete(r.union, c.Key)
 		}
 	}
 	return r.union
@@ -120,18 +120,11 @@ func (r *Reader) found(namespace string) map[Key]Object {
 	found := make(map[Key]Object)
 	namespaces := make(map[string]bool)
 	for _, p := range parts {
-		ns := p.sub.stream.key.namespace
+		ns := p.sub.Namespace()
 		if ns != "" && namespace != "" && ns != namespace {
 			continue
 		}
-		p.sub.each(func(key Key) {
-			if namespace != "" && key.Namespace != namespace {
-				return
-			}
-			if o := p.sub.stream.read(key); o != nil {
-				found[key] = newer(found[key], o)
-			}
-		})
+		p.sub.Each(namespace, func(key Key, o Object) { found[key] = stream.Newer(found[key], o) })
 	}
 	maps.DeleteFunc(found, func(key Key, _ Object) bool {
 		in, known := namespaces[key.Namespace]
@@ -145,19 +138,11 @@ func (r *Reader) found(namespace string) map[Key]Object {
 }
 
 // within reports whether a namespace counts.
-func within(spaces *subscription, namespace string) bool {
+func within(spaces *stream.Listener, namespace string) bool {
 	if spaces == nil {
 		return true
 	}
-	return spaces.look(Key{Name: namespace}).object != nil
-}
-
-// newer returns the newer of two objects, either of which may be nil.
-func newer(a, b Object) Object {
-	if a == nil || b != nil && coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
-		return b
-	}
-	return a
+	return spaces.Look(Key{Name: namespace}).Object != nil
 }
 
 // Ready is nil once the first list is in, and never turns back.

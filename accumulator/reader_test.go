@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func listed(objects []Object) (all []string) {
@@ -21,13 +23,13 @@ func listed(objects []Object) (all []string) {
 func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", in("n2", "x", "app", "a"))
 				s.create("as", in("n1", "y", "app", "b"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				require.True(t, signalled(a))
 				opened := s.opened("as")
-				r, err := streams.Open(t.Context(), simQuery("R", "as"))
+				r, err := Open(t.Context(), streams, simQuery("R", "as"))
 				require.NoError(t, err)
 				require.NoError(t, r.Wait(t.Context()))
 				assert.Equal(t, opened, s.opened("as"), "the store is the bootstrap")
@@ -44,14 +46,14 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 				assert.Equal(t, []string{"n1/own", "n1/y"}, listed(r.List("n1", nil)))
 				r.Close()
 				assert.ErrorIs(t, r.a.Err(), ErrClosed)
-				assert.Len(t, streams.streams, 1)
+				assert.Equal(t, 1, streams.Len())
 			})
 		})
 	}
 }
 
 func TestG4AReaderOfAUnionAndOfSelectedNamespacesGoesByTheNewest(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("namespaces", in("", "ns", "team", "a"))
 		s.create("namespaces", in("", "other", "team", "b"))
 		q := spaceQuery("R", "as", "team=a")
@@ -60,7 +62,7 @@ func TestG4AReaderOfAUnionAndOfSelectedNamespacesGoesByTheNewest(t *testing.T) {
 		}
 		s.create("as", thing("x", "l", "yes"))
 		s.create("as", in("other", "y", "l", "yes"))
-		r, err := streams.Open(t.Context(), q)
+		r, err := Open(t.Context(), streams, q)
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		assert.Equal(t, []string{"ns/x"}, listed(r.List("", nil)))
@@ -73,9 +75,9 @@ func TestG4AReaderOfAUnionAndOfSelectedNamespacesGoesByTheNewest(t *testing.T) {
 }
 
 func TestG11AReaderThatWaitsEndsWithItsContextAndSaysWhatIsMissing(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.failing(func(string, string) error { return errors.New("out of order") })
-		r, err := streams.Open(t.Context(), simQuery("R", "as"))
+		r, err := Open(t.Context(), streams, simQuery("R", "as"))
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -84,6 +86,6 @@ func TestG11AReaderThatWaitsEndsWithItsContextAndSaysWhatIsMissing(t *testing.T)
 		assert.ErrorContains(t, err, "out of order")
 		r.Close()
 		assert.ErrorIs(t, r.Wait(t.Context()), ErrClosed)
-		assert.Empty(t, streams.streams)
+		assert.Zero(t, streams.Len())
 	})
 }

@@ -12,15 +12,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // looking runs a test on partitions a and b, with an object each, whose first turns have read nothing.
-func looking(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *Streams, p *Partitions)) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+func looking(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *stream.Set, p *Partitions)) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "k", "a"))
 		s.create("as", thing("y", "k", "b"))
 		s.create("ls", thing("there"))
-		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), referringQueries(), o)
+		p, err := Partition(t.Context(), streams, reflect.TypeFor[referring](), referringQueries(), o)
 		require.NoError(t, err)
 		defer p.Close()
 		require.Equal(t, []string{"a", "b"}, keysOfTurns(t, p, nil))
@@ -62,7 +64,7 @@ func reading(key, name string) func(*Turn) {
 }
 
 func TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded(t *testing.T) {
-	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		p.Activate("a")
 		keysOfTurns(t, p, reading("a", "missing"))
 		s.touch("ls", "there", 1)
@@ -79,7 +81,7 @@ func TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded(t *testing.T) {
 }
 
 func TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected(t *testing.T) {
-	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		selecting := func(t *Turn) {
 			if _, list := lookupOf(t); t.Key == "b" {
 				list("in=yes")
@@ -106,7 +108,7 @@ func TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected(t *testing.T) {
 func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 	for _, when := range []string{"taken in during the turn", "taken in after it", "before it is read", "by an own write"} {
 		t.Run(when, func(t *testing.T) {
-			looking(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+			looking(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *stream.Set, p *Partitions) {
 				p.Activate("a")
 				held := turn(t, p)
 				get, _ := lookupOf(held)
@@ -132,7 +134,7 @@ func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 }
 
 func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
-	looking(t, PartitionOptions{Options: Options{Pace: Pace{Interval: second}}}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	looking(t, PartitionOptions{Options: Options{Pace: Pace{Interval: second}}}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		p.Activate("a")
 		held := turn(t, p)
 		got := make(chan *Turn, 1)
@@ -156,7 +158,7 @@ func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
 }
 
 func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing.T) {
-	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		p.Activate("a")
 		first := turn(t, p)
 		get, list := lookupOf(first)
@@ -184,7 +186,7 @@ func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing
 }
 
 func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
-	looking(t, PartitionOptions{Options: Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+	looking(t, PartitionOptions{Options: Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim, streams *stream.Set, p *Partitions) {
 		p.Activate("a")
 		held := turn(t, p)
 		get, _ := lookupOf(held)
@@ -204,7 +206,7 @@ func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
 }
 
 func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
-	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		p.Activate("a")
 		keysOfTurns(t, p, func(t *Turn) {
 			get, list := lookupOf(t)
@@ -229,15 +231,15 @@ func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
 }
 
 func TestAKeyFunctionOfWhatIsLookedUpIsAnError(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, _ *sim, streams *Streams) {
-		_, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), []Query{keyed("A", "as"), keyed("L", "ls")}, PartitionOptions{})
+	bubble(t, stream.Config{}, func(t *testing.T, _ *sim, streams *stream.Set) {
+		_, err := Partition(t.Context(), streams, reflect.TypeFor[referring](), []Query{keyed("A", "as"), keyed("L", "ls")}, PartitionOptions{})
 		assert.ErrorContains(t, err, `query "L": it has a key function, but what is looked up belongs to no partition`)
 	})
 }
 
 // TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt counts the shares that it touches.
 func TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt(t *testing.T) {
-	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		for i := range 200 {
 			s.create("as", thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
 		}

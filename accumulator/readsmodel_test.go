@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/rounds"
 	"github.com/kates-go/kates/snapshot"
@@ -74,10 +75,10 @@ func TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse(t *testing.T
 func runReadScript(s script, pace time.Duration, taken func()) error {
 	m := &readModel{keys: map[string]*readTruth{}}
 	m.sim = newSim()
-	m.streams = NewStreams(Config{Source: m.source, StreamLists: s.Stream})
+	m.streams = stream.New(stream.Config{Source: plain(m.source), StreamLists: s.Stream})
 	defer m.streams.Close()
 	var err error
-	m.p, err = m.streams.Partition(context.Background(), reflect.TypeFor[referring](), referringQueries(), PartitionOptions{
+	m.p, err = Partition(context.Background(), m.streams, reflect.TypeFor[referring](), referringQueries(), PartitionOptions{
 		Options: Options{Pace: Pace{Interval: pace}}, Backoff: partBackoff,
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/guard"
 )
 
 // Ref says that objects of another query name objects of this one.
@@ -189,13 +191,13 @@ func (a *Accumulator) namesIn(f *field, o Object, before named) named {
 	if o == nil {
 		return all
 	}
-	if rejection(o) != nil {
+	if stream.Fault(o) != nil {
 		return orNone(before, all)
 	}
 	for i, n := range f.source.to {
 		keys, err := namesOf(n.names, o)
 		if err != nil {
-			a.streams.config.Logger.Error(err, "what an object refers to is not known, what it did before counts",
+			a.streams.Logger().Error(err, "what an object refers to is not known, what it did before counts",
 				"query", n.to.name, "object", fmt.Sprint(f.name, " ", o.GetNamespace(), "/", o.GetName()))
 			all[i] = orNone(before, all)[i]
 			continue
@@ -217,12 +219,14 @@ func orNone(before, none named) named {
 }
 
 func namesOf(f func(Object) ([]Key, error), o Object) (keys []Key, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			keys, err = nil, &panicError{what: "the function for references panicked", value: p, stack: debug.Stack()}
-		}
-	}()
-	return f(o)
+	err = guard.Named("the function for references panicked", func() (err error) {
+		keys, err = f(o)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return keys, nil
 }
 
 // complete completes a name: without a namespace it is in that of the object, unless the kind has none.
@@ -279,7 +283,7 @@ func (a *Accumulator) countOne(f *field, key Key, by int) {
 	}
 	r.dropped[key], r.stale = true, true
 	if ref.part != nil {
-		ref.part.sub.close()
+		ref.part.sub.Close()
 	}
 }
 
@@ -292,15 +296,15 @@ func (a *Accumulator) join(f *field, ref *reference) {
 		return
 	}
 	l := a.hears()
-	l.optional, l.signal = q.Optional, q.Signal
-	l.dirtied = func() { f.refs.fresh.note(ref) }
-	l.wake = func() {
+	l.Optional, l.Signal = q.Optional, q.Signal
+	l.Noted = func() { f.refs.fresh.note(ref) }
+	l.Wake = func() {
 		f.refs.fresh.note(ref)
 		a.follows.kick()
 		a.pacer.poke()
 	}
 	name := Selection{Fields: fields.OneTermEqualSelector("metadata.name", ref.key.Name)}
-	sub, err := a.streams.subscribe(resource, Watched{ref.key.Namespace, Selection{q.Labels, q.Fields}.and(name), q.Form, q.Transform}, l)
+	sub, err := a.streams.Join(resource, stream.Spec{Namespace: ref.key.Namespace, Selection: Selection{Labels: q.Labels, Fields: q.Fields}.And(name), Form: q.Form, Transform: q.Transform}, l)
 	if err != nil {
 		return // all has ended
 	}
@@ -323,7 +327,7 @@ func (r *references) news() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ref := range r.fresh.now() {
-		if ref.part != nil && ref.part.sub.news() {
+		if ref.part != nil && ref.part.sub.State().News {
 			return true
 		}
 	}
@@ -354,7 +358,7 @@ func (a *Accumulator) settle(f *field) {
 	}
 	if len(parts) >= manyRefs && !r.warned {
 		r.warned = true
-		a.streams.config.Logger.Info("each object that is referred to has a watch of its own: a query without Refs may cost less",
+		a.streams.Logger().Info("each object that is referred to has a watch of its own: a query without Refs may cost less",
 			"query", f.name, "objects", len(parts))
 	}
 }

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // inLabelOf names the objects in the label "refs": a.b.c
@@ -42,8 +44,8 @@ func shownIn(snap two) string {
 }
 
 // naming1 runs a test on a snapshot of a, that names x and missing, and x; there is y, that nobody names.
-func naming1(t *testing.T, o Options, f func(t *testing.T, s *sim, streams *Streams, a *Accumulator)) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+func naming1(t *testing.T, o Options, f func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator)) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("a", "refs", "x.missing"))
 		s.create("bs", thing("x"))
 		s.create("bs", thing("y"))
@@ -65,7 +67,7 @@ func now(t *testing.T, a *Accumulator) string {
 }
 
 func TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs(t *testing.T) {
-	naming1(t, Options{}, func(t *testing.T, s *sim, streams *Streams, a *Accumulator) {
+	naming1(t, Options{}, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator) {
 		assert.Equal(t, 2, s.opened("bs"))
 		assert.Equal(t, 2, a.Status()[0].Refs)
 		s.create("bs", thing("missing"))
@@ -80,16 +82,14 @@ func TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs(t *testing.T) {
 		s.remove("as", "a")
 		assert.Equal(t, " / ", now(t, a))
 		assert.Empty(t, a.fieldsNow()[0].refs.named)
-		streams.mu.Lock()
-		defer streams.mu.Unlock()
-		assert.Len(t, streams.streams, 1)
+		assert.Equal(t, 1, streams.Len())
 	})
 }
 
 func TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("a", "refs", "x.missing"))
 				s.create("bs", thing("x"))
 				slow := func(resource string) time.Duration {
@@ -112,7 +112,7 @@ func TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown(t *testing.T) {
 }
 
 func TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits(t *testing.T) {
-	naming1(t, Options{Pace: Pace{Interval: time.Hour}}, func(t *testing.T, s *sim, _ *Streams, a *Accumulator) {
+	naming1(t, Options{Pace: Pace{Interval: time.Hour}}, func(t *testing.T, s *sim, _ *stream.Set, a *Accumulator) {
 		after(2 * time.Hour)
 		slow := func(resource string) time.Duration {
 			if resource == "bs" {
@@ -134,7 +134,7 @@ func TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits(t *testing
 }
 
 func TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown(t *testing.T) {
-	naming1(t, Options{Pace: Pace{Interval: time.Hour}}, func(t *testing.T, s *sim, _ *Streams, a *Accumulator) {
+	naming1(t, Options{Pace: Pace{Interval: time.Hour}}, func(t *testing.T, s *sim, _ *stream.Set, a *Accumulator) {
 		after(2 * time.Hour)
 		s.mu.Lock()
 		s.listDelay = func(string) time.Duration { return second }
@@ -157,7 +157,7 @@ func TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly(t *testing.T) {
 		"refused": {forbidden, 5 * second}, "failing": {apierrors.NewServiceUnavailable("down"), refPatience + second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			naming1(t, Options{}, func(t *testing.T, s *sim, _ *Streams, a *Accumulator) {
+			naming1(t, Options{}, func(t *testing.T, s *sim, _ *stream.Set, a *Accumulator) {
 				s.failing(func(_, resource string) error {
 					if resource == "bs" {
 						return test.err
@@ -181,7 +181,7 @@ func TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly(t *testing.T) {
 
 func TestARequiredQueryWaitsForTheRightToWhatIsNamedAtFirstAndAnOptionalOneDoesNot(t *testing.T) {
 	for _, optional := range []bool{false, true} {
-		bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 			s.create("as", thing("a", "refs", "x"))
 			s.failing(func(_, resource string) error {
 				if resource == "bs" {
@@ -200,7 +200,7 @@ func TestARequiredQueryWaitsForTheRightToWhatIsNamedAtFirstAndAnOptionalOneDoesN
 }
 
 func TestG8WhereTheFunctionFailsTheObjectNamesWhatItDidBefore(t *testing.T) {
-	naming1(t, Options{}, func(t *testing.T, s *sim, _ *Streams, a *Accumulator) {
+	naming1(t, Options{}, func(t *testing.T, s *sim, _ *stream.Set, a *Accumulator) {
 		for _, bug := range []string{"panic", "fail"} {
 			s.create("as", thing("a", "refs", bug))
 			s.create("as", thing(bug, "refs", bug))
@@ -212,7 +212,7 @@ func TestG8WhereTheFunctionFailsTheObjectNamesWhatItDidBefore(t *testing.T) {
 }
 
 func TestG4AnOwnWriteOfWhatIsNamedIsShownAndOneThatNamesSomethingWhenThatIsKnown(t *testing.T) {
-	naming1(t, Options{}, func(t *testing.T, s *sim, streams *Streams, a *Accumulator) {
+	naming1(t, Options{}, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator) {
 		s.mu.Lock()
 		s.delay = func(string) time.Duration { return time.Minute }
 		s.mu.Unlock()
@@ -227,7 +227,7 @@ func TestG4AnOwnWriteOfWhatIsNamedIsShownAndOneThatNamesSomethingWhenThatIsKnown
 }
 
 func TestObjectsMayNameOnesThatNameOthersButNotInACircle(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("a", "refs", "b"))
 		s.create("bs", thing("b", "refs", "c"))
 		s.create("bs", thing("b2", "refs", "c2"))
@@ -248,12 +248,12 @@ func TestObjectsMayNameOnesThatNameOthersButNotInACircle(t *testing.T) {
 		assert.Equal(t, []string{"c2"}, names(snap.C))
 
 		queries[1].Refs = []Ref{{Query: "B", Names: inLabelOf}}
-		_, err := streams.New(t.Context(), queries, Options{})
+		_, err := New(t.Context(), streams, queries, Options{})
 		assert.ErrorContains(t, err, "in a circle")
-		_, err = streams.New(t.Context(), queries[:1], Options{})
+		_, err = New(t.Context(), streams, queries[:1], Options{})
 		assert.ErrorIs(t, err, ErrUnknownQuery)
 		queries[0].Namespace = "ns"
-		_, err = streams.New(t.Context(), queries, Options{})
+		_, err = New(t.Context(), streams, queries, Options{})
 		assert.ErrorContains(t, err, "its Refs say which objects are watched")
 		assert.ErrorIs(t, a.Remove(t.Context(), "A"), errRefsAtRunTime)
 		assert.ErrorIs(t, a.Replace(t.Context(), queries[0]), errRefsAtRunTime)
@@ -261,13 +261,13 @@ func TestObjectsMayNameOnesThatNameOthersButNotInACircle(t *testing.T) {
 }
 
 func TestInPartitionsWhatIsNamedIsWatchedAndWhatIsReadOfItActivates(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "k", "a", "refs", "one"))
 		s.create("as", thing("y", "k", "b", "refs", "two"))
 		s.create("ls", thing("one"))
 		queries := referringQueries()
 		queries[1].Refs = []Ref{{Query: "A", Names: inLabelOf}}
-		p, err := streams.Partition(t.Context(), reflect.TypeFor[referring](), queries, PartitionOptions{})
+		p, err := Partition(t.Context(), streams, reflect.TypeFor[referring](), queries, PartitionOptions{})
 		require.NoError(t, err)
 		defer p.Close()
 		found := map[string]bool{}
@@ -292,7 +292,7 @@ func TestInPartitionsWhatIsNamedIsWatchedAndWhatIsReadOfItActivates(t *testing.T
 }
 
 func TestG11ReferencesEndWithTheirWatch(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for i := range 50 {
 			s.create("as", thing("a"+string(rune('A'+i%26)), "refs", "x"+string(rune('A'+i%26))))
 			a := watching(t, streams, Options{}, namingQueries()...)
@@ -302,9 +302,7 @@ func TestG11ReferencesEndWithTheirWatch(t *testing.T) {
 			a.Close()
 		}
 		synctest.Wait()
-		streams.mu.Lock()
-		defer streams.mu.Unlock()
-		assert.Empty(t, streams.streams)
+		assert.Zero(t, streams.Len())
 	})
 }
 

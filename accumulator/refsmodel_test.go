@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/rounds"
 )
 
@@ -40,12 +41,12 @@ type refModel struct {
 func runRefScript(s script, taken func()) error {
 	sim := newSim()
 	m := &refModel{replay: map[string]bool{}}
-	m.own = own{sim, NewStreams(Config{Source: sim.source, StreamLists: s.Stream, Grace: s.Grace})}
+	m.own = own{sim, stream.New(stream.Config{Source: plain(sim.source), StreamLists: s.Stream, Grace: s.Grace})}
 	defer m.streams.Close()
 	slow := func(string) time.Duration { return 30 * time.Millisecond }
 	sim.listDelay, sim.listAnswer = slow, slow
 	var err error
-	if m.a, err = m.streams.New(context.Background(), namingQueries(), Options{}); err != nil {
+	if m.a, err = New(context.Background(), m.streams, namingQueries(), Options{}); err != nil {
 		return err
 	}
 	for i, step := range s.Steps {
@@ -178,9 +179,7 @@ func (m *refModel) settle() error {
 	if n := len(f[1].source.waiting); n > 0 {
 		return fmt.Errorf("G6: %d wait", n)
 	}
-	m.streams.mu.Lock()
-	defer m.streams.mu.Unlock()
-	if n := len(m.streams.streams); n != len(named)+1 {
+	if n := m.streams.Len(); n != len(named)+1 {
 		return fmt.Errorf("G6: %d streams for %d names", n, len(named))
 	}
 	return nil

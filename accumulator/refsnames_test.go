@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // scoped has a kind that is served as the test says.
@@ -32,7 +34,7 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 		"no name": {Namespace: "ns", Name: "x/y"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				var served, namespaced atomic.Bool
 				served.Store(true)
 				asked := key
@@ -58,7 +60,7 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 }
 
 func TestG1G6NamesAreReadAgainWhereTheirKindTurnsOutToHaveNoNamespaces(t *testing.T) {
-	bubble(t, Config{StreamLists: true, KindPoll: time.Minute}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true, KindPoll: time.Minute}, func(t *testing.T, s *sim, streams *stream.Set) {
 		var served, namespaced atomic.Bool
 		queries := namingQueries()
 		queries[0] = scoped(queries[0], &served, &namespaced)
@@ -88,8 +90,8 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 		for _, optional := range []bool{false, true} {
 			var served, namespaced atomic.Bool
 			served.Store(true)
-			config := Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, Resource, string, error) bool { return !served.Load() && !unseen }}
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, Resource, string, error) bool { return !served.Load() && !unseen }}
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				queries := namingQueries()
 				queries[0] = scoped(queries[0], &served, &namespaced)
 				queries[0].Optional = optional

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // What is worth no signal is in the next snapshot all the same.
@@ -17,7 +19,7 @@ func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
 		signal  Signal
 	}{"quiet own writes": {options: Options{QuietOwnWrites: true}}, "a signal of its own": {signal: never}} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("a", "refs", "x.missing"))
 				s.create("bs", thing("x"))
 				queries := namingQueries()
@@ -43,22 +45,20 @@ func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
 
 // The event of an own write may overtake its answer, and whoever it is to wake not have been woken yet.
 func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByItsEvent(t *testing.T) {
-	naming1(t, Options{}, func(t *testing.T, s *sim, streams *Streams, a *Accumulator) {
+	naming1(t, Options{}, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator) {
 		synctest.Wait()
-		var sub *subscription
+		var sub *stream.Listener
 		for _, p := range a.fieldsNow()[0].parts {
-			if p.sub.stream.name == "x" {
+			if p.sub.Covers(Key{Namespace: "ns", Name: "x"}) {
 				sub = p.sub
 			}
 		}
-		sub.stream.mu.Lock()
-		sub.wake = func() {} // by a goroutine that has stopped for a moment
-		sub.stream.mu.Unlock()
+		sub.Stage().Hush() // by a goroutine that has stopped for a moment
 		w := streams.Begin(simResource("bs"), Key{Namespace: "ns", Name: "x"})
 		answer, ok := s.do("bs", Key{Namespace: "ns", Name: "x"}, "update", 0)
 		require.True(t, ok)
 		synctest.Wait() // for the event
-		require.NoError(t, w.Commit(t.Context(), Outcome{Write: answer.write(Key{Namespace: "ns", Name: "x"})}))
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.write(Key{Namespace: "ns", Name: "x"})}))
 		var snap two
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
 	})

@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one stream": nil, "two": {"ns", "other"}} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 				for _, o := range []string{"stays", "goes", "changes"} {
 					s.create("as", thing(o))
 				}
@@ -55,7 +57,7 @@ func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t 
 func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one stream": nil, "two": {"ns", "other"}} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				s.create("as", in("other", "y"))
 				q := simQuery("A", "as")
@@ -90,7 +92,7 @@ func TestG1TheFirstSnapshotDoesNotWaitForWhatWasWantedSinceItsSignal(t *testing.
 		"one more query": func(a *Accumulator, _ Query) error { return a.Add(context.Background(), simQuery("B", "bs")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", in("n1", "x", "in", "yes"))
 				s.create("as", in("n2", "y", "in", "yes"))
 				s.create("bs", in("n2", "z"))
@@ -115,7 +117,7 @@ func TestG1TheFirstSnapshotDoesNotWaitForWhatWasWantedSinceItsSignal(t *testing.
 }
 
 func TestWhatIsLeftOfAQueryThatIsReplacedIsGroupedAnewThoughItWasReplacedDuringAnUpdate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", in("n1", "x"))
 		s.create("as", in("n2", "y"))
 		q := simQuery("A", "as")
@@ -145,7 +147,7 @@ func TestWhatIsLeftOfAQueryThatIsReplacedIsGroupedAnewThoughItWasReplacedDuringA
 
 // TestQueriesMayBeReplacedWhileAnUpdateRuns is for the race detector.
 func TestQueriesMayBeReplacedWhileAnUpdateRuns(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", in("n1", "x"))
 		q := simQuery("A", "as")
 		q.Namespaces = []string{"n1"}

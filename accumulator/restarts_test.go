@@ -13,10 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
-	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -43,7 +45,7 @@ func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
 }
 
 func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
-	bubble(t, Config{PageSize: 5}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("old"))
 		backup := s.rev
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -74,13 +76,13 @@ func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
 }
 
 func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
-	bubble(t, Config{PendingMax: 3}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{PendingMax: 3}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		sub := a.fields[0].parts[0].sub.stream
-		position := sub.view.Position()
+		sub := a.fields[0].parts[0].sub
+		position := sub.State().PositionRV
 		s.mu.Lock()
 		s.delay = func(string) time.Duration { return time.Hour }
 		s.listAnswer = func(string) time.Duration { return second }
@@ -93,7 +95,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 		require.Len(t, snap.A, 3)
 		o.put("as", thing("0", "written", "again"), 0) // and not read yet
 		o.put("as", thing("past the cap"), 0)
-		err := sub.replace(nil, position, ask{atLeast: position})
+		err := sub.Stage().List(nil, position, position)
 		assert.ErrorContains(t, err, "older than the newest own write")
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 3, "what was shown stays")
@@ -105,17 +107,14 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 }
 
 func givenUp(a *Accumulator) bool {
-	st := a.fields[0].parts[0].sub.stream
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.givenUp
+	return a.fields[0].parts[0].sub.Stage().Held().GivenUp
 }
 
 func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
 			config.PendingMax = 5
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				var snap one
@@ -153,16 +152,15 @@ func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 
 // Initial events come in the order of keys: one that is newer than an own write says nothing of the rest.
 func TestG4HalfAListMovesNoPosition(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
 		s.late(time.Hour)
 		own{s, streams}.put("as", thing("x"), 0)
-		st := a.fields[0].parts[0].sub.stream
 		half := watch.NewFakeWithChanSize(1, false)
 		half.Add(s.create("as", thing("a")))
 		half.Stop()
-		_, err := st.feed.initial(t.Context(), half, st.fresh(ask{}))
+		_, err := a.fields[0].parts[0].sub.Stage().Initial(t.Context(), half)
 		assert.ErrorContains(t, err, "in the middle")
 		var snap one
 		update(t, a, &snap)
@@ -173,13 +171,13 @@ func TestG4HalfAListMovesNoPosition(t *testing.T) {
 
 // Not even where the one before was in doubt.
 func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
-		before := a.fields[0].parts[0].sub.stream.view.Position()
+		before := a.fields[0].parts[0].sub.State().PositionRV
 		s.create("as", thing("x"))
 		require.True(t, signalled(a))
-		err := a.fields[0].parts[0].sub.stream.replace(nil, before, ask{atLeast: before, doubted: true})
+		err := a.fields[0].parts[0].sub.Stage().ListInDoubt(nil, before, before)
 		assert.ErrorContains(t, err, "shown meanwhile")
 		var snap one
 		update(t, a, &snap)
@@ -188,7 +186,7 @@ func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
 }
 
 func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "in", "yes"))
 		q := simQuery("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"}) // its watch cannot tell when x was deleted
@@ -218,10 +216,10 @@ func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 
 func TestG5ARestartFromAnyListKeepsWhatIsShown(t *testing.T) {
 	all := maps.Clone(ways)
-	all["of a fake, which has no versions"] = Config{ByContent: true}
+	all["of a fake, which has no versions"] = stream.Config{ByContent: true}
 	for name, config := range all {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				for i := range 7 {
 					s.create("as", thing(fmt.Sprint(i)))
 				}
@@ -254,7 +252,7 @@ func TestG5ARestartFromAnyListKeepsWhatIsShown(t *testing.T) {
 func TestG4ARelistIsNoOlderThanTheNewestOwnWrite(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				require.True(t, signalled(a))
@@ -283,7 +281,7 @@ func TestG4ARelistIsNoOlderThanTheNewestOwnWrite(t *testing.T) {
 func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				var snap one
@@ -315,7 +313,7 @@ func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 func TestG2AListAfterALongOutageIsMadeAtOnce(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				var snap one

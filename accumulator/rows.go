@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
@@ -105,17 +106,17 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 // rows judges and converts what changed. With rejudge it judges all the rest again; where all there is
 // was taken, there is no rest: what is not among the changes is gone. The result is in key order.
 func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
-	slices.SortFunc(t.changes, func(x, y change) int { return object.Compare(x.key, y.key) })
+	slices.SortFunc(t.changes, func(x, y stream.Change) int { return object.Compare(x.Key, y.Key) })
 	table, out, changes := i.field().table, newBatch(len(t.changes)), t.changes
 	differ := t.anew || t.reshaped // one version may not look the same
 	if rejudge || t.whole {
 		for old := range table.All() {
 			key := object.KeyOf(old.Source)
-			for len(changes) > 0 && object.Compare(changes[0].key, key) < 0 {
+			for len(changes) > 0 && object.Compare(changes[0].Key, key) < 0 {
 				a.changed(&out, i, changes[0])
 				changes = changes[1:]
 			}
-			if len(changes) > 0 && changes[0].key == key {
+			if len(changes) > 0 && changes[0].Key == key {
 				a.changedFrom(&out, i, old, changes[0], differ, rejudge)
 				changes = changes[1:]
 			} else if t.whole {
@@ -126,7 +127,7 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 		}
 	}
 	for cursor := table.Cursor(); len(changes) > 0; changes = changes[1:] {
-		if source, had := cursor.Source(changes[0].key); had {
+		if source, had := cursor.Source(changes[0].Key); had {
 			a.changedFrom(&out, i, snapshot.Row{Source: source}, changes[0], differ, false)
 		} else {
 			a.changed(&out, i, changes[0])
@@ -136,22 +137,22 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 }
 
 // changed is a change of a key that the table does not have.
-func (a *Accumulator) changed(out *batch, i row, c change) {
-	if c.object != nil {
-		out.put(c.key, a.rowOf(i, c.object))
+func (a *Accumulator) changed(out *batch, i row, c stream.Change) {
+	if c.Object != nil {
+		out.put(c.Key, a.rowOf(i, c.Object))
 	}
 }
 
 // changedFrom is a change of a key that the table has: old, whole where it is to be judged again.
-func (a *Accumulator) changedFrom(out *batch, i row, old snapshot.Row, c change, differ, rejudge bool) {
+func (a *Accumulator) changedFrom(out *batch, i row, old snapshot.Row, c stream.Change, differ, rejudge bool) {
 	switch {
-	case c.object == nil:
-		out.gone(c.key)
-	case old.Source != c.object && (differ || !a.same(old.Source, c.object)):
+	case c.Object == nil:
+		out.gone(c.Key)
+	case old.Source != c.Object && (differ || !a.same(old.Source, c.Object)):
 		a.changed(out, i, c)
 	case rejudge: // a list may bring again what is shown
 		if row, ok := a.again(i, old); ok {
-			out.put(c.key, row)
+			out.put(c.Key, row)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func (a *Accumulator) same(shown, o Object) bool {
 		return true
 	}
 	version := o.GetResourceVersion()
-	return !a.streams.config.ByContent && coherence.Comparable(version) &&
+	return !a.streams.Config().ByContent && coherence.Comparable(version) &&
 		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
 		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
@@ -194,7 +195,7 @@ func (a *Accumulator) rowOf(i row, o Object) snapshot.Row {
 }
 
 func (a *Accumulator) convert(i row, o Object) snapshot.Row {
-	if err := rejection(o); err != nil {
+	if err := stream.Fault(o); err != nil {
 		return snapshot.Row{Source: o, Err: err}
 	}
 	value, err := i.of.Convert(i.at, o)
@@ -209,7 +210,7 @@ func (a *Accumulator) convert(i row, o Object) snapshot.Row {
 
 // judge asks the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(o Object) (pass bool, err error) {
-	if a.reader.predicate == nil || rejection(o) != nil {
+	if a.reader.predicate == nil || stream.Fault(o) != nil {
 		return true, nil
 	}
 	u, err := untyped(o)

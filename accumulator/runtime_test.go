@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
@@ -51,7 +52,7 @@ func told(r Result) (all []string) {
 func TestG1AQueryThatIsAddedAppearsWholeAndHoldsNobodyUp(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("a"))
 				s.create("bs", thing("b1"))
 				s.create("bs", thing("b2"))
@@ -83,7 +84,7 @@ func TestG1AQueryThatIsAddedAppearsWholeAndHoldsNobodyUp(t *testing.T) {
 }
 
 func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("a"))
 		s.create("bs", thing("b1"))
 		s.create("bs", thing("b2"))
@@ -115,7 +116,7 @@ func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
 }
 
 func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		a.Close()
 		assert.ErrorIs(t, a.Add(t.Context(), simQuery("B", "bs")), ErrClosed)
@@ -125,14 +126,14 @@ func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
 		unknown := simQuery("C", "cs")
 		unknown.Resolve = func(context.Context) (Resource, error) { return Resource{}, errors.New("no such kind") }
 		assert.ErrorContains(t, b.Add(t.Context(), simQuery("B", "bs"), unknown), `query "C": no such kind`)
-		assert.Len(t, streams.streams, 1)
+		assert.Equal(t, 1, streams.Len())
 	})
 }
 
 func TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				for _, ns := range []string{"n1", "n2", "n3"} {
 					s.create("as", in(ns, "in-"+ns))
 				}
@@ -209,7 +210,7 @@ func spaceQuery(name, resource, selector string) Query {
 func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("namespaces", in("", "n1", "team", "a"))
 				s.create("namespaces", in("", "n2", "team", "b"))
 				s.create("as", in("n1", "x1"))
@@ -224,7 +225,7 @@ func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing
 				relabel := func(name, team string) {
 					w := streams.Begin(clusterWide("namespaces"), Key{Name: name})
 					got := s.put("namespaces", Key{Name: name}, in("", name, "team", team))
-					require.NoError(t, w.Commit(t.Context(), Outcome{Write: writeOf(got)}))
+					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: writeOf(got)}))
 				}
 				relabel("n2", "a")
 				assert.True(t, signalled(a))
@@ -255,7 +256,7 @@ func writeOf(u metav1.Object) (w coherence.Write) {
 func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("bs", in("n1", "x"))
 				s.create("bs", in("n2", "y"))
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -287,7 +288,7 @@ func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 
 func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testing.T) {
 	for range 50 { // the first list may be in while the query is being put together
-		bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 			s.create("namespaces", in("", "ns", "team", "a"))
 			s.create("as", thing("x"))
 			s.create("as", in("other", "y"))
@@ -304,7 +305,7 @@ func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testin
 }
 
 func TestAQueryByNamespacesIsReplacedByOneForAllAndBack(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("namespaces", in("", "ns", "team", "a"))
 		s.create("as", thing("x"))
 		s.create("as", in("other", "y"))
@@ -321,6 +322,6 @@ func TestAQueryByNamespacesIsReplacedByOneForAllAndBack(t *testing.T) {
 			update(t, a, &snap)
 		}
 		assert.Equal(t, []string{"x"}, names(snap.A))
-		assert.Len(t, streams.streams, 2)
+		assert.Equal(t, 2, streams.Len())
 	})
 }

@@ -1,13 +1,14 @@
 package accumulator
 
 import (
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 
 	"github.com/kates-go/kates/internal/object"
 )
 
-// holds reports whether o is a value that the last snapshot shows, or points into one of its slices.
-func (a *Accumulator) holds(o any) bool {
+// Shares reports whether o is a value that the last snapshot shows, or points into one of its slices.
+func (a *Accumulator) Shares(o any) bool {
 	if a.keyed != nil && a.keyed.shows(o) {
 		return true
 	}
@@ -52,4 +53,14 @@ func (p *Partitions) shows(o any) bool {
 		}
 	}
 	return false
+}
+
+// Of returns the accumulators that read the streams of a set, in no particular order.
+func Of(s *stream.Set) (all []*Accumulator) {
+	for _, u := range s.Users() {
+		if a, ok := u.(*Accumulator); ok {
+			all = append(all, a)
+		}
+	}
+	return all
 }

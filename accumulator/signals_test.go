@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // signals collects when signals come, by seconds since the call, for so long.
@@ -47,7 +48,7 @@ func churn(s *sim, every time.Duration, times int) {
 }
 
 func TestG3AFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, simQuery("A", "as"))
 		assert.Len(t, signals(a, 30*second), 1, "the first snapshot")
@@ -62,7 +63,7 @@ func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
 		"debounce": {Interval: second, Quiet: 2 * second, QuietMax: 5 * second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("x"))
 				a := watching(t, streams, Options{Pace: pace}, simQuery("A", "as"))
 				signals(a, 30*second)
@@ -75,7 +76,7 @@ func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
 }
 
 func TestDebounceWaitsForQuiet(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{Pace: Pace{Quiet: 3 * second, QuietMax: time.Minute}}, simQuery("A", "as"))
 		signals(a, 30*second)
@@ -85,7 +86,7 @@ func TestDebounceWaitsForQuiet(t *testing.T) {
 }
 
 func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, simQuery("A", "as"))
 		var snap one
@@ -99,7 +100,7 @@ func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
 }
 
 func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		signals(a, second)
 		s.delay = func(string) time.Duration { return 10 * second }
@@ -109,7 +110,7 @@ func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
 }
 
 func TestQuietOwnWritesDoNotSignalButAreInTheSnapshot(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{QuietOwnWrites: true}, simQuery("A", "as"))
 		signals(a, second)
 		s.delay = func(string) time.Duration { return 10 * second }
@@ -126,7 +127,7 @@ func TestQuietOwnWritesDoNotSignalButAreInTheSnapshot(t *testing.T) {
 }
 
 func TestEqualQueriesShareOneListAndOneWatch(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		for range 5 {
 			watching(t, streams, Options{}, simQuery("A", "as"))
@@ -147,7 +148,7 @@ func TestEqualQueriesShareOneListAndOneWatch(t *testing.T) {
 }
 
 func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
-	bubble(t, Config{Grace: time.Minute}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{Grace: time.Minute}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
 		a.Close()
@@ -162,10 +163,10 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 		watching(t, streams, Options{}, simQuery("A", "as")).Close()
 		assert.Equal(t, 1, s.lists["as"], "each who leaves gives it a minute")
 		after(59 * second)
-		assert.Len(t, running(streams), 1)
+		assert.Equal(t, 1, streams.Len())
 		after(2 * second)
 		synctest.Wait()
-		assert.Empty(t, streams.streams)
+		assert.Zero(t, streams.Len())
 		watching(t, streams, Options{}, simQuery("A", "as")).Close()
 		streams.Close()
 		synctest.Wait()
@@ -175,34 +176,26 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 	})
 }
 
-// running are the streams that have not ended.
-func running(s *Streams) map[streamKey]*stream {
-	synctest.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.streams)
-}
-
 func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		r, err := streams.Open(t.Context(), simQuery("R", "as"))
+		r, err := Open(t.Context(), streams, simQuery("R", "as"))
 		require.NoError(t, err)
 		synctest.Wait()
 		a.Close()
 		synctest.Wait()
-		assert.Len(t, streams.streams, 1, "somebody is left")
+		assert.Equal(t, 1, streams.Len(), "somebody is left")
 		began := time.Now()
 		r.Close()
 		synctest.Wait()
-		assert.Empty(t, streams.streams)
+		assert.Zero(t, streams.Len())
 		assert.Empty(t, s.cuts)
 		assert.Zero(t, time.Since(began))
 	})
 }
 
 func TestAnOptionalKindThatIsNotServedIsAbsentAndJoins(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("bs", thing("z"))
 		var served atomic.Bool
 		q := simQuery("B", "bs")
@@ -231,7 +224,7 @@ func TestAnOptionalKindThatIsNotServedIsAbsentAndJoins(t *testing.T) {
 }
 
 func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		var up atomic.Bool
 		q := simQuery("B", "bs")
 		q.Optional = true
@@ -255,7 +248,7 @@ func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.
 func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 	for _, optional := range []bool{true, false} {
 		t.Run(fmt.Sprint("optional ", optional), func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("bs", thing("z"))
 				var allowed atomic.Bool
 				s.failing(func(_, resource string) error {
@@ -284,7 +277,7 @@ func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 }
 
 func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		s.create("as", thing("y"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -321,7 +314,7 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 }
 
 func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{QuietOwnWrites: true}, simQuery("A", "as"))
 		signals(a, second)
 		own{s, streams}.put("as", thing("x"), 10*second)
@@ -341,14 +334,14 @@ func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 		assert.Empty(t, a.Changed(), "not known yet whose it is")
 		w.Abandon()
 		assert.True(t, signalled(a))
-		assert.Empty(t, a.fields[0].parts[0].sub.stream.flights)
+		assert.Zero(t, a.fields[0].parts[0].sub.Stage().Held().Flights)
 	})
 }
 
 func TestAKindThatJoinsAStreamOfOthersIsSignalled(t *testing.T) {
 	for _, failure := range []error{ErrNotServed, errors.New("discovery is down")} {
 		t.Run(failure.Error(), func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("bs", thing("z"))
 				watching(t, streams, Options{}, simQuery("B", "bs"))
 				var found atomic.Bool

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
@@ -14,7 +15,7 @@ import (
 // streams, as package kates does.
 type own struct {
 	*sim
-	streams *Streams
+	streams *stream.Set
 }
 
 // write performs f on the object under the server's lock and commits its answer after
@@ -25,7 +26,7 @@ func (o own) put(resource string, u *unstructured.Unstructured, answer time.Dura
 	w := o.streams.Begin(r, key)
 	got := o.sim.put(resource, key, u)
 	after(answer)
-	_ = w.Commit(context.Background(), Outcome{Write: coherence.Write{
+	_ = w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{
 		Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: got.DeepCopy(),
 	}})
 }
@@ -55,7 +56,7 @@ func (o own) delete(resource, name string, answer time.Duration, versioned bool)
 	}
 	o.sim.mu.Unlock()
 	after(answer)
-	_ = w.Commit(context.Background(), Outcome{Write: out})
+	_ = w.Commit(context.Background(), stream.Outcome{Write: out})
 	return true
 }
 

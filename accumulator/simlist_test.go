@@ -13,10 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func (s *sim) source(r Resource, namespace string, _ Form) cache.ListerWatcherWithContext {
 	return &simSource{s, r.Resource, namespace}
+}
+
+// plain makes sources of listers and watchers, some of which are more than that.
+func plain(source func(Resource, string, Form) cache.ListerWatcherWithContext) stream.Sources {
+	return func(r Resource, namespace string, form Form) stream.Source {
+		lw := source(r, namespace, form)
+		if s, ok := lw.(stream.Source); ok {
+			return s
+		}
+		return stream.Plain{ListerWatcherWithContext: lw, Delivers: form}
+	}
 }
 
 type simSource struct {
@@ -61,7 +74,7 @@ func (s *simSource) request(ctx context.Context, verb string, limit int64) error
 	fail, wait := s.fail, s.listDelay
 	s.mu.Unlock()
 	if verb == "list" && wait != nil {
-		sleep(ctx, wait(s.resource))
+		stream.Sleep(ctx, wait(s.resource))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -81,7 +94,7 @@ func (s *simSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	wait := s.listAnswer
 	s.mu.Unlock()
 	if wait != nil {
-		sleep(ctx, wait(s.resource))
+		stream.Sleep(ctx, wait(s.resource))
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

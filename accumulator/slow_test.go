@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // stuckReaders are readers that share a stream and do not come back from where they are.
-func stuckReaders(t *testing.T, streams *Streams) (release chan struct{}) {
+func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 	release = make(chan struct{})
 	stuck := func(at *int) {
 		if *at++; *at > 1 { // past the first snapshot
@@ -46,7 +48,7 @@ func stuckReaders(t *testing.T, streams *Streams) (release chan struct{}) {
 
 // TestG2AReaderWaitsForNobodyWhoIsStuck: in the bubble's time, what is not waited for takes none at all.
 func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		release := stuckReaders(t, streams)
 		fast := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -86,19 +88,19 @@ func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
 
 func TestG3TheHeapStaysAsItIsWhile100000EventsPassWhoNeverReads(t *testing.T) {
 	const many, slack = 100_000, 2 << 20
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		unread := watching(t, streams, Options{}, simQuery("A", "as"))
 		read := watching(t, streams, Options{}, simQuery("A", "as"))
 		require.True(t, signalled(read))
 		var snap one
 		update(t, read, &snap)
 		update(t, unread, &snap)
-		st := read.fields[0].parts[0].sub.stream
+		st := read.fields[0].parts[0].sub.Stage()
 		version := 1000
 		events := func(n int) {
 			for range n {
 				version++
-				_ = st.event(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"k": strconv.Itoa(version)}, "metadata": map[string]any{
+				_ = st.Event(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"k": strconv.Itoa(version)}, "metadata": map[string]any{
 					"namespace": "ns", "name": strconv.Itoa(version / 2 % 100), "uid": "uid-" + strconv.Itoa(version/2), "resourceVersion": strconv.Itoa(version),
 				}}}, version%2 == 1)
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
@@ -88,17 +89,17 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	a.reader.mu.Unlock()
 	first, absent := true, true
 	for _, p := range parts {
-		s := p.sub.stream.status()
+		s := p.sub.Status()
 		st.add(s, first)
 		first = false
-		absent = absent && (s.State == Synced || p.sub.absent())
+		absent = absent && (s.State == Synced || p.sub.State().Absent())
 	}
 	if spaces != nil {
-		if s := spaces.stream.status(); s.State != Synced {
+		if s := spaces.Status(); s.State != Synced {
 			s.Error = strings.TrimSpace("namespaces: " + s.Error)
 			s.Objects, s.Restarts, s.Pending, s.Unsettled = 0, 0, 0, 0
 			st.add(s, first)
-			absent = absent && spaces.absent()
+			absent = absent && spaces.State().Absent()
 		}
 	}
 	st.Absent = st.Absent || st.Optional && known && absent && st.State != Synced
@@ -109,7 +110,7 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 var gravity = map[State]int{Synced: 1, Retrying: 2, Listing: 3, Missing: 4, Forbidden: 5, Waiting: 6}
 
 // add takes in the status of a stream.
-func (st *QueryStatus) add(s QueryStatus, first bool) {
+func (st *QueryStatus) add(s stream.Status, first bool) {
 	if first || gravity[s.State] > gravity[st.State] {
 		st.State, st.Since, st.Error = s.State, s.Since, s.Error
 	}
@@ -119,30 +120,11 @@ func (st *QueryStatus) add(s QueryStatus, first bool) {
 	if first || s.Heard.Before(st.Heard) {
 		st.Heard = s.Heard
 	}
-	if first || coherence.Newer(st.Version, s.Version) {
-		st.Version = s.Version // up to there all of them have delivered
+	if first || coherence.Newer(st.Version, s.PositionRV) {
+		st.Version = s.PositionRV // up to there all of them have delivered
 	}
 	st.Objects += s.Objects
 	st.Pending += s.Pending
 	st.Restarts += s.Restarts
 	st.Unsettled += s.Unsettled
-}
-
-// status of one stream.
-func (s *stream) status() QueryStatus {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := QueryStatus{
-		State: s.health.state, Since: s.health.since, Heard: s.health.heard,
-		Objects: len(s.store), Version: s.view.Position(),
-		Pending: s.view.Pending(), Restarts: s.health.restarts, Unsettled: s.unsettledNow(),
-	}
-	if st.State == "" {
-		st.State = Listing
-	}
-	if s.health.err != nil {
-		st.Error = s.health.err.Error()
-	}
-	st.Form = s.formNow()
-	return st
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
 		var snap two
@@ -37,7 +39,7 @@ func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
 }
 
 func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -57,7 +59,7 @@ func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
 }
 
 func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
 		s.delay = func(string) time.Duration { return time.Hour }
@@ -73,7 +75,7 @@ func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
 }
 
 func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -91,7 +93,7 @@ func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
 }
 
 func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
 		watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
@@ -107,7 +109,7 @@ func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
 }
 
 func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAnAnswer(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		watching(t, streams, Options{}, simQuery("B", "bs"))
 		var snap one
@@ -133,7 +135,7 @@ func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAn
 			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
 		})
 		require.NoError(t, a.Sync(t.Context()))
-		assert.Equal(t, forbiddenForGood, refused)
+		assert.Equal(t, 2, refused)
 		s.failing(func(string, string) error { return apierrors.NewInternalError(errors.New("broken")) })
 		assert.ErrorContains(t, a.Sync(t.Context()), "broken", "an outage is no answer")
 	})

@@ -1,11 +1,17 @@
 package accumulator
 
+import (
+	"context"
+
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
 // takeAll takes what is new of every field. It reports false where there can be no first
 // snapshot yet: some stream has its list, but has given it up again; or nothing is left of what a query had
 // that was replaced unread. One that was added, or replaced by one that wants more, is not waited for.
 func (a *Accumulator) takeAll(b layout) bool {
 	defer a.know(b.fields)
-	a.streams.reach(atComplete, nil, Key{})
+	a.streams.Reach(stream.AtComplete)
 	for _, f := range ranked(b.fields) {
 		whole := f.present || a.fieldComplete(f) || a.stillComplete(f)
 		switch {
@@ -26,7 +32,7 @@ func (a *Accumulator) takeAll(b layout) bool {
 		}
 		return false
 	}
-	a.streams.reach(atTaken, nil, Key{})
+	a.streams.Reach(stream.AtTaken)
 	return true
 }
 
@@ -37,14 +43,27 @@ func (a *Accumulator) without(f *field) bool {
 	switch {
 	case !known:
 		return a.isAbsent(f)
-	case spaces != nil && f.query.Optional && spaces.refused():
+	case spaces != nil && f.query.Optional && spaces.State().Refused:
 		return true // nobody can say which namespaces count
 	}
 	optional := a.queryOf(f).Optional
 	for _, p := range parts {
-		if !optional || !p.sub.refused() {
+		if !optional || !p.sub.State().Refused {
 			return false
 		}
 	}
 	return true
+}
+
+// Sync returns when every stream of this accumulator is as new as the server was at the call, or with
+// ctx's error. It is for a caller that must go on with what can be had: what the server refuses for lack
+// of rights, or does not have, and says so again, stays as it is shown, and is no error.
+func (a *Accumulator) Sync(ctx context.Context) error {
+	var all []*stream.Listener
+	for _, f := range a.fieldsNow() {
+		a.mu.Lock()
+		all = append(all, f.subscriptions()...)
+		a.mu.Unlock()
+	}
+	return stream.SyncAll(ctx, all)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -41,7 +42,7 @@ func replayed(t *testing.T, shown map[string]bool, all []Difference) {
 }
 
 func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for _, name := range []string{"a", "c", "d"} {
 			s.create("as", lettered(name))
 		}
@@ -78,7 +79,7 @@ func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T)
 }
 
 func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("bad"))
 		s.create("as", thing("good"))
 		a := watching(t, streams, Options{}, simQuery("A", "as"))

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // counting is a transform that drops the spec and counts its calls by version.
@@ -30,7 +32,7 @@ func (c *counting) transform(o Object) error {
 
 func TestATransformRunsOncePerVersionHoweverOftenItComes(t *testing.T) {
 	for _, streamed := range []bool{true, false} {
-		bubble(t, Config{StreamLists: streamed}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim, streams *stream.Set) {
 			c := &counting{calls: map[string]int{}}
 			q := simQuery("A", "as")
 			q.Transform = c.transform
@@ -62,7 +64,7 @@ func TestATransformRunsOncePerVersionHoweverOftenItComes(t *testing.T) {
 }
 
 func TestATransformDoesNotTouchWhatOthersHave(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		c := &counting{calls: map[string]int{}}
 		q := simQuery("A", "as")
 		q.Transform = c.transform
@@ -92,7 +94,7 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				q := simQuery("A", "as")
 				q.Transform = func(o Object) error {
 					if o.GetLabels()["bad"] == "yes" {
@@ -147,7 +149,7 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 }
 
 func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		q.Transform = func(o Object) error { o.SetLabels(nil); return nil }
@@ -170,7 +172,7 @@ func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
 }
 
 func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		closure := func(n int) Transform { return func(o Object) error { o.SetGeneration(int64(n)); return nil } }
 		first, second := closure(1), closure(2)
 		for i, f := range []Transform{nil, first, second, first, nil} {
@@ -185,7 +187,7 @@ func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
 
 func TestG4OnAFakeOwnWritesThatATransformChangesOrRejectsHoldAndEnd(t *testing.T) {
 	for _, rejecting := range []bool{false, true} {
-		bubble(t, Config{ByContent: true, Hold: time.Hour}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{ByContent: true, Hold: time.Hour}, func(t *testing.T, s *sim, streams *stream.Set) {
 			q := simQuery("A", "as")
 			q.Transform = func(o Object) error {
 				delete(o.(*unstructured.Unstructured).Object, "spec")
@@ -214,7 +216,7 @@ func TestG4OnAFakeOwnWritesThatATransformChangesOrRejectsHoldAndEnd(t *testing.T
 }
 
 func TestAServerThatSaysWhenToTryAgainIsObeyedBeforeAWriteIsUnsettled(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		watching(t, streams, Options{}, simQuery("A", "as"))
 		synctest.Wait()
 		refused := 0

@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestATurnThatIsToComeAgainRestsForSoLongAndCountsAsAnAttempt(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.touch("as", "x", 1)
 		first := turn(t, p)
 		require.Equal(t, "a", first.Key)
@@ -39,7 +41,7 @@ func TestATurnThatIsToComeAgainRestsForSoLongAndCountsAsAnAttempt(t *testing.T) 
 }
 
 func TestAKeyThatIsGoneCanBeKeptAndIsForgottenByItsNextTurn(t *testing.T) {
-	abc(t, PartitionOptions{Lasting: true}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{Lasting: true}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.remove("as", "x")
 		s.relabel("y", "k", "b")
 		gone := turn(t, p)
@@ -56,7 +58,7 @@ func TestAKeyThatIsGoneCanBeKeptAndIsForgottenByItsNextTurn(t *testing.T) {
 }
 
 func TestOnlyIsTheFieldWithWhatPassesAndTheVerySameIfAllDo(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.touch("as", "x", 1)
 		now := turn(t, p)
 		snap := now.Snapshot.(*two)
@@ -76,7 +78,7 @@ func TestOnlyIsTheFieldWithWhatPassesAndTheVerySameIfAllDo(t *testing.T) {
 
 func TestEachKeyIsHeldBackUntilItIsQuietAndAFollowerHearsOfItsChangesAllTheSame(t *testing.T) {
 	pace := Pace{Quiet: 10 * second, QuietMax: 25 * second}
-	abc(t, PartitionOptions{Options: Options{Pace: pace}}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{Options: Options{Pace: pace}}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		changed := p.Changed()
 		s.touch("as", "x", 1)
 		synctest.Wait()

@@ -14,12 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
-			abc(t, PartitionOptions{Options: Options{QuietOwnWrites: quiet}}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+			abc(t, PartitionOptions{Options: Options{QuietOwnWrites: quiet}}, func(t *testing.T, s *sim, streams *stream.Set, p *Partitions) {
 				s.mu.Lock()
 				s.delay = func(string) time.Duration { return time.Minute }
 				s.mu.Unlock()
@@ -48,7 +50,7 @@ func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testin
 }
 
 func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *Streams, _ *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, streams *stream.Set, _ *Partitions) {
 		meanwhile := func() {}
 		q := keyed("A", "as")
 		q.Key = func(o Object) []string {
@@ -72,12 +74,12 @@ func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheN
 }
 
 func TestG10WhatPointsIntoASliceOfATurnIsShared(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		type values struct{ A []unstructured.Unstructured }
 		for _, u := range []*unstructured.Unstructured{thing("x", "k", "a"), thing("y", "k", "every"), thing("z", "k", "b")} {
 			s.create("as", u)
 		}
-		p, err := streams.Partition(t.Context(), reflect.TypeFor[values](), []Query{keyed("A", "as")}, PartitionOptions{})
+		p, err := Partition(t.Context(), streams, reflect.TypeFor[values](), []Query{keyed("A", "as")}, PartitionOptions{})
 		require.NoError(t, err)
 		defer p.Close()
 		for next := turn(t, p); next != nil; next = turn(t, p) {
@@ -93,7 +95,7 @@ func TestG10WhatPointsIntoASliceOfATurnIsShared(t *testing.T) {
 }
 
 func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.touch("as", "x", 1)
 		for i := range 400 {
 			name := fmt.Sprint("n", i)
@@ -117,7 +119,7 @@ func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
 }
 
 func TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		s.touch("as", "x", 1)
 		first := turn(t, p)
 		require.Equal(t, "a", first.Key)
@@ -143,7 +145,7 @@ func TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt(t *testing.T
 }
 
 func TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp(t *testing.T) {
-	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		start := time.Now()
 		var at []time.Duration
 		for i := range 400 {
@@ -167,7 +169,7 @@ func TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp(t *testing.
 func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion(t *testing.T) {
 	var told []string
 	o := PartitionOptions{Options: Options{Invalid: func(i Invalid) { told = append(told, i.Object.GetName()+": "+i.Err.Error()) }}}
-	abc(t, o, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, o, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		for _, bad := range []string{"panic", "empty"} {
 			told = nil
 			s.relabel("x", "k", bad)
@@ -198,7 +200,7 @@ func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersio
 }
 
 func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := keyed("A", "as")
 		judge := make(chan bool)
 		q.Signal = func(old, current Object) bool { return <-judge }
@@ -223,7 +225,7 @@ func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testi
 }
 
 func TestNextEndsWithItsContextAndWithTheWatchAndLosesNoKeyThereby(t *testing.T) {
-	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *Streams, p *Partitions) {
+	abc(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ends := make(chan error)
 		for range 3 {
@@ -256,18 +258,18 @@ func TestNextEndsWithItsContextAndWithTheWatchAndLosesNoKeyThereby(t *testing.T)
 }
 
 func TestPartitionReportsWhatCannotBe(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for text, try := range map[string]func() (*Partitions, error){
 			"no query has a key": func() (*Partitions, error) {
-				return streams.Partition(t.Context(), reflect.TypeFor[one](), []Query{simQuery("A", "as")}, PartitionOptions{})
+				return Partition(t.Context(), streams, reflect.TypeFor[one](), []Query{simQuery("A", "as")}, PartitionOptions{})
 			},
 			"no field B": func() (*Partitions, error) {
-				return streams.Partition(t.Context(), reflect.TypeFor[one](), []Query{keyed("B", "as")}, PartitionOptions{})
+				return Partition(t.Context(), streams, reflect.TypeFor[one](), []Query{keyed("B", "as")}, PartitionOptions{})
 			},
 			"backoff": func() (*Partitions, error) {
 				o := PartitionOptions{}
 				o.Backoff.First = -1
-				return streams.Partition(t.Context(), reflect.TypeFor[one](), []Query{keyed("A", "as")}, o)
+				return Partition(t.Context(), streams, reflect.TypeFor[one](), []Query{keyed("A", "as")}, o)
 			},
 		} {
 			_, err := try()
@@ -278,7 +280,7 @@ func TestPartitionReportsWhatCannotBe(t *testing.T) {
 
 // TestG11ManyWorkersHoldEachKeyOnceAndMissNothing is for the race detector.
 func TestG11ManyWorkersHoldEachKeyOnceAndMissNothing(t *testing.T) {
-	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, streams *Streams, p *Partitions) {
+	abc(t, PartitionOptions{Backoff: partBackoff}, func(t *testing.T, s *sim, streams *stream.Set, p *Partitions) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		held, last := map[string]bool{}, map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -36,7 +37,7 @@ func (o *goThing) DeepCopyObject() runtime.Object {
 var errBad = errors.New("it does not decode")
 
 // typedSim decodes what the simulated server sends, as a source of typed objects does. What has the label bad does not decode.
-type typedSim struct{ cache.ListerWatcherWithContext }
+type typedSim struct{ stream.Plain }
 
 func (typedSim) Form() Form { return Typed + " from tests" }
 
@@ -60,7 +61,7 @@ func (typedSim) Compact(o, before Object, final bool) {
 func (s typedSim) decode(u *unstructured.Unstructured) Object {
 	o, err := s.Typed(u)
 	if err != nil {
-		return Undecoded(simResource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
+		return stream.Undecoded(simResource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
 	}
 	return o
 }
@@ -95,17 +96,17 @@ func (s typedSim) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 
 type things struct{ A []*goThing }
 
-func inTyped(t *testing.T, f func(t *testing.T, s *sim, streams *Streams)) {
-	for name, config := range map[string]Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
+func inTyped(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set)) {
+	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
 			var s *sim
-			config.Source = func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
+			config.Source = plain(func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
 				if form == Typed {
-					return typedSim{s.source(r, namespace, form)}
+					return typedSim{stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}}
 				}
 				return s.source(r, namespace, form)
-			}
-			bubble(t, config, func(t *testing.T, fresh *sim, streams *Streams) {
+			})
+			bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
 				s = fresh
 				f(t, s, streams)
 			})
@@ -129,7 +130,7 @@ func called(objects []*goThing) (all []string) {
 func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
 	for name, transform := range map[string]Transform{"plain": nil, "transformed": func(o Object) error { o.(*goThing).Labels = nil; return nil }} {
 		t.Run(name, func(t *testing.T) {
-			inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+			inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("a", "in", "yes"))
 				s.create("as", thing("b", "in", "yes"))
 				q := typedQuery()
@@ -167,7 +168,7 @@ func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *test
 }
 
 func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+	inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("listed", "bad", "yes", "in", "yes"))
 		s.create("as", thing("good", "in", "yes"))
 		q := typedQuery()
@@ -185,7 +186,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 		require.Len(t, r.Invalid, 3)
 		for i, name := range []string{"listed", "watched", "written"} {
 			require.ErrorIs(t, r.Invalid[i].Err, errBad)
-			require.ErrorIs(t, Fault(r.Invalid[i].Object), errBad)
+			require.ErrorIs(t, stream.Fault(r.Invalid[i].Object), errBad)
 			assert.Equal(t, name, r.Invalid[i].Object.GetName())
 			assert.Equal(t, "Thing", r.Invalid[i].Object.GetObjectKind().GroupVersionKind().Kind)
 			assert.NotEmpty(t, r.Invalid[i].Object.GetUID())
@@ -203,7 +204,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 
 func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
 	for _, transform := range []Transform{nil, func(Object) error { return nil }} {
-		inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+		inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
 			s.create("as", thing("a"))
 			q := typedQuery()
 			q.Transform = transform
@@ -212,16 +213,17 @@ func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
 			var snap things
 			update(t, acc, &snap)
 			a := snap.A[0]
-			for _, st := range streams.streams {
-				listing := st.fresh(ask{})
+			{
+				st := acc.fields[0].parts[0].sub.Stage()
 				fresh, err := typedSim{}.Typed(s.at("as", s.rev)[Key{Namespace: "ns", Name: "a"}])
 				require.NoError(t, err)
-				require.NoError(t, listing.put(fresh))
-				assert.Same(t, a, listing.objects[object.KeyOf(a)])
+				held, err := st.Put(fresh, false)
+				require.NoError(t, err)
+				assert.Same(t, a, held)
 				assert.Empty(t, fresh.(*goThing).Compacted)
-				anew := st.fresh(ask{doubted: true})
-				require.NoError(t, anew.put(fresh))
-				assert.Same(t, fresh, anew.objects[object.KeyOf(a)], "versions of another history say nothing")
+				anew, err := st.Put(fresh, true)
+				require.NoError(t, err)
+				assert.Same(t, fresh, anew, "versions of another history say nothing")
 			}
 		})
 	}
@@ -230,7 +232,7 @@ func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
 func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
 	for name, transform := range map[string]Transform{"plain": nil, "transformed": func(Object) error { return nil }} {
 		t.Run(name, func(t *testing.T) {
-			inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+			inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
 				s.create("as", thing("a"))
 				s.create("as", thing("b"))
 				q := typedQuery()
@@ -270,7 +272,7 @@ func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
 }
 
 func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("a"))
 		acc := watching(t, streams, Options{}, typedQuery())
 		synctest.Wait()
@@ -282,7 +284,7 @@ func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T)
 }
 
 func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+	inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "in", "yes"))
 		s.create("as", thing("y"))
 		acc := watching(t, streams, Options{}, typedQuery())
@@ -297,13 +299,13 @@ func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
 }
 
 func TestG8AListOfAStreamWithObjectsThatDoNotDecodeIsNotAllThereIs(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim, streams *Streams) {
+	inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("fine", "in", "yes"))
 		s.create("as", thing("other", "in", "yes", "bad", "yes"))
 		watching(t, streams, Options{}, typedQuery())
 		synctest.Wait()
 		listed := func(namespace string) (int, bool) {
-			all, ok := streams.List(simResource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), Meta)
+			all, ok := streams.List(simResource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), stream.Meta)
 			return len(all), ok
 		}
 		_, ok := listed("ns")

@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
 func TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		l := labels.SelectorFromSet(labels.Set{"l": "yes"})
 		r := labels.SelectorFromSet(labels.Set{"r": "yes"})
@@ -58,7 +59,7 @@ func TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate(t *testing.T) {
 }
 
 func TestG4OwnWritesInAUnionAreShownAtOnce(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.AnyOf = []Selection{
 			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
@@ -86,7 +87,7 @@ func TestG4OwnWritesInAUnionAreShownAtOnce(t *testing.T) {
 }
 
 func TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.AnyOf = []Selection{
 			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
@@ -128,7 +129,7 @@ func union() Query {
 }
 
 func TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "l", "yes"))
 		a := watching(t, streams, Options{}, union())
 		require.True(t, signalled(a))
@@ -153,7 +154,7 @@ func TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate(t
 }
 
 func TestG5WhatLeftAUnionDoesNotComeBackAsItWasThoughOneWatchIsLate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "l", "yes"))
 		s.create("as", thing("y", "r", "yes"))
 		a := watching(t, streams, Options{}, union())
@@ -182,7 +183,7 @@ func TestG5WhatLeftAUnionDoesNotComeBackAsItWasThoughOneWatchIsLate(t *testing.T
 }
 
 func TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "l", "yes", "r", "yes"))
 		q := simQuery("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"l": "yes"})
@@ -222,7 +223,7 @@ func TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate(t *testin
 }
 
 func TestAKindThatIsReplacedByAnotherIsNotComparedWithIt(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("bs", thing("x"))
 		s.create("as", thing("x")) // newer, and of another kind
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -239,7 +240,7 @@ func TestAKindThatIsReplacedByAnotherIsNotComparedWithIt(t *testing.T) {
 }
 
 func TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "l", "yes", "r", "yes"))
 		a := watching(t, streams, Options{}, union())
 		require.True(t, signalled(a))
@@ -258,10 +259,7 @@ func TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate(t *te
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
 		s.remove("as", "x")
 		synctest.Wait()
-		sub := a.fields[0].parts[0].sub
-		sub.stream.mu.Lock()
-		sub.restart() // as after a give-up
-		sub.stream.mu.Unlock()
+		a.fields[0].parts[0].sub.Stage().Restart() // as after a give-up
 		assert.Empty(t, told(update(t, a, &snap)), "the late watch has an older version")
 		after(10 * time.Minute)
 		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
@@ -269,7 +267,7 @@ func TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate(t *te
 }
 
 func TestG8WhatHasJoinedTheNewQueryStaysThoughItsFirstListIsOlder(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "l", "yes"))
 		s.create("as", thing("y", "l", "yes"))
 		q := simQuery("A", "as")
@@ -298,7 +296,7 @@ func TestG8WhatHasJoinedTheNewQueryStaysThoughItsFirstListIsOlder(t *testing.T) 
 }
 
 func TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		l, r := labels.SelectorFromSet(labels.Set{"l": "yes"}), labels.SelectorFromSet(labels.Set{"r": "yes"})
 		left, right := simQuery("A", "as"), simQuery("B", "as")
 		left.Labels, right.Labels = l, r
@@ -319,7 +317,7 @@ func TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther(t *te
 }
 
 func TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, union())
 		require.True(t, signalled(a))
 		var snap one
@@ -340,10 +338,10 @@ func TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere(t *testing.T
 }
 
 func TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		key := Key{Namespace: "ns", Name: "x"}
 		s.create("as", thing("x", "l", "yes", "r", "yes"))
-		r, err := streams.Open(t.Context(), union())
+		r, err := Open(t.Context(), streams, union())
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		lateWatches(s, "r")

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -75,7 +76,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 		return Result{}, err
 	}
 	defer a.leave()
-	a.streams.reach(atUpdate, nil, Key{})
+	a.streams.Reach(stream.AtUpdate)
 	fields, err := a.bind(v.Elem().Type())
 	if err != nil {
 		return Result{}, err
@@ -219,7 +220,7 @@ func (a *Accumulator) succeeded(f *field, b layout) bool {
 
 // reshapes reports whether one version of an object may look different in two queries.
 func reshapes(old, q Query) bool {
-	return old.Form != q.Form || pointerOf(old.Transform) != pointerOf(q.Transform)
+	return old.Form != q.Form || stream.FuncPointer(old.Transform) != stream.FuncPointer(q.Transform)
 }
 
 // rebind gives every field a table that suits the target. It returns what that changes, by field.
@@ -253,7 +254,7 @@ func (a *Accumulator) vanished(f *field) bool {
 	parts, _, _ := a.of(f)
 	optional := a.queryOf(f).Optional
 	for _, p := range parts {
-		if !optional || !p.sub.gone() {
+		if !optional || !p.sub.State().Gone {
 			return false
 		}
 	}
@@ -270,14 +271,14 @@ func (a *Accumulator) apply(f *field, rows []snapshot.Change) ([]snapshot.Diff, 
 // report tells the user's callback. A panic in it harms nobody else.
 func (a *Accumulator) report(invalid []Invalid) {
 	for _, i := range invalid {
-		a.streams.config.Logger.V(1).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
+		a.streams.Logger().V(1).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
 		if a.options.Invalid == nil {
 			continue
 		}
 		func() {
 			defer func() {
 				if p := recover(); p != nil {
-					a.streams.config.Logger.Error(errors.New(fmt.Sprint(p)), "the callback for invalid objects panicked")
+					a.streams.Logger().Error(errors.New(fmt.Sprint(p)), "the callback for invalid objects panicked")
 				}
 			}()
 			a.options.Invalid(i)

@@ -7,26 +7,29 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // narrow is a source of all namespaces that notes for which of them it is asked.
 type narrow struct {
-	cache.ListerWatcherWithContext
-	within func(namespace string) cache.ListerWatcherWithContext
+	stream.Plain
+	within func(namespace string) stream.Source
 }
 
-func (n narrow) Within(namespace string) cache.ListerWatcherWithContext { return n.within(namespace) }
+func (n narrow) Within(namespace string) stream.Source { return n.within(namespace) }
 
 func TestG4AWriteIsSettledByAListOfTheObjectsNamespace(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
-		var asked []string
-		streams.config.Source = func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
-			return narrow{s.source(r, namespace, form), func(namespace string) cache.ListerWatcherWithContext {
-				asked = append(asked, namespace)
-				return s.source(r, namespace, form)
-			}}
-		}
+	var s *sim
+	var asked []string
+	config := stream.Config{StreamLists: true, Source: func(r Resource, namespace string, form Form) stream.Source {
+		return narrow{stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}, func(namespace string) stream.Source {
+			asked = append(asked, namespace)
+			return stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}
+		}}
+	}}
+	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
+		s = fresh
 		q := simQuery("A", "as")
 		q.Fields = fields.OneTermNotEqualSelector("spec.node", "n1") // which only the server can judge
 		all := watching(t, streams, Options{}, q)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // asked is a Signal for changes of a label, and remembers what it was asked.
@@ -40,7 +42,7 @@ func (a *asked) taken() []string {
 }
 
 // judged watches things with a Signal. It has taken the first snapshot, of x.
-func judged(t *testing.T, s *sim, streams *Streams, o Options, signal Signal) (*Accumulator, *one) {
+func judged(t *testing.T, s *sim, streams *stream.Set, o Options, signal Signal) (*Accumulator, *one) {
 	t.Helper()
 	s.create("as", thing("x", "in", "yes"))
 	q := simQuery("A", "as")
@@ -54,7 +56,7 @@ func judged(t *testing.T, s *sim, streams *Streams, o Options, signal Signal) (*
 }
 
 func TestAChangeThatIsNotWorthASignalIsInTheNextSnapshotAllTheSame(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := &asked{}
 		acc, snap := judged(t, s, streams, Options{}, a.signal)
 		plain := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -84,7 +86,7 @@ func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
 		"quiet, loud, quiet": {"yes", "no", "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 				acc, _ := judged(t, s, streams, Options{Pace: Pace{Interval: second}}, (&asked{}).signal)
 				after(10 * second)
 				for i, in := range order {
@@ -100,7 +102,7 @@ func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
 }
 
 func TestALoudChangeSignalsThoughOthersWereReadQuietly(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		acc, snap := judged(t, s, streams, Options{}, (&asked{}).signal)
 		for i := range 3 {
 			s.touch("as", "x", i)
@@ -114,7 +116,7 @@ func TestALoudChangeSignalsThoughOthersWereReadQuietly(t *testing.T) {
 
 func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 	for in, loud := range map[string]bool{"yes": false, "no": true} {
-		bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+		bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 			a := &asked{}
 			acc, _ := judged(t, s, streams, Options{}, a.signal)
 			s.mu.Lock()
@@ -137,7 +139,7 @@ func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 }
 
 func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		var all []string
 		acc, _ := judged(t, s, streams, Options{}, func(old, current Object) bool {
 			all = append(all, inLabel(old)+" > "+inLabel(current))
@@ -150,7 +152,7 @@ func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
 }
 
 func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		acc, snap := judged(t, s, streams, Options{}, func(Object, Object) bool { panic("a bug") })
 		s.touch("as", "x", 1)
 		assert.True(t, signalled(acc))
@@ -161,7 +163,7 @@ func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
 }
 
 func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		var acc *Accumulator
 		var seen []bool
 		signal := func(Object, Object) bool {
@@ -180,7 +182,7 @@ func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 }
 
 func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		var acc *Accumulator
 		q := simQuery("A", "as")
 		q.Transform = func(Object) error {
@@ -203,7 +205,7 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 }
 
 func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := &asked{}
 		acc, _ := judged(t, s, streams, Options{QuietOwnWrites: true}, a.signal)
 		own{s, streams}.put("as", thing("own"), second)
@@ -230,7 +232,7 @@ func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
 }
 
 func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		q := simQuery("A", "as")
 		q.Signal = func(Object, Object) bool { return false }
 		q.Transform = func(o Object) error {
@@ -252,7 +254,7 @@ func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
 }
 
 func TestAChangeThatWasJudgedIsNotJudgedAgainWhenAnOwnWriteLands(t *testing.T) {
-	bubble(t, Config{StreamLists: true}, func(t *testing.T, s *sim, streams *Streams) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := &asked{}
 		acc, _ := judged(t, s, streams, Options{}, a.signal)
 		w := streams.Begin(simResource("as"), Key{Namespace: "ns", Name: "x"})

@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds"
@@ -60,7 +61,7 @@ type core struct {
 	fieldManager string
 	untyped      bool // no stream has Go types
 	log          logr.Logger
-	streams      *accumulator.Streams
+	streams      *stream.Set
 	applied      applied.Marks
 	recollected  applied.Recollections
 	idle         func() // closes idle connections
@@ -174,7 +175,7 @@ func newSettings(namespace string, opts []Option) *settings {
 	s := &settings{
 		scheme: scheme.Scheme, namespace: namespace,
 		log:     logr.FromSlogHandler(slog.Default().Handler()),
-		streams: accumulator.Config{StreamLists: true},
+		streams: stream.Config{StreamLists: true},
 		watch:   watchSettings{pace: accumulator.Pace{Interval: time.Second}},
 	}
 	for _, o := range opts {
@@ -194,7 +195,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	}
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.idle
-	c.streams = accumulator.NewStreams(s.streams)
+	c.streams = stream.New(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
 

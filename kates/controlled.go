@@ -71,7 +71,7 @@ func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.core.streams.Partition(ctx, fields.shape(), compiled, accumulator.PartitionOptions{
+	all, err := accumulator.Partition(ctx, c.core.streams, fields.shape(), compiled, accumulator.PartitionOptions{
 		Options: c.watch.get().options(), Backoff: p.settings.policy.Backoff, Lasting: true,
 	})
 	if err != nil {

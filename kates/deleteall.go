@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // deletesAtOnce is how many objects DeleteAll deletes at the same time.
@@ -89,7 +90,7 @@ func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key a
 		if err == nil || !c.core.server.outlived(ctx, o, uid, err) {
 			return a, err
 		}
-		return reply{Outcome: accumulator.Outcome{Unknown: true}}, nil
+		return reply{Outcome: stream.Outcome{Unknown: true}}, nil
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

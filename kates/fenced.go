@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
 )
@@ -31,7 +31,7 @@ func (c *Client) fenced(
 }
 
 // wrote notes the version that a write made, for later writes of the same work.
-func wrote(ctx context.Context, o *object, out accumulator.Outcome) {
+func wrote(ctx context.Context, o *object, out stream.Outcome) {
 	if coherence.Comparable(out.Version) {
 		fence.HorizonOf(ctx).Wrote(o.stored(), out.Version)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -80,14 +81,14 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 }
 
 // partFor is how much of an object a type can hold.
-func (c *Client) partFor(t reflect.Type, r accumulator.Resource) accumulator.Part {
+func (c *Client) partFor(t reflect.Type, r accumulator.Resource) stream.Part {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		return accumulator.Meta
+		return stream.Meta
 	}
 	if of, ok := wire.TypeOf(c.core.scheme, r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
-		return accumulator.Known
+		return stream.Known
 	}
-	return accumulator.All
+	return stream.All
 }
 
 // named is what is to be read: the object of a name, whose kind the Go type says, or the caller.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // An Option configures a client when it is made.
@@ -31,7 +32,7 @@ type settings struct {
 	fieldManager string
 	qps          float32
 	burst        int
-	streams      accumulator.Config
+	streams      stream.Config
 	watch        watchSettings
 
 	untyped, managedFields, streamLists, compressed bool

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
 
@@ -86,7 +87,7 @@ func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, 
 	case d.Object != nil:
 		return c.answered(opDelete, d.Object, removedBy(options)...), nil
 	}
-	a := reply{Outcome: accumulator.Outcome{Unknown: d.Unknown}}
+	a := reply{Outcome: stream.Outcome{Unknown: d.Unknown}}
 	a.UID = d.UID
 	return a, nil
 }
@@ -115,7 +116,7 @@ func (c *Client) Observe(written any) error {
 		return o.failed(opObserve, err)
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
-	c.commit(context.Background(), begun, o, accumulator.Outcome{Write: observed(o.Unstructured)})
+	c.commit(context.Background(), begun, o, stream.Outcome{Write: observed(o.Unstructured)})
 	return nil
 }
 

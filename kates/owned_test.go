@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/kinds"
 )
@@ -69,7 +70,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 }
 
 func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
-	streams := accumulator.NewStreams(accumulator.Config{})
+	streams := stream.New(stream.Config{})
 	defer streams.Close()
 	w := &applied.Wanted{Resource: accumulator.Resource{Storage: "configmaps"}, Key: accumulator.Key{Name: "x"}, Sum: "sum"}
 	for deleted, remembered := range map[bool]bool{false: true, true: false} {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -97,7 +98,7 @@ func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
 
 // labelled returns the objects of a kind that have the label, from a running watch or the server.
 func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all []Object, err error) {
-	if known, ok := a.client.core.streams.List(r, a.owner.GetNamespace(), a.selector(), accumulator.Meta); ok {
+	if known, ok := a.client.core.streams.List(r, a.owner.GetNamespace(), a.selector(), stream.Meta); ok {
 		return known, nil
 	}
 	listed, err := a.client.listOne(ctx, r, a.owner.GetNamespace(), accumulator.Selection{Labels: a.selector()})
@@ -155,7 +156,7 @@ func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
 		if err == nil || !a.client.core.server.outlived(ctx, o, u.GetUID(), err) {
 			return r, err
 		}
-		return reply{Outcome: accumulator.Outcome{Unknown: true}}, nil // already gone; the watches may still show it
+		return reply{Outcome: stream.Outcome{Unknown: true}}, nil // already gone; the watches may still show it
 	})
 	return err
 }

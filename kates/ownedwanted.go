@@ -7,10 +7,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -71,7 +71,7 @@ func (a *ownedApply) namespaceOf(w *applied.Wanted) string {
 // knownUnchanged returns the object if applying it again certainly changes nothing.
 func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Object, bool) {
 	streams := a.client.core.streams
-	known, _ := streams.Lookup(w.Resource, w.Key, accumulator.Version)
+	known, _ := streams.Lookup(w.Resource, w.Key, stream.Version)
 	switch {
 	case known == nil:
 		return nil, false
@@ -79,7 +79,7 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Obj
 		return known, true
 	}
 	// An untyped watch is more likely to have the managed fields.
-	for _, part := range []accumulator.Part{accumulator.All, accumulator.Meta} {
+	for _, part := range []stream.Part{stream.All, stream.Meta} {
 		known, _ = streams.Lookup(w.Resource, w.Key, part)
 		if known != nil && len(known.GetManagedFields()) > 0 {
 			return known, a.holds(ctx, w, known, a.fullest(w, known))
@@ -108,7 +108,7 @@ func (a *ownedApply) fullest(w *applied.Wanted, now Object) Object {
 	if _, less := now.(*metav1.PartialObjectMetadata); !less {
 		return now
 	}
-	whole, _ := a.client.core.streams.Lookup(w.Resource, w.Key, accumulator.Known)
+	whole, _ := a.client.core.streams.Lookup(w.Resource, w.Key, stream.Known)
 	if whole == nil || whole.GetResourceVersion() != now.GetResourceVersion() {
 		return now
 	}
@@ -165,7 +165,7 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 		return false
 	}
 	o, ok := core.recollected.Take(r, w.Key, now)
-	whole, _ := core.streams.Lookup(w.Resource, w.Key, accumulator.Known)
+	whole, _ := core.streams.Lookup(w.Resource, w.Key, stream.Known)
 	if whole != nil && whole.GetResourceVersion() != o.RV {
 		whole = nil
 	}
@@ -182,10 +182,7 @@ func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable,
 	known := func() int { return core.applied.Count(of.Storage) }
 	list := func(ctx context.Context) (map[accumulator.Key]applied.Recalled, error) {
 		source := core.server.Source(w.Resource, of.Namespace, accumulator.Metadata)
-		return applied.List(ctx, of, a.set.Annotation, pageSize,
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return source.ListWithContext(ctx, o)
-			})
+		return applied.List(ctx, of, a.set.Annotation, pageSize, source.ListItems)
 	}
 	return core.recollected.Of(ctx, of, known, list)
 }

@@ -109,7 +109,7 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	all, err := c.core.streams.Partition(ctx, t, compiled, accumulator.PartitionOptions{
+	all, err := accumulator.Partition(ctx, c.core.streams, t, compiled, accumulator.PartitionOptions{
 		Options: c.watch.get().options(), Backoff: backoff,
 	})
 	if err != nil {

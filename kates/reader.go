@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -69,7 +70,7 @@ func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open a reader: %w", err)
 	}
-	reader, err := c.core.streams.Open(context.WithoutCancel(ctx), compiled[0])
+	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.streams, compiled[0])
 	if err != nil {
 		return nil, fmt.Errorf("open a reader: %w", err)
 	}
@@ -137,7 +138,7 @@ func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error
 		return c.value, c.err
 	}
 	c = converted[T]{source: o}
-	if c.err = accumulator.Fault(o); c.err == nil {
+	if c.err = stream.Fault(o); c.err == nil {
 		var v snapshot.Value
 		if v, c.err = r.binding.Convert(0, o); c.err == nil {
 			c.value = v.(T)

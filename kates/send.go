@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -13,7 +13,7 @@ import (
 // reply is the server's answer to a write, and what the answer tells about the object.
 type reply struct {
 	object *Unstructured // for the target; nil if the answer has none
-	accumulator.Outcome
+	stream.Outcome
 	// unrelated says that the write did not change the object that it was addressed to.
 	unrelated bool
 }
@@ -40,7 +40,7 @@ func (c *Client) write(ctx context.Context, op operation, resource, target any, 
 // answered reads an answer that is the object as it was written. For removed see written.
 func (c *Client) answered(op operation, got *Unstructured, removed ...string) reply {
 	write := written(op, c.core.server.own(got), removed...)
-	return reply{object: got, Outcome: accumulator.Outcome{Write: write}}
+	return reply{object: got, Outcome: stream.Outcome{Write: write}}
 }
 
 // send does what all writes have in common: it reads the caller's value, sends the request, makes the
@@ -89,7 +89,7 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 }
 
 // commit makes a write that has succeeded an own write.
-func (c *Client) commit(ctx context.Context, begun *accumulator.Write, o *object, out accumulator.Outcome) {
+func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out stream.Outcome) {
 	if out.Key.Name == "" {
 		out.Key = o.key()
 	}

@@ -8,10 +8,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds/selectable"
@@ -44,7 +46,8 @@ func (s *apiServer) checkFields(ctx context.Context, r accumulator.Resource, t t
 			continue
 		}
 		o := metav1.ListOptions{FieldSelector: selection.FieldSelector, Limit: 1}
-		if _, err = source.ListWithContext(ctx, o); apierrors.IsBadRequest(err) {
+		drop := func(runtime.Object) error { return nil }
+		if _, err = source.ListItems(ctx, o, drop); apierrors.IsBadRequest(err) {
 			return fmt.Errorf("field selector %q: %w", selection.FieldSelector, err)
 		}
 	}
@@ -95,7 +98,7 @@ func (s *apiServer) newest(
 }
 
 func (s *apiServer) shown(o *object) (live Object, known bool) {
-	return s.core.streams.Lookup(o.resource, o.key(), accumulator.Meta)
+	return s.core.streams.Lookup(o.resource, o.key(), stream.Meta)
 }
 
 func (s *apiServer) begin(ctx context.Context) context.Context {
@@ -130,7 +133,7 @@ func (s *apiServer) seen(
 	ctx context.Context, o *object, wanted *types.UID,
 ) (uid types.UID, version string, err error) {
 	var found accumulator.Object
-	known, ok := s.core.streams.Lookup(o.resource, o.key(), accumulator.Version)
+	known, ok := s.core.streams.Lookup(o.resource, o.key(), stream.Version)
 	if ok && known != nil {
 		found = known
 	} else if found, err = s.core.get(ctx, o); err != nil {

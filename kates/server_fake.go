@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -38,7 +39,7 @@ func (*bareFake) declaredFields(
 func (*bareFake) selects(
 	r accumulator.Resource, s accumulator.Selection, listed *Unstructured,
 ) bool {
-	return accumulator.Selects(r, s, listed)
+	return stream.Selects(r, s, listed)
 }
 
 // checkSubresource is an error for all but the status: a fake takes a subresource for the object

@@ -130,7 +130,7 @@ func (q QueryStatus) what() string {
 // Status says how the queries of all open watches of the client stand.
 func (c *Client) Status() Status {
 	var s Status
-	for _, a := range c.core.streams.Accumulators() {
+	for _, a := range accumulator.Of(c.core.streams) {
 		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
 	return s
@@ -140,7 +140,7 @@ func (c *Client) Status() Status {
 // see [Accumulator.Ready].
 func (c *Client) Ready() error {
 	var errs []error
-	for _, a := range c.core.streams.Accumulators() {
+	for _, a := range accumulator.Of(c.core.streams) {
 		errs = append(errs, a.Ready())
 	}
 	return errors.Join(errs...)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
@@ -122,7 +122,7 @@ func (c *Client) writeSubresource(ctx context.Context, op operation, resource an
 			return c.answered(op, got), nil
 		}
 		return reply{
-			object: got, Outcome: accumulator.Outcome{Unknown: true},
+			object: got, Outcome: stream.Outcome{Unknown: true},
 			unrelated: o.resource.Group == "" && o.resource.Resource == "serviceaccounts" && op.subresource == "token",
 		}, nil
 	})

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -81,7 +82,7 @@ func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator
 	if err != nil {
 		return nil, err
 	}
-	return c.core.streams.New(ctx, queries, w.options())
+	return accumulator.New(ctx, c.core.streams, queries, w.options())
 }
 
 // options are the settings as the accumulator has them.
@@ -159,7 +160,7 @@ func checkStruct(t reflect.Type, targets []target) error {
 
 func invalidOf(i accumulator.Invalid) Invalid {
 	u, ok := i.Object.(*unstructured.Unstructured)
-	if !ok && accumulator.Fault(i.Object) == nil {
+	if !ok && stream.Fault(i.Object) == nil {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.Object)
 		u, ok = &Unstructured{Object: content}, err == nil
 	}

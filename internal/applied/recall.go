@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -167,17 +167,14 @@ func recall(manager, annotation string, m metav1.Object) Recalled {
 }
 
 // List lists the metadata of the objects that were applied, page by page.
-func List(ctx context.Context, of Recollectable, annotation string, pageSize int64,
-	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+func List(
+	ctx context.Context, of Recollectable, annotation string, pageSize int64, list stream.ListOnce,
 ) (map[object.Key]Recalled, error) {
+	var found map[object.Key]Recalled
 	o := metav1.ListOptions{LabelSelector: of.Label, Limit: pageSize}
-	found := make(map[object.Key]Recalled)
-	for {
-		page, err := list(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		err = meta.EachListItem(page, func(item runtime.Object) error {
+	_, err := stream.Pages(ctx, list, o, func() func(runtime.Object) error {
+		found = make(map[object.Key]Recalled)
+		return func(item runtime.Object) error {
 			m, ok := item.(metav1.Object)
 			if !ok {
 				return errors.New("a list of what is no object")
@@ -186,16 +183,10 @@ func List(ctx context.Context, of Recollectable, annotation string, pageSize int
 				found[object.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = recall(of.Manager, annotation, m)
 			}
 			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-		m, err := meta.ListAccessor(page)
-		if err != nil {
-			return nil, err
-		}
-		if o.Continue = m.GetContinue(); o.Continue == "" {
-			return found, nil
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
+	return found, nil
 }

@@ -111,22 +111,26 @@ var partitions = []mutant{
 	{
 		name: "a quiet own write activates its keys", says: "what is not worth a signal is in the key's next turn all the same", file: keys,
 		caught: "TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet",
-		old:    `loud: t.whole || t.loud[c.key]`, new: `loud: true`,
+		old:    `loud: t.whole || t.loud[c.Key]`, new: `loud: true`,
 	},
 	{
 		name: "what is judged when it has been taken activates nothing", says: "a key is due if an object that it has has changed in a way that is worth a signal",
 		file: subscription, caught: "TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn",
-		old: `	to := &s.late
+		old: `	to := &n.late
 `,
-		new: `	if _, dirty := s.dirty[key]; !dirty {
+		new: `	if !dirty {
 		return
 	}
-	to := &s.late
+	to := &n.late
 `,
 	},
 	{
 		name: "a panic of a key function is everybody's", says: "that one object is left out", file: keys, caught: panicky,
-		old: `		if p := recover(); p != nil {`, new: `		if p := any(nil); p != nil {`,
+		old: `	err = guard.Named("the key function panicked", func() error {
+		keys = slices.Clone(f(o))
+		return nil
+	})`, new: `	keys = slices.Clone(f(o))
+	_ = guard.Named`,
 	},
 	{
 		name: "a partition ends because an object's key cannot be read", says: "a partition never ends because something does not decode", file: keys, caught: panicky,

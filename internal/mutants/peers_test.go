@@ -37,10 +37,10 @@ var peers = []peer{
 
 const (
 	pacer        = "accumulator/pacer.go"
-	streams      = "accumulator/streams.go"
-	subscription = "accumulator/subscription.go"
+	streams      = "accumulator/stream/set.go"
+	subscription = "accumulator/stream/listener.go"
 	accumulator  = "accumulator/accumulator.go"
-	replacing    = "accumulator/replace.go"
+	replacing    = "accumulator/stream/commit.go"
 )
 
 // collecting are mistakes between a watch and its readers.
@@ -62,8 +62,8 @@ var collecting = []mutant{
 	s.health.heard`,
 		new: `	wake := few[:0]
 	s.mu.Lock()
-	for sub := range s.subs {
-		for len(sub.dirty) > 0 && s.streams.ctx.Err() == nil {
+	for l := range s.listeners {
+		for len(l.dirty) > 0 && s.set.ctx.Err() == nil {
 			s.mu.Unlock()
 			time.Sleep(time.Second)
 			s.mu.Lock()
@@ -73,7 +73,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing, file: stream, caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
-		old: `all: true, dirty`, new: `all: !s.synced, dirty`,
+		old: `all: true, dirty`, new: `all: !s.progress.synced, dirty`,
 	},
 	{
 		name: "a DELETED event is not passed on", peer: noDeletes, file: stream, caught: "TestG7DeltasAreExact",
@@ -92,15 +92,15 @@ var collecting = []mutant{
 	},
 	{
 		name: "one backoff for all", peer: oneBackoff, file: feed, caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
-		old: `// rest lets time pass after a failure: the server's own advice, if it gave one.
-func (f *feed) rest(ctx context.Context, err error) {
+		old: `// rest waits after a failure: as long as the server advises, if it does.
+func (f *reflector) rest(ctx context.Context, err error) {
 	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
-		f.stream.streams.config.Suspect()
+		f.config.Suspect()
 	}
 	d := f.pace.Step()`,
-		new: `var shared = (&feed{}).backoff()
+		new: `var shared = (&reflector{}).backoff()
 
-func (f *feed) rest(ctx context.Context, err error) {
+func (f *reflector) rest(ctx context.Context, err error) {
 	d := shared.Step()`,
 	},
 	{
@@ -113,10 +113,10 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "what came and went unread is kept", peer: keepsEvents, file: subscription, caught: "TestG3AHundredThousandUnreadEventsAreOneKeyOrNone",
-		old: `		delete(s.dirty, key)
-		delete(s.louds, key)
+		old: `		delete(l.dirty, key)
+		delete(l.signals.dirty, key)
 		return nil`,
-		new: `		s.dirty[key] = known
+		new: `		l.dirty[key] = known
 		return nil`,
 	},
 	{
@@ -127,11 +127,11 @@ func (f *feed) rest(ctx context.Context, err error) {
 			return true`,
 	},
 	{
-		name: "the status does not say what fails", peer: silent404, file: "accumulator/health.go", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
+		name: "the status does not say what fails", peer: silent404, file: "accumulator/stream/health.go", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
 		old: `s.health.set(state, err)`, new: `s.health.set(state, nil)`,
 	},
 	{
-		name: "one page is a list", peer: firstPage, file: listing, caught: "TestG1AllPagesCount",
+		name: "one page is a list", peer: firstPage, file: pages, caught: "TestG1AllPagesCount",
 		old: `o.Continue = m.Continue; o.Continue == ""`, new: `o.Continue = ""; o.Continue == ""`,
 	},
 	{
@@ -141,7 +141,7 @@ func (f *feed) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "the grace ends a stream that is used again", peer: checkThenAct, file: streams, caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
-		old: `		if st.users == 0 && st.left == left {`, new: `		if st.left == left {`,
+		old: `		if st.use.listeners == 0 && st.use.left == left {`, new: `		if st.use.left == left {`,
 	},
 	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart, file: accumulator, caught: "TestG11AFailingNewLeavesNothingBehind",
@@ -153,41 +153,37 @@ func (f *feed) rest(ctx context.Context, err error) {
 		a.fields`,
 	},
 	{
-		name: "a list that failed counts", peer: failedStart, file: listing, caught: "TestG1NoSignalBeforeEveryQueryHasItsWholeList",
-		old: `		if err != nil {
-			return err
-		}
-		if o.Continue = m.Continue`,
-		new: `		if err != nil {
-			return f.listed(fresh, "1", asked)
-		}
-		if o.Continue = m.Continue`,
+		name: "a list that failed counts", peer: failedStart, file: pages, caught: "TestG1NoSignalBeforeEveryQueryHasItsWholeList",
+		old: `		case err != nil:
+			return "", err`,
+		new: `		case err != nil:
+			return "1", nil`,
 	},
 }
 
 // isolation are faults of one kind or object that affect all.
 var isolation = []mutant{
 	{
-		name: "a refused list is an empty one", peer: emptied, file: "accumulator/health.go", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
-		old: `	if state == Forbidden && verb == "list" {`,
+		name: "a refused list is an empty one", peer: emptied, file: "accumulator/stream/health.go", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
+		old: `	if state == Forbidden && what == toList {`,
 		new: `	if state == Forbidden {
-		s.store = make(map[Key]Object)
-		for sub := range s.subs {
-			sub.restart()
+		s.store.objects = make(map[Key]Object)
+		for l := range s.listeners {
+			l.restart()
 		}
 	}
-	if state == Forbidden && verb == "list" {`,
+	if state == Forbidden && what == toList {`,
 	},
 	{
 		name: "a bad object takes its kind along", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
-		old: `		out.put(c.key, a.rowOf(i, c.object))
+		old: `		out.put(c.Key, a.rowOf(i, c.Object))
 `,
-		new: `		row := a.rowOf(i, c.object)
+		new: `		row := a.rowOf(i, c.Object)
 		if row.Err != nil {
 			*out = batch{}
 			return
 		}
-		out.put(c.key, row)
+		out.put(c.Key, row)
 `,
 	},
 	{
@@ -211,19 +207,19 @@ var isolation = []mutant{
 	},
 	{
 		name: "a settling list under the stream's lock", peer: lockHeld, file: write, caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
+		old: `	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
 `,
 		new: `	st.mu.Lock()
-	object, version, err := st.feed.lookup(ctx, o.Key, o.Version)
+	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
 	st.mu.Unlock()
 `,
 	},
 	{
 		name: "a list under the client's lock", peer: lockHeld, file: listing, caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `	return eachOf(ctx, f.source, o, put)`,
-		new: `	f.stream.streams.mu.Lock()
-	defer f.stream.streams.mu.Unlock()
-	return eachOf(ctx, f.source, o, put)`,
+		old: `	return f.source.ListItems(ctx, o, put)`,
+		new: `	f.target.(*stream).set.mu.Lock()
+	defer f.target.(*stream).set.mu.Unlock()
+	return f.source.ListItems(ctx, o, put)`,
 	},
 	{
 		name: "every Update converts everything", peer: reencoded, file: update, caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
@@ -233,9 +229,10 @@ var isolation = []mutant{
 		name: "Update waits until the watch has caught up", peer: blockingReads, file: update, caught: "TestG4UpdateDoesNotWaitForTheWatch",
 		old: `	if !a.takeAll(fields) {
 `,
-		new: `	for _, st := range a.streams.streams {
-		for st.waiting() {
-			sleep(a.streams.ctx, 1e9)
+		new: `	for _, st := range a.Status() {
+		for st.Pending > 0 && a.Err() == nil {
+			stream.Sleep(ctx, 1e9)
+			st = a.Status()[0]
 		}
 	}
 	if !a.takeAll(fields) {
@@ -277,24 +274,24 @@ var overlay = []mutant{
 	return nil
 }
 
-// stale reports`,
+// bookmark takes`,
 		new: `	run(wake)
-	s.streams.mu.Lock()
-	defer s.streams.mu.Unlock()
-	for _, other := range s.streams.streams {
-		other.view.GiveUp()
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	for _, other := range s.set.streams {
+		other.store.view.GiveUp()
 	}
 	return nil
 }
 
-// stale reports`,
+// bookmark takes`,
 	},
 	{
 		name: "an object made again is the one that was", peer: byUIDOnly, file: update, caught: "TestG7DeltasAreExact",
 		old: `object.UIDOf(d.Old) != object.UIDOf(d.New) {`, new: `false {`,
 	},
 	{
-		name: "objects without UIDs are one", peer: byUIDOnly, file: stream, caught: "TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst",
+		name: "objects without UIDs are one", peer: byUIDOnly, file: store, caught: "TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst",
 		old: `!coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o) {`, new: `false) {`,
 	},
 	{
@@ -305,7 +302,7 @@ var overlay = []mutant{
 			wake`,
 	},
 	{
-		name: "a write of another namespace is shown", peer: ignoresQuery, file: stream, caught: streamModel,
+		name: "a write of another namespace is shown", peer: ignoresQuery, file: shape, caught: streamModel,
 		old: `(s.key.namespace == "" || s.key.namespace == key.Namespace)`, new: `(s.key.namespace != "?")`,
 	},
 	{

@@ -14,9 +14,9 @@ const (
 // references are mistakes with objects that other objects refer to.
 var references = []mutant{
 	{
-		name: "what is named is taken in only where it was worth a signal", says: "what is worth no signal is in the next snapshot all the same", file: "accumulator/subscription.go",
+		name: "what is named is taken in only where it was worth a signal", says: "what is worth no signal is in the next snapshot all the same", file: "accumulator/stream/listener.go",
 		caught: "TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal",
-		old:    "\ts.touch()\n\tif s.all {", new: "\tif s.all {",
+		old:    "\tl.noted()\n\tif l.all {", new: "\tif l.all {",
 	},
 	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
@@ -105,7 +105,7 @@ var references = []mutant{
 	{
 		name: "one that may not be read is waited for without end", says: "where the server refuses, it counts as absent", file: follow,
 		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
-		old:    `(a.queryOf(f).Optional || a.ready.Load()) && p.sub`, new: `a.queryOf(f).Optional && p.sub`,
+		old:    `(a.queryOf(f).Optional || a.ready.Load()) && st.Refused`, new: `a.queryOf(f).Optional && st.Refused`,
 	},
 	{
 		name: "one that is not answered is waited for without end", says: "ten seconds at most", file: follow,
@@ -121,6 +121,6 @@ var references = []mutant{
 	{
 		name: "a signal comes before what it is for", says: "one signal is enough", file: "accumulator/field.go",
 		caught: "TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown",
-		old:    `			l.wake = a.follows.kick`, new: `			l.wake = func() { a.pacer.poke(); a.follows.kick() }`,
+		old:    `			l.Wake = a.follows.kick`, new: `			l.Wake = func() { a.pacer.poke(); a.follows.kick() }`,
 	},
 }

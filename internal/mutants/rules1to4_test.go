@@ -4,9 +4,12 @@ const (
 	view    = "coherence/view.go"
 	flight  = "coherence/flight.go"
 	journal = "coherence/journal.go"
-	stream  = "accumulator/stream.go"
-	listing = "accumulator/listing.go"
-	feed    = "accumulator/feed.go"
+	stream  = "accumulator/stream/stream.go"
+	store   = "accumulator/stream/store.go"
+	pages   = "accumulator/stream/pages.go"
+	shape   = "accumulator/stream/shape.go"
+	listing = "accumulator/stream/listing.go"
+	feed    = "accumulator/stream/reflector.go"
 
 	viewModel   = "TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem"
 	streamModel = "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming"
@@ -19,14 +22,14 @@ var position = []mutant{
 	},
 	{
 		name: "initial events move the position", rule: 1, file: listing, caught: "TestG4HalfAListMovesNoPosition",
-		old: `				if err := fresh.put(e.Object); err != nil {`,
+		old: `				if err := next.put(e.Object); err != nil {`,
 		new: `				m, _ := meta.Accessor(e.Object)
-				f.stream.advance(m.GetResourceVersion())
-				if err := fresh.put(e.Object); err != nil {`,
+				next.stream.bookmark(m.GetResourceVersion())
+				if err := next.put(e.Object); err != nil {`,
 	},
 	{
-		name: "a bookmark moves nothing", rule: 1, file: "accumulator/watching.go", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
-		old: `f.stream.advance(m.GetResourceVersion())`, new: `return`,
+		name: "a bookmark moves nothing", rule: 1, file: "accumulator/stream/watching.go", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
+		old: `f.target.bookmark(m.GetResourceVersion())`, new: `return`,
 	},
 	{
 		name: "a list moves nothing", rule: 1, file: view, caught: viewModel,
@@ -40,8 +43,8 @@ var position = []mutant{
 // Expire`,
 	},
 	{
-		name: "an event older than the position is taken in", rule: 1, file: stream, caught: "TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore",
-		old: `coherence.Comparable(position) && !coherence.Newer(version, position)`, new: `false && position != version`,
+		name: "an event older than the position is taken in", rule: 1, file: store, caught: "TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore",
+		old: `coherence.Comparable(at) && !coherence.Newer(rv, at)`, new: `false && at != rv`,
 	},
 }
 
@@ -79,15 +82,15 @@ var entry = []mutant{
 		old: `if len(v.order) > 2*len(v.entries)+orderSlack {`, new: `if false {`,
 	},
 	{
-		name: "a failed write leaves its mark", rule: 2, file: "accumulator/own.go", caught: "TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace",
+		name: "a failed write leaves its mark", rule: 2, file: "accumulator/stream/own.go", caught: "TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace",
 		old: `if f.writes--; f.writes == 0 {`, new: `if f.writes--; w != nil && f.writes == 0 {`,
 	},
 }
 
 var floor = []mutant{
 	{
-		name: "lists come from the server's cache", rule: 3, file: feed, caught: "TestG4ARelistIsNoOlderThanTheNewestOwnWrite",
-		old: `return metav1.ListOptions{LabelSelector`, new: `return metav1.ListOptions{ResourceVersion: "0", LabelSelector`,
+		name: "lists come from the server's cache", rule: 3, file: stream, caught: "TestG4ARelistIsNoOlderThanTheNewestOwnWrite",
+		old: `selection: metav1.ListOptions{LabelSelector`, new: `selection: metav1.ListOptions{ResourceVersion: "0", LabelSelector`,
 	},
 	{
 		name: "the floor is not kept", rule: 3, file: journal, in: "accumulator", caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
@@ -98,17 +101,21 @@ var floor = []mutant{
 		old: `if Newer(w.Version, j.floors[resource]) {`, new: `if Comparable(w.Version) {`,
 	},
 	{
-		name: "a starting stream ignores the floor", rule: 3, file: feed, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
-		old: `return ask{coherence.Newest(f.stream.view.Position(), floor), f.doubt}`,
-		new: `return ask{coherence.Newest(f.stream.view.Position(), floor[:0]), f.doubt}`,
+		name: "a starting stream ignores the floor", rule: 3, file: stream, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
+		old: `return coherence.Newest(s.position(), written)`,
+		new: `return coherence.Newest(s.position(), written[:0])`,
 	},
 	{
 		name: "a list that was under way is no older than a give-up", rule: 3, file: replacing, caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
-		old: `case s.givenUp && !older && coherence.Newer(s.atLeast, version):`, new: `case false:`,
+		old: `case s.own.givenUp && !older && coherence.Newer(s.own.atLeastRV, rv):`, new: `case false:`,
 	},
 	{
-		name: "what was given up is shown at once", rule: 3, file: "accumulator/subscription.go", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
-		old: `case s.stream.givenUp:`, new: `case false:`,
+		name: "what was given up is shown at once", rule: 3, file: "accumulator/stream/listener.go", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
+		old: `case s.own.givenUp && l.all:
+		return Batch{}
+	case s.own.givenUp:`, new: `case s.own.givenUp && l.all && false:
+		return Batch{}
+	case false:`,
 	},
 }
 

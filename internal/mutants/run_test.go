@@ -131,7 +131,7 @@ var elections = []mutant{
 		old:    `err := l.Watch.Sync(ctx)`, new: `err := ctx.Err()`,
 	},
 	{
-		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/sync.go", in: "kates",
+		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/stream/sync.go", in: "kates",
 		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
 		old:    `if refused == forbiddenForGood {`, new: `if refused < 0 {`,
 	},

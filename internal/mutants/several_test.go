@@ -3,7 +3,7 @@ package mutants
 const (
 	merge      = "accumulator/merge.go"
 	fields     = "accumulator/field.go"
-	departures = "accumulator/departure.go"
+	departures = "accumulator/stream/departure.go"
 
 	unionGivenUp = "TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion"
 )
@@ -16,7 +16,7 @@ var several = []mutant{
 		new: `if late = nil; late != nil && (`,
 	},
 	{
-		name: "what is shown between two takes is not known to have been shown", peer: torn, file: "accumulator/subscription.go",
+		name: "what is shown between two takes is not known to have been shown", peer: torn, file: "accumulator/stream/listener.go",
 		caught: "TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay",
 		old:    `dirty && o != nil {`,
 		new:    `dirty && o == nil {`,
@@ -28,7 +28,7 @@ var several = []mutant{
 	},
 	{
 		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: merge, caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",
-		old: `(best == nil || coherence.Newer(left.at, best.GetResourceVersion()))`,
+		old: `(best == nil || coherence.Newer(left.LeftRV, best.GetResourceVersion()))`,
 		new: `best == nil`,
 	},
 	{
@@ -38,16 +38,16 @@ var several = []mutant{
 	},
 	{
 		name: "what is held is as it was shown, however old", peer: torn, file: merge, caught: "TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere",
-		old: `best = newer(best, left.now(left.last))`,
-		new: `best = newer(best, nil)`,
+		old: `best = stream.Newer(best, left.Now(left.Last))`,
+		new: `best = stream.Newer(best, nil)`,
 	},
 	{
-		name: "what left while writes were given up is forgotten", peer: torn, file: "accumulator/replace.go", caught: unionGivenUp,
-		old: `sub.resume()`,
-		new: `sub.restart()`,
+		name: "what left while writes were given up is forgotten", peer: torn, file: "accumulator/stream/commit.go", caught: unionGivenUp,
+		old: `l.resume()`,
+		new: `l.restart()`,
 	},
 	{
-		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/own.go", caught: unionGivenUp,
+		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/stream/own.go", caught: unionGivenUp,
 		old: `wake = s.mark(wake, key, before, delivered)`,
 		new: `_, _ = key, before`,
 	},
@@ -58,30 +58,30 @@ var several = []mutant{
 	},
 	{
 		name: "a union is shown before its watches have come to one version", peer: torn, file: fields, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
-		old: `if coherence.Newer(f.target, p.sub.position()) {`,
+		old: `if coherence.Newer(f.target, p.sub.State().PositionRV) {`,
 		new: `if false {`,
 	},
 	{
-		name: "an own write that moves an object leaves a gap between two watches", peer: torn, file: "accumulator/stream.go", caught: "TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk",
-		old: `sub.leaves(key, before, after)`,
+		name: "an own write that moves an object leaves a gap between two watches", peer: torn, file: "accumulator/stream/stream.go", caught: "TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk",
+		old: `l.leaves(key, before, after)`,
 		new: `if by == delivered {
-			sub.leaves(key, before, after)
+			l.leaves(key, before, after)
 		}`,
 	},
 	{
 		name: "an own write that one watch has not had is not waited for", peer: torn, file: departures, caught: "TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten",
-		old: `d := departure{at: w.Version}`,
-		new: `d := departure{}`,
+		old: `d := Departure{LeftRV: w.Version}`,
+		new: `d := Departure{}`,
 	},
 	{
 		name: "what comes and goes between a watch's lists is not thought of", peer: torn, file: merge, caught: "TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow",
-		old: `left.at = coherence.Newest(left.at, now.listed)`,
+		old: `left.LeftRV = coherence.Newest(left.LeftRV, now.ListedRV)`,
 		new: `_ = now`,
 	},
 	{
 		name: "what one watch tells anew counts before the others have come so far", peer: torn, file: subscription, caught: "TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate",
-		old: `s.left, s.forgot = nil, s.stream.view.Position()`,
-		new: `s.left, s.forgot = nil, ""`,
+		old: `l.left, l.forgottenRV = nil, l.stream.store.view.Position()`,
+		new: `l.left, l.forgottenRV = nil, ""`,
 	},
 	{
 		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",
@@ -90,11 +90,11 @@ var several = []mutant{
 	},
 	{
 		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
-		old: `|| s.union.excludes(how.as) {`,
+		old: `|| l.Union.excludes(how.as) {`,
 		new: `{`,
 	},
 	{
-		name: "an own deletion ends what was made anew", peer: torn, file: "accumulator/write.go", caught: "TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince",
+		name: "an own deletion ends what was made anew", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince",
 		old: `		version = object.GetResourceVersion()
 `,
 		new: ``,
@@ -111,8 +111,8 @@ var several = []mutant{
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `if sub.stream.syncTo(ctx, until) == nil {`,
-		new: `if sub.stream.syncTo(ctx, until) == nil && false {`,
+		old: `if sub.CatchUp(ctx, until) == nil {`,
+		new: `if sub.CatchUp(ctx, until) == nil && false {`,
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",
@@ -121,7 +121,7 @@ var several = []mutant{
 	},
 	{
 		name: "a namespace that is no longer wanted stays", peer: torn, file: fields, caught: "TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet",
-		old: `p.outgoing = !isFresh[p.sub.stream.key]`,
+		old: `p.outgoing = !isFresh[p.sub.Stream()]`,
 		new: `p.outgoing = false`,
 	},
 	{
@@ -130,13 +130,13 @@ var several = []mutant{
 		new: `whole := true`,
 	},
 	{
-		name: "a 404 on one version empties the kind", peer: emptied, file: "accumulator/feed.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
-		old: `if gone(ctx, f.stream.resource, f.stream.key.namespace, err) {`,
-		new: `if gone(ctx, f.stream.resource, f.stream.key.namespace, err) || true {`,
+		name: "a 404 on one version empties the kind", peer: emptied, file: "accumulator/stream/reflector.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
+		old: `if f.target.lost(ctx, err) {`,
+		new: `if f.target.lost(ctx, err) || apierrors.IsNotFound(err) {`,
 	},
 	{
-		name: "a kind that is gone stays", peer: silent404, file: "accumulator/feed.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
-		old: `if gone(ctx, f.stream.resource, f.stream.key.namespace, err) {`,
-		new: `if gone(ctx, f.stream.resource, f.stream.key.namespace, err) && false {`,
+		name: "a kind that is gone stays", peer: silent404, file: "accumulator/stream/reflector.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
+		old: `if f.target.lost(ctx, err) {`,
+		new: `if f.target.lost(ctx, err) && false {`,
 	},
 }

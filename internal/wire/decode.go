@@ -13,6 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/guard"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire/frames"
@@ -45,7 +46,7 @@ func (d *decoder) hasProtobuf() bool {
 }
 
 // decode decodes an object, and may write to its bytes. For an object that does not decode it returns
-// an [accumulator.Undecoded], or an error if not even the name can be read.
+// an [stream.Undecoded], or an error if not even the name can be read.
 func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, error) {
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
@@ -64,7 +65,7 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, err
 	}
 	key := accumulator.Key{Namespace: id.Namespace, Name: id.Name}
 	err = d.notDecoded(key, err)
-	return accumulator.Undecoded(d.resource, key, types.UID(id.UID), id.Version, err), nil
+	return stream.Undecoded(d.resource, key, types.UID(id.UID), id.Version, err), nil
 }
 
 // Typed makes a typed object of the answer to an own write.

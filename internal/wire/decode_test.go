@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
@@ -18,7 +19,7 @@ func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
 	of := func(o accumulator.Object) accumulator.Object { o.SetGenerateName(long()); return o }
 	before := of(&corev1.Pod{})
 	for _, other := range []accumulator.Object{
-		nil, of(&corev1.ConfigMap{}), accumulator.Undecoded(d.resource, accumulator.Key{Name: "x"}, "uid", "1", errors.New("bad")), before,
+		nil, of(&corev1.ConfigMap{}), stream.Undecoded(d.resource, accumulator.Key{Name: "x"}, "uid", "1", errors.New("bad")), before,
 	} {
 		for _, o := range []accumulator.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
 			d.Compact(o, other, true)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // Dynamic sends requests through a dynamic.Interface, which has whole untyped objects only and does
@@ -21,8 +21,8 @@ type Dynamic struct{ Client dynamic.Interface }
 // Source lists and watches a resource. The form is always whole objects.
 func (d Dynamic) Source(
 	r accumulator.Resource, namespace string, _ accumulator.Form,
-) cache.ListerWatcherWithContext {
-	return &dynamicSource{In(d.Client, r, namespace), d.Client, r}
+) stream.Source {
+	return &dynamicSource{in: In(d.Client, r, namespace), client: d.Client, resource: r}
 }
 
 // Delete reads the object before it deletes it, for its UID. What became of it is unknown.
@@ -60,25 +60,26 @@ type dynamicSource struct {
 	in       dynamic.ResourceInterface
 	client   dynamic.Interface
 	resource accumulator.Resource
+	stream.Untyped
 }
 
 // Within is the source for one namespace.
-func (s *dynamicSource) Within(namespace string) cache.ListerWatcherWithContext {
-	return &dynamicSource{In(s.client, s.resource, namespace), s.client, s.resource}
+func (s *dynamicSource) Within(namespace string) stream.Source {
+	return &dynamicSource{in: In(s.client, s.resource, namespace), client: s.client, resource: s.resource}
 }
 
 // Form is whole objects, whatever was asked for.
 func (*dynamicSource) Form() accumulator.Form { return accumulator.Whole }
 
-// ListWithContext makes a list.
-func (s *dynamicSource) ListWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
+// ListItems makes a list and hands out its items.
+func (s *dynamicSource) ListItems(
+	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
 	list, err := s.in.List(ctx, o)
 	if err != nil {
-		return nil, err
+		return metav1.ListMeta{}, err
 	}
-	return list, nil
+	return stream.EachItem(list, put)
 }
 
 // WatchWithContext starts a watch.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // metadataSource lists and watches the metadata of a resource's objects. A server that cannot shorten
@@ -24,12 +24,13 @@ type metadataSource struct {
 	rest    restSource
 	whole   *restSource
 	refused atomic.Bool // the server cannot shorten objects
+	stream.Untyped
 }
 
 // Within is the source for one namespace.
-func (s *metadataSource) Within(namespace string) cache.ListerWatcherWithContext {
-	whole := restSource{s.whole.client, s.rest.resource, namespace}
-	short := restSource{s.rest.client, s.rest.resource, namespace}
+func (s *metadataSource) Within(namespace string) stream.Source {
+	whole := restSource{client: s.whole.client, resource: s.rest.resource, namespace: namespace}
+	short := restSource{client: s.rest.client, resource: s.rest.resource, namespace: namespace}
 	one := &metadataSource{rest: short, whole: &whole}
 	one.refused.Store(s.refused.Load())
 	return one
@@ -66,12 +67,12 @@ func (s *metadataSource) refuses(err error) bool {
 	return s.refused.Load()
 }
 
-// ListWithContext makes a list.
-func (s *metadataSource) ListWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
+// ListItems makes a list and hands out its items.
+func (s *metadataSource) ListItems(
+	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
 	if s.refused.Load() {
-		return s.whole.ListWithContext(ctx, o)
+		return s.whole.ListItems(ctx, o, put)
 	}
 	result := s.rest.get(o).SetHeader("Accept", acceptShortList).Do(ctx)
 	err := result.Error()
@@ -82,14 +83,14 @@ func (s *metadataSource) ListWithContext(
 	switch {
 	case err == nil:
 	case s.refuses(err):
-		return s.whole.ListWithContext(ctx, o)
+		return s.whole.ListItems(ctx, o, put)
 	default:
-		return nil, err
+		return metav1.ListMeta{}, err
 	}
 	if _, ok := list.(*metav1.PartialObjectMetadataList); !ok {
-		return nil, fmt.Errorf("asked for a list of metadata, got a %T", list)
+		return metav1.ListMeta{}, fmt.Errorf("asked for a list of metadata, got a %T", list)
 	}
-	return list, nil
+	return stream.EachItem(list, put)
 }
 
 // WatchWithContext starts a watch.

@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // Requests are the requests that a plain dynamic client does not do, or whose answers it does not
@@ -18,7 +18,7 @@ type Requests interface {
 	// are whole. An empty namespace is all namespaces.
 	Source(
 		r accumulator.Resource, namespace string, form accumulator.Form,
-	) cache.ListerWatcherWithContext
+	) stream.Source
 	// Delete deletes one object.
 	Delete(ctx context.Context, at Address, o metav1.DeleteOptions) (Deletion, error)
 	// Apply sends a server-side apply. created says that the object certainly did not exist before.

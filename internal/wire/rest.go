@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
@@ -21,11 +21,16 @@ type restSource struct {
 	client    rest.Interface
 	resource  accumulator.Resource
 	namespace string
+	form      accumulator.Form // that was asked for
+	stream.Untyped
 }
 
+// Form is the one that was asked for.
+func (s *restSource) Form() accumulator.Form { return s.form }
+
 // Within is the source for one namespace.
-func (s *restSource) Within(namespace string) cache.ListerWatcherWithContext {
-	return &restSource{s.client, s.resource, namespace}
+func (s *restSource) Within(namespace string) stream.Source {
+	return &restSource{client: s.client, resource: s.resource, namespace: namespace, form: s.form}
 }
 
 var (
@@ -43,15 +48,15 @@ func (s *restSource) get(o metav1.ListOptions) *rest.Request {
 		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
 }
 
-// ListWithContext makes a list.
-func (s *restSource) ListWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
+// ListItems makes a list and hands out its items.
+func (s *restSource) ListItems(
+	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
 	list := &unstructured.UnstructuredList{}
 	if err := s.get(o).Do(ctx).Into(list); err != nil {
-		return nil, err
+		return metav1.ListMeta{}, err
 	}
-	return list, nil
+	return stream.EachItem(list, put)
 }
 
 // WatchWithContext starts a watch.

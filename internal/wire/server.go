@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
@@ -33,9 +33,9 @@ type Server struct {
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
 func (s *Server) Source(
 	r accumulator.Resource, namespace string, form accumulator.Form,
-) cache.ListerWatcherWithContext {
-	whole := &restSource{s.Plain, r, namespace}
-	short := restSource{s.Metadata, r, namespace}
+) stream.Source {
+	whole := &restSource{client: s.Plain, resource: r, namespace: namespace, form: form}
+	short := restSource{client: s.Metadata, resource: r, namespace: namespace}
 	switch form {
 	case accumulator.Metadata:
 		return &metadataSource{rest: short, whole: whole}

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
@@ -35,8 +35,8 @@ const (
 )
 
 // Within is the source for one namespace. Its objects share memory with those of this source.
-func (s *typedSource) Within(namespace string) cache.ListerWatcherWithContext {
-	rest := restSource{s.rest.client, s.rest.resource, namespace}
+func (s *typedSource) Within(namespace string) stream.Source {
+	rest := restSource{client: s.rest.client, resource: s.rest.resource, namespace: namespace}
 	one := &typedSource{rest: rest, decoder: s.decoder, streamed: s.streamed}
 	one.refused.Store(s.refused.Load())
 	return one
@@ -51,8 +51,13 @@ func (s *typedSource) Form() accumulator.Form {
 	return accumulator.Typed + accumulator.Form(" from "+string(*e))
 }
 
-// StreamsLists says whether initial lists are streamed.
-func (s *typedSource) StreamsLists() bool { return s.streamed }
+// Lists says how first lists are made.
+func (s *typedSource) Lists() stream.ListMode {
+	if s.streamed {
+		return stream.ListsStreamed
+	}
+	return stream.ListsPaged
+}
 
 // open sends a request and returns the body of the answer. If the server refuses protobuf, it is
 // asked for JSON from then on.
@@ -95,22 +100,6 @@ func (s *typedSource) ListItems(
 	}
 	s.heard(e)
 	return m, nil
-}
-
-// ListWithContext makes a list.
-func (s *typedSource) ListWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
-	list := &metav1.List{}
-	var err error
-	list.ListMeta, err = s.ListItems(ctx, o, func(item runtime.Object) error {
-		list.Items = append(list.Items, runtime.RawExtension{Object: item})
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
 }
 
 // WatchWithContext starts a watch.

@@ -1,4 +1,4 @@
-package accumulator
+package stream
 
 import "github.com/kates-go/kates/coherence"
 
@@ -9,12 +9,12 @@ import "github.com/kates-go/kates/coherence"
 // With [Whole] it is the whole object, as the server had it at that version. A stream that holds less than the server
 // sends (a transform, metadata alone) has no part in it: who starts a write from such an
 // object takes away what he has never seen. With [Typed] it is what the Go type knows of it.
-func (s *Streams) Newest(r Resource, key Key, form Form) Object {
+func (s *Set) Newest(r Resource, key Key, form Form) Object {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
 	s.mu.Lock()
-	streams := s.of(r.Storage)
+	streams := s.over(r.Storage)
 	s.mu.Unlock()
 	var newest Object
 	for _, st := range streams {
@@ -34,11 +34,11 @@ func (s *Streams) Newest(r Resource, key Key, form Form) Object {
 func (s *stream) latest(key Key) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.givenUp {
+	if s.own.givenUp {
 		return nil
 	}
 	o := s.read(key)
-	if rejection(o) != nil {
+	if Fault(o) != nil {
 		return nil
 	}
 	return o

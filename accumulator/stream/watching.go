@@ -1,4 +1,4 @@
-package accumulator
+package stream
 
 import (
 	"context"
@@ -39,7 +39,7 @@ var errShort = errors.New("the server ended it as soon as it was open")
 
 // follow reads w, if there is one, and then one watch after the other, each from where the one before
 // ended. It returns where only a new list helps.
-func (f *feed) follow(ctx context.Context, w watch.Interface) error {
+func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
 	var last ending
 	for {
 		if w == nil {
@@ -57,9 +57,9 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 		case expired(last.err):
 			return last.err
 		case last.err != nil:
-			f.stream.failed("watch", f.named(last.err))
+			f.target.failed(toWatch, f.requests.named(last.err))
 		case last.short: // a pause is next, without a watch
-			f.stream.failed("watch", f.named(errShort))
+			f.target.failed(toWatch, f.requests.named(errShort))
 		}
 		if last.short {
 			f.rest(ctx, last.err)
@@ -72,10 +72,10 @@ func (f *feed) follow(ctx context.Context, w watch.Interface) error {
 // open opens the next watch. What may pass is retried here, so that no list is made for
 // a connection that broke. A server that was away and says, as soon as it is back, that a list is needed, does
 // not have to wait for it as long as it was away.
-func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
+func (f *reflector) open(ctx context.Context, last ending) (watch.Interface, error) {
 	pace := f.pace
 	if last.silent {
-		f.stream.streams.config.Suspect()
+		f.config.Suspect()
 	}
 	for {
 		var w watch.Interface
@@ -84,14 +84,14 @@ func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
 			err = f.probe(ctx, last)
 		}
 		if err == nil {
-			o := f.options()
+			o := f.requests.options()
 			o.ResourceVersion, o.AllowWatchBookmarks, o.TimeoutSeconds = f.resume(), true, watchSeconds()
-			f.stream.reach(atWatch, Key{})
+			f.target.reach(AtWatch, Key{})
 			w, err = f.dial(ctx, o)
 		}
 		switch {
 		case err == nil:
-			f.stream.ok()
+			f.target.opened()
 			return w, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -100,25 +100,23 @@ func (f *feed) open(ctx context.Context, last ending) (watch.Interface, error) {
 			return nil, err
 		}
 		last.bad = true
-		f.stream.failed("watch", f.named(err))
+		f.target.failed(toWatch, f.requests.named(err))
 		if f.rest(ctx, err); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// resume is the version that the watch has come to.
-func (f *feed) resume() string {
-	f.stream.mu.Lock()
-	defer f.stream.mu.Unlock()
-	if position := f.stream.view.Position(); coherence.Comparable(position) {
-		return position
+// resume is the version that the watch goes on from.
+func (f *reflector) resume() string {
+	if rv := f.target.position(); coherence.Comparable(rv) {
+		return rv
 	}
-	return f.version
+	return f.watchRV
 }
 
 // dial opens a watch. A server that does not answer is given up.
-func (f *feed) dial(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(openTimeout, func() { cancel(errNoAnswer) })
 	w, err := f.source.WatchWithContext(ctx, o)
@@ -151,8 +149,8 @@ func (d *dialled) Stop() {
 }
 
 // read takes in what a watch brings until it ends.
-func (f *feed) read(ctx context.Context, w watch.Interface) (end ending) {
-	silence := f.stream.streams.config.IdleTimeout
+func (f *reflector) read(ctx context.Context, w watch.Interface) (end ending) {
+	silence := f.config.IdleTimeout
 	quiet := time.NewTimer(silence)
 	defer quiet.Stop()
 	started, brought := time.Now(), false
@@ -183,21 +181,21 @@ func (f *feed) read(ctx context.Context, w watch.Interface) (end ending) {
 }
 
 // take takes in one event.
-func (f *feed) take(e watch.Event) {
+func (f *reflector) take(e watch.Event) {
 	m, err := meta.Accessor(e.Object)
 	if err != nil {
-		f.stream.failed("read an event of", f.named(err))
+		f.target.failed(toRead, f.requests.named(err))
 		return
 	}
 	switch e.Type {
 	case watch.Bookmark:
-		f.stream.advance(m.GetResourceVersion())
+		f.target.bookmark(m.GetResourceVersion())
 	default:
-		if err := f.stream.event(e.Object, e.Type == watch.Deleted); err != nil {
-			f.stream.failed("read an event of", f.named(err))
+		if err := f.target.event(e.Object, e.Type == watch.Deleted); err != nil {
+			f.target.failed(toRead, f.requests.named(err))
 		}
 	}
-	f.version = m.GetResourceVersion()
+	f.watchRV = m.GetResourceVersion()
 }
 
 // errResidue asks for a list: something waits for a version that the watch does not show.
@@ -205,23 +203,23 @@ var errResidue = errors.New("the watch is silent, and own writes wait for it")
 
 // probe asks the server how far it is: rule 8. If it has gone back, behind what it has shown or has answered a
 // write with, or has said nothing while something waits for it, a new list is needed.
-func (f *feed) probe(ctx context.Context, last ending) error {
-	if f.stream.streams.config.ByContent || !coherence.Comparable(f.resume()) {
+func (f *reflector) probe(ctx context.Context, last ending) error {
+	if f.config.ByContent || !coherence.Comparable(f.resume()) {
 		return nil
 	}
 	asked := f.asks()
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	o := f.options()
+	o := f.requests.options()
 	o.Limit = 1
-	list, err := f.each(ctx, o, func(runtime.Object) error { return nil })
+	list, err := f.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
 	switch {
 	case err != nil:
 		return err
-	case coherence.Newer(asked.atLeast, list.ResourceVersion):
+	case coherence.Newer(asked.atLeastRV, list.ResourceVersion):
 		f.doubt = true
 		return errOlder
-	case last.silent && f.stream.waiting():
+	case last.silent && f.target.owed():
 		return errResidue
 	}
 	return nil

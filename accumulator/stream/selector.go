@@ -1,4 +1,4 @@
-package accumulator
+package stream
 
 import (
 	"strconv"
@@ -77,11 +77,11 @@ func (s selector) byPath(o Object) bool {
 // matches reports whether an object that the server has sent is in the stream's query. A
 // real server has judged the fields already; a fake has not. Of one that does not decode the labels are not known: there
 // the server's judgement is all there is.
-func (s *stream) matches(o Object) bool {
-	if rejection(o) != nil {
+func (s *shape) matches(o Object) bool {
+	if Fault(o) != nil {
 		return true
 	}
-	if s.streams.config.ByContent {
+	if s.config.ByContent {
 		return s.selector.byPath(o)
 	}
 	return s.selector.byMetadata(o)
@@ -89,37 +89,31 @@ func (s *stream) matches(o Object) bool {
 
 // selects reports whether an object that this client wrote is in the stream's query, and
 // whether that is certain.
-func (s *stream) selects(o Object) (selected, certain bool) {
-	if s.streams.config.ByContent {
+func (s *shape) selects(o Object) (selected, certain bool) {
+	if s.config.ByContent {
 		return s.selector.byPath(o), true
 	}
 	return s.selector.judge(o, s.selector.read)
 }
 
-// anyOf is the selectors of a union.
-type anyOf []selector
+// Union is the selectors of a query whose streams may show the same objects.
+type Union []selector
 
-// anyOf returns what the streams of a union select, nil if the query is none.
-func (q Query) anyOf(r Resource) (all anyOf) {
-	if !q.union() {
-		return nil
+// NewUnion returns what any of several selections of a resource selects.
+func NewUnion(r Resource, selections ...Selection) Union {
+	u := make(Union, len(selections))
+	for i, s := range selections {
+		u[i] = newSelector(r, s)
 	}
-	all = anyOf{}
-	watches := q.Watches(r)
-	for _, w := range watches {
-		if w.Namespace == watches[0].Namespace { // each has the same selections
-			all = append(all, newSelector(r, w.Selection))
-		}
-	}
-	return all
+	return u
 }
 
 // excludes reports whether it is certain that an object is in no stream.
-func (all anyOf) excludes(o Object) bool {
+func (u Union) excludes(o Object) bool {
 	if o == nil {
 		return false
 	}
-	for _, s := range all {
+	for _, s := range u {
 		if selected, certain := s.judge(o, s.read); selected || !certain {
 			return false
 		}

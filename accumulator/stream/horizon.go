@@ -1,10 +1,10 @@
-package accumulator
+package stream
 
 import "github.com/kates-go/kates/coherence"
 
 // Horizon returns, for each stored resource that is watched, the newest version that a watch has shown or an own write has been answered
 // with. What an object becomes later has a newer one.
-func (s *Streams) Horizon() map[string]string {
+func (s *Set) Horizon() map[string]string {
 	s.mu.Lock()
 	streams := make([]*stream, 0, len(s.streams))
 	newest := make(map[string]string)
@@ -15,7 +15,7 @@ func (s *Streams) Horizon() map[string]string {
 	s.mu.Unlock()
 	for _, st := range streams {
 		st.mu.Lock()
-		position := st.view.Position()
+		position := st.store.view.Position()
 		st.mu.Unlock()
 		newest[st.resource.Storage] = coherence.Newest(newest[st.resource.Storage], position)
 	}

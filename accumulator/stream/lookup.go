@@ -1,4 +1,4 @@
-package accumulator
+package stream
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,7 +28,7 @@ const (
 // nobody writes to it. It may be of any form that has the part.
 //
 // Own writes are in the answer (G4), and no request is made.
-func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
+func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
@@ -43,11 +43,11 @@ func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) 
 		switch {
 		case !ok:
 		case shown != nil:
-			newest = newer(newest, shown)
-			if rejection(shown) == nil && st.shows(part) {
-				o = newer(o, shown)
+			newest = Newer(newest, shown)
+			if Fault(shown) == nil && st.holdsPart(part) {
+				o = Newer(o, shown)
 			}
-		case st.everyObject():
+		case st.whole():
 			absent, as = true, coherence.Newest(as, at)
 		}
 	}
@@ -66,16 +66,16 @@ func (s *Streams) Lookup(r Resource, key Key, part Part) (o Object, known bool) 
 // them with at least so much of each; false if there is none, or one of them did not decode, of which nobody knows whether it
 // is selected. They are in no particular order, and shared. It
 // takes time in the number of objects of the stream.
-func (s *Streams) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
+func (s *Set) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
 	for _, st := range s.serving(r) {
-		if st.key.namespace != "" && st.key.namespace != namespace || !st.everyObject() || !st.shows(part) {
+		if st.key.namespace != "" && st.key.namespace != namespace || !st.whole() || !st.holdsPart(part) {
 			continue
 		}
 		st.mu.Lock()
-		if ok = st.synced && !st.givenUp; ok {
-			for _, c := range st.everything() {
-				if o := c.object; namespace == "" || o.GetNamespace() == namespace {
-					found, ok = append(found, o), ok && rejection(o) == nil
+		if ok = st.progress.synced && !st.own.givenUp; ok {
+			for _, c := range st.store.everything() {
+				if o := c.Object; namespace == "" || o.GetNamespace() == namespace {
+					found, ok = append(found, o), ok && Fault(o) == nil
 				}
 			}
 		}
@@ -95,16 +95,16 @@ func (s *Streams) List(r Resource, namespace string, selector labels.Selector, p
 }
 
 // Holds reports whether the object of that UID is known to some stream of the resource.
-func (s *Streams) Holds(r Resource, key Key, uid types.UID) bool {
+func (s *Set) Holds(r Resource, key Key, uid types.UID) bool {
 	o, known := s.Lookup(r, key, Version)
 	return known && o != nil && o.GetUID() == uid
 }
 
 // serving returns the streams of exactly this resource.
-func (s *Streams) serving(r Resource) (found []*stream) {
+func (s *Set) serving(r Resource) (found []*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.of(r.Storage) {
+	for _, st := range s.over(r.Storage) {
 		if st.resource.GroupVersionResource == r.GroupVersionResource {
 			found = append(found, st)
 		}
@@ -112,8 +112,8 @@ func (s *Streams) serving(r Resource) (found []*stream) {
 	return found
 }
 
-// shows reports whether the stream has so much of its objects.
-func (s *stream) shows(part Part) bool {
+// holdsPart reports whether the stream has so much of its objects.
+func (s *shape) holdsPart(part Part) bool {
 	switch part {
 	case Version:
 		return true
@@ -125,15 +125,12 @@ func (s *stream) shows(part Part) bool {
 	return s.transform == nil && s.key.form == Whole
 }
 
-// everyObject reports whether the stream has no selectors.
-func (s *stream) everyObject() bool { return s.key.labels == "" && s.key.fields == "" }
-
 // lookup is what the stream shows of key, and as of which version ("" where that is not known); ok is
 // false where what it shows may be older than what it has shown, or is not all.
 func (s *stream) lookup(key Key) (o Object, at string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o = s.read(key)
-	at, _ = s.view.Known(key)
-	return o, at, !s.givenUp && (s.synced || o != nil)
+	at, _ = s.store.view.Known(key)
+	return o, at, !s.own.givenUp && (s.progress.synced || o != nil)
 }

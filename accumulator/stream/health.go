@@ -1,4 +1,4 @@
-package accumulator
+package stream
 
 import (
 	"context"
@@ -65,8 +65,8 @@ func classify(err error) State {
 	return Retrying
 }
 
-// ok notes a watch that opened.
-func (s *stream) ok() {
+// opened notes that a watch is open.
+func (s *stream) opened() {
 	s.mu.Lock()
 	recovered := s.well()
 	s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *stream) ok() {
 // well notes that a request succeeded, and reports whether the stream is well again. Called with mu held.
 func (s *stream) well() bool {
 	state := Synced
-	if !s.synced {
+	if !s.progress.synced {
 		state = Listing
 	}
 	s.health.forbidden = 0
@@ -91,35 +91,45 @@ func (s *stream) turn(gone bool) {
 		return
 	}
 	s.health.gone = gone
-	for sub := range s.subs {
-		sub.turned = true
+	for l := range s.listeners {
+		l.turned = true
 	}
 }
 
 func (s *stream) logRecovered(recovered bool) {
 	if recovered {
-		s.streams.config.Logger.V(1).Info("watching", "resource", s.key.resource, "namespace", s.key.namespace)
+		s.config.Logger.V(1).Info("watching", "resource", s.key.resource, "namespace", s.key.namespace)
 	}
 }
 
+// request is what a reflector was doing when something failed.
+type request string
+
+const (
+	toList   request = "list"
+	toWatch  request = "watch"
+	toResume request = "resume the watch"
+	toRead   request = "read an event of"
+)
+
 // failed notes a failed list or watch. Each transition is logged once, not each retry.
-func (s *stream) failed(verb string, err error) {
+func (s *stream) failed(what request, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
 	s.mu.Lock()
 	state := classify(err)
-	if state == Forbidden && verb == "list" {
+	if state == Forbidden && what == toList {
 		s.health.forbidden++
 	}
 	changed, log := s.health.set(state, err), s.logFor(s.grave(state, err))
 	var wake []func()
-	for sub := range s.subs {
-		wake = append(wake, sub.wake, sub.trouble)
+	for l := range s.listeners {
+		wake = append(wake, l.Wake, l.Trouble)
 	}
 	s.mu.Unlock()
 	if changed {
-		log(err, "cannot "+verb+", will keep trying")
+		log(err, "cannot "+string(what)+", will keep trying")
 	}
 	run(wake)
 }
@@ -130,11 +140,11 @@ func (s *stream) failed(verb string, err error) {
 // mu held.
 func (s *stream) grave(state State, err error) bool {
 	definite := state == Forbidden || state == Missing
-	if !definite && (s.synced || apierrors.IsTooManyRequests(err)) {
+	if !definite && (s.progress.synced || apierrors.IsTooManyRequests(err)) {
 		return false
 	}
-	for sub := range s.subs {
-		if !definite || !sub.optional {
+	for l := range s.listeners {
+		if !definite || !l.Optional {
 			return true
 		}
 	}
@@ -143,30 +153,30 @@ func (s *stream) grave(state State, err error) bool {
 
 // logFor returns what logs an error: as one, if it is grave.
 func (s *stream) logFor(grave bool) func(err error, what string) {
-	log := s.streams.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
+	log := s.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
 	if grave {
 		return func(err error, what string) { log.Error(err, what) }
 	}
 	return func(err error, what string) { log.Info(what, "error", err.Error()) }
 }
 
-// vanish takes in that there is certainly nothing left to watch: the resource is served in no version,
+// vanished takes in that there is certainly nothing left to watch: the resource is served in no version,
 // or the namespace is gone. What was shown is deleted; what was never shown is known to be nothing.
-func (s *stream) vanish(why error) {
+func (s *stream) vanished(why error) {
 	s.mu.Lock()
 	var wake []func()
-	if s.synced {
+	if s.progress.synced {
 		wake = s.swap(make(map[Key]Object), "", false)
-		for _, e := range s.dropped() {
+		for _, e := range s.drop() {
 			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)
 		}
 	}
 	s.turn(true)
-	changed, log := s.health.set(Missing, why), s.logFor(!s.synced && s.grave(Missing, why))
-	for sub := range s.subs {
-		wake = append(wake, sub.wake, sub.trouble)
+	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.synced && s.grave(Missing, why))
+	for l := range s.listeners {
+		wake = append(wake, l.Wake, l.Trouble)
 	}
-	s.tell()
+	s.tellWaiters()
 	s.mu.Unlock()
 	if changed {
 		log(why, "gone")
@@ -174,14 +184,8 @@ func (s *stream) vanish(why error) {
 	run(wake)
 }
 
-// dropped drops what is pending, and returns what was shown for it. Called with mu held.
-func (s *stream) dropped() (all []coherence.Ended) {
-	for key := range s.view.Keys {
-		if o := s.read(key); o != nil {
-			all = append(all, coherence.Ended{Key: key, Object: o})
-		}
-	}
-	s.view.GiveUp()
-	clear(s.unsettled)
-	return all
+// drop forgets the own writes, and returns what was shown for them. Called with mu held.
+func (s *stream) drop() []coherence.Ended {
+	clear(s.own.unsettled)
+	return s.store.drop()
 }

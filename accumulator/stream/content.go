@@ -1,4 +1,4 @@
-package accumulator
+package stream
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"

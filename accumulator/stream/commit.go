@@ -1,0 +1,108 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// commit takes in a whole list, as of a version.
+//
+// A list that is older than what the stream, or an own write, has had is refused, and asked for
+// again. It is older for a reason where the server was asked for its newest state, and insists on one
+// that is older than what it had shown by then: its history has gone back.
+func (s *stream) commit(l listing, rv string, asked ask) error {
+	s.mu.Lock()
+	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)
+	older := coherence.Newer(position, rv) && !s.config.ByContent
+	switch {
+	case older && !coherence.Newer(asked.atLeastRV, rv):
+		s.mu.Unlock() // overtaken while it was on its way
+		return fmt.Errorf("a list at version %s, older than %s that has been shown meanwhile", rv, position)
+	case older && !asked.doubted:
+		s.mu.Unlock()
+		return fmt.Errorf("%w: %s, and %s before", errOlder, rv, position)
+	case s.own.givenUp && !older && coherence.Newer(s.own.atLeastRV, rv):
+		s.mu.Unlock() // it was under way already
+		return fmt.Errorf("a list at version %s, older than the newest own write", rv)
+	}
+	wake := s.swap(l.objects, rv, older)
+	if s.progress.synced {
+		s.health.restarts++
+	}
+	s.progress.synced = true
+	recovered := s.well() // before anybody is woken, who might look
+	if s.own.givenUp {
+		s.own.givenUp, s.own.atLeastRV = false, ""
+		for l := range s.listeners {
+			l.resume()
+		}
+	}
+	for l := range s.listeners { // the first list is news, also when it is empty
+		l.noted()
+		wake = append(wake, l.Wake)
+	}
+	s.tellWaiters()
+	s.mu.Unlock()
+	s.logRecovered(recovered)
+	if older {
+		s.set.restored(s, rv)
+	}
+	run(wake)
+	return nil
+}
+
+// swap puts the fresh store in the old one's place and marks what differs. Called with mu held.
+func (s *stream) swap(fresh map[Key]Object, rv string, restored bool) (wake []func()) {
+	old := s.store.objects
+	s.progress.asOfRV, s.progress.listedRV = rv, rv
+	overlaid := s.store.overlaid()
+	shown := func(key Key) Object {
+		if o, ok := overlaid[key]; ok {
+			return o
+		}
+		return old[key]
+	}
+	s.store.objects = fresh
+	if restored { // versions of the two histories do not compare
+		s.store.view.Reset(rv)
+		for l := range s.listeners {
+			l.restart()
+			l.newHistory = true
+		}
+	} else {
+		s.list(rv, overlaid)
+		for key, o := range fresh {
+			fresh[key] = s.store.echo(shown(key), o)
+		}
+	}
+	for key := range fresh {
+		wake = s.mark(wake, key, shown(key), delivered)
+	}
+	for key := range old {
+		if _, ok := fresh[key]; !ok {
+			wake = s.mark(wake, key, shown(key), delivered)
+		}
+	}
+	for key := range overlaid {
+		if fresh[key] == nil && old[key] == nil {
+			wake = s.mark(wake, key, overlaid[key], delivered)
+		}
+	}
+	return wake
+}
+
+// list lets the own writes end that a list, which is in the store by now, confirms. Called with mu
+// held.
+func (s *stream) list(rv string, overlaid map[Key]Object) {
+	if s.config.ByContent {
+		s.store.confirm(overlaid)
+	}
+	if s.own.expired {
+		s.own.expired = false
+		s.store.view.Expire(time.Now())
+		s.expireLater()
+	}
+	s.store.list(rv)
+}

@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Config is what all streams of a client have in common.
+type Config struct {
+	// Source makes what lists and watches.
+	Source Sources
+	// ByContent: the server is a fake that neither maintains versions nor judges selectors. See
+	// "Objects without usable versions" in package coherence.
+	ByContent bool
+	// StreamLists asks for the initial list as a stream of events (KEP-3157) instead of pages.
+	StreamLists bool
+	// PageSize of lists, 0 for client-go's default of 500.
+	PageSize int64
+	// PendingMax caps the own writes that a stream holds; past it the stream lists again. Default
+	// 10,000.
+	PendingMax int
+	// Hold bounds how long a write that versions cannot confirm is shown. Default 10 s.
+	Hold time.Duration
+	// IdleTimeout is how long a watch may bring nothing, not even a bookmark. After that the server
+	// is asked for its newest version, and the watch is opened again. Servers send a bookmark about
+	// every minute. Default 130 s.
+	IdleTimeout time.Duration
+	// Gone is asked when a list or watch was answered with err (404, or 403 in a namespace): whether
+	// it is certain that there is nothing left to watch, because complete, fresh discovery serves the
+	// resource in no version, or because the namespace does not exist. Nil: it never is.
+	Gone func(ctx context.Context, r Resource, namespace string, err error) bool
+	// Suspect is called, from any stream's goroutine, when a watch has been silent for IdleTimeout,
+	// or a request was not answered in time, before the next request: other connections may be
+	// dead too, and each would cost a time-out. It closes them. It may be nil.
+	Suspect func()
+	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default 2 s.
+	KindPoll time.Duration
+	// Grace is how long a stream outlives its last user. Default 0.
+	Grace time.Duration
+	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for it, or
+	// if the server refuses or does not serve what is not optional; else as information. The zero
+	// Logger discards.
+	Logger logr.Logger
+	// Points is called at each [Point] that is reached. Only tests set it.
+	Points func(Moment)
+}
+
+// withDefaults fills in what is not set.
+func (c Config) withDefaults() Config {
+	if c.PendingMax <= 0 {
+		c.PendingMax = 10_000
+	}
+	if c.PageSize <= 0 {
+		c.PageSize = pageSize
+	}
+	if c.Hold <= 0 {
+		c.Hold = 10 * time.Second
+	}
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = 130 * time.Second
+	}
+	if c.KindPoll <= 0 {
+		c.KindPoll = 2 * time.Second
+	}
+	if c.Suspect == nil {
+		c.Suspect = func() {}
+	}
+	if c.Logger.GetSink() == nil {
+		c.Logger = logr.Discard()
+	}
+	return c
+}

@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Form is how a stream represents its objects: how they are asked for, decoded and
+// held. Streams of two forms of one query are two streams.
+type Form string
+
+const (
+	// Whole objects, untyped: *unstructured.Unstructured.
+	Whole Form = ""
+	// Metadata alone: *metav1.PartialObjectMetadata, of the object's own kind. The server sends
+	// nothing else. See
+	// https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
+	Metadata Form = "metadata"
+	// Typed objects: pointers to the Go type of the kind, decoded by the source, which is a [Typer]. One
+	// that does not decode is what [Undecoded] makes of it.
+	Typed Form = "typed"
+)
+
+// compact lets an object share memory with others that the stream holds.
+func (s *shape) compact(o, before Object) {
+	if s.key.form == Typed {
+		s.source.Compact(o, before, s.transform == nil)
+	}
+}
+
+// formNow describes the form of the stream's objects, and what comes over the wire if that differs.
+func (s *shape) formNow() string {
+	form := s.source.Form()
+	switch s.key.form {
+	case Typed:
+		return string(form)
+	case Metadata:
+		if form != Metadata {
+			return string(Metadata) + " of whole objects"
+		}
+	}
+	return string(s.key.form)
+}
+
+// inForm puts an object into the stream's form.
+func (s *shape) inForm(o Object) (Object, error) {
+	switch s.key.form {
+	case Metadata:
+		return Shorten(o, s.resource.Kind)
+	case Typed:
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			return o, nil
+		}
+		return s.source.Typed(u)
+	}
+	return o, nil
+}
+
+// is reports whether an object is in the stream's form already.
+func (s *shape) is(o Object) bool {
+	_, untyped := o.(*unstructured.Unstructured)
+	return s.key.form == Whole || s.key.form == Typed && !untyped
+}
+
+// Shorten returns the metadata of an object in memory of its own, under the object's kind: what
+// a server sends in short calls itself PartialObjectMetadata, and items of a list have no kind at
+// all.
+func Shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadata, error) {
+	short := &metav1.PartialObjectMetadata{}
+	switch o := o.(type) {
+	case *metav1.PartialObjectMetadata:
+		*short = *o // one by one, so that none holds on to a whole page
+	case *unstructured.Unstructured:
+		content := map[string]any{"metadata": o.Object["metadata"]}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, short); err != nil {
+			return nil, fmt.Errorf("read the metadata: %w", err)
+		}
+	default:
+		return nil, fmt.Errorf("cannot read the metadata of a %T", o)
+	}
+	short.SetGroupVersionKind(kind)
+	return short, nil
+}

@@ -1,0 +1,332 @@
+package stream
+
+import (
+	"maps"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// Listener is what one reader has not taken yet of one stream: a set of dirty keys. A thousand
+// events on one object are one key, and a slow reader costs nobody anything. Its methods are safe
+// for concurrent use; its stream's lock guards its fields.
+type Listener struct {
+	stream *stream
+	// all: nothing has been taken yet; the whole store is news.
+	all bool
+	// again: everything is news once more, and what is dirty stays so.
+	again bool
+	// dirty maps a changed key to whether the reader knows an object of that name: from the last
+	// batch, or from a look since. A key that came and went unread is dropped again: what is held is
+	// bounded by objects, not by events.
+	dirty map[Key]bool
+	// most is how many dirty keys there have been at once: the room that the map has.
+	most int
+	// left (unions only): how each dirty key left the stream. Departures up to forgottenRV were
+	// dropped.
+	left        Departures
+	forgottenRV string
+	// newHistory: what the reader knows is of a history that has ended.
+	newHistory bool
+	// turned: whether there is such a resource at all has changed.
+	turned  bool
+	signals signals
+	ListenOptions
+}
+
+// ListenOptions says what a listener wants to hear. Its functions are called without locks.
+type ListenOptions struct {
+	// Union is what the streams of the query select, where several may show one object; else nil.
+	Union Union
+	// Optional: a resource that is gone leaves no field behind.
+	Optional bool
+	// PerKey: the listener wants to know for each key whether it is worth a signal.
+	PerKey bool
+	// QuietOwn: own writes do not signal.
+	QuietOwn bool
+	// Signal decides which changes are worth a signal; nil: all.
+	Signal Signal
+	// Wake says that something has changed.
+	Wake func()
+	// Noted says so at that very moment, worth a signal or not; it may be nil. It alone is called with
+	// the stream's lock held. It takes no other lock but one of its own, for a moment.
+	Noted func()
+	// Trouble says that requests fail.
+	Trouble func()
+}
+
+// signals are the changes that are worth a signal and have not been taken.
+type signals struct {
+	any bool
+	// For a listener with PerKey: which of the dirty keys are worth one, and which were, of those that
+	// were taken before that was known.
+	dirty, late map[Key]bool
+}
+
+// mark notes that what is shown for key went from before to after. It returns what is to be run for
+// that once no lock is held, nil if nothing. Called with the stream's lock held.
+func (l *Listener) mark(key Key, before, after Object, own bool) func() {
+	l.noted()
+	if l.all {
+		if l.stream.progress.synced {
+			return l.Wake
+		}
+		return nil
+	}
+	known, dirty := l.dirty[key]
+	if !dirty {
+		known = before != nil
+	}
+	if after == nil && !known && l.Union == nil {
+		delete(l.dirty, key)
+		delete(l.signals.dirty, key)
+		return nil
+	}
+	if !dirty {
+		l.dirty[key] = known
+		l.most = max(l.most, len(l.dirty))
+	}
+	if own && l.QuietOwn {
+		return nil
+	}
+	return l.waking(key, before, after)
+}
+
+// noted says at once that something has changed. Called with the stream's lock held.
+func (l *Listener) noted() {
+	if l.Noted != nil {
+		l.Noted()
+	}
+}
+
+// Take returns what has changed since the last batch.
+func (l *Listener) Take() Batch {
+	l.Reach(AtTake, Key{})
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.progress.synced:
+		return Batch{}
+	case s.own.givenUp && l.all:
+		return Batch{}
+	case s.own.givenUp:
+		return Batch{Extent: Lost}
+	case l.all:
+		b := Batch{Changes: s.store.everything(), Extent: Everything, NewHistory: l.newHistory}
+		l.all, l.newHistory, l.turned, l.signals = false, false, false, signals{}
+		return b
+	}
+	b := Batch{Extent: Some, Left: l.left, Signals: l.signals.take()}
+	if l.again {
+		b.Extent, b.Changes = Everything, s.store.everything()
+	} else {
+		b.Changes = make([]Change, 0, len(l.dirty))
+	}
+	for key := range l.dirty {
+		if o := s.read(key); o == nil || !l.again {
+			b.Changes = append(b.Changes, Change{key, o})
+		}
+	}
+	l.again, l.turned, l.left = false, false, nil
+	l.clean()
+	return b
+}
+
+// add notes that a change of a key is worth a signal.
+func (n *signals) add(key Key, perKey, dirty bool) {
+	n.any = true
+	if !perKey {
+		return
+	}
+	to := &n.late
+	if dirty {
+		to = &n.dirty
+	}
+	if *to == nil {
+		*to = make(map[Key]bool)
+	}
+	(*to)[key] = true
+}
+
+// take returns the keys that are worth a signal, and forgets them.
+func (n *signals) take() map[Key]bool {
+	keys := n.dirty
+	if keys == nil {
+		keys = n.late
+	} else {
+		maps.Copy(keys, n.late)
+	}
+	*n = signals{}
+	return keys
+}
+
+// signal notes that a change of a key is worth a signal. Called with the stream's lock held.
+func (l *Listener) signal(key Key) {
+	_, dirty := l.dirty[key]
+	l.signals.add(key, l.PerKey, dirty)
+}
+
+// signalled reports whether a change of a key needs no signal any more: it has had one, or, without
+// PerKey, has been taken. Called with the stream's lock held.
+func (l *Listener) signalled(key Key) bool {
+	if l.PerKey {
+		return l.signals.dirty[key] || l.signals.late[key]
+	}
+	_, dirty := l.dirty[key]
+	return !dirty || l.signals.any
+}
+
+// dirtyRoom is for how many dirty keys a listener keeps room.
+const dirtyRoom = 1024
+
+// clean leaves no key dirty. A map keeps the room of its largest day, and takes time in it to be
+// walked or cleared.
+func (l *Listener) clean() {
+	l.signals.dirty, l.signals.late = nil, nil
+	if l.most > dirtyRoom {
+		l.dirty, l.most = make(map[Key]bool), 0
+	} else {
+		clear(l.dirty)
+	}
+}
+
+// Untake takes a first batch back.
+func (l *Listener) Untake() {
+	l.stream.mu.Lock()
+	defer l.stream.mu.Unlock()
+	l.restart()
+}
+
+// restart makes everything news again, for a reader that may have been shown what the stream can no
+// longer account for. Called with the stream's lock held.
+func (l *Listener) restart() {
+	l.all, l.again = true, false
+	l.clean()
+	l.left, l.forgottenRV = nil, l.stream.store.view.Position()
+}
+
+// resume makes everything news again, for a reader that knows what the stream has shown. A union has
+// to know what has left since. Called with the stream's lock held.
+func (l *Listener) resume() {
+	if l.Union == nil || l.all {
+		l.restart()
+		return
+	}
+	l.again = true
+}
+
+// State returns what the listener can know of its stream now.
+func (l *Listener) State() ListenerState {
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	synced, givenUp := s.progress.synced, s.own.givenUp
+	st := ListenerState{
+		Health: s.health.state, Gone: s.health.gone,
+		Refused:    !synced && (s.health.forbidden >= forbiddenForGood || s.health.gone),
+		PositionRV: s.store.view.Position(),
+	}
+	switch {
+	case !synced:
+	case givenUp && l.all:
+		st.Phase = Dropped
+	case givenUp:
+		st.Phase = Relisting
+	default:
+		st.Phase = Following
+		st.News = l.all || l.again || l.Optional && l.turned ||
+			l.signals.any && len(l.dirty)+len(l.signals.late) > 0
+	}
+	return st
+}
+
+// Sight is what a stream says of a key at one moment.
+type Sight struct {
+	Object Object
+	// KnownRV is a version at which this holds. With Unbounded it holds for every later one, too.
+	KnownRV   string
+	Unbounded bool
+	// ListedRV: what came and went shortly before this version is not known.
+	ListedRV string
+	// Left is how the key left, if the reader has not taken that yet.
+	Left Departure
+	// Lost: the stream cannot account for the key.
+	Lost bool
+}
+
+// Late reports whether the stream has not come to a version.
+func (s Sight) Late(rv string) bool { return !s.Unbounded && coherence.Newer(rv, s.KnownRV) }
+
+// Look returns what the stream shows of a key. The reader may show it: where the key has changed since
+// the last batch, the reader knows an object of that name from now on, and mark reports that it
+// goes.
+func (l *Listener) Look(key Key) Sight {
+	l.Reach(AtLook, key)
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.read(key)
+	if _, dirty := l.dirty[key]; dirty && o != nil {
+		l.dirty[key] = true
+	}
+	known, bounded := s.store.view.Known(key)
+	return Sight{o, known, !bounded, coherence.Newest(s.progress.listedRV, l.forgottenRV), l.left[key], s.own.givenUp}
+}
+
+// Track starts to note what changes, for a reader that takes everything later. It returns the position
+// from which on it does.
+func (l *Listener) Track() (positionRV string) {
+	l.stream.mu.Lock()
+	defer l.stream.mu.Unlock()
+	l.all = false
+	return l.stream.store.view.Position()
+}
+
+// EachKey calls f with every key that may be shown, or has left since the last batch. f must not
+// block, and holds the stream's lock.
+func (l *Listener) EachKey(f func(Key)) {
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.store.objects {
+		f(key)
+	}
+	for key := range s.store.view.Keys {
+		f(key)
+	}
+	for key := range l.dirty {
+		f(key)
+	}
+}
+
+// Each calls f with every object that the stream shows in a namespace ("" for all). It calls it
+// without locks.
+func (l *Listener) Each(namespace string, f func(Key, Object)) {
+	s := l.stream
+	s.mu.Lock()
+	all := s.store.everything()
+	s.mu.Unlock()
+	for _, c := range all {
+		if namespace == "" || c.Key.Namespace == namespace {
+			f(c.Key, c.Object)
+		}
+	}
+}
+
+// Covers reports whether an object of that name can be in the stream.
+func (l *Listener) Covers(key Key) bool { return l.stream.covers(key) }
+
+// Namespace is the stream's, "" for all.
+func (l *Listener) Namespace() string { return l.stream.key.namespace }
+
+// Storage names the stored resource, see [Resource].
+func (l *Listener) Storage() string { return l.stream.resource.Storage }
+
+// ID tells streams apart.
+type ID struct{ stream *stream }
+
+// Stream is the stream that the listener has joined.
+func (l *Listener) Stream() ID { return ID{l.stream} }
+
+// Close leaves the stream. The last listener to leave ends it.
+func (l *Listener) Close() { l.stream.leave(l) }

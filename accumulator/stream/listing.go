@@ -1,0 +1,173 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/internal/object"
+)
+
+// pageTimeout bounds the request of one page.
+const pageTimeout = 3 * time.Minute
+
+// initialIdle is how long a streamed list may bring nothing before the server counts as one that
+// does not stream lists: some servers ignore what they do not know.
+const initialIdle = 30 * time.Second
+
+// errNotStreamed says that the server does not stream lists.
+var errNotStreamed = errors.New("the server does not stream lists")
+
+// list takes in a whole list, as a stream or in pages. A streamed list goes on as the watch that
+// is returned.
+func (f *reflector) list(ctx context.Context) (watch.Interface, error) {
+	f.target.reach(AtList, Key{})
+	if f.streamed {
+		w, err := f.listStreamed(ctx)
+		if !errors.Is(err, errNotStreamed) {
+			return w, err
+		}
+		f.streamed = false
+	}
+	return nil, f.listPaged(ctx)
+}
+
+// listPaged takes the pages of one version straight into the next store.
+func (f *reflector) listPaged(ctx context.Context) error {
+	var asked ask
+	var next listing
+	o := f.requests.options()
+	o.Limit = f.config.PageSize
+	rv, err := Pages(ctx, f.page, o, func() func(runtime.Object) error {
+		asked = f.asks()
+		next = f.target.begin(asked.doubted)
+		return next.put
+	})
+	if err != nil {
+		return err
+	}
+	return f.listed(next, rv, asked)
+}
+
+// page asks for a page, or, without a limit, for the whole list. A page that does not come is
+// given up; the server's own time limit for a request is a minute.
+func (f *reflector) page(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
+	if o.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, pageTimeout)
+		defer cancel()
+	}
+	return f.source.ListItems(ctx, o, put)
+}
+
+// listStreamed takes the initial events of a watch into the next store, up to the bookmark that
+// ends them (KEP-3157).
+func (f *reflector) listStreamed(ctx context.Context) (watch.Interface, error) {
+	o, yes := f.requests.options(), true
+	o.SendInitialEvents, o.AllowWatchBookmarks = &yes, true
+	o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	o.TimeoutSeconds = watchSeconds()
+	asked := f.asks()
+	w, err := f.dial(ctx, o)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return nil, fmt.Errorf("%w: %w", errNotStreamed, err)
+	case err != nil:
+		return nil, err
+	}
+	next := f.target.begin(asked.doubted)
+	rv, err := initial(ctx, w, next)
+	if err == nil {
+		err = f.listed(next, rv, asked)
+	}
+	if err != nil {
+		w.Stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+// initial reads initial events. It returns the version at which they are complete.
+func initial(ctx context.Context, w watch.Interface, next listing) (rv string, err error) {
+	idle := time.NewTimer(initialIdle)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-idle.C:
+			return "", fmt.Errorf("%w: nothing came for %s", errNotStreamed, initialIdle)
+		case e, open := <-w.ResultChan():
+			if !open {
+				return "", errors.New("the connection ended in the middle of the initial list")
+			}
+			idle.Reset(initialIdle)
+			switch e.Type {
+			case watch.Added, watch.Modified:
+				if err := next.put(e.Object); err != nil {
+					return "", err
+				}
+			case watch.Deleted:
+				if o, ok := e.Object.(Object); ok {
+					delete(next.objects, object.KeyOf(o))
+				}
+			case watch.Bookmark:
+				m, err := meta.Accessor(e.Object)
+				if err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+					return m.GetResourceVersion(), nil
+				}
+			case watch.Error:
+				return "", apierrors.FromObject(e.Object)
+			}
+		}
+	}
+}
+
+// listed takes in a whole list.
+func (f *reflector) listed(next listing, rv string, asked ask) error {
+	f.target.reach(AtListed, Key{})
+	err := f.target.commit(next, rv, asked)
+	f.doubt = errors.Is(err, errOlder)
+	if err != nil {
+		return err
+	}
+	f.watchRV = rv
+	return nil
+}
+
+// listing is the next store in the making.
+type listing struct {
+	stream  *stream
+	objects map[Key]Object
+	// newHistory: its versions may not compare with those of what the stream holds.
+	newHistory bool
+}
+
+// begin starts a listing.
+func (s *stream) begin(newHistory bool) listing {
+	return listing{s, make(map[Key]Object), newHistory}
+}
+
+// put takes in an item of the list.
+func (l listing) put(item runtime.Object) error {
+	o, ok := item.(Object)
+	if !ok {
+		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
+	}
+	if !l.stream.matches(o) {
+		return nil
+	}
+	held, same := l.stream.has(o)
+	if !same || l.newHistory {
+		held = l.stream.made(o, held)
+	}
+	l.objects[object.KeyOf(held)] = held // a version that is held already is not held twice
+	return nil
+}

@@ -1,0 +1,189 @@
+package stream
+
+import (
+	"time"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// ownWrites is what a stream knows of its client's writes besides what the store shows of them. The
+// stream's lock guards it.
+type ownWrites struct {
+	// flights are own writes that are under way.
+	flights map[Key]*flight
+	// unsettled are own writes that the server could not be asked about, with the version up to which
+	// the watch has to come to show them.
+	unsettled map[Key]bound
+	// expiry fires when an own write has been shown for long enough without an event that confirms it.
+	// expired: it has fired; the next list ends such writes.
+	expiry  *time.Timer
+	expired bool
+	// givenUp: more own writes were pending than may be, and were dropped. What the stream has may be
+	// older than what was shown. So it shows nothing until it has a list that is no older than
+	// atLeastRV, that of the newest own write.
+	givenUp   bool
+	atLeastRV string
+}
+
+// flight is what became of a key while an own write of it was under way.
+type flight struct {
+	writes int
+	// held: its events have not signalled to listeners that ask for quiet own writes. Whether they
+	// were the write's own is known when the answer is.
+	held   bool
+	before Object // what was shown before the first of them
+}
+
+// hold holds back a signal.
+func (f *flight) hold(before Object) {
+	if !f.held {
+		f.held, f.before = true, before
+	}
+}
+
+// takeOff notes that a write of key is about to be sent.
+func (s *stream) takeOff(key Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.own.flights[key]
+	if f == nil {
+		f = &flight{}
+		s.own.flights[key] = f
+	}
+	f.writes++
+	s.store.view.Begin(key)
+}
+
+// land ends what takeOff began. w is the write if it has succeeded.
+func (s *stream) land(key Key, w *coherence.Write) {
+	s.mu.Lock()
+	s.store.view.End(key)
+	f := s.own.flights[key]
+	if f.writes--; f.writes == 0 {
+		delete(s.own.flights, key)
+	}
+	var wake []func()
+	if f.held && !s.store.shows(key, w) {
+		f.held = false
+		for l := range s.listeners {
+			if l.QuietOwn && !l.signalled(key) {
+				wake = append(wake, l.waking(key, f.before, s.read(key)))
+			}
+		}
+	}
+	s.mu.Unlock()
+	run(wake)
+}
+
+// record takes in an own write, its content as this stream holds it. It returns false where the
+// server has to be asked instead.
+func (s *stream) record(w coherence.Write, how landing) bool {
+	floor := s.set.floor(s.resource.Storage)
+	s.mu.Lock()
+	before := s.read(w.Key)
+	if o, ok := w.Object.(Object); ok {
+		w.Object = s.store.echo(before, o) // a list that settled it may bring what is shown
+	}
+	if !s.store.view.Record(w, s.store.stored(w.Key), time.Now()) {
+		s.mu.Unlock()
+		return false
+	}
+	if w.Object != nil {
+		s.turn(false) // the watch has yet to notice
+	}
+	s.progress.asOfRV = w.Version
+	wake := s.settle(nil, nil, w.Key, before, how.by)
+	if !how.asked && s.read(w.Key) == nil && coherence.Comparable(w.Version) {
+		for l := range s.listeners {
+			wake = l.passed(wake, w, how)
+		}
+	}
+	relist := s.store.view.Pending() > s.config.PendingMax
+	if relist {
+		wake = s.giveUp(wake, floor)
+	}
+	s.expireLater()
+	s.mu.Unlock()
+	if relist {
+		s.reflector.relist()
+	}
+	run(wake)
+	return true
+}
+
+// giveUp drops the own writes, until a list has come that is no older than a version. Called with mu
+// held.
+func (s *stream) giveUp(wake []func(), atLeastRV string) []func() {
+	shown := s.store.overlaid()
+	s.store.view.GiveUp()
+	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
+	for key, before := range shown { // if the list does not have it, nothing else says that it was there
+		wake = s.mark(wake, key, before, delivered)
+	}
+	return wake
+}
+
+// expireLater sets the timer that ends, by a new list, writes which no event confirms. Called with
+// mu held.
+func (s *stream) expireLater() {
+	if s.own.expiry != nil || s.progress.ended {
+		return
+	}
+	at, ok := s.store.view.Deadline()
+	if !ok {
+		return
+	}
+	s.own.expiry = time.AfterFunc(time.Until(at), func() {
+		s.mu.Lock()
+		s.own.expiry, s.own.expired = nil, true
+		s.mu.Unlock()
+		// What is stored may be older than the write: only a new list may take its place.
+		s.reflector.relist()
+	})
+}
+
+// unsettle notes an own write that the server could not be asked about: the one exception to G4. The
+// watch settles it.
+func (s *stream) unsettle(key Key, rv string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	position := s.store.view.Position()
+	s.own.forgetSettled(position)
+	until := bound{rv: rv}
+	if !coherence.Comparable(rv) { // the version of a deletion is not known: it is later than now
+		until = bound{rv: position, beyond: true}
+	}
+	if !until.reached(position) && len(s.own.unsettled) < s.config.PendingMax {
+		s.own.unsettled[key] = until
+	}
+}
+
+// forgetSettled drops what the watch has settled, and returns how many are left.
+func (w *ownWrites) forgetSettled(positionRV string) int {
+	for key, until := range w.unsettled {
+		if until.reached(positionRV) {
+			delete(w.unsettled, key)
+		}
+	}
+	return len(w.unsettled)
+}
+
+// owed reports whether something waits for a version that the watch has not shown.
+func (s *stream) owed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.view.Pending() > 0 || s.own.forgetSettled(s.store.view.Position()) > 0
+}
+
+// bound is a version that the watch has to reach, or to pass.
+type bound struct {
+	rv     string
+	beyond bool
+}
+
+func (b bound) reached(positionRV string) bool {
+	if b.beyond {
+		return coherence.Newer(positionRV, b.rv)
+	}
+	return !coherence.Newer(b.rv, positionRV)
+}

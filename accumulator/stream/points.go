@@ -1,0 +1,47 @@
+package stream
+
+// Point names a moment at which tests let other things happen: between two steps that are each
+// under a lock, but not both under one. What happens there can also happen in production.
+type Point string
+
+// The points of a stream and of those that read it.
+const (
+	AtUpdate   Point = "update"   // an Update has its turn, and has not looked whether all is complete
+	AtComplete Point = "complete" // all is complete, and is about to be taken
+	AtTake     Point = "take"     // a batch is about to be taken from a stream
+	AtMerge    Point = "merge"    // batches of several streams have been taken, and are about to be merged
+	AtLook     Point = "look"     // a stream is about to be asked for one key
+	AtNames    Point = "names"    // the names in objects have been read; objects may be held back for them
+	AtNamed    Point = "named"    // what has changed of the named objects is about to be taken
+	AtTaken    Point = "taken"    // everything has been taken, and is about to be shown
+	AtList     Point = "list"     // a list is about to be asked for
+	AtListed   Point = "listed"   // a list is complete, and is about to replace the store
+	AtWatch    Point = "watch"    // a watch is about to be opened
+	AtCommit   Point = "commit"   // a stream is about to take in an own write
+	AtSettle   Point = "settle"   // the server has said what an own write means; a stream is about to take it in
+	AtLand     Point = "land"     // all streams have an own write
+)
+
+// Moment is a point that has been reached.
+type Moment struct {
+	Point
+	Stream ID  // zero where no stream is concerned
+	Key    Key // zero where no key is concerned
+}
+
+// Reach lets tests do something at a point. No lock is held there. In production it is a comparison
+// with nil.
+func (s *Set) Reach(p Point) {
+	if s.config.Points != nil {
+		s.config.Points(Moment{Point: p})
+	}
+}
+
+// Reach is [Set.Reach] for a point that concerns a stream.
+func (l *Listener) Reach(p Point, key Key) { l.stream.reach(p, key) }
+
+func (s *stream) reach(p Point, key Key) {
+	if s.config.Points != nil {
+		s.config.Points(Moment{p, ID{s}, key})
+	}
+}

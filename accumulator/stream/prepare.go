@@ -1,0 +1,91 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Transform changes an object before a stream holds it. It gets each version of an object once,
+// and nobody else has the object: it may write to it, but not to its identity and version
+// (apiVersion, kind, namespace, name, uid, resourceVersion). It is called without locks, by the
+// goroutine that lists and watches and by those that write, at the same time. Where it returns an
+// error or panics, that one object is left out as invalid, until its next version.
+//
+// Selectors judge an object before it is transformed.
+type Transform func(Object) error
+
+// prepare makes of an object from the server what the stream holds: in the stream's form, and
+// transformed. Nobody else has the object. Called without locks.
+func (s *stream) prepare(o Object) Object {
+	if s.transform == nil && s.key.form == Whole {
+		return o
+	}
+	held, same := s.has(o)
+	if same {
+		return held // once per version
+	}
+	return s.made(o, held)
+}
+
+// prepareWrite is prepare for what a write of this client came to. Its object is shared with other
+// streams, and with the caller.
+func (s *stream) prepareWrite(w coherence.Write) coherence.Write {
+	o, ok := w.Object.(Object)
+	if !ok {
+		return w
+	}
+	if s.transform != nil && s.key.form != Metadata && Fault(o) == nil {
+		o = o.DeepCopyObject().(Object)
+	}
+	w.Object = s.prepare(o)
+	return w
+}
+
+// has returns what the stream holds of an object, nil if nothing, and whether it is of this very
+// version.
+func (s *stream) has(o Object) (held Object, same bool) {
+	key := object.KeyOf(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.version(key, o)
+}
+
+// made is prepare for a version that the stream does not hold. It may hold another one, before.
+func (s *shape) made(o, before Object) Object {
+	switch {
+	case Fault(o) != nil:
+		return o
+	case s.transform == nil && s.is(o):
+		s.compact(o, before)
+		return o
+	}
+	id := identityOf(o, s.resource)
+	o, err := s.inForm(o)
+	if err != nil {
+		return reject(id, err)
+	}
+	s.compact(o, before)
+	if s.transform == nil {
+		return o
+	}
+	if err := transformed(s.transform, o); err != nil {
+		return reject(id, err)
+	}
+	if changed := identityOf(o, s.resource); changed != id {
+		return reject(id, fmt.Errorf("the transform changed what says which object it is: %v, before %v", changed, id))
+	}
+	return o
+}
+
+// transformed runs the user's function.
+func transformed(f Transform, o Object) error {
+	return guard.Named("the transform panicked", func() error {
+		if err := f(o); err != nil {
+			return fmt.Errorf("transform: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,207 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+)
+
+// reflector keeps a target as new as the server: it lists, then watches from the list's version
+// on for as long as that can be resumed, and lists again where it cannot. It is the target's only
+// goroutine: what follows a request runs in it, so that events come in one order.
+//
+//	list ─▶ watch ◀─┐ it ended: open it again where it was (after a probe, if it ended badly)
+//	  ▲       │     │
+//	  └───────┴─────┘ 410, restored server, own writes given up: a new list
+//
+// Every list is consistent (no resource version: the newest state), so that none is older than
+// what has been shown or written (rule 3 of package coherence).
+type reflector struct {
+	target   target
+	source   Source
+	requests requests
+	config   *Config
+
+	// Of run's goroutine alone:
+	pace     wait.Backoff // between failures
+	streamed bool         // lists are streamed (KEP-3157), until the server refuses
+	watchRV  string       // from which the watch goes on
+	doubt    bool         // the server's newest version was older than one that it has had
+
+	mu    sync.Mutex
+	again context.CancelFunc // ends what is under way, to list again
+	asked bool               // again has been called
+}
+
+// target is what a reflector fills: the store of a stream.
+type target interface {
+	// begin starts the next store. A list that may be of a new history says so.
+	begin(newHistory bool) listing
+	// commit puts a whole list in the place of the store.
+	commit(l listing, rv string, asked ask) error
+	// event takes in a live event of the watch.
+	event(o runtime.Object, deleted bool) error
+	// bookmark takes in a position without an object.
+	bookmark(rv string)
+	// position is the version up to which the target is complete, "" before the first list.
+	position() string
+	// floor is the version that no list may be older than.
+	floor() string
+	// owed reports whether something waits for a version that the watch has not shown.
+	owed() bool
+	// opened notes that a watch is open, failed that a list or watch failed, and vanished that there is
+	// certainly nothing left to watch.
+	opened()
+	failed(what request, err error)
+	vanished(why error)
+	// reach lets tests do something at a point.
+	reach(p Point, key Key)
+	// lost reports whether err makes it certain that there is nothing left to watch.
+	lost(ctx context.Context, err error) bool
+}
+
+const (
+	// steady is how long a watch must have lasted for its end to be no failure.
+	steady = time.Second
+	// openTimeout bounds the opening of a watch and a probe; a list may take longer.
+	openTimeout = 30 * time.Second
+)
+
+func newReflector(t target, source Source, r requests, c *Config) *reflector {
+	f := &reflector{target: t, source: source, requests: r, config: c, streamed: c.StreamLists}
+	if mode := source.Lists(); mode != ListsAsConfigured {
+		f.streamed = mode == ListsStreamed
+	}
+	f.pace = f.backoff()
+	return f
+}
+
+// run lists and watches until ctx ends.
+func (f *reflector) run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, logr.Discard()) // the target logs transitions
+	for ctx.Err() == nil {
+		err := f.round(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			f.lost(ctx, err)
+			f.rest(ctx, err)
+		}
+	}
+}
+
+// round is a list and what is watched on it. It returns nil where a new list is wanted at once.
+func (f *reflector) round(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.mu.Lock()
+	f.again, f.asked = cancel, false
+	f.mu.Unlock()
+	w, err := f.list(ctx)
+	if err == nil {
+		err = f.follow(ctx, w)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// lost notes that a list or watch failed for good.
+func (f *reflector) lost(ctx context.Context, err error) {
+	if f.target.lost(ctx, err) {
+		f.target.vanished(f.requests.named(err))
+		return
+	}
+	what := toList
+	if expired(err) {
+		what = toResume // only that; a list is next
+	}
+	f.target.failed(what, f.requests.named(err))
+}
+
+// relist ends what is under way and starts over with a list. Any goroutine may call it.
+func (f *reflector) relist() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.again != nil && !f.asked {
+		f.asked = true
+		f.again()
+	}
+}
+
+func (f *reflector) backoff() wait.Backoff {
+	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
+}
+
+// rest waits after a failure: as long as the server advises, if it does.
+func (f *reflector) rest(ctx context.Context, err error) {
+	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+		f.config.Suspect()
+	}
+	d := f.pace.Step()
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		// Somebody heals it by hand, and waits for the effect.
+		d = min(d, wait.Jitter(f.config.KindPoll, 0.5))
+	}
+	if s, ok := apierrors.SuggestsClientDelay(err); ok {
+		d = max(d, time.Duration(s)*time.Second)
+	}
+	Sleep(ctx, d)
+}
+
+// ask is what was known when a list was asked for.
+type ask struct {
+	atLeastRV string // the newest version that the target or an own write had had
+	doubted   bool   // the server's newest has been older than that before
+}
+
+func (f *reflector) asks() ask {
+	return ask{f.target.floor(), f.doubt}
+}
+
+// errOlder is a server whose newest state is older than what it has shown. If it insists, it was
+// restored from a backup.
+var errOlder = errors.New("the server's newest version is older than what it has shown before")
+
+// expired reports whether the server has forgotten the version that was asked for.
+func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
+// Sleep waits for a time, or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// requests are the list requests for one stream, by whoever makes them.
+type requests struct {
+	source    Source
+	resource  string // for messages
+	namespace string // "" for all
+	selection metav1.ListOptions
+}
+
+// options of a request for the stream's query.
+func (r requests) options() metav1.ListOptions { return r.selection }
+
+// named says what was being done when err came.
+func (r requests) named(err error) error {
+	if r.namespace != "" {
+		return fmt.Errorf("watch %s in %q: %w", r.resource, r.namespace, err)
+	}
+	return fmt.Errorf("watch %s: %w", r.resource, err)
+}

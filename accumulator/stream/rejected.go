@@ -1,0 +1,60 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/internal/guard"
+)
+
+// identity says which object and version something is.
+type identity struct{ apiVersion, kind, namespace, name, uid, version string }
+
+func identityOf(o Object, r Resource) identity {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	if _, short := o.(*metav1.PartialObjectMetadata); short {
+		gvk = r.Kind
+	}
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	return identity{apiVersion, kind, o.GetNamespace(), o.GetName(), string(o.GetUID()), o.GetResourceVersion()}
+}
+
+// Undecoded is what a source delivers in place of an object of a resource that does not decode: its
+// identity and version, and why. It is left out of snapshots until its next version, and counts as
+// an object for everything else.
+func Undecoded(r Resource, key Key, uid types.UID, version string, err error) Object {
+	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
+	return reject(identity{apiVersion, kind, key.Namespace, key.Name, string(uid), version}, err)
+}
+
+// Fault says why an object is left out: it did not decode, or could not be prepared. It is nil for
+// all others.
+func Fault(o Object) error {
+	if r, ok := o.(*rejected); ok {
+		return r.err
+	}
+	return nil
+}
+
+// rejected stands in the store for an object that could not be decoded or prepared. It has what
+// says which object it is, and nothing else.
+type rejected struct {
+	metav1.PartialObjectMetadata
+	err  error
+	text string // of err; the same for the same error, wherever it came up
+}
+
+func reject(id identity, err error) *rejected {
+	r := &rejected{err: err, text: err.Error()}
+	var p *guard.Panic
+	if errors.As(err, &p) {
+		r.text = fmt.Sprint(p.What, p.Value)
+	}
+	r.APIVersion, r.Kind = id.apiVersion, id.kind
+	r.Namespace, r.Name, r.ResourceVersion = id.namespace, id.name, id.version
+	r.UID = types.UID(id.uid)
+	return r
+}

@@ -1,0 +1,94 @@
+package stream
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Key names an object within a resource.
+type Key = object.Key
+
+// Object is an object as a stream holds it. It is shared: nobody writes to it.
+type Object = object.Object
+
+// ErrClosed is the cause of an end by Close.
+var ErrClosed = errors.New("closed")
+
+// Resource is a resource of the API as it is watched.
+type Resource struct {
+	schema.GroupVersionResource
+	Kind       schema.GroupVersionKind
+	Namespaced bool
+	// Storage names the stored resource. It is the same for every group and version through which
+	// one set of objects is served.
+	Storage string
+	// Field reads the fields that the resource can be selected by; nil reads none.
+	Field FieldReader
+}
+
+// Serves reports whether both are one resource, served in the same way.
+func (r Resource) Serves(o Resource) bool {
+	return r.GroupVersionResource == o.GroupVersionResource && r.Kind == o.Kind &&
+		r.Namespaced == o.Namespaced && r.Storage == o.Storage
+}
+
+// FieldReader returns the value that the server compares a field selector with, for an object of
+// one resource. It returns false for a field that it does not know, or cannot read from this
+// object: then only the server can judge. It is never asked for metadata.name and
+// metadata.namespace. It is pure, fast, and safe for concurrent use.
+type FieldReader func(o Object, field string) (value string, ok bool)
+
+// Selection narrows a query; nil selects everything. The server evaluates both selectors. Own
+// writes are judged here as well: by labels, name, namespace, and what [Resource.Field] reads.
+type Selection struct {
+	Labels labels.Selector
+	Fields fields.Selector
+}
+
+// labelSelector is the label selector as the server takes it.
+func (s Selection) labelSelector() string {
+	if s.Labels == nil {
+		return ""
+	}
+	return s.Labels.String()
+}
+
+// fieldSelector is the field selector as the server takes it.
+func (s Selection) fieldSelector() string {
+	if s.Fields == nil {
+		return ""
+	}
+	return s.Fields.String()
+}
+
+// And returns what both select.
+func (s Selection) And(more Selection) Selection {
+	switch {
+	case s.Labels == nil:
+		s.Labels = more.Labels
+	case more.Labels != nil:
+		requirements, _ := more.Labels.Requirements()
+		s.Labels = s.Labels.Add(requirements...)
+	}
+	switch {
+	case s.Fields == nil:
+		s.Fields = more.Fields
+	case more.Fields != nil:
+		s.Fields = fields.AndSelectors(s.Fields, more.Fields)
+	}
+	return s
+}
+
+// Spec says what one stream lists and watches of a resource, and how it holds it. Equal Specs
+// share one stream.
+type Spec struct {
+	Namespace string // "" for all
+	Selection
+	Form      Form
+	Transform Transform
+}

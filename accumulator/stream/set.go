@@ -1,0 +1,230 @@
+package stream
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Set is the streams of one client: one per distinct resource, namespace, selectors, form and
+// transform, shared by everyone who asks, and the journal of the client's own writes. It is safe for
+// concurrent use.
+type Set struct {
+	config Config
+	ctx    context.Context // the client's life, which Close ends
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	journal coherence.Journal
+	streams map[streamKey]*stream
+	users   map[User]struct{}
+}
+
+// User is who reads streams of a set for longer than a call.
+type User interface {
+	// Close ends the user and waits until nothing of it runs any more.
+	Close()
+	// Shares reports whether o is an object, as such or converted, that the user shares with its
+	// readers.
+	Shares(o any) bool
+}
+
+// use is how many listeners a stream has. The set's lock guards it.
+type use struct {
+	listeners int
+	left      int    // how often the last one has left
+	stop      func() // ends the stream; nil until it is started
+}
+
+// New returns a set without streams that lasts until Close.
+func New(c Config) *Set {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Set{
+		config: c.withDefaults(), ctx: ctx, cancel: cancel,
+		streams: make(map[streamKey]*stream),
+		users:   make(map[User]struct{}),
+	}
+}
+
+// Config returns the set's configuration, with its defaults filled in.
+func (s *Set) Config() *Config { return &s.config }
+
+// Logger is the set's.
+func (s *Set) Logger() logr.Logger { return s.config.Logger }
+
+// Enter adds a user, which Close will end. After Close it is ErrClosed.
+func (s *Set) Enter(u User) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.users[u] = struct{}{}
+	return nil
+}
+
+// Leave removes a user.
+func (s *Set) Leave(u User) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.users, u)
+}
+
+// Users returns those that have entered and not left, in no particular order.
+func (s *Set) Users() []User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	users := make([]User, 0, len(s.users))
+	for u := range s.users {
+		users = append(users, u)
+	}
+	return users
+}
+
+// Close ends every user and every stream, and waits until their goroutines are gone.
+func (s *Set) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	for _, u := range s.Users() {
+		u.Close()
+	}
+	s.cancel()
+	s.tasks.Wait()
+}
+
+// Join adds a listener to the stream of a Spec. It starts the stream for the first one.
+func (s *Set) Join(r Resource, spec Spec, o ListenOptions) (*Listener, error) {
+	key := keyOf(r, spec)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[key]
+	if st == nil && !s.closed {
+		s.mu.Unlock() // the configuration's function is not called under a lock
+		fresh := newStream(s, newShape(r, spec, key, &s.config))
+		s.mu.Lock()
+		if st = s.streams[key]; st == nil { // nobody else has added it meanwhile
+			st = fresh
+		}
+	}
+	if s.closed {
+		return nil, ErrClosed
+	}
+	s.streams[key] = st
+	st.use.listeners++
+	l := st.join(o)
+	if st.use.stop == nil { // started last: it is known by now who listens
+		ctx, cancel := context.WithCancel(s.ctx)
+		st.use.stop = cancel
+		s.tasks.Go(func() {
+			st.reflector.run(ctx)
+			st.end()
+		})
+	}
+	return l, nil
+}
+
+// release gives up one use of a stream; the last one ends it. Counting and removing are one step,
+// so that nobody gets a stream that has ended.
+func (s *Set) release(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.use.listeners--; st.use.listeners > 0 {
+		return
+	}
+	if s.config.Grace <= 0 || s.closed {
+		s.drop(st)
+		return
+	}
+	st.use.left++
+	left := st.use.left
+	s.tasks.Go(func() {
+		Sleep(s.ctx, s.config.Grace)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if st.use.listeners == 0 && st.use.left == left { // nobody has come and gone meanwhile
+			s.drop(st)
+		}
+	})
+}
+
+// drop ends a stream that nobody uses. Called with mu held.
+func (s *Set) drop(st *stream) {
+	if s.streams[st.key] == st {
+		delete(s.streams, st.key)
+		st.use.stop()
+	}
+}
+
+// floor is the version of the newest own write to a resource: no list may be older.
+func (s *Set) floor(storage string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.Floor(storage)
+}
+
+// restored notes that a stream's resource has started a new history: the cluster was restored from
+// a backup.
+func (s *Set) restored(st *stream, rv string) {
+	s.mu.Lock()
+	s.journal.Lower(st.resource.Storage)
+	s.mu.Unlock()
+	s.config.Logger.Error(nil, "the server's history went back: restored from a backup? starting anew",
+		"resource", st.key.resource, "version", rv)
+}
+
+// all returns every stream.
+func (s *Set) all() []*stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*stream, 0, len(s.streams))
+	for _, st := range s.streams {
+		all = append(all, st)
+	}
+	return all
+}
+
+// over returns the streams over one stored resource. Called with mu held.
+func (s *Set) over(storage string) (found []*stream) {
+	for _, st := range s.streams {
+		if st.resource.Storage == storage {
+			found = append(found, st)
+		}
+	}
+	return found
+}
+
+// Len is the number of streams that run.
+func (s *Set) Len() int { return len(s.all()) }
+
+// Shares reports whether o is an object, as such or converted, that a stream or a user shares with
+// its readers.
+func (s *Set) Shares(o any) bool {
+	if obj, ok := o.(Object); ok {
+		for _, st := range s.all() {
+			if st.holds(obj) {
+				return true
+			}
+		}
+	}
+	for _, u := range s.Users() {
+		if u.Shares(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether the stream shows this very object.
+func (s *stream) holds(o Object) bool {
+	key := object.KeyOf(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.objects[key] == o || s.read(key) == o
+}

@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"context"
+	"unsafe"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// streamKey tells streams apart: equal keys share a stream.
+type streamKey struct {
+	resource                  string // group/version/resource
+	namespace, labels, fields string
+	form                      Form
+	transform                 unsafe.Pointer // the function value; nil for none
+}
+
+func keyOf(r Resource, spec Spec) streamKey {
+	if !r.Namespaced {
+		spec.Namespace = ""
+	}
+	return streamKey{
+		resource:  r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
+		namespace: spec.Namespace, labels: spec.labelSelector(), fields: spec.fieldSelector(),
+		form: spec.Form, transform: FuncPointer(spec.Transform),
+	}
+}
+
+// shape is what a stream selects, and the form in which it holds it. It never changes, and needs no
+// lock.
+type shape struct {
+	key       streamKey
+	resource  Resource
+	selector  selector
+	name      string    // the only name that is selected; "" for all
+	transform Transform // changes what is stored; nil for none
+	source    Source
+	config    *Config
+}
+
+func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
+	s := shape{
+		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
+		source: c.Source(r, key.namespace, key.form), config: c,
+	}
+	if spec.Fields != nil {
+		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
+	}
+	return s
+}
+
+// covers reports whether an object of that name can be in the stream's query.
+func (s *shape) covers(key Key) bool {
+	return (s.key.namespace == "" || s.key.namespace == key.Namespace) && (s.name == "" || s.name == key.Name)
+}
+
+// lost reports whether err makes it certain that there is nothing left to watch. It may ask the
+// server.
+func (s *shape) lost(ctx context.Context, err error) bool {
+	suspect := apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && s.key.namespace != ""
+	if s.config.Gone == nil || !suspect {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return s.config.Gone(ctx, s.resource, s.key.namespace, err)
+}
+
+// whole reports whether the stream has all objects of its resource.
+func (s *shape) whole() bool { return s.key.labels == "" && s.key.fields == "" }
+
+// FuncPointer tells function values apart: two are the same if they have the same code and, for
+// closures, the same variables.
+func FuncPointer[F any](f F) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&f)) }

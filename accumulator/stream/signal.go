@@ -1,0 +1,57 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/kates-go/kates/internal/guard"
+)
+
+// Signal decides whether a change of an object is worth a signal. old is nil for an object that is
+// new, and current for one that is gone. For an object that was replaced by another of its name it
+// is called twice, gone and new. A change that is not worth a signal is in the next snapshot, and
+// in its deltas, all the same.
+//
+// It is called without locks, by the goroutine that lists and watches and by those that write, for
+// changes in no particular order, before the change is coalesced with others. It does not write to
+// its arguments. One that panics is logged, and counts as true.
+type Signal func(old, current Object) bool
+
+// waking returns what is to be run, without locks, for a change that may be worth a signal. Called
+// with the stream's lock held.
+func (l *Listener) waking(key Key, before, after Object) func() {
+	if l.Signal == nil {
+		l.signal(key)
+		return l.Wake
+	}
+	return func() {
+		if !l.worth(before, after) {
+			return
+		}
+		l.stream.mu.Lock()
+		l.signal(key)
+		l.stream.mu.Unlock()
+		l.Wake()
+	}
+}
+
+// worth asks the user's function whether a change is worth a signal.
+func (l *Listener) worth(before, after Object) (yes bool) {
+	if Fault(before) != nil || Fault(after) != nil {
+		return true
+	}
+	ask := func() error {
+		if before != nil && after != nil && before.GetUID() != after.GetUID() {
+			yes = l.Signal(before, nil) || l.Signal(nil, after)
+		} else {
+			yes = l.Signal(before, after)
+		}
+		return nil
+	}
+	_ = guard.Handle(ask, func(p *guard.Panic) error {
+		yes = true
+		l.stream.config.Logger.Error(fmt.Errorf("%v", p.Value), "the function that judges what is worth a signal panicked",
+			"resource", l.stream.key.resource, "stack", string(p.Stack))
+		return nil
+	})
+	return yes
+}

@@ -1,0 +1,107 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Sources makes the source of one resource, in one namespace or in all (""), in the form that the
+// objects are to have.
+type Sources func(r Resource, namespace string, form Form) Source
+
+// Source lists and watches one resource, with the options of the Kubernetes API (selectors,
+// resource versions, pages). Several goroutines may use it at once. Nobody else has the objects
+// that it delivers. [Plain] makes one of any lister and watcher of client-go.
+type Source interface {
+	// ListItems makes one list request. It hands the items to put one by one, as they come, so that
+	// the list is never held as a whole. An error of put ends the list. What was put before an error
+	// counts for nothing.
+	ListItems(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error)
+	// WatchWithContext opens a watch. The end of ctx ends it.
+	WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+	// Lists says how first lists are made.
+	Lists() ListMode
+	// Form is the form in which objects are delivered now, where that may be another than the
+	// one asked for: not every client and server can send metadata alone. The stream then shortens
+	// them, and its status says so. For typed objects it also names their encoding.
+	Form() Form
+	// Typed makes a typed object of an untyped one (the answer to an own write), in memory of its
+	// own, as it would have been decoded from the wire. An error means that it does not decode.
+	Typed(o *unstructured.Unstructured) (Object, error)
+	// Compact lets typed objects share memory. It is called once for an object that is about to be
+	// stored, which nobody else has yet. Unless it is final, a [Transform] may still write to it.
+	// before is nil, or another version of the object, which is published: it is only read. It need not have
+	// the object's Go type.
+	Compact(o, before Object, final bool)
+	// Within returns the source of one namespace, for a source of all namespaces, or nil if it has
+	// none. A server finds an object by its namespace and name at once; by its name alone it
+	// searches all objects.
+	Within(namespace string) Source
+}
+
+// ListMode says how the first list of a stream is made.
+type ListMode int
+
+const (
+	// ListsAsConfigured follows [Config.StreamLists].
+	ListsAsConfigured ListMode = iota
+	// ListsPaged lists in pages.
+	ListsPaged
+	// ListsStreamed lists as a stream of events (KEP-3157).
+	ListsStreamed
+)
+
+// Plain is the [Source] of a lister and watcher that does nothing more. Embed it to offer more.
+type Plain struct {
+	cache.ListerWatcherWithContext
+	// Delivers is the form of the objects.
+	Delivers Form
+	Untyped
+}
+
+// ListItems lists as a whole and hands out the items.
+func (p Plain) ListItems(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
+	list, err := p.ListWithContext(ctx, o)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	return EachItem(list, put)
+}
+
+// Form is the one that the objects have.
+func (p Plain) Form() Form { return p.Delivers }
+
+// EachItem hands out the items of a list. It returns the list's metadata.
+func EachItem(list runtime.Object, put func(runtime.Object) error) (m metav1.ListMeta, err error) {
+	of, err := meta.ListAccessor(list)
+	if err != nil {
+		return m, fmt.Errorf("a list of %T: %w", list, err)
+	}
+	m.ResourceVersion, m.Continue = of.GetResourceVersion(), of.GetContinue()
+	return m, meta.EachListItem(list, put)
+}
+
+// Untyped is what a [Source] without Go types of its own embeds.
+type Untyped struct{}
+
+// Lists is as configured.
+func (Untyped) Lists() ListMode { return ListsAsConfigured }
+
+// Typed knows no Go types.
+func (Untyped) Typed(*unstructured.Unstructured) (Object, error) {
+	return nil, errors.New("its source knows no Go type for it")
+}
+
+// Compact does nothing.
+func (Untyped) Compact(_, _ Object, _ bool) {}
+
+// Within is nil: there is no narrower source.
+func (Untyped) Within(string) Source { return nil }

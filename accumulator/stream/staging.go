@@ -1,0 +1,128 @@
+package stream
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// Staging drives one stream by hand, step by step, in place of its reflector and of the answers to
+// own writes. Only tests and benchmarks use it.
+type Staging struct{ l *Listener }
+
+// Stage returns the staging of the listener's stream.
+func (l *Listener) Stage() Staging { return Staging{l} }
+
+// Event takes in an event of the watch.
+func (s Staging) Event(o runtime.Object, deleted bool) error { return s.l.stream.event(o, deleted) }
+
+// List takes in a whole list at a version, which was asked for when floorRV was known.
+func (s Staging) List(objects map[Key]Object, rv, floorRV string) error {
+	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{atLeastRV: floorRV})
+}
+
+// ListInDoubt is List after a list that was older than what the server had shown.
+func (s Staging) ListInDoubt(objects map[Key]Object, rv, floorRV string) error {
+	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{floorRV, true})
+}
+
+// Initial reads the initial events of a watch, as a streamed list does, and drops them.
+func (s Staging) Initial(ctx context.Context, w watch.Interface) (rv string, err error) {
+	return initial(ctx, w, s.l.stream.begin(false))
+}
+
+// Put returns what a list would hold for an item.
+func (s Staging) Put(o Object, newHistory bool) (Object, error) {
+	l := s.l.stream.begin(newHistory)
+	err := l.put(o)
+	for _, held := range l.objects {
+		o = held
+	}
+	return o, err
+}
+
+// Matches reports whether an object that the server sends is in the stream's query.
+func (s Staging) Matches(o Object) bool { return s.l.stream.matches(o) }
+
+// OwnWrite takes in a write of this client.
+func (s Staging) OwnWrite(w coherence.Write) bool {
+	return s.l.stream.record(w, landing{by: written})
+}
+
+// OwnDeletion takes in what the server has said about an own deletion without a version.
+func (s Staging) OwnDeletion(w coherence.Write) bool {
+	return s.l.stream.record(w, landing{by: deleted, asked: true})
+}
+
+// Passed notes an own deletion of an object that the stream does not show.
+func (s Staging) Passed(w coherence.Write) {
+	s.l.stream.mu.Lock()
+	defer s.l.stream.mu.Unlock()
+	s.l.passed(nil, w, landing{by: deleted})
+}
+
+// Restart makes everything news again for every listener, as after too many departures.
+func (s Staging) Restart() {
+	s.l.stream.mu.Lock()
+	defer s.l.stream.mu.Unlock()
+	for l := range s.l.stream.listeners {
+		l.restart()
+	}
+}
+
+// Hush lets the listener's Wake do nothing.
+func (s Staging) Hush() {
+	s.l.stream.mu.Lock()
+	defer s.l.stream.mu.Unlock()
+	s.l.Wake = func() {}
+}
+
+// Objects returns a copy of the store, without own writes.
+func (s Staging) Objects() map[Key]Object {
+	s.l.stream.mu.Lock()
+	defer s.l.stream.mu.Unlock()
+	return maps.Clone(s.l.stream.store.objects)
+}
+
+// Held counts what a stream holds, and what one of its listeners does.
+type Held struct {
+	Objects, Pending  int
+	Dirty, Room       int // of the listener; Room is the most keys that its map has had
+	Waiters, Flights  int
+	GivenUp, Expiring bool
+}
+
+// Held counts what is held. Once the server is quiet and everything is read, nothing but Objects and
+// Room remains (G6).
+func (s Staging) Held() Held {
+	st := s.l.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return Held{
+		Objects: len(st.store.objects), Pending: st.store.view.Pending(),
+		Dirty: len(s.l.dirty), Room: s.l.most, Waiters: len(st.waiters), Flights: len(st.own.flights),
+		GivenUp: st.own.givenUp, Expiring: st.own.expired || st.own.expiry != nil,
+	}
+}
+
+// Locked reports whether somebody holds a lock of the set or of a stream.
+func (s *Set) Locked() bool {
+	if !s.mu.TryLock() {
+		return true
+	}
+	defer s.mu.Unlock()
+	for _, st := range s.streams {
+		if !st.mu.TryLock() {
+			return true
+		}
+		st.mu.Unlock()
+	}
+	return false
+}
+
+// FloorRV is the version of the newest own write to a resource.
+func (s *Set) FloorRV(storage string) string { return s.floor(storage) }

@@ -1,0 +1,193 @@
+package stream
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// store is what the watch shows, with the own writes laid over it that the watch does not show
+// yet. Its stream's lock guards it.
+type store struct {
+	objects map[Key]Object
+	view    *coherence.View
+	// byContent: versions do not compare, as on a fake.
+	byContent bool
+}
+
+func newStore(s *shape) store {
+	return store{
+		objects: make(map[Key]Object), byContent: s.config.ByContent,
+		view: coherence.NewView(coherence.Options{
+			ByContent: s.config.ByContent, Same: sameContent, Hold: s.config.Hold, Whole: s.whole(),
+		}),
+	}
+}
+
+// stored returns what the watch shows for key, nil if nothing.
+func (s *store) stored(key Key) coherence.Object {
+	if o, ok := s.objects[key]; ok {
+		return o
+	}
+	return nil
+}
+
+// read returns the object of that key, own writes included; nil if there is none.
+func (s *store) read(key Key) Object {
+	o := s.view.Read(key, s.stored(key))
+	if o == nil {
+		return nil
+	}
+	return o.(Object)
+}
+
+// everything returns all objects, own writes included.
+func (s *store) everything() []Change {
+	changes := make([]Change, 0, len(s.objects))
+	pending := s.view.Pending() > 0
+	for key, o := range s.objects {
+		if pending {
+			o = s.read(key)
+		}
+		if o != nil {
+			changes = append(changes, Change{key, o})
+		}
+	}
+	for key := range s.view.Keys {
+		if _, stored := s.objects[key]; !stored {
+			if o := s.read(key); o != nil {
+				changes = append(changes, Change{key, o})
+			}
+		}
+	}
+	return changes
+}
+
+// overlaid returns what is shown for each key that has an own write.
+func (s *store) overlaid() map[Key]Object {
+	shown := make(map[Key]Object)
+	for key := range s.view.Keys {
+		shown[key] = s.read(key)
+	}
+	return shown
+}
+
+// stale reports whether an event is old news: the position is past it, or the store holds a newer
+// version of this very object.
+func (s *store) stale(key Key, o Object) bool {
+	rv := o.GetResourceVersion()
+	if s.byContent || !coherence.Comparable(rv) {
+		return false
+	}
+	if at := s.view.Position(); coherence.Comparable(at) && !coherence.Newer(rv, at) {
+		return true
+	}
+	stored, ok := s.objects[key]
+	return ok && stored.GetUID() == o.GetUID() && coherence.Newer(stored.GetResourceVersion(), rv)
+}
+
+// echo returns the object to store for o, given what has been shown: where that is the same version,
+// the very same object stays, and nothing has changed.
+func (s *store) echo(shown, o Object) Object {
+	if shown == nil || shown.GetUID() != o.GetUID() || shown.GetResourceVersion() != o.GetResourceVersion() {
+		return o
+	}
+	if (s.byContent || !coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o) {
+		return o
+	}
+	return shown
+}
+
+// version returns the object of o's key that is held, nil if there is none, and whether it is
+// of o's very version.
+func (s *store) version(key Key, o Object) (held Object, same bool) {
+	rv := o.GetResourceVersion()
+	comparable := !s.byContent && coherence.Comparable(rv)
+	shown, stored := s.read(key), s.objects[key]
+	for _, held := range []Object{shown, stored} {
+		if comparable && held != nil && held.GetUID() == o.GetUID() && held.GetResourceVersion() == rv {
+			return held, true
+		}
+	}
+	if shown != nil {
+		return shown, false
+	}
+	return stored, false
+}
+
+// shows reports whether what is shown for key is what w wrote.
+func (s *store) shows(key Key, w *coherence.Write) bool {
+	shown := s.read(key)
+	switch {
+	case w == nil:
+		return false
+	case w.Object == nil || shown == nil:
+		return w.Object == nil && shown == nil
+	case s.byContent || !coherence.Comparable(w.Version):
+		return sameContent(shown, w.Object)
+	}
+	return shown.GetUID() == w.UID && shown.GetResourceVersion() == w.Version
+}
+
+// drop forgets the own writes, and returns what was shown for them.
+func (s *store) drop() (all []coherence.Ended) {
+	for key := range s.view.Keys {
+		if o := s.read(key); o != nil {
+			all = append(all, coherence.Ended{Key: key, Object: o})
+		}
+	}
+	s.view.GiveUp()
+	return all
+}
+
+// confirm lets a list, which is in the store by now, stand in for the events of own writes.
+func (s *store) confirm(pending map[Key]Object) {
+	for key := range pending {
+		s.view.Observe(coherence.Event{Key: key, Object: s.stored(key)})
+	}
+}
+
+// list takes in that the objects are those of a list at a version. It returns the own writes that end
+// with it.
+func (s *store) list(rv string) []coherence.Ended {
+	return s.view.List(rv, func(key Key) types.UID { return object.UIDOf(s.objects[key]) })
+}
+
+// contains reports whether every object of a goal is stored, no older, and nothing else is stored that
+// is not newer.
+func (s *store) contains(g goal) bool {
+	for key, want := range g.versions {
+		have, ok := s.objects[key]
+		if !ok || coherence.Newer(want, have.GetResourceVersion()) {
+			return false
+		}
+	}
+	for key, have := range s.objects {
+		if _, ok := g.versions[key]; !ok && !coherence.Newer(have.GetResourceVersion(), g.rv) {
+			return false
+		}
+	}
+	return true
+}
+
+// equals reports whether the objects are those of a goal, by content.
+func (s *store) equals(g goal) bool {
+	if len(s.objects) != len(g.objects) {
+		return false
+	}
+	for key, want := range g.objects {
+		if have, ok := s.objects[key]; !ok || !sameContent(have, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// Newer returns the newer of two objects, either of which may be nil.
+func Newer(a, b Object) Object {
+	if a == nil || b != nil && coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,235 @@
+package stream
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// stream is one list+watch and the store that it fills, shared by all who ask for the same.
+// It keeps G5 (monotonic) and, with own writes laid over the store, G4.
+//
+// mu is held for moments only: never while a request is under way or a user's function runs.
+type stream struct {
+	shape
+	set       *Set
+	requests  requests
+	reflector *reflector
+	use       use           // guarded by the set's lock
+	done      chan struct{} // closed when the stream has ended
+
+	mu        sync.Mutex
+	store     store
+	progress  progress
+	health    health
+	own       ownWrites
+	listeners map[*Listener]struct{}
+	// waiters get a signal at every change: for Sync.
+	waiters map[chan struct{}]struct{}
+}
+
+// progress is how far a stream has come.
+type progress struct {
+	synced bool // the first list is in
+	ended  bool
+	// asOfRV is the version of what is being taken in; "" if unknown.
+	asOfRV string
+	// listedRV is the version of the latest list that moved the position. What came and went since
+	// the position before is not known.
+	listedRV string
+}
+
+func newStream(set *Set, s shape) *stream {
+	st := &stream{
+		shape: s, set: set, store: newStore(&s),
+		listeners: make(map[*Listener]struct{}),
+		waiters:   make(map[chan struct{}]struct{}),
+		done:      make(chan struct{}),
+		own:       ownWrites{unsettled: make(map[Key]bound), flights: make(map[Key]*flight)},
+	}
+	st.health.since = time.Now()
+	st.requests = requests{
+		source: s.source, resource: s.key.resource, namespace: s.key.namespace,
+		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields},
+	}
+	st.reflector = newReflector(st, s.source, st.requests, s.config)
+	return st
+}
+
+// read returns the object of that key, own writes included. Called with mu held.
+func (s *stream) read(key Key) Object { return s.store.read(key) }
+
+// position is the version up to which the watch has delivered everything.
+func (s *stream) position() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.view.Position()
+}
+
+// floor is the version that no list may be older than: that of the newest own write, and the
+// position.
+func (s *stream) floor() string {
+	written := s.set.floor(s.resource.Storage)
+	return coherence.Newest(s.position(), written)
+}
+
+// event takes in a live event of the watch.
+func (s *stream) event(item runtime.Object, deleted bool) error {
+	o, ok := item.(Object)
+	if !ok {
+		return fmt.Errorf("unexpected %T in a watch of %s", item, s.key.resource)
+	}
+	key := object.KeyOf(o)
+	in := !deleted && s.matches(o)
+	if in {
+		o = s.prepare(o)
+	}
+	var few [8]func()
+	wake := few[:0]
+	s.mu.Lock()
+	s.health.heard, s.progress.asOfRV = time.Now(), o.GetResourceVersion()
+	before := s.read(key)
+	if !s.store.stale(key, o) {
+		var seen coherence.Object
+		if !in {
+			delete(s.store.objects, key)
+		} else {
+			s.store.objects[key] = s.store.echo(before, o)
+			seen = o
+		}
+		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
+		wake = s.settle(wake, ended, key, before, delivered)
+		s.tellWaiters() // an echo changes nothing, but a Sync may wait for it
+	}
+	s.mu.Unlock()
+	run(wake)
+	return nil
+}
+
+// bookmark takes in a position without an object.
+func (s *stream) bookmark(rv string) {
+	s.mu.Lock()
+	s.health.heard, s.progress.asOfRV = time.Now(), rv
+	wake := s.settleAll(s.store.view.Advance(rv))
+	s.tellWaiters()
+	s.mu.Unlock()
+	run(wake)
+}
+
+// settle marks key, and every key whose own write has ended, where what is shown changed. It
+// appends to wake the functions to run after mu is released. Called with mu held.
+func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before Object, by cause) []func() {
+	wake = s.mark(wake, key, before, by)
+	for _, e := range ended {
+		if e.Key == key {
+			continue
+		}
+		var shown Object
+		if e.Object != nil {
+			shown = e.Object.(Object)
+		}
+		if stored, ok := s.store.objects[e.Key]; ok {
+			s.store.objects[e.Key] = s.store.echo(shown, stored)
+		}
+		wake = s.mark(wake, e.Key, shown, delivered)
+	}
+	return wake
+}
+
+// settleAll is settle where no event of a key made own writes end. Called with mu held.
+func (s *stream) settleAll(ended []coherence.Ended) []func() {
+	if len(ended) == 0 {
+		return nil
+	}
+	return s.settle(nil, ended, Key{}, s.read(Key{}), delivered)
+}
+
+// cause is what makes a change: the watch, or a write of this client.
+type cause int
+
+const (
+	delivered cause = iota
+	written
+	deleted // written, and gone from every stream
+)
+
+// mark tells the listeners that key is no longer shown as before. Called with mu held.
+func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() {
+	after := s.read(key)
+	if before == after {
+		return wake
+	}
+	for l := range s.listeners {
+		l.leaves(key, before, after)
+	}
+	own := by != delivered
+	if f := s.own.flights[key]; f != nil && !own {
+		f.hold(before) // an own write's event may overtake its answer
+		own = true
+	}
+	for l := range s.listeners {
+		if f := l.mark(key, before, after, own); f != nil {
+			if len(wake) == cap(wake) {
+				wake = slices.Grow(wake, len(s.listeners))
+			}
+			wake = append(wake, f)
+		}
+	}
+	s.tellWaiters()
+	return wake
+}
+
+// join adds a listener. What the stream holds already is its first batch.
+func (s *stream) join(o ListenOptions) *Listener {
+	l := &Listener{stream: s, all: true, dirty: make(map[Key]bool), ListenOptions: o}
+	s.mu.Lock()
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	return l
+}
+
+// leave removes a listener, once. The last one to leave ends the stream.
+func (s *stream) leave(l *Listener) {
+	s.mu.Lock()
+	_, in := s.listeners[l]
+	delete(s.listeners, l)
+	s.mu.Unlock()
+	if in {
+		s.set.release(s)
+	}
+}
+
+// end stops what time would still do.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.ended = true
+	close(s.done)
+	if s.own.expiry != nil {
+		s.own.expiry.Stop()
+	}
+}
+
+// tellWaiters wakes everyone who waits for any change. Called with mu held.
+func (s *stream) tellWaiters() {
+	for w := range s.waiters {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func run(wake []func()) {
+	for _, f := range wake {
+		f()
+	}
+}

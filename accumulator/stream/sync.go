@@ -1,0 +1,186 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Sync returns when every stream is as new as the server was at the call, or with ctx's error. It
+// costs one list of each stream's query.
+func (s *Set) Sync(ctx context.Context) error {
+	return syncAll(s.all(), func(st *stream) error { return st.syncTo(ctx, "") })
+}
+
+// SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what can be
+// had: where the server refuses the list for lack of rights, or has no such resource, and says so
+// again, what is shown stays as it is, and that is no error.
+func SyncAll(ctx context.Context, listeners []*Listener) error {
+	var all []*stream
+	for _, l := range listeners {
+		if !slices.Contains(all, l.stream) {
+			all = append(all, l.stream)
+		}
+	}
+	return syncAll(all, func(st *stream) error {
+		for refused := 1; ; refused++ {
+			err := st.syncTo(ctx, "")
+			if err == nil || ctx.Err() != nil || classify(err) == Retrying {
+				return err
+			}
+			if refused == forbiddenForGood {
+				return nil
+			}
+			Sleep(ctx, askAgain)
+		}
+	})
+}
+
+// CatchUp returns when the listener's stream is as new as a version, or with an error. It asks the
+// server for the list at that very version, as long as the server knows it, for openTimeout at most.
+func (l *Listener) CatchUp(ctx context.Context, rv string) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return l.stream.syncTo(ctx, rv)
+}
+
+// askAgain is how soon a server that has refused is asked again.
+const askAgain = 100 * time.Millisecond
+
+func syncAll(all []*stream, sync func(*stream) error) error {
+	done := make(chan error, len(all))
+	for _, st := range all {
+		go func() { done <- sync(st) }()
+	}
+	var first error
+	for range all {
+		if err := <-done; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// lookAgain is how often a fake, which has no versions to wait for, is asked again.
+const lookAgain = 20 * time.Millisecond
+
+// syncTo returns when the stream is as new as a version, or, with "", as the server was at the call.
+func (s *stream) syncTo(ctx context.Context, rv string) error {
+	news := make(chan struct{}, 1)
+	s.mu.Lock()
+	s.waiters[news] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.waiters, news)
+		s.mu.Unlock()
+	}()
+	for {
+		target, err := s.goalAt(ctx, rv)
+		if err != nil {
+			return fmt.Errorf("sync %s: %w", s.key.resource, err)
+		}
+		for !s.reached(target) {
+			var again <-chan time.Time
+			if s.config.ByContent {
+				again = time.After(lookAgain)
+			}
+			select {
+			case <-news:
+				continue
+			case <-again:
+			case <-ctx.Done():
+				return fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
+			case <-s.done:
+				if s.set.ctx.Err() != nil {
+					return ErrClosed
+				}
+				return nil // nobody reads it any more
+			}
+			break
+		}
+		if !s.config.ByContent || s.reached(target) {
+			return nil
+		}
+	}
+}
+
+// goal is the server's state at one moment.
+type goal struct {
+	rv       string
+	versions map[Key]string
+	objects  map[Key]Object // of a fake, where contents are compared
+}
+
+// goalAt lists the server's state at a version, as long as the server knows it, or its newest.
+func (s *stream) goalAt(ctx context.Context, rv string) (goal, error) {
+	o := s.requests.options()
+	if coherence.Comparable(rv) {
+		o.ResourceVersion, o.ResourceVersionMatch = rv, metav1.ResourceVersionMatchExact
+		g, err := s.listGoal(ctx, o)
+		if err == nil || ctx.Err() != nil {
+			return g, err
+		}
+		o = s.requests.options()
+	}
+	return s.listGoal(ctx, o)
+}
+
+func (s *stream) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
+	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
+		g.versions, g.objects = make(map[Key]string), make(map[Key]Object)
+		return func(item runtime.Object) error {
+			s.note(&g, item)
+			return nil
+		}
+	})
+	return g, err
+}
+
+// note adds an item of the server's list to a goal.
+func (s *stream) note(g *goal, item runtime.Object) {
+	o, ok := item.(Object)
+	if !ok || !s.matches(o) {
+		return
+	}
+	key := object.KeyOf(o)
+	g.versions[key] = o.GetResourceVersion()
+	if s.config.ByContent {
+		g.objects[key] = s.prepare(o)
+	}
+}
+
+// reached reports whether the watch has delivered everything up to the goal, or the same state: the
+// store is the goal. Then the position follows, though no event or bookmark said so, and what the
+// watch may still bring of the time before is old news.
+func (s *stream) reached(g goal) bool {
+	s.mu.Lock()
+	if !s.progress.synced {
+		s.mu.Unlock()
+		return false
+	}
+	if s.config.ByContent {
+		defer s.mu.Unlock()
+		return s.store.equals(g)
+	}
+	if !coherence.Newer(g.rv, s.store.view.Position()) {
+		s.mu.Unlock()
+		return true
+	}
+	if !s.store.contains(g) {
+		s.mu.Unlock()
+		return false
+	}
+	s.progress.asOfRV, s.progress.listedRV = g.rv, g.rv
+	wake := s.settleAll(s.store.list(g.rv))
+	s.mu.Unlock()
+	run(wake)
+	return true
+}

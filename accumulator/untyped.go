@@ -1,0 +1,20 @@
+package accumulator
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// untyped is an object as predicates see it.
+func untyped(o Object) (*unstructured.Unstructured, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("a predicate cannot judge a %T: %w", o, err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
