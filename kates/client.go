@@ -37,22 +37,22 @@ import (
 // every kind, typed (*Service) or not (*Unstructured, map[string]any, any struct with the
 // right JSON), and kinds by whatever name kubectl takes.
 //
-// What sets it apart is that its watches show its own writes: once a write method has
-// returned nil, every later snapshot contains its effect (see the package
-// documentation). To have that, write through the client that watches, or tell it of
-// the write with [Client.Observe].
+// Its watches show its own writes: once a write method has returned nil, every later snapshot
+// contains the effect (see the package documentation). For this, write through the client that
+// watches, or call [Client.Observe] after a write.
 //
-// A client is safe for concurrent use. It holds connections, and goroutines while
-// something is watched; Close ends them all.
+// A client is safe for concurrent use. It holds connections, and runs goroutines while something is
+// watched; Close ends them all.
 type Client struct {
 	core  *core
 	watch *lockedSettings
 }
 
-// core is what a client shares with those that With makes of it.
+// core is the part that a client shares with the clients that With returns. streams, applied and
+// recollected have locks of their own, kinds too; the other fields do not change.
 type core struct {
 	dynamic      dynamic.Interface
-	leases       dynamic.Interface // the same without a rate limit: who waits for a turn to renew a lease has lost it
+	leases       dynamic.Interface // without a rate limit: a lease that waits to be renewed is lost
 	server       server
 	kinds        *kinds.Resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
@@ -67,9 +67,9 @@ type core struct {
 	idle         func() // closes idle connections
 }
 
-// NewClient returns a client for the cluster that the configuration names: by the
-// rules of kubectl (the named kubeconfig, else $KUBECONFIG, else ~/.kube/config), else,
-// in a pod, the cluster the pod runs in. It reads files and makes no request.
+// NewClient returns a client for the cluster that the configuration names. It follows the rules of
+// kubectl (the named kubeconfig, else $KUBECONFIG, else ~/.kube/config); without any of these, in a
+// pod, it is the pod's cluster. NewClient reads files and sends no request.
 func NewClient(config ClientConfig, opts ...Option) (*Client, error) {
 	cfg, namespace, err := config.load()
 	if err != nil {
@@ -78,8 +78,8 @@ func NewClient(config ClientConfig, opts ...Option) (*Client, error) {
 	return newClient(cfg, namespace, opts...)
 }
 
-// NewClientFromRESTConfig returns a client for a REST configuration, which is
-// copied. Its rate limits are respected where they are not zero; zero means none. It makes no request.
+// NewClientFromRESTConfig returns a client for a REST configuration, which is copied. Its rate limits
+// are respected if they are not zero; zero means none. It sends no request.
 func NewClientFromRESTConfig(config *rest.Config, opts ...Option) (*Client, error) {
 	return newClient(config, "", opts...)
 }
@@ -89,6 +89,47 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 		return nil, errors.New("a client needs a rest.Config")
 	}
 	s := newSettings(namespace, opts)
+	cfg := s.restConfig(config)
+	hc, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client: %w", err)
+	}
+	hc = wire.WithinServer(hc)
+	requests := &wire.Server{
+		Scheme: s.scheme, ManagedFields: s.managedFields, StreamTyped: s.streamLists,
+	}
+	requests.Plain, err = rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(cfg), hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a REST client: %w", err)
+	}
+	if requests.Metadata, err = wire.MetadataClient(cfg, hc); err != nil {
+		return nil, fmt.Errorf("make a metadata client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfigAndClient(cfg, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a dynamic client: %w", err)
+	}
+	unlimited := rest.CopyConfig(cfg)
+	unlimited.QPS, unlimited.RateLimiter = -1, nil
+	leases, err := dynamic.NewForConfigAndClient(unlimited, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of leases: %w", err)
+	}
+	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
+	if err != nil {
+		return nil, fmt.Errorf("make a discovery client: %w", err)
+	}
+	disco := memory.NewMemCacheClient(dc)
+	return s.client(&core{
+		dynamic: dyn, leases: leases, disco: disco, untyped: s.untyped,
+		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
+		idle:  func() { closeIdle(hc) },
+	}, requests), nil
+}
+
+// restConfig returns the configuration of all connections: a copy of the caller's, with what the
+// options say.
+func (s *settings) restConfig(config *rest.Config) *rest.Config {
 	cfg := rest.CopyConfig(config)
 	if s.qps != 0 {
 		cfg.QPS, cfg.Burst, cfg.RateLimiter = s.qps, s.burst, nil
@@ -96,8 +137,9 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS = -1
 	}
-	if cfg.QPS > 0 && cfg.RateLimiter == nil { // one for all that is made of it
-		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, cmp.Or(cfg.Burst, rest.DefaultBurst))
+	if cfg.QPS > 0 && cfg.RateLimiter == nil { // one limiter for all clients
+		burst := cmp.Or(cfg.Burst, rest.DefaultBurst)
+		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, burst)
 	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
@@ -105,50 +147,16 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
 	rereadToken(cfg)
 	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport) // innermost
-	hc, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("make an HTTP client: %w", err)
-	}
-	hc = wire.WithinServer(hc)
-	dyn, err := dynamic.NewForConfigAndClient(cfg, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a dynamic client: %w", err)
-	}
-	plain := dynamic.ConfigFor(cfg)
-	rc, err := rest.UnversionedRESTClientForConfigAndClient(plain, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a REST client: %w", err)
-	}
-	short, err := wire.MetadataClient(cfg, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a metadata client: %w", err)
-	}
-	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a discovery client: %w", err)
-	}
-	disco := memory.NewMemCacheClient(dc)
-	unlimited := rest.CopyConfig(cfg)
-	unlimited.QPS, unlimited.RateLimiter = -1, nil
-	leases, err := dynamic.NewForConfigAndClient(unlimited, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a client of leases: %w", err)
-	}
-	return s.client(&core{
-		dynamic: dyn, leases: leases, disco: disco, untyped: s.untyped,
-		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
-		idle:  func() { closeIdle(hc) },
-	}, &wire.Server{
-		Plain: rc, Metadata: short, Scheme: s.scheme,
-		ManagedFields: s.managedFields, StreamTyped: s.streamLists,
-	}), nil
+	return cfg
 }
 
-// NewClientFromDynamic returns a client on a dynamic client and a mapper: on
-// client-go's fake (katestest.NewClient does it in one line), or on one that wraps a real one.
-// The second knows of no discovery, and reads an object before and lists it after each
-// Delete, since a dynamic.Interface does not say what the server answered.
-func NewClientFromDynamic(dyn dynamic.Interface, mapper meta.RESTMapper, opts ...Option) (*Client, error) {
+// NewClientFromDynamic returns a client on a dynamic client and a mapper: on client-go's fake
+// (katestest.NewClient does it in one line), or on one that wraps a real client. The latter has no
+// discovery. It reads each object before a Delete and lists it afterwards, because a
+// dynamic.Interface does not show the server's answer.
+func NewClientFromDynamic(
+	dyn dynamic.Interface, mapper meta.RESTMapper, opts ...Option,
+) (*Client, error) {
 	if dyn == nil || mapper == nil {
 		return nil, errors.New("a client needs a dynamic.Interface and a meta.RESTMapper")
 	}
@@ -199,8 +207,8 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
 
-// With returns a client that shares everything with this one (connections, streams,
-// own writes) but watches with other settings. Closing either closes both.
+// With returns a client that shares everything with this one (connections, streams, own writes) but
+// watches with other settings. Closing one closes both.
 func (c *Client) With(opts ...WatchOption) *Client {
 	w := c.watch.get()
 	for _, o := range opts {
@@ -209,9 +217,9 @@ func (c *Client) With(opts ...WatchOption) *Client {
 	return &Client{core: c.core, watch: &lockedSettings{watchSettings: w}}
 }
 
-// MaxAccumulatorInterval sets the least time between two signals of accumulators
-// that Watch returns from now on: the most that a change waits for others before it is
-// signalled. It must be positive. See also [WithInterval].
+// MaxAccumulatorInterval sets the least time between two signals of the accumulators that Watch
+// returns from now on. A change waits at most this long for other changes before it is signalled. The
+// interval must be positive. See also [WithInterval].
 func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 	if interval <= 0 {
 		return fmt.Errorf("the interval must be positive, not %s", interval)
@@ -222,12 +230,12 @@ func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 	return nil
 }
 
-// DynamicInterface returns the dynamic client beneath. What is written through it
-// is not an own write, unless [Client.Observe] is told.
+// DynamicInterface returns the dynamic client that this client uses. A write through it is not an own
+// write unless it is given to [Client.Observe].
 func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 
-// WaitFor returns when the server serves the kind, given as in [Query]. It returns
-// ctx's error when that ends first, and at once for what can be no kind ("", "a/b/c/d").
+// WaitFor returns when the server serves the kind, given as in [Query]. It returns ctx's error if ctx
+// ends first. For a text that cannot be a kind ("", "a/b/c/d") it returns an error at once.
 func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	if err := kinds.Check(kind); err != nil {
 		return fmt.Errorf("wait for %q: %w", kind, err)
@@ -247,8 +255,9 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	}
 }
 
-// InvalidateCache forgets what discovery and OpenAPI said, so that the next use of a kind, or
-// of a custom kind's field in a query, asks the server. A kind that is not known does so by itself, once a second at most.
+// InvalidateCache forgets what discovery and OpenAPI said. The next use of a kind, or of a custom
+// kind's field in a query, asks the server. An unknown kind does this by itself, at most once a
+// second.
 func (c *Client) InvalidateCache() error { return c.core.kinds.Invalidate() }
 
 // ServerVersion asks the server for its version.
@@ -259,8 +268,8 @@ func (c *Client) ServerVersion() (*VersionInfo, error) {
 	return c.core.disco.ServerVersion()
 }
 
-// ServerResources returns every resource that the server serves, in every version. Where
-// discovery was incomplete, it returns what there is, and an error.
+// ServerResources returns every resource that the server serves, in every version. If discovery was
+// incomplete, it returns what it has, and an error.
 func (c *Client) ServerResources() ([]APIResource, error) {
 	if c.core.disco == nil {
 		return nil, kinds.ErrNoDiscovery
@@ -269,7 +278,7 @@ func (c *Client) ServerResources() ([]APIResource, error) {
 	return flattened(lists, err)
 }
 
-// ServerPreferredResources is ServerResources with each resource in the server's preferred
+// ServerPreferredResources is like ServerResources, with each resource in the server's preferred
 // version only.
 func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 	if c.core.disco == nil {
@@ -279,19 +288,18 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 	return flattened(lists, err)
 }
 
-// flattened keeps what discovery did say beside what it failed to.
+// flattened makes one list of resources, and keeps it beside discovery's error.
 func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
 	all, ferr := kinds.Flatten(lists)
 	return all, errors.Join(err, ferr)
 }
 
-// Sync returns when every watch of the client is as new as the server was at the call:
-// what a new leader needs before it acts. It lists each watched query once.
+// Sync returns when every watch of the client is as new as the server was at the call. A new leader
+// needs this before it acts. Sync lists each watched query once.
 func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
 
-// Close ends every watch of the client, and of those that With made of it, and waits
-// until nothing of them runs any more. Reads and writes still work, but nothing
-// watches them.
+// Close ends every watch of this client and of the clients that With returned, and waits until all
+// their goroutines have ended. Reads and writes still work afterwards, without watches.
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()

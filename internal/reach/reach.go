@@ -19,7 +19,7 @@ type unreachable struct {
 	err    error
 	server string
 	cause  error  // the transport's error
-	doing  string // the rest of err's text: what was being done
+	doing  string // the rest of err's text, which says what was being done
 }
 
 func (u *unreachable) Error() string {

@@ -8,20 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtIn has the fields that kube-apiserver lets each resource be selected by, and their values. A version that
-// is not here is judged by the server alone. Some strategies compute fields that the API then refuses
-// (a ReplicaSet's status.replicas, the name of a PersistentVolume): they are no selectable fields.
+// builtIn has the fields by which kube-apiserver selects the objects of each resource, and their
+// values. A resource or version that is not here is left to the server. Some of the server's
+// strategies compute fields that its API refuses (a ReplicaSet's status.replicas, the name of a
+// PersistentVolume): these are not selectable.
 var builtIn = map[schema.GroupVersionResource]Fields{
 	in("", "v1", "pods"): {
 		"spec.nodeName":      text("spec.nodeName"),
 		"spec.host":          text("spec.nodeName"), // its name in old clients
 		"spec.restartPolicy": or(text("spec.restartPolicy"), "Always"),
 		"spec.schedulerName": or(text("spec.schedulerName"), "default-scheduler"),
-		// A deprecated alias counts where the field is empty.
+		// The deprecated alias counts if the field is empty.
 		"spec.serviceAccountName": either(text("spec.serviceAccountName"), text("spec.serviceAccount")),
 		"spec.hostNetwork":        flag("spec.hostNetwork"),
 		"status.phase":            text("status.phase"),
-		// Where the two contradict each other, podIP counts.
+		// If the two contradict each other, podIP counts.
 		"status.podIP":             either(text("status.podIP"), firstPodIP),
 		"status.podIPs":            nothing, // accepted, and never set
 		"status.nominatedNodeName": text("status.nominatedNodeName"),
@@ -59,8 +60,9 @@ var (
 	slicesOfDevices = Fields{"spec.nodeName": text("spec.nodeName"), "spec.driver": text("spec.driver")}
 )
 
-// events of the two groups are one resource under different names. The source falls back on the controller,
-// the controller does not fall back on the source. events.k8s.io has no label for the source.
+// events returns the fields of events, which are one resource with other names in each of its two
+// groups. The source falls back on the controller, but not the other way round. events.k8s.io has no
+// label for the source.
 func events(about, source, controller, sourceLabel string) Fields {
 	f := Fields{"reason": text("reason"), "type": text("type"), controller: text(controller)}
 	for _, part := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
@@ -76,6 +78,7 @@ func in(group, version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }
 
+// at reads the value at a dotted path.
 func at(path string) func(map[string]any) any {
 	keys := strings.Split(path, ".")
 	return func(o map[string]any) any {
@@ -84,7 +87,7 @@ func at(path string) func(map[string]any) any {
 	}
 }
 
-// text is a string; missing, it is empty.
+// text reads a string, empty if it is missing.
 func text(path string) value {
 	get := at(path)
 	return func(o map[string]any) string {
@@ -93,7 +96,7 @@ func text(path string) value {
 	}
 }
 
-// flag is a boolean; missing, it is false.
+// flag reads a boolean, false if it is missing.
 func flag(path string) value {
 	get := at(path)
 	return func(o map[string]any) string {
@@ -102,7 +105,7 @@ func flag(path string) value {
 	}
 }
 
-// count is an integer; missing, it is zero.
+// count reads an integer, zero if it is missing.
 func count(path string) value {
 	get := at(path)
 	return func(o map[string]any) string {
@@ -116,11 +119,12 @@ func count(path string) value {
 	}
 }
 
-// or is what the server sets where there is nothing.
+// or reads v, with the value that the server sets by default.
 func or(v value, standard string) value {
 	return either(v, func(map[string]any) string { return standard })
 }
 
+// either reads first, or second if that is empty.
 func either(first, second value) value {
 	return func(o map[string]any) string {
 		if s := first(o); s != "" {

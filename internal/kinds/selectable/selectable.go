@@ -1,13 +1,13 @@
-// Package selectable knows by which fields the objects of a resource can be selected,
-// and what an API server takes the value of such a field to be.
+// Package selectable knows by which fields the objects of a resource can be selected, and which value
+// an API server sees in such a field.
 //
-// A field selector names labels of fields, not paths: which ones there are is decided for each resource, and the
-// value is that of the server's internal form of the object. Some have a default, some fall back on another
-// field, numbers and booleans that are missing are "0" and "false". [BuiltIn] has what kube-apiserver compiles in,
-// [Custom] what a CustomResourceDefinition declares (KEP-4358). metadata.name and metadata.namespace are left
-// out: they mean the same wherever they are supported.
+// A field selector names labels of fields and not paths. Each resource has its own labels, and their
+// values are those of the server's internal form of the object. Some have a default, some fall back
+// on another field, and a missing number or boolean is "0" or "false". [BuiltIn] has the fields that
+// kube-apiserver compiles in, [Custom] those that a CustomResourceDefinition declares (KEP-4358).
+// metadata.name and metadata.namespace are left out: they mean the same for every resource.
 //
-// It is pure: it makes no requests, holds no state, and may be used by several goroutines at once.
+// The package is pure: it sends no requests and holds no state.
 package selectable
 
 import (
@@ -23,21 +23,21 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Fields are the fields by which the objects of a resource, in one version, can be selected. It is
-// immutable; nil has none.
+// Fields are the fields by which the objects of a resource, in one version, can be selected. A nil
+// Fields has none. Fields is immutable.
 type Fields map[string]value
 
 // value reads a field of an object's JSON form.
 type value func(object map[string]any) string
 
-// BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for others.
+// BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for other resources.
 func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
 
 // BuiltIns returns the resources that BuiltIn knows, in no particular order.
 func BuiltIns() []schema.GroupVersionResource { return slices.Collect(maps.Keys(builtIn)) }
 
-// Custom returns the fields of a custom resource with these selectableFields, given as OpenAPI
-// has them: without the leading dot. What is not a path of a field is left out, and so unknown.
+// Custom returns the fields of a custom resource with these selectableFields, in OpenAPI's form:
+// without the leading dot. It leaves out what is not the path of a field.
 func Custom(paths []string) Fields {
 	f := make(Fields, len(paths))
 	for _, path := range paths {
@@ -49,7 +49,7 @@ func Custom(paths []string) Fields {
 	return f
 }
 
-// find formats what a path finds; what is missing or null is empty.
+// find formats the value at a path. A missing or null value is empty.
 func find(path *jsonpath.JSONPath, o map[string]any) string {
 	found, err := path.FindResults(o)
 	if err != nil || len(found) == 0 || len(found[0]) == 0 {
@@ -64,8 +64,8 @@ func find(path *jsonpath.JSONPath, o map[string]any) string {
 // Names returns the fields in alphabetical order.
 func (f Fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// Value returns what the server compares with a field selector's value. It is false where
-// the field is not one of these, or the object has only its metadata. The object may be untyped or typed.
+// Value returns the value that the server compares with a field selector's. It is false if the field
+// is not one of these, or if the object has only its metadata. The object may be typed or not.
 func (f Fields) Value(o runtime.Object, field string) (string, bool) {
 	read, ok := f[field]
 	if !ok {

@@ -1,7 +1,8 @@
-// Package intern makes what objects have in common one: strings (namespaces, labels, image and node names), and whole maps of
-// labels or of resource quantities. What an object has in common with its version before is found there, the rest in a table.
+// Package intern lets objects share memory for equal parts: strings (namespaces, labels, names of
+// images and nodes), and whole maps of labels or of resource quantities. It looks for an equal part in
+// the object's previous version first, then in a [Table].
 //
-// It is for objects that nobody writes to, since they share memory afterwards.
+// It is for objects that nobody writes to, because they share memory afterwards.
 package intern
 
 import (
@@ -14,31 +15,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Table remembers strings in a fixed number of places, of which each has the last string that belongs there: what repeats
-// soon is found, what does not is forgotten, and the table never grows. Its zero value is ready. It is safe for concurrent use.
+// Table remembers strings in a fixed number of slots. Each slot has the last string that hashed to it:
+// a string that soon repeats is found, another one is forgotten, and the table never grows. The zero
+// value is ready for use. A Table is safe for concurrent use.
 type Table struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	slots []string
 	maps  []map[string]string
 	lists []corev1.ResourceList
-	share bool // of the object at work
+	share bool // maps of the current object are shared
 }
 
 const (
-	// slots is how many strings are remembered: 64 KiB of headers; and how many maps of each kind.
+	// slots is the number of strings (64 KiB of headers), mapSlots that of maps of each kind.
 	slots, mapSlots = 4096, 1024
-	// longest is the length up to which a string may be worth looking up.
+	// longest is the length of the longest string that is looked up.
 	longest = 256
 )
 
-// Object replaces what others have too in an object that nobody else has yet: strings that are fields of structs, elements of
-// slices, or in maps of strings, and such maps as a whole, however deep. A name, a UID or a version is nobody else's, and stays. p
-// points to an object of that type. With share, nobody writes to it any more; without, maps stay its own.
+// Object replaces the parts of an object by equal ones of other objects, at any depth: strings in
+// struct fields, slices and maps of strings, and such maps as a whole. Names, UIDs and versions are
+// unique and stay. p points to an object of type typ, which is not published yet. share says that
+// nobody writes to it any more; without share, its maps stay its own.
 //
-// before points to another object of the same type, which most likely has the same in most places: the version before. It is nil if
-// there is none. What is equal there is taken from it, and only the rest is looked up: for half the time while that version is in the
-// processor's caches. Where it is not, fetching it takes nearly as long as looking up. It is read only, and others may read it meanwhile.
+// before points to the previous version of the object, or is nil. An equal part is taken from it, and
+// only the other parts are looked up. This takes half the time if that version is in the processor's
+// caches, and nearly as long as looking up if not. before is only read, and others may read it
+// meanwhile.
 func (t *Table) Object(p, before unsafe.Pointer, typ reflect.Type, share bool) {
 	plan := planOf(typ)
 	if plan.empty() {
@@ -57,7 +61,7 @@ func (t *Table) Object(p, before unsafe.Pointer, typ reflect.Type, share bool) {
 	t.walk(plan, p, before)
 }
 
-// walk does what a plan says to the value at p. The one at before is its counterpart.
+// walk applies a plan to the value at p. The value at before is its counterpart.
 func (t *Table) walk(plan *plan, p, before unsafe.Pointer) {
 	for _, at := range plan.texts {
 		s, was := (*string)(unsafe.Add(p, at)), (*string)(unsafe.Add(before, at))
@@ -95,7 +99,7 @@ func (t *Table) walk(plan *plan, p, before unsafe.Pointer) {
 	}
 }
 
-// elements walks through slices, whose headers these are: a length counts elements.
+// elements walks through two slices. These are their headers, so a length counts elements.
 func (t *Table) elements(b *branch, l, before []byte) {
 	for i := range len(l) {
 		at, was := uintptr(i)*b.size, b.to.none
@@ -106,7 +110,7 @@ func (t *Table) elements(b *branch, l, before []byte) {
 	}
 }
 
-// texts shares a map of strings, and else what is in it.
+// texts shares a map of strings, or else the strings in it.
 func (t *Table) texts(m *map[string]string, before map[string]string) {
 	switch {
 	case len(*m) == 0:
@@ -115,14 +119,14 @@ func (t *Table) texts(m *map[string]string, before map[string]string) {
 		if t.share {
 			*m = before
 		} else {
-			maps.Copy(*m, before) // which replaces keys, too
+			maps.Copy(*m, before) // it replaces keys, too
 		}
 		return
 	case !t.share:
 		t.each(*m)
 		return
 	}
-	var sum uint64 // in whatever order
+	var sum uint64 // the order of the keys does not matter
 	for k, v := range *m {
 		sum += maphash.String(t.seed, k)*3 ^ maphash.String(t.seed, v)
 	}
@@ -135,13 +139,15 @@ func (t *Table) texts(m *map[string]string, before map[string]string) {
 	*slot = *m
 }
 
+// each shares the strings in a map.
 func (t *Table) each(m map[string]string) {
 	for k, v := range m {
-		m[t.string(k)] = t.string(v) // an equal key is replaced
+		m[t.string(k)] = t.string(v) // this replaces the key, too
 	}
 }
 
-// amounts shares a map as a whole. Where a quantity remembers its text is in a copy: what is in a map has no address.
+// amounts shares a map as a whole. The text that a quantity caches cannot be shared by itself,
+// because a value in a map has no address.
 func (t *Table) amounts(m *corev1.ResourceList, before corev1.ResourceList) {
 	if len(*m) == 0 || !t.share {
 		return
@@ -162,7 +168,7 @@ func (t *Table) amounts(m *corev1.ResourceList, before corev1.ResourceList) {
 	*slot = *m
 }
 
-// string returns the string that is remembered in place of an equal one.
+// string returns the remembered string that equals s, or remembers s.
 func (t *Table) string(s string) string {
 	if len(s) == 0 || len(s) > longest {
 		return s

@@ -10,34 +10,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan says where the values of a type have what can be shared, as offsets, those in structs within included. What is behind
-// pointers and in slices has plans of its own; a type that has itself in it comes back to the same one.
+// plan lists where the values of a type have parts that can be shared, as offsets; nested structs
+// are included. Pointers and slices lead to plans of their own. A recursive type leads back to its
+// own plan.
 type plan struct {
 	texts    []uintptr // strings
 	maps     []uintptr // map[string]string
 	amounts  []uintptr // ResourceList
 	pointers []branch
 	slices   []branch
-	// none is a zero value of the type, never written to: the counterpart of what has none.
+	// none is a zero value of the type, the counterpart if there is no other. It is never written.
 	none   unsafe.Pointer
-	making bool // not known to be empty yet
+	making bool // the plan is unfinished: nobody knows yet whether it is empty
 }
 
-// branch is a pointer or a slice: where it is, and the plan of what it points to, or of its elements, which have a size.
+// branch is the offset of a pointer or slice, and the plan and size of its target or elements.
 type branch struct {
 	at   uintptr
 	to   *plan
 	size uintptr
 }
 
-// empty reports whether there is nothing to share.
+// empty reports whether the type has nothing to share.
 func (p *plan) empty() bool {
 	return !p.making && p.texts == nil && p.maps == nil && p.amounts == nil && p.pointers == nil && p.slices == nil
 }
 
 var plans sync.Map // reflect.Type to *plan
 
-// planOf is the plan of a type.
+// planOf returns the plan of a type.
 func planOf(typ reflect.Type) *plan {
 	if known, ok := plans.Load(typ); ok {
 		return known.(*plan)
@@ -46,7 +47,7 @@ func planOf(typ reflect.Type) *plan {
 	return known.(*plan)
 }
 
-// planner has the plans that are made, or in the making, for one type.
+// planner has the plans, finished or not, that the plan of one type needs.
 type planner map[reflect.Type]*plan
 
 // plan makes the plan of a type.
@@ -61,7 +62,7 @@ func (all planner) plan(typ reflect.Type) *plan {
 	return p
 }
 
-// add adds to a plan what a value of a type has that is at an offset.
+// add adds to a plan the parts of a value of a type, which is at an offset.
 func (all planner) add(p *plan, typ reflect.Type, at uintptr) {
 	if typ.Implements(opaque) || reflect.PointerTo(typ).Implements(opaque) {
 		return
@@ -83,14 +84,15 @@ func (all planner) add(p *plan, typ reflect.Type, at uintptr) {
 	case reflect.Struct:
 		for i := range typ.NumField() {
 			f := typ.Field(i)
-			if f.IsExported() && f.Type != reflect.TypeFor[metav1.TypeMeta]() && !(typ == reflect.TypeFor[metav1.ObjectMeta]() && own[f.Name]) {
+			unique := typ == reflect.TypeFor[metav1.ObjectMeta]() && own[f.Name]
+			if f.IsExported() && f.Type != reflect.TypeFor[metav1.TypeMeta]() && !unique {
 				all.add(p, f.Type, at+f.Offset)
 			}
 		}
 	}
 }
 
-// branch adds one that leads to values of a type, unless they have nothing to share.
+// branch adds a branch to values of a type, unless they have nothing to share.
 func (all planner) branch(to []branch, typ reflect.Type, at uintptr) []branch {
 	p := all.plan(typ)
 	if p.empty() {
@@ -99,8 +101,8 @@ func (all planner) branch(to []branch, typ reflect.Type, at uintptr) []branch {
 	return append(to, branch{at, p, typ.Size()})
 }
 
-// own are the fields of metadata that no other object has.
+// own lists the fields of metadata that are unique to an object.
 var own = map[string]bool{"Name": true, "UID": true, "ResourceVersion": true, "ManagedFields": true}
 
-// opaque is a type that decodes itself: what it makes may be shared with others.
+// opaque is a type that decodes itself. Its values may already share memory with others.
 var opaque = reflect.TypeFor[json.Unmarshaler]()
