@@ -41,8 +41,8 @@ import (
 // contains the effect (see the package documentation). For this, write through the client that
 // watches, or call [Client.Observe] after a write.
 //
-// A client is safe for concurrent use. It holds connections, and runs goroutines while something is
-// watched; Close ends them all.
+// A client is safe for concurrent use. It holds connections, and runs goroutines while something
+// is watched; Close ends them all.
 type Client struct {
 	core  *core
 	watch *lockedSettings
@@ -68,8 +68,8 @@ type core struct {
 }
 
 // NewClient returns a client for the cluster that the configuration names. It follows the rules of
-// kubectl (the named kubeconfig, else $KUBECONFIG, else ~/.kube/config); without any of these, in a
-// pod, it is the pod's cluster. NewClient reads files and sends no request.
+// kubectl (the named kubeconfig, else $KUBECONFIG, else ~/.kube/config); without any of these, in
+// a pod, it is the pod's cluster. NewClient reads files and sends no request.
 func NewClient(config ClientConfig, opts ...Option) (*Client, error) {
 	cfg, namespace, err := config.load()
 	if err != nil {
@@ -78,8 +78,8 @@ func NewClient(config ClientConfig, opts ...Option) (*Client, error) {
 	return newClient(cfg, namespace, opts...)
 }
 
-// NewClientFromRESTConfig returns a client for a REST configuration, which is copied. Its rate limits
-// are respected if they are not zero; zero means none. It sends no request.
+// NewClientFromRESTConfig returns a client for a REST configuration, which is copied. Its rate
+// limits are respected if they are not zero; zero means none. It sends no request.
 func NewClientFromRESTConfig(config *rest.Config, opts ...Option) (*Client, error) {
 	return newClient(config, "", opts...)
 }
@@ -207,8 +207,8 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
 
-// With returns a client that shares everything with this one (connections, streams, own writes) but
-// watches with other settings. Closing one closes both.
+// With returns a client that shares everything with this one (connections, streams, own writes)
+// but watches with other settings. Closing one closes both.
 func (c *Client) With(opts ...WatchOption) *Client {
 	w := c.watch.get()
 	for _, o := range opts {
@@ -218,8 +218,8 @@ func (c *Client) With(opts ...WatchOption) *Client {
 }
 
 // MaxAccumulatorInterval sets the least time between two signals of the accumulators that Watch
-// returns from now on. A change waits at most this long for other changes before it is signalled. The
-// interval must be positive. See also [WithInterval].
+// returns from now on. A change waits at most this long for other changes before it is signalled.
+// The interval must be positive. See also [WithInterval].
 func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 	if interval <= 0 {
 		return fmt.Errorf("the interval must be positive, not %s", interval)
@@ -230,12 +230,12 @@ func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 	return nil
 }
 
-// DynamicInterface returns the dynamic client that this client uses. A write through it is not an own
-// write unless it is given to [Client.Observe].
+// DynamicInterface returns the dynamic client that this client uses. A write through it is not an
+// own write unless it is given to [Client.Observe].
 func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 
-// WaitFor returns when the server serves the kind, given as in [Query]. It returns ctx's error if ctx
-// ends first. For a text that cannot be a kind ("", "a/b/c/d") it returns an error at once.
+// WaitFor returns when the server serves the kind, given as in [Query]. It returns ctx's error if
+// ctx ends first. For a text that cannot be a kind ("", "a/b/c/d") it returns an error at once.
 func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	if err := kinds.Check(kind); err != nil {
 		return fmt.Errorf("wait for %q: %w", kind, err)
@@ -268,8 +268,8 @@ func (c *Client) ServerVersion() (*VersionInfo, error) {
 	return c.core.disco.ServerVersion()
 }
 
-// ServerResources returns every resource that the server serves, in every version. If discovery was
-// incomplete, it returns what it has, and an error.
+// ServerResources returns every resource that the server serves, in every version. If discovery
+// was incomplete, it returns what it has, and an error.
 func (c *Client) ServerResources() ([]APIResource, error) {
 	if c.core.disco == nil {
 		return nil, kinds.ErrNoDiscovery
@@ -294,8 +294,8 @@ func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error
 	return all, errors.Join(err, ferr)
 }
 
-// Sync returns when every watch of the client is as new as the server was at the call. A new leader
-// needs this before it acts. Sync lists each watched query once.
+// Sync returns when every watch of the client is as new as the server was at the call. A new
+// leader needs this before it acts. Sync lists each watched query once.
 func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
 
 // Close ends every watch of this client and of the clients that With returned, and waits until all

@@ -21,8 +21,8 @@ import (
 // without flags would use: the files of $KUBECONFIG, else ~/.kube/config, and in
 // a pod that has neither, its service account.
 type ClientConfig struct {
-	// Kubeconfig is the file to read instead of those; it must exist, and have the context: the service account is no
-	// substitute for it.
+	// Kubeconfig is the file to read instead of those; it must exist, and have the context: the
+	// service account is no substitute for it.
 	Kubeconfig string
 	// Context is the kubeconfig context to use instead of the current one.
 	Context string
@@ -117,7 +117,7 @@ func checkContext(raw *clientcmdapi.Config, overrides *clientcmd.ConfigOverrides
 		name = raw.CurrentContext
 	}
 	if name == "" {
-		// For a file that was asked for by name, the cluster that this process runs in is the wrong one.
+		// If a file was named, the cluster that this process runs in is the wrong one.
 		if rules.ExplicitPath != "" && overrides.Context.Cluster == "" && overrides.ClusterInfo.Server == "" {
 			return fmt.Errorf("load kubeconfig from %s: it has no current context (choose one, %s)", paths(rules), contexts(raw))
 		}
@@ -162,8 +162,8 @@ func contexts(raw *clientcmdapi.Config) string {
 	return "it has " + strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
 }
 
-// rereadToken has a token that the server refuses read again from its file at once. Left to itself, client-go does
-// so once a minute.
+// rereadToken makes the client read a token from its file again as soon as the server refuses it.
+// client-go alone does so once a minute.
 func rereadToken(c *rest.Config) {
 	if c.BearerTokenFile == "" {
 		return

@@ -9,18 +9,19 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 )
 
-// Unfenced sends a write without the preconditions that it would have under a lease (see [LeaderElection], Fencing): for what may be
-// written over whatever is there. It still is not sent when the lease is over.
+// Unfenced sends a write without the preconditions that it has under a lease (see
+// [LeaderElection], Fencing). It is for writes that may overwrite any version. The write is still
+// not sent if the lease is over.
 func Unfenced() WriteOption { return func(o *writeOptions) { o.unfenced = true } }
 
 // errUnseen is the reason of a conflict.
 var errUnseen = errors.New("it has been changed since this work began")
 
 // fenced returns the options of a write, and with them the preconditions that it needs to be sent
-// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it writes
-// to the object. Their version was known while the lease was held and when the work began, or the work
-// wrote it itself. So it is older than all that another holder has written since, whatever the clocks
-// say.
+// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it
+// writes to the object. Their version was known while the lease was held and when the work began,
+// or the work wrote it itself. So it is older than all that another holder has written since,
+// whatever the clocks say.
 func (c *Client) fenced(
 	ctx context.Context, op operation, o *object, w writeOptions,
 ) (writeOptions, error) {

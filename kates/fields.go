@@ -82,7 +82,8 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 			if tagged {
 				return fmt.Errorf("field %s has a kates tag but is not exported", sf.Name)
 			}
-			if sf.Anonymous && sf.Type.Kind() == reflect.Pointer { // what it promotes would be left out without a word
+			// Its promoted fields would be left out silently.
+			if sf.Anonymous && sf.Type.Kind() == reflect.Pointer {
 				return fmt.Errorf("field %s is an embedded pointer: embed the struct itself, or tag it `kates:\"-\"`", sf.Name)
 			}
 			continue
@@ -126,7 +127,8 @@ func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag st
 	return c.taggedTarget(ctx, sf, said, tagged, q, named, false)
 }
 
-// taggedTarget is what a field with such a tag watches. Blind, it does not ask the server whether names agree.
+// taggedTarget is what a field with this tag watches. If blind, it does not ask the server whether
+// the names of kinds agree.
 func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag fieldTag, tagged bool, q Query, named, blind bool) (target, error) {
 	gvk, err := c.registered(sf.Type)
 	if err != nil {
@@ -167,7 +169,8 @@ func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag f
 	return t, nil
 }
 
-// fieldTag is a tag `kates:"[KIND][,optional]"`, or, in a controller's type, `kates:"[KIND][,root|,owned][,optional]"`.
+// fieldTag is a tag `kates:"[KIND][,optional]"`, or, in a controller's type,
+// `kates:"[KIND][,root|,owned][,optional]"`.
 type fieldTag struct {
 	kind     string
 	optional bool

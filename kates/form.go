@@ -11,8 +11,8 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// formOf is the form in which the objects of a field are watched: that of its elements' type, whose kind is given where
-// the type fixes it.
+// formOf returns the form in which a field's objects are watched. It depends on the type of the
+// elements; kind is the kind that this type fixes, if it does.
 func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) accumulator.Form {
 	if elementOf(field) == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return accumulator.Metadata
@@ -25,7 +25,8 @@ func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) accumula
 	return accumulator.Whole
 }
 
-// elementOf is the type of what a field has of each object, nil if it is neither a slice, nor a map, nor a Lookup.
+// elementOf is the type of a field's elements, nil if it is neither a slice, nor a map, nor a
+// Lookup.
 func elementOf(field reflect.Type) reflect.Type {
 	elem := snapshot.LookupElement(field)
 	if elem == nil {

@@ -25,7 +25,8 @@ type GetOption func(*getSettings)
 
 type getSettings struct{ kind string }
 
-// OfKind says which kind a [Get] is about, by whatever name kubectl takes, where the Go type does not.
+// OfKind names the kind of a [Get], in any form that kubectl takes, if the Go type does not tell
+// it.
 func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind } }
 
 // Get returns the object of that name.
@@ -33,25 +34,29 @@ func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind
 //	web, err := kates.Get[kates.Service](ctx, client, "prod", "web")
 //	host, err := kates.Get[map[string]any](ctx, client, "prod", "h", kates.OfKind("hosts.getambassador.io"))
 //
-// T is the form of the object: a Go type that the client's scheme knows, which says the kind, or [Unstructured],
-// map[string]any, [PartialObjectMetadata], any struct with the right JSON, with [OfKind]. The namespace does not
-// matter for kinds that have none; "" is the client's default namespace otherwise.
+// T is the form of the object: a Go type that the client's scheme knows, which says the kind, or
+// [Unstructured], map[string]any, [PartialObjectMetadata], any struct with the right JSON, with
+// [OfKind]. The namespace does not matter for kinds that have none; "" is the client's default
+// namespace otherwise.
 //
-// Where a watch of this client is running that has the object, or has every object of the kind in the namespace
-// and not this one, it answers, without a request. It has to have as much of the object as T can hold, and no transform:
-// for PartialObjectMetadata any watch will do; for the very Go type that the scheme knows for the kind, one of that type
-// (a field of []*Service, see [Watch]), or an untyped one; for every other T an untyped one alone, since Go types lose
-// the fields that they do not know. The managedFields may be missing from what a watch of a Go type or of metadata
-// answers: those of Go types leave them out, unless the client keeps them ([WithManagedFields]); [Client.Get] has them
-// always. Where another watch has shown that there is a newer version, or there is none of these, the server is asked. In both cases the
-// client's own writes are in the answer (G4): what a write method has returned for is seen here, what was deleted
-// is not. What others wrote is seen when the watch brings it, so that an answer of a watch that has just
-// been started, and is late, may be older than one that the server gave before. [Client.Get] always asks the
-// server.
+// A running watch of this client answers, without a request, if it has the object, or if it has
+// every other object of the kind in the namespace. It must hold as much of the object as T can,
+// and have no transform. For PartialObjectMetadata any watch will do. For the Go type that the
+// scheme knows for the kind it must be a watch of that type (a field of []*Service, see [Watch])
+// or an untyped one. For every other T it must be an untyped one, because Go types lose the fields
+// that they do not know. The answer of a watch of a Go type or of metadata may lack the
+// managedFields: watches of Go types drop them, unless the client keeps them
+// ([WithManagedFields]). [Client.Get] always has them.
 //
-// Where there is no such object, the error is that of the server ([IsNotFound]). What is returned is the caller's
-// own, to write to and to keep; a reader ([Open]) returns shared objects without copying. Get is safe for
-// concurrent use.
+// The server is asked if there is no such watch, or if another watch has shown a newer version. In
+// both cases the answer contains the client's own writes (G4): an object that a write method has
+// written is as written, one that was deleted is absent. The writes of others are seen when the
+// watch brings them. So the answer of a watch that was just started, and is late, may be older
+// than one that the server gave before. [Client.Get] always asks the server.
+//
+// If there is no such object, the error is that of the server ([IsNotFound]). The result is the
+// caller's own, to write to and to keep; a reader ([Open]) returns shared objects without copying.
+// Get is safe for concurrent use.
 func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...GetOption) (*T, error) {
 	var settings getSettings
 	for _, o := range opts {
@@ -80,7 +85,7 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 	return result, nil
 }
 
-// partFor is how much of an object a type can hold.
+// partFor says how much of an object a type can hold.
 func (c *Client) partFor(t reflect.Type, r accumulator.Resource) stream.Part {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return stream.Meta
@@ -91,7 +96,7 @@ func (c *Client) partFor(t reflect.Type, r accumulator.Resource) stream.Part {
 	return stream.All
 }
 
-// named is what is to be read: the object of a name, whose kind the Go type says, or the caller.
+// named returns the object to be read. Its kind comes from the Go type, or from the caller.
 func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, name string) (*object, error) {
 	if err := jsonform.CheckTarget(reflect.New(t).Interface()); err != nil {
 		return nil, err
@@ -109,7 +114,8 @@ func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, nam
 	return o, cmp.Or(err, ctx.Err())
 }
 
-// kindFor is an empty object of the kind. Where both the type and the caller say one, they must agree.
+// kindFor returns an empty object of the kind. If the type and the caller both name one, they must
+// agree.
 func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Unstructured, error) {
 	u := &Unstructured{Object: map[string]any{}}
 	if gvks := c.kindsOf(t); len(gvks) > 0 {
@@ -132,7 +138,7 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 	return u, nil
 }
 
-// kindsOf are the kinds that a Go type is registered for; none for one that holds objects of any kind.
+// kindsOf returns the kinds that a Go type is registered for; none for a type that takes any kind.
 func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
 	typed, ok := reflect.New(t).Interface().(runtime.Object)
 	if _, partial := typed.(*metav1.PartialObjectMetadata); !ok || partial || t == reflect.TypeFor[Unstructured]() {
@@ -145,7 +151,7 @@ func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
 	return gvks
 }
 
-// fits is an error if a Go type is that of another kind, or of another version, than the one of an object.
+// fits is an error if a Go type belongs to another kind or version than an object.
 func (c *Client) fits(t reflect.Type, kind schema.GroupVersionKind) error {
 	gvks := c.kindsOf(t)
 	if len(gvks) == 0 || slices.Contains(gvks, kind) {
@@ -154,7 +160,7 @@ func (c *Client) fits(t reflect.Type, kind schema.GroupVersionKind) error {
 	return fmt.Errorf("%s is %s, not %s", t, gvks[0], kind)
 }
 
-// fitsTarget is fits for what a target can hold: the object, or each of a list of them.
+// fitsTarget is fits for the objects that a target holds: one, or a list.
 func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 	if target == nil {
 		return nil
@@ -177,7 +183,7 @@ func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 	return c.fits(t, kind)
 }
 
-// fillFrom is fill from what a stream shows, whatever its form.
+// fillFrom is fill from an object of a stream, in any form.
 func fillFrom(target any, shown accumulator.Object) error {
 	if u, ok := shown.(*Unstructured); ok {
 		return jsonform.Fill(target, u)

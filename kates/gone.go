@@ -10,15 +10,16 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// gone reports whether the error of a list or watch certainly means that nothing is left to watch. In
-// doubt it is false, and what is shown stays (G8).
+// gone reports whether the error of a list or watch certainly means that nothing is left to watch.
+// In doubt it is false, and what is shown stays (G8).
 func (c *core) gone(ctx context.Context, r accumulator.Resource, namespace string, err error) bool {
 	if apierrors.IsNotFound(err) {
 		served, err := c.kinds.Serves(ctx, r.GroupResource())
 		return err == nil && !served
 	}
 	// The rights within a namespace are deleted with it, so a list there is forbidden. This get is
-	// forbidden, too, unless a cluster role allows it: then nobody can tell, and what is shown stays.
+	// forbidden, too, unless a cluster role allows it: then nobody can tell, and what is shown
+	// stays.
 	if namespace == "" || !apierrors.IsForbidden(err) {
 		return false
 	}

@@ -16,8 +16,8 @@ import (
 var ErrIncompleteDiscovery = kinds.ErrIncompleteDiscovery
 
 // UnknownKindError says that the server's complete discovery has no such kind. Its field Kind is
-// the kind as it was asked for ("hosts.getambassador.io"). It unwraps to *meta.NoKindMatchError, so
-// meta.IsNoMatchError holds. Use it with errors.As.
+// the kind as it was asked for ("hosts.getambassador.io"). It unwraps to *meta.NoKindMatchError,
+// so meta.IsNoMatchError holds. Use it with errors.As.
 type UnknownKindError = kinds.UnknownKindError
 
 // saysVersion reports whether a kind is written with its version: deployments.v1.apps.

@@ -18,8 +18,8 @@ import (
 // pageSize of lists.
 const pageSize = 500
 
-// list reads all objects of a query from the server, in the server's order, or, where it takes several
-// lists, by namespace and name.
+// list reads all objects of a query from the server. They are in the server's order or, if that
+// takes several lists, ordered by namespace and name.
 func (c *Client) list(ctx context.Context, op operation, q Query) (accumulator.Resource, []*Unstructured, error) {
 	none := accumulator.Resource{}
 	compiled, err := c.compileOne(target{Query: q})
@@ -41,7 +41,7 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (accumulator.R
 	return r, items, nil
 }
 
-// listAll makes every list that a query consists of.
+// listAll makes all lists that a query needs.
 func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumulator.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
 	if len(watches) == 1 && q.Spaces == nil {
@@ -85,8 +85,8 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 	return all, nil
 }
 
-// listOne makes one list, in pages. Where the version of the pages expires half-way, it begins anew with one page
-// of everything.
+// listOne makes one list, in pages. If the version of the pages expires meanwhile, it starts again
+// with one page for everything.
 func (c *Client) listOne(ctx context.Context, r accumulator.Resource, namespace string, s accumulator.Selection) ([]*Unstructured, error) {
 	in := c.in(r, namespace)
 	items := []*Unstructured{}

@@ -16,8 +16,8 @@ import (
 
 var getOptions = metav1.GetOptions{}
 
-// written reads the server's answer to a write: is the object there now, is it
-// terminating, or is it gone? Every write's answer is read here, and only here.
+// written reads the server's answer to a write: is the object present, terminating, or gone? The
+// answers of all writes are read here, and only here.
 //
 //   - gone: a DELETE answered by a Status, or by the object without a
 //     deletionTimestamp; or any write answered by an object with a deletionTimestamp
@@ -46,8 +46,8 @@ func written(op operation, answer *Unstructured, removed ...string) coherence.Wr
 	return w
 }
 
-// kept reports whether something keeps a terminating object: finalizers other than those that were removed,
-// a namespace's own ones, or a grace period.
+// kept reports whether something keeps a terminating object: a finalizer that was not removed, a
+// namespace's own finalizer, or a grace period.
 func kept(u *Unstructured, removed ...string) bool {
 	for _, f := range u.GetFinalizers() {
 		if !slices.Contains(removed, f) {
@@ -68,8 +68,8 @@ func kept(u *Unstructured, removed ...string) bool {
 // where the server answers with it, and is zeroed where it does not.
 //
 // After Delete snapshots do not show the object, or show it with its deletionTimestamp where
-// finalizers or a grace period keep it. What else goes with it (owned objects) comes with the watch.
-// See [Client.Create] for what holds for every write, and [IfUID], [IfResourceVersion],
+// finalizers or a grace period keep it. What else goes with it (owned objects) comes with the
+// watch. See [Client.Create] for what holds for every write, and [IfUID], [IfResourceVersion],
 // [Propagation] and [GracePeriod].
 func (c *Client) Delete(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.send(ctx, opDelete, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
@@ -92,8 +92,8 @@ func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, 
 	return a, nil
 }
 
-// removedBy are the finalizers that a deletion takes off the object. If none is left after that, the server deletes
-// it, and answers with the object as it was before: with them.
+// removedBy are the finalizers that a deletion takes off the object. If none is left after that,
+// the server deletes it, and answers with the object as it was before: with them.
 func removedBy(o metav1.DeleteOptions) []string {
 	if p := o.PropagationPolicy; p != nil && *p == metav1.DeletePropagationBackground {
 		return []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}

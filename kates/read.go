@@ -22,9 +22,10 @@ import (
 // looked for in the client's default namespace.
 //
 // The target is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed
-// before it is filled, and untouched on error. A Go type of another kind or version than the resource's is an error: it would
-// lose what it does not know. In a struct of one's own, a field of type any has its numbers as float64, as encoding/json
-// gives them, which is not exact for integers past 2^53. A Get does not change what watches show.
+// before it is filled, and untouched on error. A Go type of another kind or version than the
+// resource's is an error: it would lose what it does not know. In a struct of one's own, a field
+// of type any has its numbers as float64, as encoding/json gives them, which is not exact for
+// integers past 2^53. A Get does not change what watches show.
 func (c *Client) Get(ctx context.Context, resource, target any) error {
 	if err := c.checkTarget(target); err != nil {
 		return err
@@ -43,10 +44,11 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 	return jsonform.Fill(target, got)
 }
 
-// List reads the objects of a query from the server into target: a pointer to a
-// slice (of *Service, Service, *Unstructured, map[string]any, …), a map by name, or a list type
-// such as *corev1.ServiceList. A Go type of another kind or version than the query's is an error. It is replaced, not added to, and untouched on error. An empty namespace lists all
-// namespaces. Long lists are fetched in pages. A List does not change what watches show.
+// List reads the objects of a query from the server into target: a pointer to a slice (of
+// *Service, Service, *Unstructured, map[string]any, …), a map by name, or a list type such as
+// *corev1.ServiceList. A Go type of another kind or version than the query's is an error. It is
+// replaced, not added to, and untouched on error. An empty namespace lists all namespaces. Long
+// lists are fetched in pages. A List does not change what watches show.
 func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := jsonform.CheckListTarget(target); err != nil {
 		return fmt.Errorf("list: %w", err)
@@ -63,8 +65,8 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	return jsonform.FillList(target, items)
 }
 
-// object is what a caller named, ready for a request: a copy of the caller's value, its kind as
-// the server serves it, its namespace filled in.
+// object is a copy of the caller's value, ready for a request: its kind is as the server serves
+// it, its namespace is filled in.
 type object struct {
 	*Unstructured
 	resource accumulator.Resource
@@ -120,7 +122,8 @@ func (o *object) named() error {
 	return nil
 }
 
-// segment is an error if a name cannot be part of a path: a request would be one for something else, as for all there is in place of one object.
+// segment is an error if a name cannot be part of a path: the request would have another meaning,
+// for example all objects in place of one.
 func segment(what, name string) error {
 	if why := content.IsPathSegmentName(name); len(why) > 0 {
 		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))

@@ -15,8 +15,8 @@ func reader(f selectable.Fields) accumulator.FieldReader {
 	return func(o accumulator.Object, field string) (string, bool) { return f.Value(o, field) }
 }
 
-// readFields lets r read the fields that a query selects by, as far as they can be known. The server
-// is asked for its OpenAPI document only if they are neither metadata nor built in.
+// readFields lets r read the fields that a query selects by, as far as they can be known. The
+// server is asked for its OpenAPI document only if they are neither metadata nor built in.
 func (c *Client) readFields(ctx context.Context, r *accumulator.Resource, q Query) {
 	if r.Field != nil {
 		return // the server refuses a field that a built-in resource does not declare

@@ -43,8 +43,8 @@ func (c *Client) answered(op operation, got *Unstructured, removed ...string) re
 	return reply{object: got, Outcome: stream.Outcome{Write: write}}
 }
 
-// send does what all writes have in common: it reads the caller's value, sends the request, makes the
-// answer an own write, and fills the target.
+// send does what all writes have in common: it reads the caller's value, sends the request, makes
+// the answer an own write, and fills the target.
 func (c *Client) send(ctx context.Context, op operation, resource, target any, opts []WriteOption, r request) error {
 	if err := c.checkTarget(target); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -63,8 +63,8 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 	return jsonform.Fill(target, got)
 }
 
-// do sends a request, unless ctx or the lease is over, and makes its answer an own write. It holds no
-// lock meanwhile.
+// do sends a request, unless ctx or the lease is over, and makes its answer an own write. It holds
+// no lock meanwhile.
 func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions, r request) (*Unstructured, error) {
 	w, err := c.fenced(ctx, op, o, w)
 	if err == nil {

@@ -58,8 +58,8 @@ func (*bareFake) checkVersion(*Unstructured) error { return nil }
 
 func (*bareFake) checkOwner(*object) error { return nil }
 
-// newest is always nil: without versions a write cannot be made conditional, so every change starts
-// from what the fake has now.
+// newest is always nil: without versions a write cannot be made conditional, so every change
+// starts from what the fake has now.
 func (*bareFake) newest(
 	accumulator.Resource, accumulator.Key, accumulator.Form,
 ) accumulator.Object {

@@ -85,8 +85,8 @@ func findResource(
 }
 
 // preferred chooses among several kinds of one name. The mapper's own choice comes first. Mappers
-// made from a scheme make none; then it is the core group, or else the most mature version, if only
-// one group has that version.
+// made from a scheme make none; then it is the core group, or else the most mature version, if
+// only one group has that version.
 func preferred(
 	ctx context.Context, mapper meta.RESTMapperWithContext, partial schema.GroupVersionResource,
 	kinds []schema.GroupVersionKind,

@@ -15,8 +15,8 @@ import (
 	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
-// document is what the OpenAPI document of a group version declares. It is read, or being read. The
-// fields below read are set before done is closed.
+// document is what the OpenAPI document of a group version declares. It is read, or being read.
+// The fields below read are set before done is closed.
 type document struct {
 	done   chan struct{}
 	read   time.Time
@@ -53,9 +53,9 @@ func (r *Resolver) Declared(
 	return d.kinds[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
 }
 
-// documented returns the document of a group version. It is read once. It is read again if it lacks
-// something (a server publishes it a moment after the kind) or could not be read, at most once per
-// resetInterval. Concurrent calls share one reading. No lock is held meanwhile.
+// documented returns the document of a group version. It is read once. It is read again if it
+// lacks something (a server publishes it a moment after the kind) or could not be read, at most
+// once per resetInterval. Concurrent calls share one reading. No lock is held meanwhile.
 func (r *Resolver) documented(
 	ctx context.Context, gv schema.GroupVersion, lacks func(*document) bool,
 ) (*document, error) {
@@ -118,8 +118,8 @@ func (r *Resolver) readDocument(ctx context.Context, d *document, gv schema.Grou
 	d.cut = err != nil && ctx.Err() != nil
 }
 
-// readOpenAPI reads the document of a group version. It does not use client-go's cache, which keeps
-// errors, and makes other calls wait for a request after their contexts have ended.
+// readOpenAPI reads the document of a group version. It does not use client-go's cache, which
+// keeps errors, and makes other calls wait for a request after their contexts have ended.
 func (r *Resolver) readOpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
 	if r.disco == nil || r.disco.RESTClient() == nil {
 		return nil, ErrNoDiscovery
@@ -135,8 +135,8 @@ func (r *Resolver) readOpenAPI(ctx context.Context, gv schema.GroupVersion) ([]b
 	return at.SchemaWithContext(ctx, "application/json")
 }
 
-// declaredIn finds the selectable fields of each kind in the OpenAPI v3 document of a group version.
-// The document also has kinds of other groups, which belong to every group.
+// declaredIn finds the selectable fields of each kind in the OpenAPI v3 document of a group
+// version. The document also has kinds of other groups, which belong to every group.
 func declaredIn(gv schema.GroupVersion, raw []byte) (map[string]selectable.Fields, error) {
 	var doc struct {
 		Components struct {

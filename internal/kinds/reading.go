@@ -10,7 +10,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reading is one reading of discovery, under way or done. Its fields are set before done is closed.
+// reading is one reading of discovery, under way or done. Its fields are set before done is
+// closed.
 type reading struct {
 	done   chan struct{}
 	result *served
@@ -48,8 +49,8 @@ func (r *Resolver) refresh(ctx context.Context, stale *served) *served {
 	return all
 }
 
-// read joins the reading under way. It makes one if there is none, or if that one was cut short. It
-// is called with r.mu held, and releases it.
+// read joins the reading under way. It makes one if there is none, or if that one was cut short.
+// It is called with r.mu held, and releases it.
 func (r *Resolver) read(ctx context.Context, reset bool) (all *served, fresh bool) {
 	for r.reading != nil {
 		under := r.reading
@@ -88,8 +89,8 @@ func (r *Resolver) read(ctx context.Context, reset bool) (all *served, fresh boo
 	return mine.result, mine.live
 }
 
-// finish publishes a reading. A failed one is not kept, so that the next look-up tries again, unless
-// it carries the resources of an earlier one.
+// finish publishes a reading. A failed one is not kept, so that the next look-up tries again,
+// unless it carries the resources of an earlier one.
 func (r *Resolver) finish(mine *reading) {
 	defer close(mine.done)
 	r.mu.Lock()

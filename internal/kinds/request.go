@@ -56,8 +56,8 @@ func parse(arg string) ([]request, error) {
 	var requests []request
 	if v, group, ok := strings.Cut(rest, "."); ok {
 		versioned := base
-		// "pods.v1." is the core group in kubectl's notation. kubectl takes any group that has such a
-		// version.
+		// "pods.v1." is the core group in kubectl's notation. kubectl takes any group that has
+		// such a version.
 		versioned.version, versioned.group, versioned.anyGroup = v, group, group == ""
 		requests = append(requests, versioned)
 	}

@@ -210,8 +210,9 @@ func (r *Resolver) askMapper(ctx context.Context, requests []request) (*meta.RES
 	return nil, nil
 }
 
-// Serves reports whether the server serves a resource in any version. It goes by complete discovery
-// that is newer than the call or, if the server was asked a moment ago, the reading of that moment.
+// Serves reports whether the server serves a resource in any version. It goes by complete
+// discovery that is newer than the call or, if the server was asked a moment ago, the reading of
+// that moment.
 func (r *Resolver) Serves(ctx context.Context, gr schema.GroupResource) (bool, error) {
 	if r.disco == nil {
 		return r.mapperKnows(ctx, gr)

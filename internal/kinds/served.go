@@ -40,8 +40,8 @@ func (r *servedResource) mapping() *meta.RESTMapping {
 	return &meta.RESTMapping{Resource: r.gvr, GroupVersionKind: gvk, Scope: scope}
 }
 
-// newServed indexes the answer of ServerGroupsAndResources. The answer may be partial: then err is a
-// *discovery.ErrGroupDiscoveryFailed, and groups may lack the group versions that failed.
+// newServed indexes the answer of ServerGroupsAndResources. The answer may be partial: then err is
+// a *discovery.ErrGroupDiscoveryFailed, and groups may lack the group versions that failed.
 func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) *served {
 	all := &served{}
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)

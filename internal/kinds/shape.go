@@ -114,8 +114,8 @@ func (s Schemas) resolved(a *shape) *shape {
 	return nil
 }
 
-// whole reports whether a part, which is a map or a list, has only one owner as a whole. A map that
-// no schema declares has owners by field.
+// whole reports whether a part, which is a map or a list, has only one owner as a whole. A map
+// that no schema declares has owners by field.
 func (a *shape) whole(part any) bool {
 	if _, ok := part.(map[string]any); ok {
 		return a.Map == "atomic"
@@ -147,8 +147,8 @@ func (s Schemas) Whole(kind string, path fieldpath.Path, part any) bool {
 	return a != nil && a.whole(part)
 }
 
-// OwnedByFields reports whether a built-in kind has no map whose values have parts of their own. In
-// such a kind a field whose parts have owners has none itself.
+// OwnedByFields reports whether a built-in kind has no map whose values have parts of their own.
+// In such a kind a field whose parts have owners has none itself.
 func OwnedByFields(kind schema.GroupVersionKind) bool {
 	return BuiltIn(kind) && kind.Group != "resource.k8s.io" && kind.Kind != "ControllerRevision"
 }

@@ -9,11 +9,11 @@ import (
 
 // Storage identifies the storage of a resource: two resources with the same storage show the same
 // objects. All versions of a resource share one. So do resources of several groups that have the
-// same storageVersionHash, like the events of the core group and of events.k8s.io. The identity is a
-// group and resource and not the hash, because the hash changes when the server is upgraded.
+// same storageVersionHash, like the events of the core group and of events.k8s.io. The identity is
+// a group and resource and not the hash, because the hash changes when the server is upgraded.
 //
-// Storage may ask the server, once per resource whose name is in several groups. If that fails, the
-// resource counts as its own storage, and the next call asks again.
+// Storage may ask the server, once per resource whose name is in several groups. If that fails,
+// the resource counts as its own storage, and the next call asks again.
 func (r *Resolver) Storage(ctx context.Context, gvr schema.GroupVersionResource) string {
 	own := gvr.GroupResource()
 	r.mu.Lock()

@@ -21,8 +21,9 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// decoder makes objects of one kind in its Go type. It sets their apiVersion and kind, which protobuf
-// and the items of most lists lack, before they are published. It is safe for concurrent use.
+// decoder makes objects of one kind in its Go type. It sets their apiVersion and kind, which
+// protobuf and the items of most lists lack, before they are published. It is safe for concurrent
+// use.
 type decoder struct {
 	resource accumulator.Resource
 	typ      reflect.Type // a struct
@@ -45,8 +46,8 @@ func (d *decoder) hasProtobuf() bool {
 	return reflect.PointerTo(d.typ).Implements(reflect.TypeFor[protobuf]())
 }
 
-// decode decodes an object, and may write to its bytes. For an object that does not decode it returns
-// an [stream.Undecoded], or an error if not even the name can be read.
+// decode decodes an object, and may write to its bytes. For an object that does not decode it
+// returns an [stream.Undecoded], or an error if not even the name can be read.
 func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, error) {
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
@@ -96,7 +97,8 @@ func (d *decoder) finish(o accumulator.Object) accumulator.Object {
 	return o
 }
 
-// Compact lets an object share memory with its previous version, and with other objects of its kind.
+// Compact lets an object share memory with its previous version, and with other objects of its
+// kind.
 func (d *decoder) Compact(o, before accumulator.Object, final bool) {
 	if p := d.pointer(o); p != nil {
 		d.strings.Object(p, d.pointer(before), d.typ, final)

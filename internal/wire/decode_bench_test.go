@@ -67,9 +67,10 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkCompact lets so many realistic pods share what they have in common, each just decoded from protobuf: at first, as a list
-// brings them, and then next versions of each in turn, as events bring them. What is reported is the median without the decoding, which
-// the scheduler has no part in. Few pods stay in the processor's caches until their next version comes, many do not.
+// BenchmarkCompact lets so many realistic pods share what they have in common, each just decoded
+// from protobuf: at first, as a list brings them, and then next versions of each in turn, as
+// events bring them. What is reported is the median without the decoding, which the scheduler has
+// no part in. Few pods stay in the processor's caches until their next version comes, many do not.
 func BenchmarkCompact(b *testing.B) {
 	const most = 10_000
 	var versions [most][3][]byte

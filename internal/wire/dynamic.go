@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// Dynamic sends requests through a dynamic.Interface, which has whole untyped objects only and does
-// not show the answer to a delete.
+// Dynamic sends requests through a dynamic.Interface, which has whole untyped objects only and
+// does not show the answer to a delete.
 type Dynamic struct{ Client dynamic.Interface }
 
 // Source lists and watches a resource. The form is always whole objects.

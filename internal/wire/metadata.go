@@ -18,8 +18,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// metadataSource lists and watches the metadata of a resource's objects. A server that cannot shorten
-// objects, like some aggregated ones, sends whole objects.
+// metadataSource lists and watches the metadata of a resource's objects. A server that cannot
+// shorten objects, like some aggregated ones, sends whole objects.
 type metadataSource struct {
 	rest    restSource
 	whole   *restSource

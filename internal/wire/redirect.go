@@ -11,8 +11,8 @@ const maxRedirects = 10
 
 // WithinServer returns the client with redirects restricted: it follows them for reads only, and
 // only to the server that was asked. client-go adds the credentials to every request, so an
-// aggregated API server or a proxy could otherwise have them sent elsewhere (CVE-2022-3172). It could
-// also turn a write into a read, and the answer to that read would pass for the write's.
+// aggregated API server or a proxy could otherwise have them sent elsewhere (CVE-2022-3172). It
+// could also turn a write into a read, and the answer to that read would pass for the write's.
 func WithinServer(hc *http.Client) *http.Client {
 	within := *hc // it may be http.DefaultClient
 	within.CheckRedirect = func(to *http.Request, via []*http.Request) error {

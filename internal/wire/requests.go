@@ -21,7 +21,8 @@ type Requests interface {
 	) stream.Source
 	// Delete deletes one object.
 	Delete(ctx context.Context, at Address, o metav1.DeleteOptions) (Deletion, error)
-	// Apply sends a server-side apply. created says that the object certainly did not exist before.
+	// Apply sends a server-side apply. created says that the object certainly did not exist
+	// before.
 	Apply(
 		ctx context.Context, at Address, data []byte, o metav1.PatchOptions,
 	) (got *unstructured.Unstructured, created bool, err error)

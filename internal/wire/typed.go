@@ -19,8 +19,8 @@ import (
 )
 
 // typedSource lists and watches a resource's objects in their Go type, decoded one by one from the
-// bytes of the answer: protobuf if the type decodes from it and the server sends it, else JSON. The
-// first bytes of an answer tell its encoding; the request is no promise.
+// bytes of the answer: protobuf if the type decodes from it and the server sends it, else JSON.
+// The first bytes of an answer tell its encoding; the request is no promise.
 type typedSource struct {
 	rest restSource
 	*decoder

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server serves the discovery of an API server, in its aggregated or its older form, and fails when
-// a test wants it to. Tests change its fields within [Server.Change].
+// Server serves the discovery of an API server, in its aggregated or its older form, and fails
+// when a test wants it to. Tests change its fields within [Server.Change].
 type Server struct {
 	*httptest.Server
 

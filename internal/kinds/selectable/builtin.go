@@ -61,8 +61,8 @@ var (
 )
 
 // events returns the fields of events, which are one resource with other names in each of its two
-// groups. The source falls back on the controller, but not the other way round. events.k8s.io has no
-// label for the source.
+// groups. The source falls back on the controller, but not the other way round. events.k8s.io has
+// no label for the source.
 func events(about, source, controller, sourceLabel string) Fields {
 	f := Fields{"reason": text("reason"), "type": text("type"), controller: text(controller)}
 	for _, part := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {

@@ -1,11 +1,12 @@
-// Package selectable knows by which fields the objects of a resource can be selected, and which value
-// an API server sees in such a field.
+// Package selectable knows by which fields the objects of a resource can be selected, and which
+// value an API server sees in such a field.
 //
-// A field selector names labels of fields and not paths. Each resource has its own labels, and their
-// values are those of the server's internal form of the object. Some have a default, some fall back
-// on another field, and a missing number or boolean is "0" or "false". [BuiltIn] has the fields that
-// kube-apiserver compiles in, [Custom] those that a CustomResourceDefinition declares (KEP-4358).
-// metadata.name and metadata.namespace are left out: they mean the same for every resource.
+// A field selector names labels of fields and not paths. Each resource has its own labels, and
+// their values are those of the server's internal form of the object. Some have a default, some
+// fall back on another field, and a missing number or boolean is "0" or "false". [BuiltIn] has the
+// fields that kube-apiserver compiles in, [Custom] those that a CustomResourceDefinition declares
+// (KEP-4358). metadata.name and metadata.namespace are left out: they mean the same for every
+// resource.
 //
 // The package is pure: it sends no requests and holds no state.
 package selectable
@@ -64,8 +65,9 @@ func find(path *jsonpath.JSONPath, o map[string]any) string {
 // Names returns the fields in alphabetical order.
 func (f Fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// Value returns the value that the server compares with a field selector's. It is false if the field
-// is not one of these, or if the object has only its metadata. The object may be typed or not.
+// Value returns the value that the server compares with a field selector's. It is false if the
+// field is not one of these, or if the object has only its metadata. The object may be typed or
+// not.
 func (f Fields) Value(o runtime.Object, field string) (string, bool) {
 	read, ok := f[field]
 	if !ok {

@@ -59,7 +59,8 @@ var (
 	noRequest = map[string]string{"spec.signerName": "", "spec.podName": "", "spec.nodeName": ""}
 )
 
-// cases are, for each resource, objects and all of their fields: standard is what an empty object has.
+// cases are, for each resource, objects and all of their fields: standard is what an empty object
+// has.
 var cases = []struct {
 	resource schema.GroupVersionResource
 	standard map[string]string

@@ -1,5 +1,5 @@
-// Package frames cuts the answers of an API server into objects without decoding them: the items of
-// a list ([List]) and the events of a watch ([Watch]), in JSON and in Kubernetes' protobuf
+// Package frames cuts the answers of an API server into objects without decoding them: the items
+// of a list ([List]) and the events of a watch ([Watch]), in JSON and in Kubernetes' protobuf
 // envelope. The first bytes of an answer tell its encoding, whatever was asked for.
 //
 // An answer is read through one buffer, which grows to the largest object: the whole list is never

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Event is an event of a watch. The object is JSON, or a protobuf message without its envelope. Its
-// bytes are valid until the next event is read, and the reader may write to them.
+// Event is an event of a watch. The object is JSON, or a protobuf message without its envelope.
+// Its bytes are valid until the next event is read, and the reader may write to them.
 type Event struct {
 	Type     watch.EventType
 	Object   []byte

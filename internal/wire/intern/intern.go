@@ -1,6 +1,6 @@
 // Package intern lets objects share memory for equal parts: strings (namespaces, labels, names of
-// images and nodes), and whole maps of labels or of resource quantities. It looks for an equal part in
-// the object's previous version first, then in a [Table].
+// images and nodes), and whole maps of labels or of resource quantities. It looks for an equal
+// part in the object's previous version first, then in a [Table].
 //
 // It is for objects that nobody writes to, because they share memory afterwards.
 package intern
@@ -15,9 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Table remembers strings in a fixed number of slots. Each slot has the last string that hashed to it:
-// a string that soon repeats is found, another one is forgotten, and the table never grows. The zero
-// value is ready for use. A Table is safe for concurrent use.
+// Table remembers strings in a fixed number of slots. Each slot has the last string that hashed to
+// it: a string that soon repeats is found, another one is forgotten, and the table never grows.
+// The zero value is ready for use. A Table is safe for concurrent use.
 type Table struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -35,14 +35,14 @@ const (
 )
 
 // Object replaces the parts of an object by equal ones of other objects, at any depth: strings in
-// struct fields, slices and maps of strings, and such maps as a whole. Names, UIDs and versions are
-// unique and stay. p points to an object of type typ, which is not published yet. share says that
-// nobody writes to it any more; without share, its maps stay its own.
+// struct fields, slices and maps of strings, and such maps as a whole. Names, UIDs and versions
+// are unique and stay. p points to an object of type typ, which is not published yet. share says
+// that nobody writes to it any more; without share, its maps stay its own.
 //
-// before points to the previous version of the object, or is nil. An equal part is taken from it, and
-// only the other parts are looked up. This takes half the time if that version is in the processor's
-// caches, and nearly as long as looking up if not. before is only read, and others may read it
-// meanwhile.
+// before points to the previous version of the object, or is nil. An equal part is taken from it,
+// and only the other parts are looked up. This takes half the time if that version is in the
+// processor's caches, and nearly as long as looking up if not. before is only read, and others may
+// read it meanwhile.
 func (t *Table) Object(p, before unsafe.Pointer, typ reflect.Type, share bool) {
 	plan := planOf(typ)
 	if plan.empty() {
