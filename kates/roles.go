@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// role is what the objects of a field are for a controller; none for those that it only watches.
+// role says what the objects of a field are for a controller. It is empty for those that it only watches.
 type role string
 
 const (
@@ -23,7 +23,7 @@ const (
 	ownedRole role = "owned"
 )
 
-// roleTarget is what a field watches, which may have a role.
+// roleTarget returns what a field watches. The field may have a role.
 func (c *Client) roleTarget(ctx context.Context, f *structFields, sf reflect.StructField, tag string, tagged bool, q Query, named bool) (target, error) {
 	if !f.roles {
 		return c.fieldTarget(ctx, sf, tag, tagged, q, named)
@@ -66,7 +66,7 @@ func (f *structFields) root() (root *target, err error) {
 	return root, nil
 }
 
-// shape is the struct that objects are put into: a field for each target.
+// shape is the struct type of a partition: it has a field for each target.
 func (f *structFields) shape() reflect.Type {
 	fields := make([]reflect.StructField, len(f.targets))
 	for i, t := range f.targets {
@@ -75,7 +75,7 @@ func (f *structFields) shape() reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// keyRoles gives the root, and what it owns, their keys.
+// keyRoles sets the keys of the root and of what it owns.
 func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
 	root, err := f.root()
 	if err != nil {
@@ -112,7 +112,8 @@ func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, er
 	return c.core.kinds.GVK(ctx, t.kind)
 }
 
-// keyOfController is the key of what a root of a kind controls: the root's.
+// keyOfController returns the key function of what a root of this kind controls: it gives the root's
+// key.
 func keyOfController(root *meta.RESTMapping) func(Object) []string {
 	kind, namespaced := root.GroupVersionKind.GroupKind(), root.Scope.Name() == meta.RESTScopeNameNamespace
 	return func(o Object) []string {
@@ -127,8 +128,8 @@ func keyOfController(root *meta.RESTMapping) func(Object) []string {
 	}
 }
 
-// controls reports whether an owner of that UID controls an object. What a fake has made has none, and then the name, which is the
-// key, decides.
+// controls reports whether an owner of that UID controls an object. Objects of a fake have no UID: then
+// the name, which is the key, decides.
 func controls(uid types.UID, o accumulator.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(o)
 	return owner != nil && owner.UID == uid

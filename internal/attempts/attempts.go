@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Backoff is how long to wait after failures in a row: First after the first one, then twice as long each time, up to Most.
+// Backoff is how long to wait after failures in a row: First after the first one, then twice as long
+// each time, up to Most.
 type Backoff struct{ First, Most time.Duration }
 
-// Default is what loops use where nothing else is said.
+// Default is the backoff of loops whose options say nothing else.
 var Default = Backoff{First: 100 * time.Millisecond, Most: time.Minute}
 
 // Check reports whether the backoff makes sense.
@@ -34,7 +35,7 @@ func (b Backoff) After(failures int) time.Duration {
 	return d
 }
 
-// Permanent marks an error that another try will not mend.
+// Permanent marks an error that another try does not mend.
 type Permanent struct{ Err error }
 
 // Error is the marked error's.
@@ -43,7 +44,7 @@ func (p *Permanent) Error() string { return p.Err.Error() }
 // Unwrap returns the marked error.
 func (p *Permanent) Unwrap() error { return p.Err }
 
-// Later marks an error that says itself when the next try is to be, in place of a backoff.
+// Later marks an error that sets the time of the next try, in place of a backoff.
 type Later struct {
 	Err   error
 	After time.Duration
@@ -55,7 +56,8 @@ func (l *Later) Error() string { return l.Err.Error() }
 // Unwrap returns the marked error.
 func (l *Later) Unwrap() error { return l.Err }
 
-// Final reports whether an error is marked as permanent, and returns it: without the mark, if that is the outermost.
+// Final reports whether an error is marked as permanent, and returns it: without the mark, if that is
+// the outermost error.
 func Final(err error) (error, bool) {
 	var p *Permanent
 	if !errors.As(err, &p) {
@@ -67,10 +69,11 @@ func Final(err error) (error, bool) {
 	return err, true
 }
 
-// ErrGoexit is the error of a function that has ended its goroutine, and so the one who called it.
+// ErrGoexit is the error of a function that has ended its goroutine, and with it its caller.
 var ErrGoexit = errors.New("the function has ended its goroutine (runtime.Goexit, as FailNow of a test does)")
 
-// Send sends what f returns, or [ErrGoexit] if f does not return: who waits for workers is told of the end of each.
+// Send sends what f returns, or [ErrGoexit] if f does not return. So a receiver that waits for workers
+// learns of the end of each.
 func Send(ends chan<- error, f func() error) {
 	err := ErrGoexit
 	defer func() { ends <- err }()

@@ -1,12 +1,13 @@
-// Package fence carries in a context what must still hold when a write is sent under it: that the lease is held which the work was
-// begun with.
+// Package fence carries in a context what must still hold when a write is sent under it: the lease
+// that the work began with is still held.
 //
-// A process that was stopped (SIGSTOP, a long garbage collection, a suspended machine) goes on in the middle of what it did, before any timer of
-// its own has run, and does not know that another has its work. So the lease is looked at by those who send: by
-// the write methods, and again by [Transport], when the request is about to be sent, when its body is read, which is when the connection
-// is there and waits for it, and when it is sent once more on another connection.
+// A process that was stopped (SIGSTOP, a long garbage collection, a suspended machine) goes on in the
+// middle of its work, before any timer of its own has run, and does not know that another has taken
+// over. So the senders check the lease: the write methods, and again [Transport], when the request is
+// about to be sent, when its body is read (then the connection exists and waits for it), and when it
+// is sent once more on another connection.
 //
-// What is on its way by then no client can stop: that is for preconditions on the server (see [Horizon]).
+// No client can stop what is on its way by then. Preconditions on the server do (see [Horizon]).
 package fence
 
 import (
@@ -19,20 +20,20 @@ import (
 
 type contextKey struct{}
 
-// fence is the innermost of a context.
+// fence is one link of the chain in a context, the innermost first.
 type fence struct {
 	held    func() error
 	horizon *Horizon
 	outer   *fence
 }
 
-// With returns a context under which writes are sent only while held returns nil. It is asked by any goroutine, often, and must not block.
-// Where ctx has a fence already, both count.
+// With returns a context under which writes are sent only while held returns nil. Any goroutine may
+// call held, and often: it must not block. Where ctx has a fence already, both count.
 func With(ctx context.Context, held func() error) context.Context {
 	return context.WithValue(ctx, contextKey{}, &fence{held: held, outer: of(ctx)})
 }
 
-// Check is the error that forbids to send a write under ctx now.
+// Check returns the error that forbids to send a write under ctx now, nil if it may be sent.
 func Check(ctx context.Context) error {
 	for f := of(ctx); f != nil; f = f.outer {
 		if f.held == nil {
@@ -53,21 +54,22 @@ func of(ctx context.Context) *fence {
 	return f
 }
 
-// Horizon is up to where a program had come when a piece of its work began. What is newer than that, and was not written by the work itself,
-// the work has not been made of. It may be used by several goroutines.
+// Horizon has the newest versions that a program knew when a piece of its work began. The work is not
+// based on anything newer that it did not write itself. It is safe for concurrent use.
 type Horizon struct {
 	begun map[string]string // stored resource → the newest version of it
 
 	mu  sync.Mutex
-	own map[any]string // object → the version that the work has written
+	own map[any]string // object → the newest version that the work has written
 }
 
-// WithHorizon returns a context for work that begins now, when these were the newest versions of each stored resource.
+// WithHorizon returns a context for work that begins now, with the newest version of each stored
+// resource.
 func WithHorizon(ctx context.Context, begun map[string]string) context.Context {
 	return context.WithValue(ctx, contextKey{}, &fence{horizon: &Horizon{begun: begun}, outer: of(ctx)})
 }
 
-// HorizonOf is that of the work under ctx, nil if nobody has said when it began.
+// HorizonOf is that of the work under ctx, nil if it has none.
 func HorizonOf(ctx context.Context) *Horizon {
 	for f := of(ctx); f != nil; f = f.outer {
 		if f.horizon != nil {
@@ -90,8 +92,8 @@ func (h *Horizon) Wrote(object any, version string) {
 	h.own[object] = version
 }
 
-// Includes reports whether the work may have been made of this version of an object of a resource. So it is for every version of a resource of which
-// it is not known where the work began.
+// Includes reports whether the work may be based on this version of an object of a resource. It is
+// true for every version of a resource that the horizon does not know.
 func (h *Horizon) Includes(resource string, object any, version string) bool {
 	if h == nil {
 		return true
@@ -105,8 +107,9 @@ func (h *Horizon) Includes(resource string, object any, version string) bool {
 	return h.own[object] == version
 }
 
-// Since is the time that has passed, by whichever clock says more. Go's is monotonic, which on Linux stands still while the machine is suspended; the wall
-// clock does not, but may be set. One that was set forward says too much, which is safe.
+// Since is the time that has passed, by whichever clock says more. Go's monotonic clock stands still
+// on Linux while the machine is suspended. The wall clock does not, but somebody may set it; one that
+// was set forward says too much, which is safe.
 func Since(t time.Time) time.Duration { return Between(t, time.Now()) }
 
 // Between is Since, for another now.

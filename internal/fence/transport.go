@@ -5,13 +5,13 @@ import (
 	"net/http"
 )
 
-// Transport returns a transport that sends no write under a context whose lease is not held any more: as near to the wire as a
-// program comes. The innermost wrapper of a client is the place for it.
+// Transport returns a transport that sends no write under a context whose lease is not held any more.
+// It is meant as the innermost wrapper of a client, as near to the wire as a program comes.
 func Transport(next http.RoundTripper) http.RoundTripper { return &transport{next} }
 
 type transport struct{ next http.RoundTripper }
 
-// RoundTrip refuses what may not be sent any more, with the error of the fence.
+// RoundTrip refuses a write that may not be sent any more, with the error of the fence.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if of(r.Context()) == nil || reads(r.Method) {
 		return t.next.RoundTrip(r)
@@ -25,7 +25,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return t.next.RoundTrip(r)
 	}
-	fenced := *r // which is the caller's
+	fenced := *r // r is the caller's
 	fenced.Body = &body{r.Body, r}
 	if again := r.GetBody; again != nil {
 		fenced.GetBody = func() (io.ReadCloser, error) {
@@ -39,7 +39,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(&fenced)
 }
 
-// WrappedRoundTripper is for those who look for what is beneath.
+// WrappedRoundTripper is for code that looks for the transport beneath.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func reads(method string) bool {
@@ -50,7 +50,7 @@ func reads(method string) bool {
 	return false
 }
 
-// body is read when the connection is there. Without all of it the server has no request.
+// body is read when the connection exists. Without all of it the server has no request.
 type body struct {
 	io.ReadCloser
 	request *http.Request

@@ -7,7 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answered takes in what became of a request that was sent at that time: the Lease as the server has it, or an error.
+// answered takes in the answer to a request that was sent at that time: the Lease as the server has it,
+// or an error.
 func (c *core) answered(w write, got peer, sent, now time.Time, err error) {
 	c.failing, c.flying = err != nil, false
 	switch w.verb {
@@ -72,7 +73,7 @@ func (c *core) claims(got peer) {
 	c.claim, c.claimed = got.claim, got.version
 }
 
-// removed is about the Lease of another. Where that was renewed meanwhile, the watch says so, too.
+// removed takes in the deletion of another's Lease. If that was renewed meanwhile, the watch says so, too.
 func (c *core) removed(w write, now time.Time, err error) {
 	o := c.peers[w.member]
 	switch {

@@ -11,10 +11,10 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 )
 
-// ErrLost is the error of what is done for a key that is not the replica's any more.
+// ErrLost is the error of work for a key that is not the replica's any more.
 var ErrLost = errors.New("key lost to another replica")
 
-// core is the protocol of one replica: it is told what happens, and says what is to be done. It has no lock.
+// core is the protocol of one replica: it takes in what happens, and says what to do. It has no lock.
 type core struct {
 	config Config
 	self   string
@@ -25,38 +25,38 @@ type core struct {
 	uid     string
 	version string
 	flying  bool   // a request is under way
-	asked   bool   // what became of one is not known: the Lease is to be read
+	asked   bool   // the result of a request is unknown: the Lease must be read
 	failing bool   // the last request has failed
-	claim   claim  // that was written last, as far as is known
+	claim   claim  // the one written last, as far as is known
 	claimed string // the Lease's version since when
-	written claims // that the server may have had since the watch has shown one of them: that is the first
-	shown   bool   // it has shown one
-	seen    bool   // it has shown this Lease
+	written claims // the claim that the watch showed last, and those written after it
+	shown   bool   // the watch has shown a claim
+	seen    bool   // the watch has shown this Lease
 	next    time.Time
 
 	peers   map[string]*observed // the others; and an older Lease of this one's name
 	target  claim                // all members that are seen
 	since   time.Time            // when target became other than claim
-	grants  []*grant             // of all that was known since all watches have caught up with the first; the last is as of now
-	caught  bool                 // they have
+	grants  []*grant             // one for each state since the one that the watches have caught up with; the last is now
+	caught  bool                 // the watches have caught up with the first grant
 	gone    map[string]bool      // UIDs that were deleted, though the watch shows them
 	running map[string]*tenure
 	lost    error // why the membership ended last
 }
 
-// observed is a peer, and since when it has been what it is.
+// observed is a peer, and since when it has not changed.
 type observed struct {
 	peer
 	since time.Time
 }
 
-// tenure is the time of one key at a replica, until what is done for it has ended.
+// tenure is the work for one key at a replica, until it has ended.
 type tenure struct {
 	revoked error
 	cancel  func(error)
 }
 
-// kinds of requests
+// verb is a kind of request.
 type verb int
 
 const (
@@ -67,7 +67,7 @@ const (
 	remove
 )
 
-// write is a request that is to be made of the server.
+// write is a request to make.
 type write struct {
 	verb         verb
 	member       string
@@ -79,7 +79,7 @@ func newCore(config Config) *core {
 	return &core{config: config, self: member(config.Identity), peers: map[string]*observed{}, gone: map[string]bool{}, running: map[string]*tenure{}}
 }
 
-// held is nil as long as the replica's Lease protects what it does for the tenure.
+// held is nil as long as the replica's Lease protects the work of the tenure.
 func (c *core) held(t *tenure, now time.Time) error {
 	switch {
 	case t.revoked != nil:
@@ -114,7 +114,7 @@ func (c *core) mine(key string, now time.Time) bool {
 	return true
 }
 
-// current is the grant as of now, nil if there is none.
+// current is the latest grant, nil if there is none.
 func (c *core) current() *grant {
 	if len(c.grants) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func (c *core) current() *grant {
 	return c.grants[len(c.grants)-1]
 }
 
-// standing is what decides which keys are the replica's.
+// standing decides which keys are the replica's.
 type standing struct {
 	first, last *grant // those between change with them
 	caught      bool
@@ -135,7 +135,7 @@ func (c *core) standing() standing {
 	return standing{c.grants[0], c.current(), c.caught}
 }
 
-// caughtUp says that all watches have come to where the server was when the grant was current.
+// caughtUp notes that all watches are as new as the server was when the grant was current.
 func (c *core) caughtUp(with *grant) {
 	if i := slices.Index(c.grants, with); i >= 0 {
 		c.grants, c.caught = c.grants[i:], true
@@ -161,7 +161,7 @@ func (t *tenure) revoke(why error) {
 	}
 }
 
-// observe takes in what the watch shows of the group: all of it.
+// observe takes in all Leases of the group, as the watch shows them.
 func (c *core) observe(all []peer, now time.Time) {
 	there := make(map[string]bool, len(all))
 	own, gone := false, make(map[string]bool)
@@ -188,7 +188,8 @@ func (c *core) observe(all []peer, now time.Time) {
 	c.aim(now)
 }
 
-// echo is its own Lease, through the watch: with it comes all that was written before.
+// echo takes in the replica's own Lease, as the watch shows it. Everything that was written before has
+// been shown, too.
 func (c *core) echo(p peer) {
 	c.seen = true
 	if c.claim != nil && !c.asked && !c.flying && !coherence.Newer(c.claimed, p.version) {
@@ -196,7 +197,7 @@ func (c *core) echo(p peer) {
 	}
 }
 
-// aim notes which members there are, and which keys are the replica's by all that is known.
+// aim notes the members, and which keys are the replica's by all that is known.
 func (c *core) aim(now time.Time) {
 	target := claim{c.self}
 	for name := range c.peers {
@@ -222,8 +223,8 @@ func (c *core) aim(now time.Time) {
 	}
 }
 
-// drained reports whether nothing is done any more for keys that would be others' by the members that there are, or when to look again. What takes
-// too long is cancelled, and then given up.
+// drained reports whether no work is left for keys that are others' by the present members; if not,
+// when to look again. Work that takes too long is cancelled, and later not waited for.
 func (c *core) drained(now time.Time) (bool, time.Time) {
 	patience, waited := c.config.LeaseDuration, now.Sub(c.since)
 	if waited >= 2*patience {
@@ -242,8 +243,8 @@ func (c *core) drained(now time.Time) (bool, time.Time) {
 	return drained, again
 }
 
-// todo says what is to be asked of the server now, and when to ask again if nothing happens. What it says is to be answered before
-// it is called again.
+// todo returns the request to make now, and when to call todo again if nothing happens. The request
+// must be answered before that.
 func (c *core) todo(now time.Time) (write, time.Time) {
 	w, wake := c.plan(now)
 	c.flying = w.verb != none

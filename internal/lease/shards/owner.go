@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// owner is the member that has the key among these; "" if there is none.
+// owner is the member that owns the key among these; "" if there are none.
 func owner(group, key string, members []string) (best string) {
 	var most uint64
 	for _, m := range members {
@@ -16,8 +16,8 @@ func owner(group, key string, members []string) (best string) {
 	return best
 }
 
-// weight is FNV-1a, which alone spreads keys that differ in their last letters badly, with MurmurHash3's finalizer. It is
-// the same in all versions of this package.
+// weight is FNV-1a, which alone spreads keys badly that differ in their last letters, with
+// MurmurHash3's finalizer. It is the same in all versions of this package.
 func weight(parts ...string) uint64 {
 	h := fnv.New64a()
 	for _, p := range parts {
@@ -32,12 +32,12 @@ func weight(parts ...string) uint64 {
 	return x ^ x>>33
 }
 
-// claim is a set of members, in order; nil: the one who claims it has nothing.
+// claim is a set of members, in order. nil: its replica claims nothing.
 type claim []string
 
 func (c claim) equal(d claim) bool { return (c == nil) == (d == nil) && slices.Equal(c, d) }
 
-// claims are sets by all of which a key must belong to one member.
+// claims are sets of members. A key must belong to the same member by all of them.
 type claims []claim
 
 func (cs claims) with(c claim) claims {
@@ -55,7 +55,7 @@ type grant struct {
 	others map[string]claim
 }
 
-// has reports whether the key is the member's. No grant has none.
+// has reports whether the key is the member's. A nil grant has no key.
 func (g *grant) has(key string) bool {
 	if g == nil {
 		return false
@@ -73,7 +73,7 @@ func (g *grant) has(key string) bool {
 	return true
 }
 
-// same reports whether two grants are of the same keys, whatever these are.
+// same reports whether two grants have the same keys, whatever these are.
 func (g *grant) same(h *grant) bool {
 	if g == nil || h == nil {
 		return g == h

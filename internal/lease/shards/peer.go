@@ -41,7 +41,7 @@ type peer struct {
 	duration     time.Duration
 }
 
-// peerOf reads a Lease. Those that are none of the group's are no peers.
+// peerOf reads a Lease. The bool is false for a Lease of another group.
 func peerOf(group string, lease *coordinationv1.Lease) (peer, bool) {
 	name, ok := strings.CutPrefix(lease.Name, group+"-")
 	if !ok || lease.Labels[Label] != group || lease.DeletionTimestamp != nil {
@@ -66,7 +66,7 @@ func parseClaim(s string) claim {
 	return c
 }
 
-// object is the Lease to be written: a new one, or with a UID and a version that one.
+// object is the Lease to write: the one with this UID and version, or a new one.
 func (c *Config) object(w write, now time.Time) (*unstructured.Unstructured, error) {
 	renewed, seconds := metav1.NewMicroTime(now), int32(c.LeaseDuration/time.Second)
 	l := &coordinationv1.Lease{

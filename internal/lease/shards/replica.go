@@ -19,7 +19,8 @@ import (
 	"github.com/kates-go/kates/internal/lease"
 )
 
-// Replica is one of a group. It has two goroutines, which end with [Replica.Leave]. All methods may be called from anywhere.
+// Replica is one of a group. It has two goroutines, which end with [Replica.Leave]. All methods are safe
+// for concurrent use.
 type Replica struct {
 	config Config
 	leases dynamic.ResourceInterface
@@ -34,8 +35,8 @@ type Replica struct {
 	failing bool     // that is logged
 }
 
-// Join makes a replica, that has no key yet, and is one of its group until [Replica.Leave]. The context's values are used, its end is not: work that
-// ends with it needs its keys to the end.
+// Join makes a replica that has no key yet, and is one of its group until [Replica.Leave]. It uses the
+// values of the context and ignores its end: work that ends with the context needs its keys to the end.
 func Join(ctx context.Context, config Config) (*Replica, error) {
 	if err := config.Complete(); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 	return r, nil
 }
 
-// Take begins work for a key, if the key is the replica's, and nothing is done for it. Give ends it.
+// Take begins work for a key, if the key is the replica's, and no work for it is under way. Give ends it.
 func (r *Replica) Take(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +73,9 @@ func (r *Replica) Give(key string) {
 	signal(r.poke) // it may have been waited for
 }
 
-// Context returns a context for the work for a key that was taken. It ends when the key is lost, with a cause of [ErrLost], and no write is
-// sent under it, nor under what is derived from it, when the replica's Lease is over, even if it does not know yet.
+// Context returns a context for the work for a key that was taken. It ends when the key is lost, with a
+// cause of [ErrLost]. No write is sent under it, nor under contexts derived from it, when the replica's
+// Lease is over, even if the replica does not know that yet.
 func (r *Replica) Context(ctx context.Context, key string) (context.Context, context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +94,8 @@ func (r *Replica) Context(ctx context.Context, key string) (context.Context, con
 	return ctx, func() { cancel(nil) }
 }
 
-// Leave ends the membership, waits until nothing of it runs, and deletes the Lease, so that the keys are others' at once. What is done for keys must have
-// ended before. It takes no longer than the renew deadline.
+// Leave ends the membership, waits for its goroutines, and deletes the Lease, so that the keys are
+// others' at once. The work for keys must have ended before. It takes no longer than the renew deadline.
 func (r *Replica) Leave() {
 	r.cancel()
 	r.tasks.Wait()
@@ -109,11 +111,12 @@ func (r *Replica) Leave() {
 	name := leaseName(r.config.Group, member(r.config.Identity))
 	err := r.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: (*types.UID)(&uid)}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		r.config.Logger.Info("cannot delete the lease, others will when it has expired", "group", r.config.Group, "lease", name, "error", err.Error())
+		r.config.Logger.Info("cannot delete the lease, others will when it has expired",
+			"group", r.config.Group, "lease", name, "error", err.Error())
 	}
 }
 
-// run is the goroutine that speaks with the server, until ctx ends.
+// run is the goroutine that makes the requests, until ctx ends.
 func (r *Replica) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		leases, known, err := r.config.Watch.Leases(ctx)
@@ -206,7 +209,7 @@ func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error
 	return got, nil
 }
 
-// note logs that the server cannot be spoken with, and that it can again, once each; and who was removed.
+// note logs that requests fail, and that they succeed again, once each; and which member was removed.
 func (r *Replica) note(w write, err error) {
 	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
 	expected := apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
@@ -223,7 +226,7 @@ func (r *Replica) note(w write, err error) {
 	}
 }
 
-// tell calls Moved, if there is something new.
+// tell calls Moved, if something has changed.
 func (r *Replica) tell() {
 	r.mu.Lock()
 	now, lost := r.core.standing(), r.core.lost
@@ -242,7 +245,7 @@ func (r *Replica) tell() {
 	}
 }
 
-// catchUp is the goroutine that has the watches catch up, until ctx ends.
+// catchUp is the goroutine that lets the watches catch up, until ctx ends.
 func (r *Replica) catchUp(ctx context.Context) {
 	for {
 		select {
