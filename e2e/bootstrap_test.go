@@ -70,7 +70,7 @@ func fill(t *testing.T, ns string, n int, kinds ...schema.GroupVersionResource) 
 // awaitSnap waits until a snapshot satisfies cond.
 func awaitSnap[S any](t *testing.T, s *kates.Snapshots[S], into *S, cond func(*S) bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		_, err := s.Update(t.Context(), into)
 		require.NoError(t, err)

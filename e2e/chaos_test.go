@@ -175,7 +175,7 @@ func TestG4G5G6G7G11UnderChaos(t *testing.T) {
 			j.close()
 		}
 		assert.Empty(t, c.client.Status().Queries)
-		poll(t, 20*time.Second, func() bool { return maps.Equal(baseline, watchesOf(t, c.quiet)) })
+		poll(t, patience, func() bool { return maps.Equal(baseline, watchesOf(t, c.quiet)) })
 		assert.Equal(t, baseline, watchesOf(t, c.quiet), "G11: the server serves no more watches than before")
 		assert.Empty(t, c.faults.Open(katestest.Match{Verb: "watch"}))
 		assert.Zero(t, c.log.count("history went back"))

@@ -109,7 +109,7 @@ func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 			require.Eventually(t, func() bool { // deletions count, too: they come before the rest
 				bookmarkRV = number(f.acc.Status().Queries[0].Version)
 				return bookmarkRV > lastRV+1
-			}, 10*time.Second, time.Millisecond)
+			}, patience, time.Millisecond)
 			began := len(f.faults.Requests(resumed))
 			f.wait(func() bool { return len(f.faults.Requests(resumed)) > began }, "the watch is resumed")
 			resumedRV := f.faults.Requests(resumed)[began].Query.Get("resourceVersion")

@@ -79,7 +79,7 @@ func (g *generated) becomes(name string, status metav1.ConditionStatus, reason, 
 	g.Helper()
 	var root *generator.ConfigTemplate
 	var ready kates.Condition
-	poll(g, time.Minute, func() bool {
+	poll(g, patience, func() bool {
 		if root = g.root(name); root == nil {
 			return false
 		}
@@ -105,7 +105,7 @@ func (g *generated) writes(err error) {
 func (g *generated) data(name, key, value string) *corev1.ConfigMap {
 	g.Helper()
 	var cm *corev1.ConfigMap
-	poll(g, time.Minute, func() bool { cm = g.configMap(name); return cm != nil && cm.Data[key] == value })
+	poll(g, patience, func() bool { cm = g.configMap(name); return cm != nil && cm.Data[key] == value })
 	require.NotNil(g, cm, name)
 	require.Equal(g, value, cm.Data[key])
 	return cm
@@ -157,7 +157,7 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 
 	// The external record goes before the root does.
 	g.writes(g.user.Delete(ctx, root, nil))
-	poll(t, time.Minute, func() bool { return g.root("web") == nil })
+	poll(t, patience, func() bool { return g.root("web") == nil })
 	assert.Nil(t, g.root("web"))
 	entries, err = g.registry.Entries()
 	require.NoError(t, err)

@@ -128,7 +128,7 @@ func TestARootThatLeftItsSelectorIsToldFromOneThatWasDeletedMeanwhile(t *testing
 	// The watch is late: when it shows that the root left, the root has been replaced already.
 	rule := r.faults.On(katestest.Match{Verb: "get", Resource: "hosts"}).Hold()
 	r.patchHost("replaced", `{"metadata":{"labels":{"on":null}}}`)
-	poll(t, time.Minute, func() bool { return len(r.faults.Requests(katestest.Match{Verb: "get", Resource: "hosts"})) == 3 })
+	poll(t, patience, func() bool { return len(r.faults.Requests(katestest.Match{Verb: "get", Resource: "hosts"})) == 3 })
 	r.removeHost("replaced")
 	r.make("replaced", nil)
 	rule.Stop()
@@ -147,10 +147,10 @@ func TestNoReconcileBeforeEveryKindIsCompleteThoughTheRootsAre(t *testing.T) {
 	rule := r.faults.On(katestest.Match{Resource: "configmaps"}).Status(503, "", 0)
 	calls := make(chan told, 10)
 	c := reconciling(r, tell(calls), hostsIn(r.ns)...)
-	poll(t, time.Minute, func() bool {
+	poll(t, patience, func() bool {
 		return len(r.faults.Requests(katestest.Match{Resource: "configmaps"})) > 3 && c.Status().Roots == 0
 	})
-	poll(t, time.Minute, func() bool {
+	poll(t, patience, func() bool {
 		queries := c.Status().Watches.Queries
 		return len(queries) == 2 && queries[0].State == kates.StateSynced
 	})
@@ -193,7 +193,7 @@ func TestAControllersLeaderThatIsCutOffStopsBeforeItsFollowerReconciles(t *testi
 	began, ended := make(chan string, 10), make(chan time.Time, 1)
 	lease := func(identity string) kates.RunOption {
 		e := a.leading(identity)
-		e.LeaseDuration, e.RenewDeadline = 4*time.Second, 3*time.Second
+		e.LeaseDuration, e.RenewDeadline = 10*time.Second, 8*time.Second
 		return e
 	}
 	reconciling(a, func(ctx context.Context, _ *hostParts) (controller.Result, error) {
@@ -208,7 +208,7 @@ func TestAControllersLeaderThatIsCutOffStopsBeforeItsFollowerReconciles(t *testi
 		began <- fmt.Sprint("b ", time.Now().Format(time.RFC3339Nano))
 		return controller.Done, nil
 	}, append(hostsIn(ns), lease("b"))...)
-	poll(t, time.Minute, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
+	poll(t, patience, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
 	a.faults.On(katestest.Match{}).Fail(nil)
 	assert.ErrorIs(t, a.ended(), kates.ErrLeadershipLost)
 	stopped := receive(t, ended)

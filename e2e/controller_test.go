@@ -209,7 +209,7 @@ func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *test
 		writers.Go(func() { m.disturb(ctx, ns, w) })
 	}
 	writers.Wait()
-	poll(t, time.Minute, func() bool { return m.converged(ctx, ns) })
+	poll(t, patience, func() bool { return m.converged(ctx, ns) })
 	assert.True(t, m.converged(ctx, ns))
 	cancel()
 	assert.NoError(t, <-done)

@@ -72,7 +72,7 @@ func (g *gadget) serving(version string, served bool) {
 	require.Eventually(g.t, func() bool {
 		_, err := foreign(g.t).Resource(g.resource(version)).List(g.t.Context(), metav1.ListOptions{})
 		return served && err == nil || !served && kates.IsNotFound(err)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
 // edit changes the definition. It takes pairs of path and value.
@@ -105,7 +105,7 @@ func (g *gadget) remove() {
 	require.Eventually(g.t, func() bool {
 		_, err := d.Get(context.Background(), g.kind, metav1.GetOptions{})
 		return kates.IsNotFound(err)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
 func (g *gadget) resource(version string) schema.GroupVersionResource {

@@ -67,11 +67,11 @@ func (g *gadget) installSelectable() {
 		}
 		raw, err := paths["apis/"+g.group+"/v1"].Schema("application/json")
 		return err == nil && strings.Contains(string(raw), "x-kubernetes-selectable-fields")
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	require.Eventually(g.t, func() bool {
 		_, err := foreign(g.t).Resource(g.resource("v1")).List(g.t.Context(), metav1.ListOptions{FieldSelector: "spec.i=1"})
 		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
 // with returns a gadget with a spec.

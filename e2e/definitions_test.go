@@ -54,7 +54,7 @@ func TestG8AKindThatIsDeletedEmptiesItsFieldAndComesBack(t *testing.T) {
 				require.Eventually(t, func() bool {
 					_, err := others.Update(t.Context(), &snap)
 					return err == nil && len(snap.Objects) == 2
-				}, 30*time.Second, 10*time.Millisecond, "other kinds go on")
+				}, patience, 10*time.Millisecond, "other kinds go on")
 				if disconnected {
 					f.unchanged()
 					f.faults.Heal()
@@ -210,7 +210,7 @@ func TestG5AChangeOfAKindsDefinitionIsNeitherAGapNorASignalNorADelta(t *testing.
 			changed, err := short.Update(ctx, &snap)
 			require.NoError(t, err)
 			assert.False(t, changed)
-			poll(t, 10*time.Second, func() bool { return short.Status().Err() == nil })
+			poll(t, patience, func() bool { return short.Status().Err() == nil })
 			require.NoError(t, short.Status().Err())
 			for i := range 3 {
 				g.make("v1", f.ns, fmt.Sprint("late-", i))

@@ -83,7 +83,7 @@ func TestG4ADeletionIsShownWithoutAListWhereAWatchHasNoSelector(t *testing.T) {
 			var deleting types.UID
 			w.hookAfter(func(r *http.Request) error {
 				if last := r.Method == http.MethodDelete && !strings.HasSuffix(r.URL.Path, "-kept") || r.Method == http.MethodPatch; last && eventsFirst {
-					assert.Eventually(t, func() bool { return reading(other, deleting) == [3]bool{} }, time.Minute, time.Millisecond)
+					assert.Eventually(t, func() bool { return reading(other, deleting) == [3]bool{} }, patience, time.Millisecond)
 				}
 				return nil
 			})

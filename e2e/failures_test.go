@@ -240,7 +240,7 @@ func deny(t *testing.T, v *victim) {
 	require.Eventually(t, func() bool {
 		_, err := d.Create(t.Context(), object(hosts, v.ns, "probe", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err)
-	}, 30*time.Second, 50*time.Millisecond, "the policy is in force")
+	}, patience, 50*time.Millisecond, "the policy is in force")
 }
 
 func TestG4AWriteThatAdmissionDeniesLeavesNoTrace(t *testing.T) {

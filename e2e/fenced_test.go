@@ -77,7 +77,7 @@ func foreignChange(t *testing.T, r *replica, cm *corev1.ConfigMap) {
 	require.Eventually(t, func() bool {
 		now, err := kates.Get[corev1.ConfigMap](t.Context(), r.client, r.ns, cm.Name)
 		return err == nil && now.ResourceVersion == u.GetResourceVersion()
-	}, time.Minute, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 }
 
 // This holds even if the client knows the newer version by now.

@@ -200,7 +200,7 @@ func (f *follower) arrive() {
 // until reads a snapshot after each signal, until the condition holds.
 func (f *follower) until(cond func() bool, what string, args ...any) {
 	f.t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(patience)
 	for {
 		f.update()
 		if cond() {
@@ -222,8 +222,19 @@ func (f *follower) says(state kates.State, message string) kates.QueryStatus {
 	require.Eventually(f.t, func() bool {
 		st = f.acc.Status().Queries[0]
 		return st.State == state && strings.Contains(st.Error, message)
-	}, 30*time.Second, 10*time.Millisecond, "%s: %s", state, message)
+	}, patience, 10*time.Millisecond, "%s: %s", state, message)
 	return st
+}
+
+// saysWhy checks that Ready gives the error of the status as its reason. Each try may end in an error of
+// another text, since a watch's URL has a random time-out. So they are compared until no try came between.
+func (f *follower) saysWhy() {
+	f.t.Helper()
+	require.EventuallyWithT(f.t, func(c *assert.CollectT) {
+		why := f.acc.Status().Queries[0].Error
+		require.NotEmpty(c, why)
+		require.ErrorContains(c, f.acc.Ready(), why)
+	}, patience, 10*time.Millisecond)
 }
 
 // unchanged checks that there is nothing new to show.
@@ -240,7 +251,7 @@ func (f *follower) quiet() {
 	require.NoError(f.t, f.client.Sync(f.t.Context()))
 	f.unchanged()
 	// A watch that still waits after a failure reports nothing, and opens again.
-	assert.Eventually(f.t, func() bool { return f.acc.Status().Err() == nil }, 30*time.Second, 10*time.Millisecond, "%s", f.acc.Status())
+	assert.Eventually(f.t, func() bool { return f.acc.Status().Err() == nil }, patience, 10*time.Millisecond, "%s", f.acc.Status())
 }
 
 // change creates, changes and deletes objects as another program, depending on the round.
@@ -260,7 +271,7 @@ func (f *follower) change(round int) {
 // wait returns when a condition of the faults or the network becomes true.
 func (f *follower) wait(cond func() bool, what string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeoutCause(f.t.Context(), time.Minute, errors.New("it does not come to be that "+what))
+	ctx, cancel := context.WithTimeoutCause(f.t.Context(), patience, errors.New("it does not come to be that "+what))
 	defer cancel()
 	require.NoError(f.t, f.faults.Wait(ctx, cond))
 }

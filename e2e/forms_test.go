@@ -305,7 +305,7 @@ func awaitSignal(t *testing.T, changed <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-changed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "no signal")
 	}
 }
@@ -327,7 +327,7 @@ func TestWhatAServerSaysThatIsTooBusyIsInTheStatusAtOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
 				return strings.Contains(acc.Status().Queries[0].Error, "conversion webhook failed: connection refused")
-			}, 5*time.Second, 10*time.Millisecond)
+			}, patience, 10*time.Millisecond)
 			assert.Equal(t, kates.StateRetrying, acc.Status().Queries[0].State)
 			assert.Never(t, func() bool { accepts, _, _ := e.heardAll(); return len(accepts) > 1 },
 				time.Second, 50*time.Millisecond, "the server said when to try again")

@@ -105,7 +105,7 @@ func (h *handover) taken(t *testing.T, not string) {
 		by := h.copies(t)
 		assert.NotContains(c, by, "")
 		assert.NotContains(c, by, not)
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 // someone waits until another writer's copy exists.
@@ -119,7 +119,7 @@ func (h *handover) someone(t *testing.T, not string) {
 			}
 		}
 		return false
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 func (h *handover) leader(t *testing.T) string {
@@ -133,7 +133,7 @@ func (h *handover) leader(t *testing.T) string {
 		require.NoError(t, err)
 		holder = *lease.Spec.HolderIdentity
 		return holder != ""
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	return holder
 }
 
@@ -197,7 +197,7 @@ func TestNoneOfTheLateWritesOfAShardThatWasFrozenLands(t *testing.T) {
 	}
 	h.freeze(t, 10, func() *replicaProcess {
 		one := replicas[rand.IntN(len(replicas))]
-		require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, patience, 20*time.Millisecond)
 		return one
 	})
 	by := h.copies(t)

@@ -121,7 +121,7 @@ func (h *history) reaches(t *testing.T, k id, targetRV uint64) {
 		defer h.mu.Unlock()
 		s := h.states[k]
 		return len(s) > 0 && s[len(s)-1].objectRV >= targetRV
-	}, 20*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 }
 
 // bound returns the version from which an own write is in effect. If answers may be unreadable, a

@@ -111,5 +111,5 @@ func (w *wire) drained(t *testing.T, resource string) {
 			}
 		}
 		return true
-	}, 20*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 }

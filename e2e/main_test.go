@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -17,6 +18,14 @@ import (
 // testCluster is one control plane for all tests of the package. Each test has its own
 // namespaces. A test that breaks the server starts its own cluster.
 var testCluster *cluster.Cluster
+
+const (
+	// patience is how long a test waits for what must come, on any machine.
+	patience = 2 * time.Minute
+	// soon is how long what was down may take until it is there again. The backoff that a reflector
+	// has by itself would grow to 30 s.
+	soon = 25 * time.Second
+)
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(replicaEnvironment); role != "" { // a test has started this process

@@ -61,14 +61,14 @@ func TestG1AnOutageHoldsTheFirstSignalThoughTheKindIsOptional(t *testing.T) {
 			assert.False(t, st.Absent)
 			assert.NotEmpty(t, st.Error)
 			assert.ErrorContains(t, f.acc.Ready(), `query "Objects" (hosts.getambassador.io)`)
-			assert.ErrorContains(t, f.acc.Ready(), st.Error)
+			f.saysWhy()
 			if strings.HasSuffix(name, "403") {
 				assert.Contains(t, st.Error, "system:discovery", "who may not ask what is served is told")
 			}
 			began := time.Now()
 			f.faults.Heal()
 			f.arrive()
-			assert.Less(t, time.Since(began), 15*time.Second)
+			assert.Less(t, time.Since(began), soon)
 			assert.Equal(t, 1, f.updates, "the first snapshot has all")
 			f.quiet()
 		})
@@ -92,7 +92,7 @@ func TestG1AnOutageHoldsTheFirstSignalOfARequiredKindAndIsNamed(t *testing.T) {
 				require.Eventually(t, func() bool {
 					f.acc, err = f.client.Watch(t.Context(), kates.Query{Name: "Objects", Kind: "hosts.getambassador.io", Namespace: f.ns})
 					return err == nil
-				}, 10*time.Second, 50*time.Millisecond, "the next try asks again")
+				}, patience, 50*time.Millisecond, "the next try asks again")
 				f.arrive()
 				return
 			}
@@ -101,7 +101,7 @@ func TestG1AnOutageHoldsTheFirstSignalOfARequiredKindAndIsNamed(t *testing.T) {
 			f.update()
 			require.Zero(t, f.updates)
 			assert.ErrorContains(t, f.acc.Ready(), `query "Objects" (hosts.getambassador.io)`)
-			assert.ErrorContains(t, f.acc.Ready(), f.acc.Status().Queries[0].Error)
+			f.saysWhy()
 			f.faults.Heal()
 			f.arrive()
 			assert.Equal(t, 1, f.updates)
@@ -129,7 +129,7 @@ func TestG8OptionalKindsThatAreInstalledLaterJoinWithinSecondsAndDiscoveryIsAske
 	began := time.Now()
 	f.list = func() []kates.Unstructured { return f.listed(g.resource("v1"), f.ns, "") }
 	f.arrive() // with an add for each
-	assert.Less(t, time.Since(began), 10*time.Second)
+	assert.Less(t, time.Since(began), soon)
 	assert.False(t, f.absent)
 	f.quiet()
 	f.client.Close()
@@ -165,7 +165,7 @@ func TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers(t *testing.
 		require.Error(t, err)
 		return errors.Is(err, kates.ErrIncompleteDiscovery)
 	}
-	require.Eventually(t, inDoubt, 30*time.Second, 100*time.Millisecond, "discovery is partial")
+	require.Eventually(t, inDoubt, patience, 100*time.Millisecond, "discovery is partial")
 
 	f.list = func() []kates.Unstructured { return nil }
 	f.watch(kates.Query{Kind: "widgets." + group, Optional: true})
@@ -174,7 +174,7 @@ func TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers(t *testing.
 	require.NoError(t, err)
 	select {
 	case <-others.Changed(): // neither is in doubt
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "kinds of other groups wait", "%s", others.Status())
 	}
 	pause(t.Context(), 2*time.Second)
@@ -186,10 +186,10 @@ func TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers(t *testing.
 	f.until(func() bool { return f.updates == 1 && f.absent }, "it is certainly not served")
 
 	aggregate(t, group)
-	require.Eventually(t, inDoubt, 30*time.Second, 100*time.Millisecond, "discovery is partial again")
+	require.Eventually(t, inDoubt, patience, 100*time.Millisecond, "discovery is partial again")
 	pause(t.Context(), time.Second)
 	f.unchanged()
 	assert.NoError(t, f.acc.Ready(), "once certain, it stays so")
 	remove()
-	require.Eventually(t, func() bool { return !inDoubt() }, 30*time.Second, 100*time.Millisecond, "for the tests to come")
+	require.Eventually(t, func() bool { return !inDoubt() }, patience, 100*time.Millisecond, "for the tests to come")
 }

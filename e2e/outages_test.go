@@ -67,7 +67,7 @@ func etcdKilled(t *testing.T, c *cluster.Cluster, all together, round int) {
 		require.Eventually(t, func() bool {
 			_, err := f.others.Resource(f.kind).Namespace(f.ns).List(t.Context(), metav1.ListOptions{})
 			return err == nil
-		}, 60*time.Second, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 	})
 	all.change(round)
 	all.each(func(f *follower) {

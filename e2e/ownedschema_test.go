@@ -61,7 +61,7 @@ func (s *schemed) schema(field string, schema map[string]any, goes func(error) b
 		require.NoError(s, err)
 		_, err = s.others.Patch(s.Context(), "tried", kates.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "tries", Force: &force, DryRun: []string{metav1.DryRunAll}})
 		return goes(err)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
 func takes(err error) bool   { return err == nil }
@@ -73,7 +73,7 @@ func (s *schemed) report(name string, n int) {
 	require.Eventually(s, func() bool {
 		_, err := s.others.Patch(s.Context(), name, kates.MergePatchType, fmt.Appendf(nil, `{"status":{"n":%d}}`, n), metav1.PatchOptions{FieldManager: "others"}, "status")
 		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
 var text = map[string]any{"type": "string"}
@@ -131,7 +131,7 @@ func TestApplyOwnedPutsBackWhatWasLostWhileTheSchemaDidNotHaveIt(t *testing.T) {
 				s.spy.seen()
 				assert.Len(t, s.apply(set).Unchanged, 1)
 				return s.spy.seen()["PATCH"] == 0
-			}, 30*time.Second, 50*time.Millisecond)
+			}, patience, 50*time.Millisecond)
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -16,8 +18,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// late is how far the watches of these tests are behind.
-const late = 5 * time.Second
+// late is how far the watches of these tests are behind, until a test sets it to nothing.
+const late = time.Hour
 
 // reader reads one query of a kind whose watch is late.
 type reader struct {
@@ -64,9 +66,10 @@ func (r *reader) settled(w *wire, resource string) {
 		assert.False(r.t, changed, "G5: %s", why)
 		assert.Equal(r.t, before, fingerprint(r.snap.Objects))
 	}
+	unchanged("the late watch has brought nothing")
+	w.set(resource, 0)
 	require.NoError(r.t, r.client.Sync(r.t.Context()))
 	unchanged("the server has nothing new")
-	w.set(resource, 0)
 	w.drained(r.t, resource)
 	require.NoError(r.t, r.client.Sync(r.t.Context()))
 	unchanged("the late watch has nothing new to say")
@@ -285,31 +288,68 @@ func TestG6CreateAndDelete2000TimesWhileTheWatchIsStalled(t *testing.T) {
 	r.settled(w, "configmaps")
 }
 
+// TestG4AnUnknownOutcomeLeavesNoTraceAndTheWatchTells: the server has made the write, and the caller is
+// cancelled before it has the answer.
 func TestG4AnUnknownOutcomeLeavesNoTraceAndTheWatchTells(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
-	c := w.client(t, kates.WithNamespace(ns))
 	type snapshot struct{ ConfigMaps []*kates.ConfigMap }
-	s, err := kates.Watch[snapshot](t.Context(), c, kates.Query{Name: "ConfigMaps", Namespace: ns})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err = c.Create(ctx, &kates.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, nil)
-	require.ErrorIs(t, err, context.Canceled)
-	var snap snapshot
-	awaitSnap(t, s, &snap, func(*snapshot) bool { return s.Ready() == nil })
-	for _, cm := range snap.ConfigMaps {
-		assert.NotEqual(t, "x", cm.Name)
+	named := func(name, value string) *kates.ConfigMap {
+		return &kates.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"is": value}}
 	}
-	d := foreign(t).Resource(configMaps).Namespace(ns)
-	_, err = d.Create(t.Context(), object(configMaps, ns, "x", nil), metav1.CreateOptions{})
-	require.NoError(t, err)
-	awaitSnap(t, s, &snap, func(s *snapshot) bool {
-		for _, cm := range s.ConfigMaps {
-			if cm.Name == "x" {
-				return true
+	before := map[string]string{"changed": "old", "deleted": "old"}
+	for name, write := range map[string]struct {
+		do    func(ctx context.Context, c *kates.Client) error
+		after map[string]string
+	}{
+		"create": {func(ctx context.Context, c *kates.Client) error { return c.Create(ctx, named("made", "new"), nil) },
+			map[string]string{"changed": "old", "deleted": "old", "made": "new"}},
+		"update": {func(ctx context.Context, c *kates.Client) error { return c.Update(ctx, named("changed", "new"), nil) },
+			map[string]string{"changed": "new", "deleted": "old"}},
+		"delete": {func(ctx context.Context, c *kates.Client) error { return c.Delete(ctx, named("deleted", ""), nil) },
+			map[string]string{"changed": "old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, ns := newWire(), namespace(t)
+			c := w.client(t, kates.WithNamespace(ns))
+			for name, value := range before {
+				require.NoError(t, c.Create(t.Context(), named(name, value), nil))
 			}
-		}
-		return false
-	})
+			s, err := kates.Watch[snapshot](t.Context(), c, kates.Query{Name: "ConfigMaps", Namespace: ns})
+			require.NoError(t, err)
+			shows := func(want map[string]string) func(*snapshot) bool {
+				return func(snap *snapshot) bool {
+					all := map[string]string{}
+					for _, cm := range snap.ConfigMaps {
+						all[cm.Name] = cm.Data["is"]
+					}
+					return maps.Equal(want, all)
+				}
+			}
+			var snap snapshot
+			awaitSnap(t, s, &snap, shows(before))
+			w.set("configmaps", late)
+
+			ctx, cancel := context.WithCancel(t.Context())
+			answered := 0
+			w.hookAfter(func(r *http.Request) error {
+				answered++
+				cancel()
+				<-r.Context().Done()
+				return r.Context().Err()
+			})
+			require.ErrorIs(t, write.do(ctx, c), context.Canceled)
+			require.Equal(t, 1, answered, "the server has made it")
+			changed, err := s.Update(t.Context(), &snap)
+			require.NoError(t, err)
+			assert.False(t, changed, "it leaves no trace")
+			assert.True(t, shows(before)(&snap))
+			assert.Zero(t, s.Status().Queries[0].Pending)
+
+			w.hookAfter(nil)
+			w.set("configmaps", 0)
+			awaitSnap(t, s, &snap, shows(write.after)) // the watch tells
+			assert.Zero(t, s.Status().Queries[0].Pending)
+		})
+	}
 }

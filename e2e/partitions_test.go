@@ -139,7 +139,7 @@ func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 			got[s.Labels["team"]] = string(s.Data["names"])
 		}
 		return maps.Equal(want, got)
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	cancel()
 	assert.NoError(t, <-done)
 }

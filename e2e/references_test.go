@@ -79,7 +79,7 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 				got += s.Name + " "
 			}
 			return err == nil && got == names && len(snap.ConfigMaps) == maps
-		}, 30*time.Second, 20*time.Millisecond)
+		}, patience, 20*time.Millisecond)
 	}
 	shows("one ", 2)
 	require.NoError(t, snapshots.Status().Err())
@@ -95,7 +95,7 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 	assert.ErrorContains(t, snapshots.Status().Err(), "forbidden")
 	user.grant(ns, "more", rbacv1.PolicyRule{Verbs: watch, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"hidden"}})
 	shows("hidden missing ", 3)
-	require.Eventually(t, func() bool { return snapshots.Status().Err() == nil }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return snapshots.Status().Err() == nil }, patience, 20*time.Millisecond)
 }
 
 // outputs are what was made for each key from what it refers to.
@@ -173,7 +173,7 @@ func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 				made.mu.Lock()
 				defer made.mu.Unlock()
 				return maps.Equal(want, made.all)
-			}, time.Minute, 100*time.Millisecond)
+			}, patience, 100*time.Millisecond)
 			cancel()
 			assert.NoError(t, <-done)
 		})
@@ -279,7 +279,7 @@ func TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse(t *testing.T) 
 	require.Eventually(t, func() bool {
 		_, err := snapshots.Update(ctx, &snap)
 		return err == nil && len(snap.ConfigMaps) == 7
-	}, 5*time.Second, 20*time.Millisecond, "%v", snapshots.Ready())
+	}, patience, 20*time.Millisecond, "%v", snapshots.Ready())
 	require.NoError(t, snapshots.Status().Err())
 	all := snap.Secrets.Select("", nil)
 	require.Len(t, all, 1)

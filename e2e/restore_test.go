@@ -157,7 +157,7 @@ func TestG5AClusterRestoredFromABackupStartsANewHistory(t *testing.T) {
 	began := time.Now()
 	r.late.now(secretWatches).Cut(0)
 	r.begun()
-	assert.Less(t, time.Since(began), 15*time.Second)
+	assert.Less(t, time.Since(began), soon)
 
 	for name, f := range r.all {
 		f.coherent("new-" + label(name))

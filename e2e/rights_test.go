@@ -91,7 +91,7 @@ func (s *subject) may(ns string, rule rbacv1.PolicyRule, allowed bool) {
 	require.Eventually(s.t, func() bool {
 		got, err := s.admin.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), review, metav1.CreateOptions{})
 		return err == nil && got.Status.Allowed == allowed
-	}, 30*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T) {
@@ -125,7 +125,7 @@ func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T
 					revoke := s.grant(where, "reads", reading("", "configmaps"))
 					began := time.Now()
 					f.arrive()
-					assert.Less(t, time.Since(began), 10*time.Second)
+					assert.Less(t, time.Since(began), soon)
 					f.quiet()
 					revoke()
 					f.change(10 * round)
@@ -163,7 +163,7 @@ func namespaceController(t *testing.T, ns string) {
 	require.Eventually(t, func() bool {
 		_, err := admin.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
 		return kates.IsNotFound(err)
-	}, 30*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 // tenant follows two namespaces, with rights from a role in each.

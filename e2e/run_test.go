@@ -151,7 +151,7 @@ func TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate(t *testing.T) {
 	const rounds = 6
 	for round := range rounds {
 		leader, next := replicas[round%2], replicas[(round+1)%2]
-		poll(t, time.Minute, func() bool { return next.client.Ready() == nil && len(next.faults.Open(watches)) > 0 })
+		poll(t, patience, func() bool { return next.client.Ready() == nil && len(next.faults.Open(watches)) > 0 })
 		next.faults.Now(watches).Delay(1500 * time.Millisecond)
 		leader.stop()
 		require.Equal(t, (round+1)%2, receive(t, leads))
@@ -188,12 +188,12 @@ func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
 	a, b := newReplica(t, ns), newReplica(t, ns)
 	leads := make(chan string, 1)
 	a.run(func(context.Context, *inputs) error { return nil }, a.leading("a"))
-	poll(t, time.Minute, func() bool { return a.holder() == "a" })
+	poll(t, patience, func() bool { return a.holder() == "a" })
 	b.run(func(_ context.Context, in *inputs) error { leads <- in.ConfigMaps[0].Name; return nil }, b.leading("b"))
-	poll(t, time.Minute, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
+	poll(t, patience, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
 	_, err := b.others.Resource(configMaps).Namespace(ns).Create(t.Context(), object(configMaps, ns, "late", nil), metav1.CreateOptions{})
 	require.NoError(t, err)
-	poll(t, time.Minute, func() bool { return b.client.Status().Queries[0].Objects == 1 })
+	poll(t, patience, func() bool { return b.client.Status().Queries[0].Objects == 1 })
 	assert.Empty(t, leads, "a follower is not called")
 	elsewhere := katestest.Match{Where: func(r katestest.Request) bool { return r.Resource != "leases" }}
 	before := len(b.faults.Requests(elsewhere))
@@ -201,7 +201,7 @@ func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
 	a.stop()
 	start := time.Now()
 	require.Equal(t, "late", receive(t, leads))
-	assert.Less(t, time.Since(start), 20*time.Second, "long before the lease would have expired")
+	assert.Less(t, time.Since(start), soon, "long before the lease would have expired")
 	requests := b.faults.Requests(elsewhere)[before:]
 	require.Len(t, requests, 1, "%v", requests)
 	assert.Equal(t, "list", requests[0].Verb)
@@ -266,17 +266,17 @@ func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T
 			a, b, h := newReplica(t, ns), newReplica(t, ns), &handOver{working: make(chan struct{})}
 			lease := func(identity string) kates.LeaderElection {
 				e := a.leading(identity)
-				e.LeaseDuration, e.RenewDeadline = 5*time.Second, 4*time.Second
+				e.LeaseDuration, e.RenewDeadline = 10*time.Second, 8*time.Second
 				return e
 			}
 			a.run(h.work, lease("a"))
 			receive(t, h.working)
 			b.run(h.take, lease("b"))
-			poll(t, time.Minute, func() bool { return b.client.Ready() == nil })
+			poll(t, patience, func() bool { return b.client.Ready() == nil })
 			heal := fail(a)
 			err := a.ended()
 			ended := time.Now()
-			poll(t, time.Minute, h.done)
+			poll(t, patience, h.done)
 			assert.ErrorIs(t, err, kates.ErrLeadershipLost)
 			assert.ErrorContains(t, err, "lease "+ns+"/"+leaseName)
 			assert.ErrorIs(t, h.cause, kates.ErrLeadershipLost)
@@ -285,7 +285,7 @@ func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T
 			heal()
 			assert.Equal(t, "b", a.holder())
 			a.run(func(context.Context, *inputs) error { return errors.New("not the leader's") }, lease("a"))
-			poll(t, time.Minute, func() bool { return a.client.Ready() == nil }) // it follows
+			poll(t, patience, func() bool { return a.client.Ready() == nil }) // it follows
 			a.stop()
 			b.stop()
 		})
@@ -344,7 +344,7 @@ func TestAFailingFunctionKeepsItsBackoffUnderChurnAndTriesWithTheNewestSnapshot(
 	n, _, _ := unstructured.NestedString(u.Object, "data", "n")
 	newest, err := strconv.Atoi(n)
 	require.NoError(t, err)
-	poll(t, time.Minute, func() bool { return receive(t, tries).n == newest })
+	poll(t, patience, func() bool { return receive(t, tries).n == newest })
 	r.stop()
 }
 
@@ -380,18 +380,23 @@ func TestARateLimitIsNotForTheLease(t *testing.T) {
 	leads := make(chan struct{}, 1)
 	r.run(func(ctx context.Context, _ *inputs) error { leads <- struct{}{}; <-ctx.Done(); return nil }, r.leading("a"))
 	receive(t, leads)
-	busy, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	busy, stop := context.WithCancel(t.Context())
 	defer stop()
 	before := len(r.faults.Requests(leaseRequests))
 	var all sync.WaitGroup
-	for range 50 { // a replica that comes now waits for 10 s
+	for range 50 { // each request waits for 50 others, which takes 10 s
 		all.Go(func() {
 			for busy.Err() == nil {
 				_ = r.client.Get(busy, object(configMaps, r.ns, "x", nil), nil)
 			}
 		})
 	}
+	renewals, end := context.WithTimeout(t.Context(), patience)
+	defer end()
+	assert.NoError(t, r.faults.Wait(renewals, func() bool { return len(r.faults.Requests(leaseRequests)) >= before+5 }))
+	stop()
 	all.Wait()
-	assert.Greater(t, len(r.faults.Requests(leaseRequests))-before, 4)
+	gets := katestest.Match{Verb: "get", Resource: "configmaps"}
+	assert.Less(t, len(r.faults.Requests(gets)), 3*50, "had the lease waited, too, it would be five times as many as ask")
 	r.stop()
 }

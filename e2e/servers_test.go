@@ -99,7 +99,7 @@ func (f *follower) whole() int {
 // down checks that a follower whose server is away keeps its objects and reports the failure.
 func (f *follower) down() {
 	f.t.Helper()
-	require.Eventually(f.t, func() bool { return f.acc.Status().Queries[0].State == kates.StateRetrying }, 30*time.Second, time.Millisecond)
+	require.Eventually(f.t, func() bool { return f.acc.Status().Queries[0].State == kates.StateRetrying }, patience, time.Millisecond)
 	q := f.acc.Status().Queries[0]
 	assert.NotEmpty(f.t, q.Error)
 	assert.ErrorContains(f.t, f.acc.Status().Err(), q.Error)

@@ -79,7 +79,7 @@ func newStatusTest(t *testing.T, status map[string]any) *statusTest {
 	require.Eventually(t, func() bool {
 		_, err := s.stored.Get(t.Context(), "x", metav1.GetOptions{}, "status")
 		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	if status != nil {
 		u, err := s.stored.Get(t.Context(), "x", metav1.GetOptions{})
 		require.NoError(t, err)

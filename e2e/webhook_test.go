@@ -106,7 +106,7 @@ func TestG8AConversionWebhookThatIsDeadIsNamedAndHarmsNoOtherKind(t *testing.T) 
 	require.Eventually(t, func() bool {
 		_, err := others.Update(t.Context(), &snap)
 		return err == nil && len(snap.Stored) == 3 && len(snap.ConfigMaps) == 2
-	}, 20*time.Second, 10*time.Millisecond, "they go on")
+	}, patience, 10*time.Millisecond, "they go on")
 	f.unchanged()
 	assert.NoError(t, f.acc.Ready())
 	hook.dead.Store(false)
