@@ -235,7 +235,7 @@ func (m *hostMaker) disturb(ctx context.Context, ns string, seed int) {
 			if err == nil && len(all.Items) > 0 {
 				cm := &all.Items[r.IntN(len(all.Items))]
 				cm.Data = map[string]string{"value": "drifted"}
-				_, _ = m.reads.CoreV1().ConfigMaps(ns).Update(ctx, cm, metav1.UpdateOptions{}) // or a conflict
+				_, _ = m.reads.CoreV1().ConfigMaps(ns).Update(ctx, cm, metav1.UpdateOptions{})
 			}
 		default:
 			host := hostOf(ns, name, r.IntN(4), fmt.Sprint("w", seed, i))

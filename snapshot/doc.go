@@ -5,8 +5,8 @@
 // [Binding]. For each reader the Binding makes one [Table] per query. Then, whenever objects have
 // changed:
 //
-//	value, err := binding.Convert(query, object)       // once per changed object; may run the user's code
-//	diffs, _   := table.Apply([]snapshot.Change{...})  // each key is now shown, left out, or gone
+//	value, err := binding.Convert(query, object)       // once per change; may run user code
+//	diffs, _   := table.Apply([]snapshot.Change{...})  // a key is shown, left out, or gone
 //	binding.Set(target, query, table)                  // the field gets the table's slice or map
 //
 // A [Row] is an object with the result of its conversion. A table holds the rows that are shown.

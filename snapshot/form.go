@@ -28,7 +28,7 @@ type decoding int
 const (
 	asUnstructured decoding = iota // unstructured.Unstructured
 	asContent                      // a type whose underlying type is map[string]any
-	asAPIType                      // a runtime.Object, by the rules of apimachinery (field names are case-sensitive)
+	asAPIType                      // a runtime.Object; field names are case-sensitive
 	asJSON                         // everything else, by the rules of encoding/json
 )
 

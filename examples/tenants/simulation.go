@@ -59,7 +59,7 @@ func (s *simulation) change(ctx context.Context) {
 	steps := []func(){
 		func() { s.put(ctx, s.quota("shop", "red", "6")) }, // more than the tenant pays for
 		func() { s.put(ctx, s.namespace("shop", "red", "6"), s.quota("kube-system", "", "2")) },
-		func() { s.put(ctx, s.namespace("mail", "green", "1")) }, // a new tenant, which is not isolated
+		func() { s.put(ctx, s.namespace("mail", "green", "1")) }, // a new tenant, not isolated
 		func() { s.put(ctx, s.policy("mail", "green"), s.quota("mail", "green", "1")) },
 		func() { s.put(ctx, s.namespace("search", "blue", "two")) }, // blue cannot be computed
 		func() { s.put(ctx, node("node-3")) },                       // belongs to all tenants

@@ -75,7 +75,7 @@ func controllerSteps(t *testing.T, e *env) {
 	ours(e.client.Upsert(e.ctx, nil, made("6"), nil), "update cm")
 	assert.Equal(t, "6", data())
 
-	ours(patch(kates.MergePatchType, `{"metadata":{"labels":{"made":"no"}}}`), "delete cm") // it leaves the query
+	ours(patch(kates.MergePatchType, `{"metadata":{"labels":{"made":"no"}}}`), "delete cm") // it leaves
 	ours(patch(kates.MergePatchType, `{"metadata":{"labels":{"made":"yes"}}}`), "add cm")
 	e.foreignUpdate(made("6", "made", "no"))
 	theirs("delete cm")

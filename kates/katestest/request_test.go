@@ -18,7 +18,8 @@ func parsed(t testing.TB, method, target string) Request {
 }
 
 func TestARequestIsReadAsTheAPIServerReadsIt(t *testing.T) {
-	for target, want := range map[string]string{ // verb group version resource subresource namespace name
+	// The values are: verb group version resource subresource namespace name.
+	for target, want := range map[string]string{
 		"GET /api/v1/configmaps":                                                   "list||v1|configmaps|||",
 		"GET /api/v1/configmaps?watch=true":                                        "watch||v1|configmaps|||",
 		"GET /api/v1/configmaps?watch=1":                                           "watch||v1|configmaps|||",
