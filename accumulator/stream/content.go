@@ -7,8 +7,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// sameContent compares objects where versions cannot: a fake's, whose UID may be
-// missing too.
+// sameContent compares objects where versions cannot: those of a fake, which may have no UID.
 func sameContent(a, b coherence.Object) bool {
 	ra, ok1 := a.(*rejected)
 	rb, ok2 := b.(*rejected)

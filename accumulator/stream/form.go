@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Form is how a stream represents its objects: how they are asked for, decoded and
-// held. Streams of two forms of one query are two streams.
+// Form is how a stream asks for, decodes and holds its objects. One query in two forms is two streams.
 type Form string
 
 const (
@@ -20,8 +19,8 @@ const (
 	// nothing else. See
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
 	Metadata Form = "metadata"
-	// Typed objects: pointers to the Go type of the kind, decoded by the source, which is a [Typer]. One
-	// that does not decode is what [Undecoded] makes of it.
+	// Typed objects: pointers to the Go type of the kind, decoded by the source. One that does not decode
+	// is what [Undecoded] makes of it.
 	Typed Form = "typed"
 )
 
@@ -67,14 +66,13 @@ func (s *shape) is(o Object) bool {
 	return s.key.form == Whole || s.key.form == Typed && !untyped
 }
 
-// Shorten returns the metadata of an object in memory of its own, under the object's kind: what
-// a server sends in short calls itself PartialObjectMetadata, and items of a list have no kind at
-// all.
+// Shorten returns the metadata of an object in memory of its own, under the object's kind. A server
+// sends it under the kind PartialObjectMetadata, and items of a list under no kind.
 func Shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadata, error) {
 	short := &metav1.PartialObjectMetadata{}
 	switch o := o.(type) {
 	case *metav1.PartialObjectMetadata:
-		*short = *o // one by one, so that none holds on to a whole page
+		*short = *o // a copy: a pointer into the list would keep the whole page
 	case *unstructured.Unstructured:
 		content := map[string]any{"metadata": o.Object["metadata"]}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, short); err != nil {

@@ -29,11 +29,11 @@ const (
 	Missing State = "missing"
 )
 
-// forbiddenForGood is how often in a row a list must have been refused before an
-// optional query counts as empty: one refusal may be an authorizer that is starting.
+// forbiddenForGood is how often in a row a list must be refused before an optional query counts as
+// empty: one refusal may come from an authorizer that is starting.
 const forbiddenForGood = 2
 
-// health is how a stream's requests fare. It is guarded by the stream's lock.
+// health is how a stream's requests fare. The stream's lock guards it.
 type health struct {
 	state     State
 	since     time.Time
@@ -44,7 +44,7 @@ type health struct {
 	gone      bool // there is certainly no such resource, or no such namespace
 }
 
-// set moves to a state and reports whether it is another one.
+// set moves to a state. It reports whether that is another one.
 func (h *health) set(state State, err error) (changed bool) {
 	changed = h.state != state
 	if changed {
@@ -54,7 +54,7 @@ func (h *health) set(state State, err error) (changed bool) {
 	return changed
 }
 
-// classify tells which state an error of a list or watch leads to.
+// classify returns the state after an error of a list or watch.
 func classify(err error) State {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -73,7 +73,8 @@ func (s *stream) opened() {
 	s.logRecovered(recovered)
 }
 
-// well notes that a request succeeded, and reports whether the stream is well again. Called with mu held.
+// well notes that a request succeeded. It reports whether the stream has recovered. Called with mu
+// held.
 func (s *stream) well() bool {
 	state := Synced
 	if !s.progress.synced {
@@ -134,10 +135,10 @@ func (s *stream) failed(what request, err error) {
 	run(wake)
 }
 
-// grave reports whether a state is an error to whoever reads the log: a program waits for its first snapshot, or somebody has to
-// grant a right or install a kind. An outage of what is shown passes by itself, and so does what the server asks to wait for, as it does for
-// the storage of a kind that is new; and of kinds that all who ask call optional, that they are refused or missing is an answer. Called with
-// mu held.
+// grave reports whether a state is logged as an error. It is one where a program waits for its first
+// snapshot, or somebody has to grant a right or install a kind. An outage after the first list passes
+// by itself, and so does a 429 (the storage of a new kind answers so for a while). A kind that every
+// listener calls optional may be refused or missing. Called with mu held.
 func (s *stream) grave(state State, err error) bool {
 	definite := state == Forbidden || state == Missing
 	if !definite && (s.progress.synced || apierrors.IsTooManyRequests(err)) {
@@ -151,7 +152,7 @@ func (s *stream) grave(state State, err error) bool {
 	return false
 }
 
-// logFor returns what logs an error: as one, if it is grave.
+// logFor returns the function that logs an error: as an error if it is grave, else as information.
 func (s *stream) logFor(grave bool) func(err error, what string) {
 	log := s.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
 	if grave {
@@ -160,8 +161,9 @@ func (s *stream) logFor(grave bool) func(err error, what string) {
 	return func(err error, what string) { log.Info(what, "error", err.Error()) }
 }
 
-// vanished takes in that there is certainly nothing left to watch: the resource is served in no version,
-// or the namespace is gone. What was shown is deleted; what was never shown is known to be nothing.
+// vanished takes in that there is certainly nothing left to watch: the resource is served in no
+// version, or the namespace is gone. All objects are deleted. A stream that had none is known to be
+// empty.
 func (s *stream) vanished(why error) {
 	s.mu.Lock()
 	var wake []func()

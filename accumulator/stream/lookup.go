@@ -7,34 +7,34 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// Part is how much of an object somebody wants to know.
+// Part is how much of an object is wanted.
 type Part int
 
 const (
 	// All of it, as the server sends it.
 	All Part = iota
-	// Known is what the Go type of its kind, that of [Typed], knows of it; or all of it. The managedFields may be left out.
+	// Known is all fields that the Go type of its kind has, or more. The managedFields may be left out.
 	Known
-	// Meta is its kind and its metadata, of which the managedFields may be left out.
+	// Meta is its kind and its metadata. The managedFields may be left out.
 	Meta
-	// Version is its UID and its resource version, which no transform may change.
+	// Version is its UID and its resource version. No transform may change them.
 	Version
 )
 
-// Lookup returns what the streams of exactly this resource (group and version too) know of one
-// object: its newest version that a watch or an own write has shown. Known is false where they cannot tell,
-// and the server is to be asked; so it is where a stream that has less of its objects has shown a newer version. A known
-// object that is nil does not exist, as far as a watch without selectors, of whatever form, has come. It is shared:
-// nobody writes to it. It may be of any form that has the part.
+// Lookup returns the newest version of one object that the streams of exactly this resource (group and
+// version too) have shown, in any form that has the part. Own writes are in the answer (G4), and no
+// request is made. The object is shared: nobody writes to it.
 //
-// Own writes are in the answer (G4), and no request is made.
+// known is false where the streams cannot tell, also where a stream that has too little of its objects
+// has shown a newer version: then only the server can say. A known object that is nil does not exist
+// at the version that a stream without selectors has reached.
 func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	var absent bool   // some stream without selectors shows that there is none,
-	var as string     // as of this version
-	var newest Object // in whatever form
+	var absent bool   // a stream without selectors shows that there is none
+	var as string     // at this version
+	var newest Object // in any form
 	for _, st := range s.serving(r) {
 		if !st.covers(key) {
 			continue
@@ -55,17 +55,17 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	case newest == nil:
 		return nil, absent
 	case coherence.Comparable(as) && !coherence.Newer(newest.GetResourceVersion(), as):
-		return nil, true // a stream has come further than those that show it, and does not have it any more
+		return nil, true // a stream that has come further does not have it any more
 	case o == nil || coherence.Newer(newest.GetResourceVersion(), o.GetResourceVersion()):
 		return nil, false
 	}
 	return o, true
 }
 
-// List returns the objects in a namespace ("": in all) that the selector selects, from a stream that has all of
-// them with at least so much of each; false if there is none, or one of them did not decode, of which nobody knows whether it
-// is selected. They are in no particular order, and shared. It
-// takes time in the number of objects of the stream.
+// List returns the objects in a namespace ("" for all) that the selector selects, from a stream that has
+// all of them with at least that part of each. ok is false if there is no such stream, or if one of its
+// objects did not decode: then nobody knows whether it is selected. The objects are shared, in no
+// particular order. It takes time in the number of objects of the stream.
 func (s *Set) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
 	for _, st := range s.serving(r) {
 		if st.key.namespace != "" && st.key.namespace != namespace || !st.whole() || !st.holdsPart(part) {
@@ -112,7 +112,7 @@ func (s *Set) serving(r Resource) (found []*stream) {
 	return found
 }
 
-// holdsPart reports whether the stream has so much of its objects.
+// holdsPart reports whether the stream has at least that part of its objects.
 func (s *shape) holdsPart(part Part) bool {
 	switch part {
 	case Version:
@@ -125,8 +125,8 @@ func (s *shape) holdsPart(part Part) bool {
 	return s.transform == nil && s.key.form == Whole
 }
 
-// lookup is what the stream shows of key, and as of which version ("" where that is not known); ok is
-// false where what it shows may be older than what it has shown, or is not all.
+// lookup returns the object that the stream shows for key, and the version at which it does ("" where
+// that is not known). ok is false where the stream may have shown a newer one, or is not complete.
 func (s *stream) lookup(key Key) (o Object, at string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,13 +2,13 @@ package stream
 
 import "github.com/kates-go/kates/coherence"
 
-// Newest returns the newest version of an object that the streams of exactly this resource (group
-// and version too) know: an own write's answer, or what a watch has brought. It is nil where no
-// stream shows the object, which does not mean that there is none. It is shared: nobody writes to it.
+// Newest returns the newest version of an object that the streams of exactly this resource (group and
+// version too) show: from an own write's answer or from a watch. It is nil where no stream shows the
+// object; there may be one all the same. It is shared: nobody writes to it.
 //
-// With [Whole] it is the whole object, as the server had it at that version. A stream that holds less than the server
-// sends (a transform, metadata alone) has no part in it: who starts a write from such an
-// object takes away what he has never seen. With [Typed] it is what the Go type knows of it.
+// With [Whole] it is the whole object, as the server had it at that version, and with [Typed] the fields
+// that the Go type has. Streams that hold less than the server sends (a transform, metadata alone) do
+// not count: a write that starts from such an object would remove what it has not read.
 func (s *Set) Newest(r Resource, key Key, form Form) Object {
 	if !r.Namespaced {
 		key.Namespace = ""
@@ -29,8 +29,8 @@ func (s *Set) Newest(r Resource, key Key, form Form) Object {
 	return newest
 }
 
-// latest is what the stream shows of key, nil where that may be older than what it has shown, or is
-// not an object that decoded.
+// latest returns the object that the stream shows for key. It is nil where the stream may have shown a
+// newer one, or where the object did not decode.
 func (s *stream) latest(key Key) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ func newSelector(r Resource, q Selection) selector {
 	return s
 }
 
-// judge says whether the object is selected. It is not certain where that hangs on a field
-// that read cannot read: what the server makes of it is for the server to say.
+// judge says whether the object is selected. It is not certain where that depends on a field that
+// read cannot read: then only the server can say.
 func (s selector) judge(o Object, read FieldReader) (selected, certain bool) {
 	if s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labels.Set(o.GetLabels())) {
 		return false, true
@@ -44,14 +44,14 @@ func (s selector) judge(o Object, read FieldReader) (selected, certain bool) {
 	return true, certain
 }
 
-// byMetadata judges by labels, name and namespace alone, which mean the same everywhere.
+// byMetadata judges by labels, name and namespace alone.
 func (s selector) byMetadata(o Object) bool {
 	selected, _ := s.judge(o, nil)
 	return selected
 }
 
-// byPath judges every field: those that nobody can read by their path in the object, missing ones
-// as empty. It stands in for a server that does not judge at all: a fake.
+// byPath judges every field. A field that read cannot read is looked up by its path in the object; a
+// missing field is empty. It stands in for a server that does not judge at all: a fake.
 func (s selector) byPath(o Object) bool {
 	selected, _ := s.judge(o, func(o Object, field string) (string, bool) {
 		if s.read != nil {
@@ -74,9 +74,9 @@ func (s selector) byPath(o Object) bool {
 	return selected
 }
 
-// matches reports whether an object that the server has sent is in the stream's query. A
-// real server has judged the fields already; a fake has not. Of one that does not decode the labels are not known: there
-// the server's judgement is all there is.
+// matches reports whether an object that the server has sent is in the stream's query. A real server
+// has judged the fields already; a fake has not. The labels of an object that does not decode are not
+// known: there the server's judgement stands.
 func (s *shape) matches(o Object) bool {
 	if Fault(o) != nil {
 		return true
@@ -108,7 +108,7 @@ func NewUnion(r Resource, selections ...Selection) Union {
 	return u
 }
 
-// excludes reports whether it is certain that an object is in no stream.
+// excludes reports whether it is certain that no stream of the union selects an object.
 func (u Union) excludes(o Object) bool {
 	if o == nil {
 		return false
@@ -121,8 +121,8 @@ func (u Union) excludes(o Object) bool {
 	return true
 }
 
-// Selects judges an object by selectors as a fake's watch does: the fields that the resource can
-// read as the server would, others by their path. Nil selectors select everything.
+// Selects judges an object by selectors as [Config].ByContent does: by the fields that the resource can
+// read, by others through their path. Nil selectors select everything.
 func Selects(r Resource, s Selection, o Object) bool {
 	return newSelector(r, s).byPath(o)
 }

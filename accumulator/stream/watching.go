@@ -26,19 +26,19 @@ func watchSeconds() *int64 {
 // ending is how a watch ended.
 type ending struct {
 	err error
-	// bad: not at the end of its time. What the server is now has to be seen (rule 8).
+	// bad: it ended before its time. The server has to be probed (rule 8).
 	bad bool
-	// short: it brought nothing, and did not last.
+	// short: it brought nothing and did not last.
 	short bool
 	// silent: nothing came, not even a bookmark.
 	silent bool
 }
 
-// errShort is how a watch ended that was of no use.
+// errShort is the end of a watch that brought nothing.
 var errShort = errors.New("the server ended it as soon as it was open")
 
-// follow reads w, if there is one, and then one watch after the other, each from where the one before
-// ended. It returns where only a new list helps.
+// follow reads w, if there is one, and then one watch after the other, each from the version at which
+// the one before ended. It returns when only a new list helps.
 func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
 	var last ending
 	for {
@@ -69,9 +69,9 @@ func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
 	}
 }
 
-// open opens the next watch. What may pass is retried here, so that no list is made for
-// a connection that broke. A server that was away and says, as soon as it is back, that a list is needed, does
-// not have to wait for it as long as it was away.
+// open opens the next watch. It retries errors that may pass, so that a broken connection costs no
+// list. If a server was away and then asks for a list, the list is made at once: the pauses of the
+// outage do not count.
 func (f *reflector) open(ctx context.Context, last ending) (watch.Interface, error) {
 	pace := f.pace
 	if last.silent {
@@ -136,7 +136,7 @@ func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (watch.Inter
 
 var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
 
-// dialled is an open watch with what ends its request.
+// dialled is an open watch that can end its request.
 type dialled struct {
 	watch.Interface
 	cancel context.CancelCauseFunc
@@ -201,8 +201,9 @@ func (f *reflector) take(e watch.Event) {
 // errResidue asks for a list: something waits for a version that the watch does not show.
 var errResidue = errors.New("the watch is silent, and own writes wait for it")
 
-// probe asks the server how far it is: rule 8. If it has gone back, behind what it has shown or has answered a
-// write with, or has said nothing while something waits for it, a new list is needed.
+// probe asks the server for its newest version (rule 8). A new list is needed if that is older than
+// what the server has shown or has answered a write with, or if the server was silent while something
+// waits for it.
 func (f *reflector) probe(ctx context.Context, last ending) error {
 	if f.config.ByContent || !coherence.Comparable(f.resume()) {
 		return nil

@@ -14,7 +14,7 @@ type Write struct {
 	set      *Set
 	resource Resource
 	key      Key
-	// begun are the streams that know of it, with what it came to for each.
+	// begun are the streams that know of it, each with the write as that stream holds it.
 	begun map[*stream]*coherence.Write
 }
 
@@ -81,7 +81,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	how.as, _ = o.Object.(Object)
 	var unsettled []error
 	var asked []*stream
-	var by string // the deletion was done, as far as their answers tell
+	var by string // the earliest version at which the answers show the deletion done
 	for _, st := range streams {
 		if !st.covers(o.Key) {
 			continue
@@ -101,7 +101,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		}
 	}
 	if unsettled == nil {
-		for _, st := range asked { // now that each has said what there is since
+		for _, st := range asked { // each of them has answered by now
 			st.deleted(o.Key, by)
 		}
 	}
@@ -110,7 +110,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	return errors.Join(unsettled...)
 }
 
-// record tells a stream what the write came to for it.
+// record hands the write to a stream, in the stream's form.
 func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
 	o = st.prepareWrite(o)
 	if !st.record(o, how) {
