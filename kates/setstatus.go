@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/conditions"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -88,8 +89,8 @@ func statusField(o any) (reflect.Value, bool) {
 
 // copyStatus makes the status of one object that of another of its type. They may share memory then.
 func copyStatus(to, from any) error {
-	if content, ok := untypedContent(to); ok {
-		given, _ := untypedContent(from)
+	if content, ok := conditions.Untyped(to); ok {
+		given, _ := conditions.Untyped(from)
 		if status, has := given["status"]; has {
 			content["status"] = status
 		} else {

@@ -31,8 +31,8 @@ var changing = []mutant{
 		old: `return p.Type == types.JSONPatchType && (`, new: `return false && (`,
 	},
 	{
-		name: "conditions are looked for in any Go type", says: "if its conditions are of []metav1.Condition", file: "kates/conditions.go",
+		name: "conditions are looked for in any Go type", says: "if its conditions are of []metav1.Condition", file: "internal/conditions/conditions.go",
 		caught: "TestATypeShowsConditionsWhereItsJSONHasThemAndAllOfThem",
-		old:    `return err == nil && FindCondition(u, "Shown") != nil`, new: `return err == nil && u != nil`,
+		old:    `return err == nil && Find(u, "Shown") != nil`, new: `return err == nil && u != nil`,
 	},
 }

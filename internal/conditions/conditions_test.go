@@ -1,4 +1,4 @@
-package kates
+package conditions
 
 import (
 	"testing"
@@ -6,17 +6,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	objects "github.com/kates-go/kates/internal/object"
 )
 
-// conditioned are objects of every form with nothing but a generation.
+// conditioned returns objects of every form with nothing but a generation.
 func conditioned(generation int64) map[string]any {
 	metadata := map[string]any{"generation": generation}
 	asMap := map[string]any{"metadata": metadata}
 	return map[string]any{
-		"typed":   &policyv1.PodDisruptionBudget{ObjectMeta: ObjectMeta{Generation: generation}},
-		"untyped": &Unstructured{Object: map[string]any{"metadata": metadata}},
+		"typed":   &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
+		"untyped": &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}},
 		"map":     map[string]any{"metadata": metadata},
 		"*map":    &asMap,
 	}
@@ -31,11 +36,11 @@ func TestAConditionIsSetInItsPlaceInObjectsOfEveryForm(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			set := func(c Condition) bool {
 				t.Helper()
-				changed, err := SetCondition(object, c)
+				changed, err := Set(object, c)
 				require.NoError(t, err)
 				return changed
 			}
-			assert.Nil(t, FindCondition(object, "Ready"))
+			assert.Nil(t, Find(object, "Ready"))
 			past := metav1.NewTime(time.Unix(1000, 0))
 			first := ready("False", "Starting")
 			first.LastTransitionTime = past
@@ -43,18 +48,18 @@ func TestAConditionIsSetInItsPlaceInObjectsOfEveryForm(t *testing.T) {
 			assert.True(t, set(first))
 			assert.False(t, set(ready("False", "Starting")), "nothing changes")
 			assert.True(t, set(ready("False", "Waiting")))
-			got := FindCondition(object, "Ready")
+			got := Find(object, "Ready")
 			assert.True(t, past.Equal(&got.LastTransitionTime), "the status does not")
 			assert.Equal(t, []any{"Waiting", "m", int64(7)}, []any{got.Reason, got.Message, got.ObservedGeneration})
 			got.Reason = "Mine"
-			assert.Equal(t, "Waiting", FindCondition(object, "Ready").Reason, "it is a copy")
+			assert.Equal(t, "Waiting", Find(object, "Ready").Reason, "it is a copy")
 			assert.True(t, set(ready("True", "Waiting")))
-			assert.False(t, FindCondition(object, "Ready").LastTransitionTime.Before(&metav1.Time{Time: time.Now().Add(-time.Minute)}))
+			assert.False(t, Find(object, "Ready").LastTransitionTime.Before(&metav1.Time{Time: time.Now().Add(-time.Minute)}))
 			old := ready("False", "Old")
 			old.ObservedGeneration = 6
 			assert.False(t, set(old), "of an older generation")
-			assert.Equal(t, metav1.ConditionTrue, FindCondition(object, "Ready").Status)
-			assert.Equal(t, metav1.ConditionTrue, FindCondition(object, "Other").Status)
+			assert.Equal(t, metav1.ConditionTrue, Find(object, "Ready").Status)
+			assert.Equal(t, metav1.ConditionTrue, Find(object, "Other").Status)
 		})
 	}
 }
@@ -64,11 +69,11 @@ func TestASetConditionKeepsWhatElseAnUntypedElementHas(t *testing.T) {
 		map[string]any{"type": "Available", "status": "True", "lastUpdateTime": "2020-01-01T00:00:00Z"},
 		map[string]any{"type": "Ready", "status": "False", "extra": "kept", "observedGeneration": int64(0)},
 	}
-	u := &Unstructured{Object: map[string]any{"status": map[string]any{"replicas": int64(3), "conditions": elements}}}
-	changed, err := SetCondition(u, ready("True", "Good"))
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"replicas": int64(3), "conditions": elements}}}
+	changed, err := Set(u, ready("True", "Good"))
 	require.NoError(t, err)
 	assert.True(t, changed)
-	now := conditionsOf(u.Object)
+	now := u.Object["status"].(map[string]any)["conditions"].([]any)
 	assert.Equal(t, elements[0], now[0])
 	assert.Equal(t, "kept", now[1].(map[string]any)["extra"])
 	assert.Equal(t, "True", now[1].(map[string]any)["status"])
@@ -80,49 +85,49 @@ func TestAConditionThatCannotBeSetIsAnErrorAndChangesNothing(t *testing.T) {
 	good := ready("True", "Good")
 	for want, object := range map[string]any{
 		"no pointer to an object": *new(policyv1.PodDisruptionBudget),
-		"no Status.Conditions":    &Deployment{}, // of another type
-		"the object is nil":       (*Unstructured)(nil),
+		"no Status.Conditions":    &appsv1.Deployment{}, // of another type
+		"the object is nil":       (*unstructured.Unstructured)(nil),
 		"not an object":           map[string]any{"status": "text"},
 		"not a list":              map[string]any{"status": map[string]any{"conditions": "text"}},
 		"cannot be read":          map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "reason": int64(3)}}}},
 	} {
-		_, err := SetCondition(object, good)
+		_, err := Set(object, good)
 		assert.ErrorContains(t, err, want)
-		assert.Nil(t, FindCondition(object, "Gone"))
+		assert.Nil(t, Find(object, "Gone"))
 	}
 	for want, c := range map[string]Condition{"type": {Status: "True", Reason: "R"}, "status": {Type: "T", Reason: "R"}, "reason": {Type: "T", Status: "True", Reason: "two words"}} {
 		b := &policyv1.PodDisruptionBudget{}
-		_, err := SetCondition(b, c)
+		_, err := Set(b, c)
 		assert.ErrorContains(t, err, want)
 		assert.Empty(t, b.Status.Conditions)
 	}
 }
 
-// Statuses whose conditions are not where they seem to be, or are.
+// Statuses that show their conditions, and statuses that only seem to.
 type (
 	elsewhere struct {
-		PartialObjectMetadata
+		metav1.PartialObjectMetadata
 		Status struct {
 			Conditions []Condition `json:"states"`
 		} `json:"status"`
 	}
 	pointed struct {
-		PartialObjectMetadata
+		metav1.PartialObjectMetadata
 		Status *struct {
 			Conditions []Condition `json:"conditions"`
 		} `json:"status,omitempty"`
 	}
 	inside struct {
-		PartialObjectMetadata
+		metav1.PartialObjectMetadata
 		*pointed
 	}
 )
 
 func TestATypeShowsConditionsWhereItsJSONHasThemAndAllOfThem(t *testing.T) {
-	for _, object := range []Object{&policyv1.PodDisruptionBudget{}, &pointed{}} {
-		assert.True(t, showsConditions(object), "%T", object)
+	for _, object := range []objects.Object{&policyv1.PodDisruptionBudget{}, &pointed{}} {
+		assert.True(t, Shown(object), "%T", object)
 	}
-	for _, object := range []Object{&Deployment{}, &ConfigMap{}, &Pod{}, &elsewhere{}, &inside{}, &PartialObjectMetadata{}} {
-		assert.False(t, showsConditions(object), "%T", object)
+	for _, object := range []objects.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Pod{}, &elsewhere{}, &inside{}, &metav1.PartialObjectMetadata{}} {
+		assert.False(t, Shown(object), "%T", object)
 	}
 }
