@@ -18,13 +18,12 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// Object is what every Kubernetes API object is: it knows its kind, copies
-// itself, and carries object metadata. *corev1.Pod and *Unstructured are two.
+// Object is a Kubernetes API object: it knows its kind, copies itself, and carries metadata.
+// *corev1.Pod and *Unstructured are two.
 type Object = accumulator.Object
 
-// The types below are those of the Kubernetes API, under one import path so
-// that small programs need no other. They are aliases, not copies: a *Pod is a
-// *corev1.Pod.
+// The types below are those of the Kubernetes API, so that small programs need no other import.
+// They are aliases, not copies: a *Pod is a *corev1.Pod.
 
 // Metadata and untyped objects.
 type (
@@ -34,7 +33,7 @@ type (
 	ObjectReference      = corev1.ObjectReference
 	LocalObjectReference = corev1.LocalObjectReference
 	Unstructured         = unstructured.Unstructured
-	// PartialObjectMetadata is an object without all but its kind and metadata.
+	// PartialObjectMetadata is an object that has only its kind and metadata.
 	PartialObjectMetadata = metav1.PartialObjectMetadata
 )
 
@@ -147,8 +146,8 @@ const (
 	ResourceCPU    = corev1.ResourceCPU
 	ResourceMemory = corev1.ResourceMemory
 
-	// NodeUnreachablePodReason is the reason in a pod's status when its node
-	// no longer answers; client-go has no name for it.
+	// NodeUnreachablePodReason is the reason in a pod's status when its node no longer answers.
+	// client-go has no name for it.
 	NodeUnreachablePodReason = "NodeLost"
 
 	NamespaceAll  = metav1.NamespaceAll
@@ -165,13 +164,13 @@ const (
 
 // Functions of the Kubernetes libraries that programs need beside the types.
 var (
-	// IsNotFound tells whether err, however wrapped, is the server's 404.
+	// IsNotFound reports whether err, however wrapped, is the server's 404.
 	IsNotFound = apierrors.IsNotFound
-	// IsConflict tells whether err, however wrapped, is the server's 409: the
-	// object has changed since the version that was sent.
+	// IsConflict reports whether err, however wrapped, is the server's 409: the object has
+	// changed since the version that was sent.
 	IsConflict = apierrors.IsConflict
-	// MustParseQuantity parses "100m", "2Gi" and the like; it panics on what
-	// is no quantity, so it is for constants.
+	// MustParseQuantity parses "100m", "2Gi" and the like. It is for constants: it panics on a
+	// text that is no quantity.
 	MustParseQuantity = resource.MustParse
 	// ParseSelector parses a label selector such as "app=web,tier!=cache".
 	ParseSelector = labels.Parse

@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// changes are the deltas of several snapshots in a row as one list (G7): applied to the snapshot before the first of them, they
-// give the last one. There are no more of them than objects in those two.
+// changes joins the deltas of several successive snapshots into one list (G7). Applied to the
+// snapshot before the first, they give the last one. The list is bounded by the objects of those
+// two snapshots.
 type changes struct {
-	order map[string]int // of the queries
+	order map[string]int // of the queries, by name
 	of    map[place]*change
 }
 
@@ -19,12 +20,12 @@ type place struct {
 	types.NamespacedName
 }
 
-// change is what became of one name.
+// change is what happened to the objects of one name.
 type change struct {
-	before bool   // there was an object,
-	uid    string // which had that UID, and
-	gone   *Delta // was deleted by that
-	after  *Delta // the object that there is now, nil if there is none
+	before bool   // an object existed before the first snapshot
+	uid    string // its UID
+	gone   *Delta // its deletion
+	after  *Delta // the latest delta of the object that exists now, nil if there is none
 }
 
 func newChanges(s Status) *changes {
@@ -63,7 +64,7 @@ func (c *changes) add(deltas []*Delta) {
 	}
 }
 
-// deltas returns the list, with deltas of its own, by query, namespace and name.
+// deltas returns the list in copies, ordered by query, namespace and name.
 func (c *changes) deltas() (all []*Delta) {
 	for _, now := range c.of {
 		switch {
@@ -78,12 +79,13 @@ func (c *changes) deltas() (all []*Delta) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Delta) int {
-		return cmp.Or(cmp.Compare(c.order[a.Query], c.order[b.Query]), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(c.order[a.Query], c.order[b.Query]),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
-// as is a copy of another type.
+// as returns a copy with another type.
 func (d *Delta) as(t DeltaType) *Delta {
 	other := *d
 	other.DeltaType = t

@@ -14,16 +14,17 @@ import (
 // Condition is one aspect of an object's state, in its status.conditions.
 type Condition = metav1.Condition
 
-// SetCondition sets a condition in the status of an object, which it modifies, and reports whether
-// that changed anything. The object is the caller's own: a pointer to a Go type with
-// Status.Conditions of []metav1.Condition, an *[Unstructured], or a map[string]any. A condition of
-// that type is changed in its place, others stay. The transition time changes only with the status:
-// to the condition's own, or to now. A zero observedGeneration becomes the object's generation.
+// SetCondition sets a condition in the status of an object, which it modifies, and reports
+// whether that changed anything. The object is the caller's own: a pointer to a Go type with
+// Status.Conditions of []metav1.Condition, an *[Unstructured], or a map[string]any. A condition
+// of that type is changed in its place, others stay. The transition time changes only with the
+// status: to the condition's own, or to now. A zero observedGeneration becomes the object's
+// generation.
 //
-// A condition that was set for a newer generation of the object stays, without an error: a statement
-// about an older one is out of date. It is an error, and nothing is modified, if the object cannot
-// have such conditions, or if the API would reject the condition. The type is a qualified name, the
-// status True, False or Unknown, and the reason a CamelCase word. See
+// A condition that was set for a newer generation of the object stays, without an error: a
+// statement about an older one is out of date. It is an error, and nothing is modified, if the
+// object cannot have such conditions, or if the API would reject the condition. The type is a
+// qualified name, the status True, False or Unknown, and the reason a CamelCase word. See
 // https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
 // and KEP-1623.
 func SetCondition(object any, condition Condition) (changed bool, err error) {
@@ -36,15 +37,16 @@ func FindCondition(object any, conditionType string) *Condition {
 	return conditions.Find(object, conditionType)
 }
 
-// SetConditions writes conditions into the status of the object, as [SetCondition] does, through its
-// status subresource: read, modify, write, and again after a conflict (see [ModifyStatus]). It
-// starts from the newest version that the client knows, also that of a watch in a Go type if its
-// conditions are of []metav1.Condition. Conditions of other types, and the rest of the status, stay
-// as they are. If nothing changes, nothing is sent.
+// SetConditions writes conditions into the status of the object, as [SetCondition] does, through
+// its status subresource: read, modify, write, and again after a conflict (see [ModifyStatus]).
+// It starts from the newest version that the client knows, also that of a watch in a Go type if
+// its conditions are of []metav1.Condition. Conditions of other types, and the rest of the
+// status, stay as they are. If nothing changes, nothing is sent.
 //
 // The conditions are about the object as given. A zero observedGeneration becomes its generation,
-// though there may be a newer one by now. If it has a UID, another object of its name is a conflict
-// ([IsConflict]). It is not modified. See [Client.Create] for what holds for every write.
+// though there may be a newer one by now. If it has a UID, another object of its name is a
+// conflict ([IsConflict]). It is not modified. See [Client.Create] for what holds for every
+// write.
 func (c *Client) SetConditions(ctx context.Context, object any, set []Condition, opts ...WriteOption) error {
 	about, err := c.looked(object, opts)
 	if err == nil {

@@ -13,24 +13,24 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// deletesAtOnce is how many objects DeleteAll deletes at the same time.
+// deletesAtOnce is how many objects DeleteAll deletes at a time.
 const deletesAtOnce = 10
 
-// DeleteAll deletes every object of a query: those that the server has when it is called. An empty
-// namespace is all namespaces; Name and Optional do not matter. What would not narrow the query, though it says so, is an error
-// and deletes nothing: a namespace for a kind that is in none, and Refs. The options are those of
-// [Client.Delete], for each object ([Propagation], [GracePeriod], [DryRun], …); [IfUID] and
-// [IfResourceVersion] are errors.
+// DeleteAll deletes every object of a query that the server has when it is called. An empty
+// namespace is all namespaces; Name and Optional do not matter. A field that does not narrow the
+// query is an error and deletes nothing: a namespace for a cluster-scoped kind, and Refs. The
+// options are those of [Client.Delete], for each object ([Propagation], [GracePeriod], [DryRun],
+// …); [IfUID] and [IfResourceVersion] are errors.
 //
-// Each object is deleted by itself, on the condition that it still is the one that was listed (its
-// UID): what somebody puts in its place stays. An object that is gone already is as good as
-// deleted. One that cannot be deleted does not keep the others: the error joins what went
-// wrong (errors.Is and errors.As look into it), and each part names its object. When ctx ends, what
-// is left is not tried, and the error says how many.
+// Each object is deleted on the condition that it still is the one that was listed (its UID). An
+// object that somebody puts in its place stays. An object that is already gone counts as deleted.
+// An error on one object does not stop the rest: the errors are joined (errors.Is and errors.As
+// look into them), and each names its object. When ctx ends, the rest is not tried, and the error
+// says how many that are.
 //
 // Once DeleteAll has returned nil, no later snapshot of this client shows one of the objects,
-// unless with its deletionTimestamp, where finalizers or a grace period keep it (G4), whoever
-// deleted it. After an error that holds for those that the error does not name.
+// except with its deletionTimestamp if finalizers or a grace period keep it (G4), whoever deleted
+// it. After an error this holds for the objects that the error does not name.
 func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption) error {
 	w := c.writeOptions(opts)
 	if w.uid != nil || w.version != nil {
@@ -50,7 +50,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	if !r.Namespaced && (query.Namespace != "" || query.Namespaces != nil) {
 		return fmt.Errorf("delete all: %s are in no namespace, so all of them would be deleted: leave the namespace out for that", r.Resource)
 	}
-	all := make([]listed, len(items)) // and not the objects, which may be large
+	all := make([]listed, len(items)) // the objects may be large, so they are not kept
 	for i, u := range items {
 		all[i] = listed{accumulator.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
 	}
@@ -75,8 +75,8 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	return errors.Join(failed...)
 }
 
-// deleteListed deletes an object that was listed. Where that object is not there any more, what the
-// watches show may be older: they are settled.
+// deleteListed deletes an object that was listed. If it no longer exists, watches may still show
+// it: they ask the server for it.
 func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key accumulator.Key, uid types.UID, w writeOptions) error {
 	o := &object{&Unstructured{}, r}
 	o.SetGroupVersionKind(r.Kind)

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// DeltaType says what happened to an object between two snapshots.
+// DeltaType is what happened to an object between two snapshots.
 type DeltaType int
 
 // The types of a [Delta]. In JSON they are "add", "update" and "delete".
@@ -52,14 +52,14 @@ func (t *DeltaType) UnmarshalJSON(b []byte) error {
 	return fmt.Errorf("unknown delta type %q", name)
 }
 
-// A Delta says that one object was added to, updated in, or deleted from a snapshot.
-// The deltas of an Update, applied to the snapshot before, give the snapshot after
-// it: one per object, except that an object replaced by another of its name (with
-// another UID) is a delete followed by an add. (In a controller's struct they are the key's; see package controller.)
+// A Delta reports that one object was added to, updated in, or deleted from a snapshot. The
+// deltas of an Update, applied to the snapshot before, give the snapshot after it. There is one
+// per object, but an object that is replaced by another of its name (with another UID) is a
+// delete followed by an add. In a controller's struct the deltas are those of the key; see
+// package controller.
 //
-// It identifies the object and does not contain it: of the metadata it carries name,
-// namespace, UID, resource version and creation time, after the change, or before it
-// for a delete.
+// It identifies the object and does not contain it. Of the metadata it has name, namespace, UID,
+// resource version and creation time: after the change, or before it for a delete.
 type Delta struct {
 	TypeMeta   `json:",inline"`
 	ObjectMeta `json:"metadata,omitempty"`
@@ -74,8 +74,8 @@ func NewDelta(deltaType DeltaType, obj *Unstructured) *Delta {
 	return &d
 }
 
-// NewDeltaFromObject returns a delta of the given type for an object of any type
-// that client-go's scheme knows, or that carries its kind.
+// NewDeltaFromObject returns a delta of the given type for an object. Client-go's scheme must
+// know its Go type, or the object must carry its kind.
 func NewDeltaFromObject(deltaType DeltaType, obj Object) (*Delta, error) {
 	un, err := NewUnstructuredFromObject(obj)
 	if err != nil {
@@ -96,10 +96,10 @@ func deltaOf(deltaType DeltaType, query string, obj accumulator.Object) Delta {
 	}
 }
 
-// deltasTogether is how many deltas are one piece of memory: whoever keeps one keeps the others.
+// deltasTogether is how many deltas share one allocation. Keeping one of them keeps all.
 const deltasTogether = 16
 
-// deltasOf puts differences into the form that users see.
+// deltasOf turns differences into deltas.
 func deltasOf(diffs []accumulator.Difference) []*Delta {
 	if len(diffs) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func deltasOf(diffs []accumulator.Difference) []*Delta {
 }
 
 func typeOf(obj runtime.Object) TypeMeta {
-	if u, ok := obj.(*Unstructured); ok { // as it says itself, not put together from its parts
+	if u, ok := obj.(*Unstructured); ok { // its own strings, without parsing and joining them
 		return TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}
 	}
 	version, kind := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()

@@ -2,7 +2,7 @@
 // result: an ingress or mesh configuration, a policy bundle, a DNS zone, a schedule,
 // an inventory. It is the one import that most of them need.
 //
-// Such a program declares what it needs as a struct and gets it whole:
+// Such a program declares its inputs as a struct and gets all of them at once:
 //
 //	type Snapshot struct {
 //	    Services []*kates.Service
@@ -17,61 +17,72 @@
 //	    rebuild(snap) // may take as long as it likes
 //	}
 //
-// One that has an output per something, per namespace, tenant or gateway, gets a snapshot for each: [RunEach], and [Query].Key, which says what
-// belongs to whom. One that reconciles the objects of a kind, with what they own, finds that in package controller, which stands on this one.
+// A program that makes one output per namespace, tenant or gateway gets a snapshot for each:
+// [RunEach], with [Query].Key, which maps objects to keys. A program that reconciles the objects
+// of a kind, with what they own, uses package controller, which builds on this one.
 //
-// What objects refer to, a [Lookup] finds by name or by selector; for an output per something what it reads is recorded, and a change of that
-// brings the next snapshot of those that have read it. [Query].Refs watches nothing but what is named.
+// A [Lookup] finds by name or selector the objects that others refer to. In a snapshot per key,
+// what a key reads is recorded, and a change of it brings the next snapshot of that key.
+// [Query].Refs watches only the objects that are named.
 //
-// Start with [NewClient] and [Watch]; [Client.Watch] is the same without a type that
-// says the kinds. [Client] also reads and writes single objects, of any kind and form;
-// [Modify] is read-modify-write.
-// Package katestest has a client for unit tests.
+// Start with [NewClient] and [Watch]. [Client.Watch] is the same for kinds that no Go type gives.
+// [Client] also reads and writes single objects, of any kind and form; [Modify] is
+// read-modify-write. Package katestest has a client for unit tests.
 //
 // # What a snapshot is
 //
-//   - Complete (G1). There is none before every query has its whole first list: all
-//     pages, every kind, empty kinds too.
-//   - The latest (G2). It has everything that the watches had delivered when it was asked
-//     for. A slow reader stops nothing, and misses nothing but what is outdated.
-//   - Bounded (G3). What is held depends on how many objects there are, not on how
-//     often they change. Changes coalesce; one signal waits at most.
+//   - Complete (G1). There is no snapshot before every query has its whole first list: all pages,
+//     every kind, empty kinds too.
+//   - The latest (G2). It has everything that the watches had delivered when it was asked for. A slow
+//     reader stops nothing, and misses only outdated states.
+//   - Bounded (G3). Memory depends on the number of objects, not on how often they change. Changes
+//     coalesce; at most one signal waits.
 //   - With the program's own writes (G4). Once a write method of the client has
-//     returned nil, each later snapshot of that client shows its effect on the object,
-//     though the watch may be seconds behind; an object that a write moves out of a query is gone from it.
-//   - Monotonic (G5). Nothing that was shown is taken back, whatever cache a list was
-//     served from. A cluster restored from a backup starts anew, and that is logged.
-//   - Free of residue (G6). What is held for writes goes once the watches have caught up.
+//     returned nil, each later snapshot of that client shows its effect on the object, though the
+//     watch may be seconds behind. An object that a write moves out of a query leaves the query.
+//   - Monotonic (G5). Nothing that was shown is taken back, even if a list comes from a stale cache. A
+//     cluster restored from a backup starts a new history, and that is logged.
+//   - Free of residue (G6). Data held for own writes is dropped once the watches have caught up.
 //   - Exactly described (G7). The deltas between two snapshots, applied to the first, give the second.
-//   - Isolated (G8). One object that does not decode, one kind that is forbidden or failing, a
-//     panic in a function of the program: it is reported, and the rest goes on.
-//   - Deterministic (G9). Slices are in order of namespace, then name.
-//   - Shared and read-only (G10). What did not change is the same pointer as last
-//     time. Nobody may write to the objects; katestest.DetectMutations finds who does.
+//   - Isolated (G8). One object that does not decode, one kind that is forbidden or failing, or a
+//     panic in a function of the program is reported, and the rest goes on.
+//   - Deterministic (G9). Slices are ordered by namespace, then name.
+//   - Shared and read-only (G10). What did not change is the same pointer as last time. Nobody may
+//     write to the objects; katestest.DetectMutations finds writers.
 //   - Without leaks (G11). Ending a context, or Close, ends everything that was started for it.
 //
-// They hold on a real API server. On client-go's fake they hold for one writer, as far as
-// that fake goes (package katestest).
+// The guarantees hold on a real API server. On client-go's fake they hold for one writer, within
+// the limits of that fake (package katestest).
 //
 // # How much is held
 //
-// A field of [Watch], or a [Reader], whose Go type the client's scheme knows ([]*[Service]; see [WithScheme] for the types of custom
-// kinds) is decoded straight from the wire: from protobuf where the type and the server have it, else from JSON, one object at a
-// time. It is held once, in that form, without managed fields ([WithManagedFields]), and shares strings, and maps of labels and
-// quantities, with its like. Fields that do not say such a type, and all of [Client.Watch], hold untyped objects, and convert what
-// has changed. Status says which it is; both may be asked of one kind, at the price of a watch each.
+// A field of [Watch], or a [Reader], may have a Go type that the client's scheme knows:
+// []*[Service]. (See [WithScheme] for the types of custom kinds.) Its objects are decoded
+// directly from the wire, one at a time: from protobuf if the type and the server have it, else
+// from JSON. An object is held once, in that form, without managed fields ([WithManagedFields]).
+// Objects share equal strings, and equal maps of labels and quantities. All other fields, and all
+// of [Client.Watch], hold untyped objects and convert those that change. Status tells which form
+// it is. Both forms of one kind may be used; each then has a watch.
 //
-// A field of []*[PartialObjectMetadata] (with a tag or a query that says the kind) watches metadata and
-// nothing else; [Query].MetadataOnly does so for [Client.Watch]. [Query].Transform drops, once and before anything is
-// stored, what a program does not need; [WithTransform] with [DropManagedFields] is a good default for untyped fields. [Query].Signal
-// says which changes are worth waking up for ([GenerationChanged] and the like); the others are in
-// the next snapshot all the same. A transform that fails on an object leaves that one out, as [Invalid].
+// A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
+// metadata. [Query].MetadataOnly does so for [Client.Watch]. [Query].Transform drops what a
+// program does not need, once, before anything is stored; [WithTransform] with
+// [DropManagedFields] is a good default for untyped fields. An object for which a transform fails
+// is left out, as [Invalid]. [Query].Signal selects the changes that wake the program
+// ([GenerationChanged] and the like); the other changes are in the next snapshot all the same.
 //
 // # How it works
 //
-// One list+watch per distinct query serves everybody who asks for the same (package
-// accumulator). The answers of the client's own writes are laid over what the watches
-// show until these have caught up (package coherence). Whether such a write moves its object into a query or out
-// of it, the client knows by itself for labels, the built-in selectable fields, and those that custom kinds declare. Only what changed is converted
-// and placed (package snapshot).
+// One list+watch per distinct query serves everybody who asks for the same (package accumulator).
+// The answers to the client's own writes are laid over what the watches show until these have
+// caught up (package coherence). The client knows by itself whether such a write moves its object
+// into a query or out of it: by labels, the built-in selectable fields, and those that custom
+// kinds declare. Only what changed is converted and placed (package snapshot).
+//
+// # Where things are
+//
+// The files of this package are sorted by area: client_ (configuration, options, status), query_
+// (what is watched), watch_ (snapshots), write_ (single objects), object_ (forms of objects,
+// owners, conditions), owned_ (sets of owned objects), run_ (loops and partitions) and compat_
+// (aliases of the Kubernetes API). What needs no client is in packages under internal.
 package kates

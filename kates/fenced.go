@@ -14,7 +14,7 @@ import (
 // not sent if the lease is over.
 func Unfenced() WriteOption { return func(o *writeOptions) { o.unfenced = true } }
 
-// errUnseen is the reason of a conflict.
+// errUnseen is the reason for a conflict.
 var errUnseen = errors.New("it has been changed since this work began")
 
 // fenced returns the options of a write, and with them the preconditions that it needs to be sent

@@ -18,13 +18,14 @@ import (
 // ErrDeleting: the object is being deleted, so the write would be in vain.
 var ErrDeleting = applied.ErrDeleting
 
-// AddFinalizer adds a finalizer to the object that the resource names, unless it has it: then
-// nothing is sent. Once it has returned nil the object will not go away before the finalizer is
-// removed, whoever deletes it; so it comes before the first effect that has to be undone. An
-// object that is being deleted takes no more finalizers: [ErrDeleting], and nothing is sent.
+// AddFinalizer adds a finalizer to the object that the resource names. If the object has it
+// already, nothing is sent. Once AddFinalizer has returned nil, the object stays until the
+// finalizer is removed, whoever deletes it. So add it before the first effect that has to be
+// undone. An object that is being deleted takes no more finalizers: that is [ErrDeleting], and
+// nothing is sent.
 //
-// It changes nothing but the finalizers, starts from the newest known version, and tries again
-// after conflicts: see [Modify]. The name has a domain: example.com/dns. See
+// It changes only the finalizers, starts from the newest known version, and tries again after
+// conflicts: see [Modify]. The name has a domain: example.com/dns. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/
 func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer string, opts ...WriteOption) error {
 	if err := checkFinalizer(finalizer); err != nil {
@@ -43,10 +44,10 @@ func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer strin
 	return err
 }
 
-// RemoveFinalizer takes a finalizer off the object that the resource names, and leaves the
-// others. Where the object does not have it, or is gone, nothing is sent. With its last one an
-// object that is being deleted goes, from every later snapshot too: nothing holds it from here
-// on, so this is the last thing to do. As for the rest see [Client.AddFinalizer].
+// RemoveFinalizer removes a finalizer from the object that the resource names, and leaves the
+// others. If the object does not have it, or does not exist, nothing is sent. An object that is
+// being deleted is gone with its last finalizer, also from every later snapshot. So remove it as
+// the last step. For the rest see [Client.AddFinalizer].
 func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer string, opts ...WriteOption) error {
 	if finalizer == "" {
 		return errors.New("a finalizer without a name")
@@ -64,28 +65,28 @@ func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer st
 	return err
 }
 
-// UnderFinalizer does what has effects that the garbage collector will not undo, so that they are
-// undone before the object is gone:
+// UnderFinalizer manages effects that the garbage collector does not undo. It undoes them before
+// the object is gone:
 //
 //	err := kates.UnderFinalizer(ctx, client, app, "example.com/dns",
 //	    func(ctx context.Context, app *App) error { return dns.Put(app.Spec.Host) },
 //	    func(ctx context.Context, app *App) error { return dns.Remove(app.Spec.Host) })
 //
-// An object that lives gets the finalizer first; apply is called only when the server has
-// confirmed it. For one that is being deleted and has the finalizer, cleanup is called, and when
-// it has returned nil, the finalizer is removed, after everything else. One that is being deleted
-// without it has no effects (any more), and nothing is done; nor is it for one that does not
-// exist, which is no error. So it may be called in every state of the object, and belongs at the
-// start of a reconcile.
+// A living object first gets the finalizer; apply is called only after the server has confirmed
+// it. For an object that is being deleted and has the finalizer, cleanup is called. After it has
+// returned nil, the finalizer is removed, as the last step. An object that is being deleted
+// without the finalizer has no effects (any more), and nothing is done. An object that does not
+// exist is no error, and nothing is done. So it may be called in every state of the object, and
+// belongs at the start of a reconcile.
 //
 // The resource names the object. Apply and cleanup get its newest known version in the form T,
-// which is their own to write to, and are called without any lock held. Either may be called
-// again, after an error, a crash, or for no reason; cleanup may meet effects that were never
-// made. Their errors are returned as they are, and the finalizer stays. As for its name,
-// conflicts and options see [Client.AddFinalizer].
+// which is their own to write to. No lock is held while they run. Either may be called again,
+// after an error, a crash, or for no reason; cleanup may find effects that were never made. Their
+// errors are returned as they are, and the finalizer stays. For its name, conflicts and options
+// see [Client.AddFinalizer].
 //
-// A replica that takes over from another calls [Client.Sync] first: what the other one has
-// cleaned up last may not have come to its watches yet.
+// A replica that takes over from another calls [Client.Sync] first: its watches may not have
+// brought yet what the other one has cleaned up last.
 func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finalizer string,
 	apply, cleanup func(context.Context, *T) error, opts ...WriteOption,
 ) error {
@@ -114,13 +115,12 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 	}
 	err = c.RemoveFinalizer(ctx, leaving, finalizer, about(leaving, opts)...)
 	if IsConflict(err) && c.replaced(ctx, leaving) {
-		return nil // it is gone, and another one has its name
+		return nil // the object is gone, and another one has its name
 	}
 	return err
 }
 
-// about binds a write to the very object that is given, if it says which one that is (a fake's
-// does not).
+// about binds a write to the given object by its UID, if it has one. Objects of a fake have none.
 func about(o metav1.Object, opts []WriteOption) []WriteOption {
 	if o.GetUID() == "" {
 		return opts
@@ -128,8 +128,8 @@ func about(o metav1.Object, opts []WriteOption) []WriteOption {
 	return append([]WriteOption{IfUID(o.GetUID())}, opts...)
 }
 
-// underFinalizer returns the object that lives, with its finalizer, or sets leaving to the one
-// that is to be cleaned up; neither if there is nothing to do.
+// underFinalizer returns a living object with its finalizer, or sets leaving to one that has to
+// be cleaned up. It does neither if there is nothing to do.
 func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error,
 	leaving **Unstructured, opts []WriteOption,
 ) (*Unstructured, error) {
@@ -156,7 +156,7 @@ func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer str
 	return got, nil
 }
 
-// replaced reports whether the name does not stand for this object any more.
+// replaced reports whether this object is gone, or another one has its name.
 func (c *Client) replaced(ctx context.Context, was *Unstructured) bool {
 	now, err := c.object(ctx, was)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *Client) replaced(ctx context.Context, was *Unstructured) bool {
 	return IsNotFound(err) || err == nil && stored.GetUID() != was.GetUID()
 }
 
-// checkFinalizer is an error for a name that the server would not take, or warn of.
+// checkFinalizer returns an error for a name that the server rejects or warns about.
 func checkFinalizer(name string) error {
 	problems := validation.IsQualifiedName(name)
 	if len(problems) == 0 && !strings.Contains(name, "/") {

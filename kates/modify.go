@@ -18,73 +18,76 @@ import (
 	"github.com/kates-go/kates/internal/patch"
 )
 
-// Modify changes an object as change does: read, modify, write, and again if somebody else was
-// faster. The resource names the object (kind, namespace and name; an object of any form); T is the
-// form in which change sees it: a Go type of that kind and version (that of another is an error),
-// [Unstructured], map[string]any, any struct with the right JSON.
+// Modify changes an object with a function: read, change, write, and again if another writer was
+// faster. The resource, an object of any form, names the object: kind, namespace and name. T is
+// the form in which change sees it: a Go type of that kind and version (another is an error),
+// [Unstructured], map[string]any, or any struct with the right JSON.
 //
 //	_, err := kates.Modify(ctx, client, deployment, func(d *appsv1.Deployment) error {
 //	    d.Spec.Replicas = &n
 //	    return nil
 //	})
 //
-// It starts from the newest version that the client knows: an own write's answer or what one of its
-// watches has brought, untyped and whole or in the very form T (without managedFields then, unless
-// [WithManagedFields]). Only where it watches no such object, it reads the object from the server
-// first (the fake client always does). An object that does not exist is [IsNotFound]; see
-// [Client.Upsert].
+// It starts from the newest version that the client knows: the answer to an own write, or what a
+// watch has brought. The watch holds it untyped and whole, or in the very form T (then without
+// managedFields, unless [WithManagedFields]). If the client watches no such object, Modify first
+// reads it from the server; the fake client always does. An object that does not exist is
+// [IsNotFound]; see [Client.Upsert].
 //
-// The object that change gets is its own, to write to and to keep. It may be called several times,
-// each time with a newer object, or one that was read, so it decides by what it is given. It runs
-// without any lock held. Its error ends Modify, and is returned as it is; nothing has been written then.
+// The object that change gets is its own, to write to and to keep. Change may be called several
+// times, each time with a newer object or with one that was read, so it decides by its argument.
+// It runs without any lock held. Its error ends Modify and is returned as it is; then nothing has
+// been written.
 //
-// What is sent is a JSON merge patch (RFC 7396) of what change altered, on the condition that the
-// object is still that one (UID) at that version. So fields that T does not know stay as they are,
-// also in the elements of a list that is sent: an element that was not altered stays as the server
-// has it, one that was keeps the fields that T does not know (it is found by its key: name, type,
-// …; else by its place). Where a watch knows no more of the object than T does, and elements of a list
-// that was altered stay, a JSON patch (RFC 6902) is sent instead, which names what was altered in them.
-// Only where T cannot tell what such a patch would meet (an object that may be empty or may be none, of
-// which T shows no field that is set), or the server refuses it, the object is read, and change called
-// again: so a write of a status with conditions is one request, as a rule. Objects that a watch holds
-// shortened are never started from.
+// Modify sends a JSON merge patch (RFC 7396) of what change altered, on the condition that it is
+// still the same object (UID) at the same version. So fields that T does not know stay. This
+// holds for the elements of a list that is sent, too: an unaltered element stays as the server
+// has it, and an altered one keeps the fields that T does not know. An element is found by its
+// key (name, type, …), or else by its place.
 //
-// If change alters nothing, nothing is sent, and the object is returned as it is known. An object's
-// apiVersion, kind, name, namespace and UID cannot be changed, which is an error; what only the server
-// writes (resourceVersion, managedFields, …) is left out. The status, where it is a subresource, is
-// ignored by the server: see [ModifyStatus].
+// A watch may know no more of the object than T does. If then a list with remaining elements was
+// altered, Modify sends a JSON patch (RFC 6902), which names what was altered in the elements. If
+// T cannot tell what the patch would meet (an object that is either empty or absent), or if the
+// server refuses the patch, Modify reads the object and calls change again. As a rule, a write of
+// a status with conditions is one request. Modify never starts from objects that a watch holds
+// shortened.
 //
-// After a conflict it waits a little, reads the object from the server, since watches may still be
-// behind, and calls change again; after some twenty tries it returns the conflict ([IsConflict]).
-// [IfUID] and [IfResourceVersion] bind it to one object and to one version: a conflict is final
-// then. A [DryRun] does all of this but store the result.
+// If change alters nothing, nothing is sent, and the known object is returned. An object's
+// apiVersion, kind, name, namespace and UID cannot be changed: that is an error. Fields that only
+// the server writes (resourceVersion, managedFields, …) are left out. The server ignores changes
+// of a status that is a subresource: see [ModifyStatus].
 //
-// It returns what the server answered, which is nobody else's. See [Client.Create] for what holds
+// After a conflict Modify waits a little, reads the object from the server, since watches may
+// lag, and calls change again. After some twenty tries it returns the conflict ([IsConflict]).
+// [IfUID] and [IfResourceVersion] bind it to one object and to one version; then a conflict is
+// final. A [DryRun] does all of this but store the result.
+//
+// It returns the server's answer, which is the caller's own. See [Client.Create] for what holds
 // for every write.
 func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
 	return modify(ctx, c, &modification{op: opModify}, resource, change, opts)
 }
 
 // ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends
-// nothing but the status. It is an error, and nothing is sent, if change alters anything else: the
-// server would ignore it. A kind without that subresource is an error that says so, and not [IsNotFound],
-// which is what the server answers.
+// only the status. It is an error if change alters anything else, since the server would ignore
+// it; then nothing is sent. A kind without that subresource is an error that says so. It is not
+// [IsNotFound], which is what the server answers.
 func ModifyStatus[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
 	return modify(ctx, c, &modification{op: opModifyStatus}, resource, change, opts)
 }
 
-// modifyBackoff paces the tries. Under contention each round has one winner, so that waiting longer and
-// longer does not help much.
+// modifyBackoff paces the tries. Under contention each round has one winner, so longer and longer
+// waits help little.
 var modifyBackoff = wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.3, Jitter: 1, Steps: 20}
 
-// modification is what a Modify does, whatever its T.
+// modification is a call of Modify, independent of its T.
 type modification struct {
 	op      operation
 	object  *object
 	options writeOptions
-	// shows reports whether a typed object shows of its kind all that the change goes by: nil for a *T.
+	// shows reports whether a typed object shows all that the change depends on. Nil: a *T does.
 	shows func(accumulator.Object) bool
-	// edit has base changed: it returns it in the form of the Go type, before and after.
+	// edit changes base and returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
 }
 
@@ -129,7 +132,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	return result, jsonform.Fill(&result, got)
 }
 
-// modify tries until the object is written, or cannot be.
+// modify tries until the object is written, or an error is final.
 func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, error) {
 	from, backoff := c.newest(m), modifyBackoff
 	for {
@@ -147,12 +150,12 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 			t.Stop()
 			return nil, fmt.Errorf("%w (last: %v)", m.object.failed(m.op, ctx.Err()), err)
 		}
-		from = base{} // which was not the newest
+		from = base{} // from was not the newest version
 	}
 }
 
-// tryModify has an object changed and written; without one it asks the server for it. It
-// reports whether what the server has would do, since that is newer, or more than was known.
+// tryModify changes an object and writes it. If from has none, it reads the object first. Again:
+// another try with the server's object may succeed, since that is newer or more complete.
 func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got *Unstructured, again bool, err error) {
 	if from.object == nil {
 		if from.object, err = c.in(m.object.resource, m.object.GetNamespace()).Get(ctx, m.object.GetName(), getOptions); err == nil {
@@ -176,13 +179,13 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
 }
 
-// lives reports whether the server has that very object still.
+// lives reports whether the server still has that very object.
 func (c *Client) lives(ctx context.Context, was *Unstructured, o *object) bool {
 	now, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
 	return err == nil && now.GetUID() != "" && now.GetUID() == was.GetUID()
 }
 
-// holds is a conflict if the object is not the one that the options ask for.
+// holds returns a conflict if the object is not the one that the options require.
 func (m *modification) holds(base accumulator.Object) error {
 	var err error
 	if uid := m.options.uid; uid != nil && *uid != base.GetUID() {
@@ -196,7 +199,7 @@ func (m *modification) holds(base accumulator.Object) error {
 	return nil
 }
 
-// patchFrom sends a patch on the condition that the object is still base.
+// patchFrom sends a patch on the condition that the object has not changed since base.
 func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructured, change *patch.Patch) (*Unstructured, error) {
 	w := m.options
 	if uid := base.GetUID(); uid != "" {
@@ -220,7 +223,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), subresources...)
 		switch {
 		case change.Refused(err):
-			return reply{}, err // the object is read next, whatever the reason
+			return reply{}, err // the object is read next
 		case err != nil:
 			return reply{}, c.preconditionError(ctx, o, w, change.Type, err)
 		}
@@ -228,7 +231,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	})
 }
 
-// patch has base changed and returns the difference, nil if there is none.
+// patch changes base and returns the difference, nil if there is none.
 func (m *modification) patch(from base) (*patch.Patch, error) {
 	before, after, err := m.edit(from.object)
 	if err != nil {

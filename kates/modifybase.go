@@ -9,12 +9,13 @@ import (
 // base is the version of an object that a change starts from.
 type base struct {
 	object *Unstructured // nil: the server is to be asked
-	// partial: it is what a Go type knows of it. See blindPatch.
+	// partial: the object is only what a Go type knows of it. See patch.Blind.
 	partial bool
 }
 
-// newest is the newest known version of the object. A fake has no versions and so no conflicts: there
-// only what it has now will do. What a Go type knows is good enough for who sees no more than that.
+// newest returns the newest known version of the object. A fake has no versions and so no
+// conflicts; there the object is always read. A typed version will do if the change sees no more
+// than that.
 func (c *Client) newest(m *modification) base {
 	var from base
 	if whole, ok := c.known(m, accumulator.Whole).(*Unstructured); ok {
@@ -33,7 +34,7 @@ func (c *Client) newest(m *modification) base {
 	return from
 }
 
-// known is the newest version in one form, nil if there is none.
+// known returns the newest version in one form, nil if there is none.
 func (c *Client) known(m *modification, form accumulator.Form) accumulator.Object {
 	return c.core.server.newest(m.object.resource, m.object.key(), form)
 }

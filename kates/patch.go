@@ -12,8 +12,8 @@ import (
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
-// preconditionPatch puts IfUID and IfResourceVersion into a patch: as a part of the
-// metadata, which the server compares, or as tests of a JSON patch.
+// preconditionPatch adds IfUID and IfResourceVersion to a patch: as part of the metadata, which
+// the server compares, or as tests of a JSON patch.
 func (w writeOptions) preconditionPatch(o *object, pt PatchType, data []byte) ([]byte, error) {
 	if w.uid == nil && w.version == nil {
 		return data, nil
@@ -62,9 +62,9 @@ func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 	return jsonform.Encode(append(tests, ops...))
 }
 
-// preconditionError makes a conflict of the answer to a patch or apply whose precondition did
-// not hold: for a UID, and for a JSON patch, the server calls it invalid. Of a JSON patch it does not
-// say what is wrong, so that the object is looked at.
+// preconditionError turns the answer to a patch or apply into a conflict if a precondition did
+// not hold. For a UID, and for a JSON patch, the server answers "invalid". For a JSON patch it
+// does not say what is wrong, so the object is read.
 func (c *Client) preconditionError(ctx context.Context, o *object, w writeOptions, pt PatchType, err error) error {
 	if (w.uid == nil && w.version == nil) || !apierrors.IsInvalid(err) {
 		return err

@@ -6,11 +6,12 @@ import (
 	"reflect"
 )
 
-// Add adds queries while the watch runs. Snapshots and signals of the others go on; a new one's field is
-// filled from the snapshot on by which it has its whole first list, and nil until then. The structs given to
-// Update must have a field for it.
+// Add adds queries while the watch runs. Snapshots and signals of the others go on. The field of
+// a new query is nil until its first list is complete. The structs given to Update must have a
+// field for it.
 //
-// Errors are those of [Client.Watch]; on an error none of the queries is added. The context bounds the call only.
+// Errors are those of [Client.Watch]; on an error none of the queries is added. The context
+// bounds only the call.
 func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 	targets := make([]target, len(queries))
 	for i, q := range queries {
@@ -26,9 +27,9 @@ func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 	return nil
 }
 
-// Remove ends the queries of these names while the watch runs. Their objects are deletions among the
-// deltas of the next snapshot, and their fields are nil from then on. A name that no query has is an error, and
-// then none is removed.
+// Remove ends the queries of these names while the watch runs. Their objects are deletions among
+// the deltas of the next snapshot, and their fields are nil from then on. A name that no query
+// has is an error, and then none is removed.
 func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 	if err := a.acc.Remove(ctx, names...); err != nil {
 		return fmt.Errorf("remove: %w", err)
@@ -36,10 +37,10 @@ func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Replace replaces the query of the same name while the watch runs: by other namespaces, other selectors, another
-// kind. Objects that both queries want stay, without a request or a delta. The others stay until
-// all of the new query has been listed, and then change in one snapshot; those in namespaces that
-// the new one does not name leave at once.
+// Replace replaces the query of the same name while the watch runs: by other namespaces, other
+// selectors, or another kind. Objects of both queries stay, without a request or a delta. The
+// others stay until the new query's first list is complete, and then change in one snapshot.
+// Objects in namespaces that the new query does not name leave at once.
 func (a *Accumulator) Replace(ctx context.Context, query Query) error {
 	compiled, err := a.client.compile([]target{{Query: query}})
 	if err == nil {
@@ -51,8 +52,8 @@ func (a *Accumulator) Replace(ctx context.Context, query Query) error {
 	return nil
 }
 
-// Add adds queries for fields of S that have none: those that [Snapshots.Remove] left without, and those with the tag
-// `kates:"-"`. See [Accumulator.Add].
+// Add adds queries for fields of S that have none: those whose query [Snapshots.Remove] has
+// removed, and those with the tag `kates:"-"`. See [Accumulator.Add].
 func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
 	targets, err := s.targets(ctx, queries)
 	if err == nil {
@@ -79,7 +80,7 @@ func (s *Snapshots[S]) Remove(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Replace is [Accumulator.Replace]. As for [Watch], what the field's type and tag say holds as well.
+// Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.
 func (s *Snapshots[S]) Replace(ctx context.Context, query Query) error {
 	targets, err := s.targets(ctx, []Query{query})
 	if err == nil {
@@ -98,12 +99,12 @@ func (s *Snapshots[S]) Replace(ctx context.Context, query Query) error {
 	return nil
 }
 
-// check reports a field that cannot take its query.
+// check returns an error for a field that cannot hold its query.
 func (s *Snapshots[S]) check(targets []target) error {
 	return checkStruct(reflect.TypeFor[S](), targets)
 }
 
-// targets are queries for fields of S by their names.
+// targets returns the queries with the fields of S that they are for, by name.
 func (s *Snapshots[S]) targets(ctx context.Context, queries []Query) ([]target, error) {
 	t := reflect.TypeFor[S]()
 	targets := make([]target, len(queries))
@@ -124,7 +125,7 @@ func (s *Snapshots[S]) targets(ctx context.Context, queries []Query) ([]target, 
 	return targets, nil
 }
 
-// isReport reports whether a field receives what a snapshot says about itself.
+// isReport reports whether a field is a report of the snapshot and not a query.
 func isReport(t reflect.Type) bool {
 	return t == reflect.TypeFor[[]*Delta]() || t == reflect.TypeFor[[]Invalid]()
 }

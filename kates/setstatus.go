@@ -14,19 +14,20 @@ import (
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
-// SetStatus writes the status of an object, as it is in the object, through the status subresource. It is for the
-// one writer of all of the status: what the object's status does not have is removed, except for fields that T
-// does not know. Where several write parts of it, see [ModifyStatus] and [Client.SetConditions].
+// SetStatus writes the status of an object, as the object has it, through the status subresource.
+// It is for the only writer of the whole status: fields that the object's status lacks are
+// removed, except those that T does not know. If several writers own parts of it, see
+// [ModifyStatus] and [Client.SetConditions].
 //
 //	app := snap.App.DeepCopy()
 //	app.Status.Replicas = n
 //	_, err := kates.SetStatus(ctx, client, app)
 //
-// What is compared with is the newest version that the client knows; where that has the status already, nothing is
-// sent. Conflicts with writers of the rest of the object are retried (see [Modify]). With its UID, another object
-// of its name is a conflict ([IsConflict]). The object is not modified; what is returned is the object as the
-// server has it then, and the caller's own. T is as for [Modify]. See [Client.Create] for what holds for every
-// write.
+// It compares with the newest version that the client knows. If that has the status already,
+// nothing is sent. Conflicts with writers of the rest of the object are retried (see [Modify]).
+// If the object has a UID, another object of its name is a conflict ([IsConflict]). The object is
+// not modified. The result is the object as the server then has it, and the caller's own. T is as
+// for [Modify]. See [Client.Create] for what holds for every write.
 func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOption) (*T, error) {
 	if known, ok := any(c.sameStatus(ctx, object, opts)).(*T); ok {
 		return known, nil
@@ -46,8 +47,9 @@ func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOp
 	return modify(ctx, c, m, about.object, func(now *T) error { return copyStatus(now, given) }, about.options)
 }
 
-// sameStatus is a copy of what a watch of Go types knows of an object, if that has the very same status; else nil, and it is to be looked
-// at closer. It spares making JSON of both, which is most of what it costs to find out that there is nothing to do.
+// sameStatus returns a copy of the object as a watch of Go types has it, if that has the same
+// status. Otherwise it returns nil, and the two have to be compared as JSON. Encoding both is
+// most of the cost of a call that changes nothing; this spares it.
 func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption) any {
 	given, ok := object.(Object)
 	if !ok || reflect.ValueOf(object).IsNil() || given.GetName() == "" || cmp.Or(ctx.Err(), fence.Check(ctx)) != nil {
@@ -77,7 +79,7 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	return nil
 }
 
-// statusField is the Status of an object whose Go type has one.
+// statusField returns the Status of an object whose Go type has one.
 func statusField(o any) (reflect.Value, bool) {
 	v := reflect.ValueOf(o).Elem()
 	if v.Kind() != reflect.Struct {
@@ -87,7 +89,8 @@ func statusField(o any) (reflect.Value, bool) {
 	return status, status.IsValid() && status.CanSet()
 }
 
-// copyStatus makes the status of one object that of another of its type. They may share memory then.
+// copyStatus sets the status of one object to that of another of its type. They may then share
+// memory.
 func copyStatus(to, from any) error {
 	if content, ok := conditions.Untyped(to); ok {
 		given, _ := conditions.Untyped(from)
@@ -105,10 +108,10 @@ func copyStatus(to, from any) error {
 	return fmt.Errorf("set the status: a %T has no Status", to)
 }
 
-// looked is an object as the caller has looked at it.
+// looked is an object as the caller has given it.
 type looked struct {
 	object  *Unstructured
-	options []WriteOption // binding a write to that very object
+	options []WriteOption // bind a write to that very object
 }
 
 func (c *Client) looked(object any, opts []WriteOption) (*looked, error) {

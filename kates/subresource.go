@@ -15,12 +15,12 @@ import (
 )
 
 // ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake
-// client, which takes a subresource for the object itself: an eviction would replace the pod. It
-// knows the status alone.
+// client. The fake treats a subresource as the object itself: an eviction would replace the pod.
+// It knows only the status.
 var ErrSubresourceNotSupported = errors.New("this subresource is not supported by this (fake) client")
 
-// GetSubresource reads a subresource of the object that the resource names ("scale", "status") into
-// target. See [Client.Get].
+// GetSubresource reads a subresource of the object that the resource names ("scale", "status")
+// into target. See [Client.Get].
 func (c *Client) GetSubresource(ctx context.Context, resource any, subresource string, target any) error {
 	err := c.checkTarget(target)
 	if err == nil {
@@ -49,13 +49,13 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 //	err := client.CreateSubresource(ctx, pod, "eviction", &policyv1.Eviction{}, nil, kates.GracePeriod(0))
 //
 // This holds for the write methods of subresources: the body is an object of any form, and is not
-// modified. It gets the name and the namespace of the object where it has none. Once the method has
-// returned nil, every later snapshot of this client shows what the write did to the object, though
-// the answer may not tell: each watch that may show the object asks the server for it before the
-// method returns. [IfUID] and [IfResourceVersion] are put into the body (for an Eviction, like
-// [GracePeriod] and [Propagation], into its deleteOptions). client-go's fake knows the status
-// alone, and that not here: ErrSubresourceNotSupported. See [Client.Create] for what holds for
-// every write.
+// modified. If it has no name or namespace, it gets those of the object. Once the method has
+// returned nil, every later snapshot of this client shows the effect of the write on the object.
+// The answer may not tell it, so each watch that may show the object asks the server before the
+// method returns. [IfUID] and [IfResourceVersion] go into the body; for an Eviction they go into
+// its deleteOptions, as [GracePeriod] and [Propagation] do. client-go's fake knows only the
+// status, and not here: ErrSubresourceNotSupported. See [Client.Create] for what holds for every
+// write.
 func (c *Client) CreateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
 	return c.writeSubresource(ctx, operation{toCreate, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		u, err := c.body(o, body)
@@ -70,9 +70,9 @@ func (c *Client) CreateSubresource(ctx context.Context, resource any, subresourc
 }
 
 // UpdateSubresource replaces a subresource of the object that the resource names (its scale, a
-// pod's resize, …) by the body, and fills target with the result. A nil body stands for the
-// resource. If the body carries a resource version that is not the newest, it fails with a
-// conflict. See [Client.CreateSubresource].
+// pod's resize, …) by the body, and fills target with the result. If the body is nil, the
+// resource is the body. If the body has a resource version that is not the newest, it fails with
+// a conflict. See [Client.CreateSubresource].
 func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
 	if isNil(body) {
 		body = resource
@@ -128,7 +128,7 @@ func (c *Client) writeSubresource(ctx context.Context, op operation, resource an
 	})
 }
 
-// connections are subresources that are no objects.
+// connections are the subresources that are no objects.
 var connections = map[string]bool{"attach": true, "exec": true, "log": true, "portforward": true, "proxy": true}
 
 var subresourceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -145,7 +145,7 @@ func (c *Client) checkSubresource(subresource string, likeObject bool) error {
 	return c.core.server.checkSubresource(subresource, likeObject)
 }
 
-// body is what is sent to a subresource of o.
+// body returns what is sent to a subresource of o.
 func (c *Client) body(o *object, value any) (*Unstructured, error) {
 	u, err := jsonform.ToUnstructured(c.core.scheme, value)
 	switch {

@@ -22,14 +22,16 @@ var ErrApplyNotSupported = errors.New("server-side apply is not supported by thi
 
 // Create creates an object and fills target with what the server made of it.
 //
-// This holds for every write method: the resource is an object of any form (typed, untyped, a struct
-// with the right JSON), and is never modified, unless it is the target as well. The target is nil, a
-// pointer, or a pointer to a pointer, which gets a fresh object; it is zeroed before it is filled,
-// and untouched if the write fails; an object of a live snapshot is refused ([ErrShared]).
-// Errors of the server keep their type: [IsNotFound], [IsConflict], errors.As with
-// *apierrors.StatusError. Once the method has returned nil, every later snapshot of
-// this client shows the object as it was written, or newer. A write whose outcome is unknown (ctx ended, the
-// connection was lost) is an error, and leaves it to the watch to tell.
+// This holds for every write method. The resource is an object of any form (typed, untyped, a
+// struct with the right JSON). It is never modified, unless it is the target as well. The target
+// is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed before it
+// is filled, and untouched if the write fails. An object of a live snapshot is refused
+// ([ErrShared]). Errors of the server keep their type: [IsNotFound], [IsConflict], errors.As with
+// *apierrors.StatusError.
+//
+// Once the method has returned nil, every later snapshot of this client shows the object as it
+// was written, or newer. A write whose outcome is unknown (ctx ended, the connection was lost) is
+// an error; the watch then tells what happened.
 func (c *Client) Create(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opCreate, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
@@ -40,7 +42,7 @@ func (c *Client) Create(ctx context.Context, resource, target any, opts ...Write
 }
 
 // Update replaces an object by the resource, and fills target with the result. If the resource
-// carries a resource version that is not the newest, it fails with a conflict. See [Client.Create]
+// has a resource version that is not the newest, it fails with a conflict. See [Client.Create]
 // for what holds for every write.
 func (c *Client) Update(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opUpdate, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
@@ -51,8 +53,8 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 	})
 }
 
-// UpdateStatus replaces the status of an object by that of the resource, and fills target with the
-// result. See [Client.Create] for what holds for every write.
+// UpdateStatus replaces the status of an object by that of the resource, and fills target with
+// the result. See [Client.Create] for what holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opUpdateStatus, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if err := w.precondition(o, o.Unstructured); err != nil {
@@ -62,8 +64,8 @@ func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ..
 	})
 }
 
-// Patch changes the object that the resource names, and fills target with the result. Of
-// the resource only kind, namespace and name are used. See [Client.Create] for what holds for every
+// Patch changes the object that the resource names, and fills target with the result. Of the
+// resource only kind, namespace and name are used. See [Client.Create] for what holds for every
 // write.
 func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	return c.write(ctx, opPatch, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
@@ -76,11 +78,11 @@ func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []b
 	})
 }
 
-// Apply is server-side apply: the resource holds the fields that the field manager wants to own
-// ([WithFieldManager], [FieldOwner]; "kates" by default), and the server merges them into the object,
-// creating it if need be. Without [ForceOwnership] a field that another manager owns with another
-// value is a conflict. managedFields, which the server would refuse, are left out of the request. The fake
-// client answers [ErrApplyNotSupported]. See
+// Apply is server-side apply. The resource holds the fields that the field manager wants to own
+// ([WithFieldManager], [FieldOwner]; "kates" by default). The server merges them into the object,
+// and creates it if it does not exist. Without [ForceOwnership] a field that another manager owns
+// with another value is a conflict. The server rejects managedFields, so they are left out of the
+// request. The fake client answers [ErrApplyNotSupported]. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/, and [Client.Create] for what
 // holds for every write.
 func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {
@@ -102,11 +104,11 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 // upsertBackoff paces the retries of conflicts.
 var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: time.Second}
 
-// Upsert creates the object that the resource names, or changes it, so that it has what the source
-// has: the source's labels and annotations are added, and each of its top-level sections (spec,
-// data, stringData, rules, …; but not the status) replaces the object's (see [MergeUpdate]).
-// A nil resource stands for the source. Conflicts with other writers are retried, with backoff, on
-// the newest version of the object. See [Client.Create] for what holds for every write.
+// Upsert creates the object that the resource names, or updates it from the source: it adds the
+// source's labels and annotations, and replaces each top-level section that the source has (spec,
+// data, stringData, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
+// source is the resource. Conflicts with other writers are retried, with backoff, on the newest
+// version of the object. See [Client.Create] for what holds for every write.
 func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
 	if isNil(resource) {
 		resource = source
@@ -124,7 +126,7 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 	in := c.in(o.resource, o.GetNamespace())
 	o.Unstructured = o.DeepCopy()
 	MergeUpdate(o.Unstructured, from)
-	next := o.DeepCopy() // what to try; without a version, the server's is to be read first
+	next := o.DeepCopy() // the next try; without a version, the server's object is read first
 	last := error(nil)
 	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
 		if next.GetResourceVersion() == "" {
@@ -143,7 +145,7 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 			MergeUpdate(next, from)
 		}
 		got, last = in.Update(ctx, next, w.update())
-		next = &Unstructured{} // should it fail, start from the server's
+		next = &Unstructured{} // after a failure the next try reads the server's
 		next.SetGroupVersionKind(o.GroupVersionKind())
 		return retryable(last)
 	})
@@ -153,7 +155,7 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 	return got, err
 }
 
-// retryable ends the retries of an upsert, unless somebody else was faster.
+// retryable ends the retries of an upsert, unless another writer was faster.
 func retryable(err error) (bool, error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 		return false, nil

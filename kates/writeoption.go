@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A WriteOption changes one write. An option that the method's request does not know is ignored.
+// A WriteOption changes one write. Options that do not apply to the method are ignored.
 type WriteOption func(*writeOptions)
 
 type writeOptions struct {
@@ -24,7 +24,7 @@ type writeOptions struct {
 	unfenced     bool
 }
 
-// DryRun lets the server do everything but store the result. The write leaves no trace, here
+// DryRun lets the server do everything but store the result. Snapshots do not show the write
 // either.
 func DryRun() WriteOption {
 	return func(o *writeOptions) { o.dryRun = []string{metav1.DryRunAll} }
@@ -35,30 +35,32 @@ func FieldOwner(name string) WriteOption {
 	return func(o *writeOptions) { o.fieldManager = name }
 }
 
-// ForceOwnership lets an Apply take over fields that other managers own, in place of a conflict.
+// ForceOwnership lets an Apply take over fields that other managers own. Without it they are a
+// conflict.
 func ForceOwnership() WriteOption { return func(o *writeOptions) { o.force = true } }
 
-// IfUID makes a Delete, Update, Patch or Apply fail with a conflict unless the object has this UID:
-// it is not another one of the same name. No object has an empty one.
+// IfUID makes a Delete, Update, Patch or Apply fail with a conflict unless the object has this
+// UID, so that it does not touch another object of the same name. No object has an empty one.
 func IfUID(uid types.UID) WriteOption { return func(o *writeOptions) { o.uid = &uid } }
 
-// IfResourceVersion makes a Delete, Update, Patch or Apply fail with a conflict unless the object is
-// at this resource version: nobody has changed it. No object is at "", or "0".
+// IfResourceVersion makes a Delete, Update, Patch or Apply fail with a conflict unless the object
+// is at this resource version, so that nobody has changed it since. No object is at "" or "0".
 func IfResourceVersion(version string) WriteOption {
 	return func(o *writeOptions) { o.version = &version }
 }
 
-// Propagation says what becomes of the objects that a deleted object owns: Background,
-// Foreground or Orphan.
+// Propagation sets how the objects that a deleted object owns are deleted: Background or
+// Foreground, or not at all: Orphan.
 func Propagation(p metav1.DeletionPropagation) WriteOption {
 	return func(o *writeOptions) { o.propagation = &p }
 }
 
-// GracePeriod sets how long a deleted object may take to end, in seconds, a part of one counting as one; 0 is at once.
+// GracePeriod sets how long a deleted object may take to end, rounded up to seconds; 0 is at
+// once.
 func GracePeriod(d time.Duration) WriteOption {
 	seconds := int64(d / time.Second)
 	if d%time.Second > 0 {
-		seconds++ // rounded down, half a second would be at once
+		seconds++ // half a second, rounded down, would be at once
 	}
 	return func(o *writeOptions) { o.grace = &seconds }
 }
@@ -71,8 +73,8 @@ func (c *Client) writeOptions(opts []WriteOption) writeOptions {
 	return o
 }
 
-// precondition puts IfUID and IfResourceVersion into an object that is sent, where the server
-// takes them as preconditions.
+// precondition sets IfUID and IfResourceVersion in an object that is sent. The server takes them
+// as preconditions.
 func (w writeOptions) precondition(o *object, u *Unstructured) error {
 	if err := w.agrees(u.GetUID(), u.GetResourceVersion()); err != nil {
 		return o.conflict(err)
@@ -86,8 +88,8 @@ func (w writeOptions) precondition(o *object, u *Unstructured) error {
 	return nil
 }
 
-// agrees is an error if what is sent is on a condition of its own that cannot hold together with the options: one of
-// them would be given up without a word.
+// agrees returns an error if what is sent has a UID or version that contradicts the options. One
+// of the two conditions would be lost without an error.
 func (w writeOptions) agrees(uid types.UID, version string) error {
 	switch {
 	case w.uid != nil && uid != "" && uid != *w.uid:
@@ -98,8 +100,8 @@ func (w writeOptions) agrees(uid types.UID, version string) error {
 	return nil
 }
 
-// possible is an error if no object can meet the preconditions. The server would take an empty UID, and an empty version or
-// "0", for none.
+// possible returns an error if no object can meet the preconditions. The server reads an empty
+// UID, an empty version and "0" as no precondition.
 func (w writeOptions) possible() error {
 	switch {
 	case w.uid != nil && *w.uid == "":

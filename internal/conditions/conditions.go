@@ -143,8 +143,8 @@ func typed(object any) (*[]Condition, error) {
 	return nil, fmt.Errorf("a %T has no Status.Conditions of []metav1.Condition", object)
 }
 
-// Shown reports whether an object's Go type shows all of its conditions: in JSON, too, they are its
-// status.conditions.
+// Shown reports whether an object's Go type shows all of its conditions: in JSON, too, they are
+// its status.conditions.
 func Shown(o objects.Object) bool {
 	v := reflect.New(reflect.TypeOf(o).Elem())
 	status, ok := fieldOf(v.Elem(), "Status")
@@ -164,8 +164,8 @@ func Shown(o objects.Object) bool {
 	return err == nil && Find(u, "Shown") != nil
 }
 
-// fieldOf returns a field of the struct itself. A field of an embedded struct does not count: it is
-// out of reach if that is a nil pointer.
+// fieldOf returns a field of the struct itself. A field of an embedded struct does not count: it
+// is out of reach if that is a nil pointer.
 func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
 	if v.Kind() != reflect.Struct {
 		return reflect.Value{}, false

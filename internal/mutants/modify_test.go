@@ -10,23 +10,23 @@ const (
 // changing are mistakes in changes of objects that are only partly known.
 var changing = []mutant{
 	{
-		name: "lists are replaced though elements stay", says: "fields that T does not know stay as they are", file: blindPatches, caught: names,
+		name: "lists are replaced though elements stay", says: "fields that T does not know stay", file: blindPatches, caught: names,
 		old: `if i >= 0 && !plain(merge[j]) {`, new: `if i >= 0 && j < 0 && !plain(merge[j]) {`,
 	},
 	{
-		name: "members are put into objects that may not be there", says: "an object that may be empty or may be none", file: jsonPatches, caught: names,
+		name: "members are put into objects that may not be there", says: "an object that is either empty or absent", file: jsonPatches, caught: names,
 		old: `p.unknown = p.unknown || !proven(o)`, new: ``,
 	},
 	{
-		name: "members are removed that may not be there", says: "an object that may be empty or may be none", file: jsonPatches, caught: names,
+		name: "members are removed that may not be there", says: "an object that is either empty or absent", file: jsonPatches, caught: names,
 		old: `p.unknown = p.unknown || !proven(old)`, new: ``,
 	},
 	{
-		name: "elements are removed from the front", says: "fields that T does not know stay as they are", file: jsonPatches, caught: names,
+		name: "elements are removed from the front", says: "fields that T does not know stay", file: jsonPatches, caught: names,
 		old: `for i := len(from) - 1; i >= 0; i-- {`, new: `for i := range from {`,
 	},
 	{
-		name: "a JSON patch that is refused is an error", says: "or the server refuses it, the object is read", file: blindPatches,
+		name: "a JSON patch that is refused is an error", says: "if the server refuses the patch, Modify reads the object", file: blindPatches,
 		in: "kates", caught: "TestModifyReadsTheObjectWhereItsJSONPatchIsRefused",
 		old: `return p.Type == types.JSONPatchType && (`, new: `return false && (`,
 	},
