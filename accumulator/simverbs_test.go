@@ -27,7 +27,7 @@ const (
 	deletions
 )
 
-// write is what package kates reads from an answer (kates/own.go).
+// write is what package kates reads from an answer (kates/write_own.go).
 func (a answer) write(key Key) coherence.Write {
 	w := coherence.Write{Key: key, UID: a.uid}
 	if a.object == nil {

@@ -2,7 +2,7 @@ package mutants
 
 const (
 	reconciles = "controller/reconcile.go"
-	roles      = "kates/roles.go"
+	roles      = "kates/run_roles.go"
 
 	inController = "controller"
 	deleted      = "TestARootThatWasDeletedIsReconciledOnceMoreWithTheLastKnownObjectAndWhatItOwns"
@@ -24,7 +24,7 @@ var controllers = []mutant{
 `, new: ``,
 	},
 	{
-		name: "a root that nothing refers to is taken for deleted", says: "where the root's query has selectors or Refs", file: "kates/controlled.go",
+		name: "a root that nothing refers to is taken for deleted", says: "where the root's query has selectors or Refs", file: "kates/run_controlled.go",
 		in: inController, caught: "TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted",
 		old: ` || t.Refs != nil`, new: ``,
 	},

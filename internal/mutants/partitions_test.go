@@ -153,7 +153,7 @@ var partitions = []mutant{
 	}`,
 	},
 	{
-		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/partitions.go",
+		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/run_partitions.go",
 		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
 		old:    `		p.failed[key] = c`, new: `		delete(p.failed, key)`,
 	},

@@ -78,7 +78,7 @@ var replicas = []mutant{
 		old: `moved := now != r.told`, new: `moved := now.last != r.told.last || now.caught != r.told.caught`,
 	},
 	{
-		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/parts.go",
+		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_parts.go",
 		caught: "TestG7AShardsDeltasLeadFromItsLastCallToThisOne",
 		old:    `t.end(!t.Gone)`, new: `t.end(false)`,
 	},

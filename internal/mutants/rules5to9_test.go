@@ -1,7 +1,7 @@
 package mutants
 
 const (
-	own      = "kates/own.go"
+	own      = "kates/write_own.go"
 	storage  = "internal/kinds/storage.go"
 	write    = "accumulator/stream/write.go"
 	watching = "accumulator/stream/watching.go"
@@ -37,7 +37,7 @@ var classifier = []mutant{
 		old: `if u.GetKind() == "Namespace" &&`, new: `if false &&`,
 	},
 	{
-		name: "a dry run is a write", rule: 5, file: "kates/send.go", in: "kates", caught: "TestG4ADryRunIsNoOwnWrite",
+		name: "a dry run is a write", rule: 5, file: "kates/write_send.go", in: "kates", caught: "TestG4ADryRunIsNoOwnWrite",
 		old: `case w.dryRun != nil || a.unrelated:`, new: `case a.unrelated:`,
 	},
 }

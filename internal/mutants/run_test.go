@@ -45,7 +45,7 @@ var runs = []mutant{
 		old: `		r.due = again > 0`, new: `		r.due = false`,
 	},
 	{
-		name: "a panic with an error that is permanent is permanent", says: "a panic is such an error", file: "kates/runoption.go",
+		name: "a panic with an error that is permanent is permanent", says: "a panic is such an error", file: "kates/run_option.go",
 		caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
 		old: `func newPanicError(p *guard.Panic) error {
 `,
@@ -75,7 +75,7 @@ var runs = []mutant{
 `,
 	},
 	{
-		name: "the end of a channel is a value", says: "a channel that is closed is listened to no longer", file: "kates/runoption.go",
+		name: "the end of a channel is a value", says: "a channel that is closed is listened to no longer", file: "kates/run_option.go",
 		caught: "TestAlsoOnDropsAClosedChannelWithoutACall",
 		old: `				if !open {
 `,
@@ -103,7 +103,7 @@ var runs = []mutant{
 		old:    `again == 0 && err == nil && r.changes != nil {`, new: `r.changes != nil {`,
 	},
 	{
-		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/changes.go",
+		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/run_changes.go",
 		caught: deltas,
 		old: `		if !now.before {
 `, new: `		if false {
