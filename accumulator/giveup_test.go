@@ -150,3 +150,36 @@ func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testin
 		assert.Len(t, snap.A, 7)
 	})
 }
+
+func TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp(t *testing.T) {
+	listing := make(chan struct{})
+	close(listing)
+	var first stream.ID // once it is known
+	points := func(m stream.Moment) {
+		if m.Point == stream.AtList && m.Stream == first {
+			<-listing
+		}
+	}
+	bubble(t, stream.Config{PendingMax: 2, Points: points}, func(t *testing.T, s *sim, streams *stream.Set) {
+		s.create("as", thing("x", "l", "yes"))
+		a := watching(t, streams, Options{}, union())
+		require.True(t, signalled(a))
+		var snap one
+		require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+
+		s.late(time.Hour)
+		o := own{s, streams}
+		require.True(t, o.delete("as", "x", 0, false))
+		require.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+		listing, first = make(chan struct{}), a.fieldsNow()[0].parts[0].sub.Stream()
+		for _, name := range []string{"a", "b"} {
+			o.put("as", thing(name, "l", "yes"), 0)
+		}
+		synctest.Wait() // both streams have given up, and the second has listed again
+		s.create("as", thing("other"))
+		close(listing)
+		synctest.Wait() // the first has listed, too, and the second has not come to where that list is
+		assert.Equal(t, []string{"+a", "+b"}, told(update(t, a, &snap)))
+		assert.Equal(t, []string{"a", "b"}, names(snap.A))
+	})
+}

@@ -100,7 +100,7 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	}
 	relist := s.store.view.Pending() > s.config.PendingMax
 	if relist {
-		wake = s.giveUp(wake, floor)
+		s.giveUp(floor)
 	}
 	s.expireLater()
 	s.mu.Unlock()
@@ -111,16 +111,12 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	return true
 }
 
-// giveUp drops the own writes, until a list has come that is no older than a version. Called with mu
-// held.
-func (s *stream) giveUp(wake []func(), atLeastRV string) []func() {
-	shown := s.store.overlaid()
-	s.store.view.GiveUp()
+// giveUp drops the own writes, until a list has come that is no older than a version. What they have
+// left of each object stays in the store until then: the list is compared with what was shown.
+// Called with mu held.
+func (s *stream) giveUp(atLeastRV string) {
+	s.store.fold()
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
-	for key, before := range shown { // if the list does not have it, nothing else says that it was there
-		wake = s.mark(wake, key, before, delivered)
-	}
-	return wake
 }
 
 // expireLater sets the timer that ends, by a new list, writes which no event confirms. Called with

@@ -73,6 +73,18 @@ func (s *store) overlaid() map[Key]Object {
 	return shown
 }
 
+// fold takes into the store what own writes have left of each object, and forgets the writes.
+func (s *store) fold() {
+	for key, o := range s.overlaid() {
+		if o != nil {
+			s.objects[key] = o
+		} else {
+			delete(s.objects, key)
+		}
+	}
+	s.view.GiveUp()
+}
+
 // stale reports whether an event is old news: the position is past it, or the store holds a newer
 // version of this very object.
 func (s *store) stale(key Key, o Object) bool {

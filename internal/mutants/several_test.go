@@ -47,9 +47,17 @@ var several = []mutant{
 		new: `l.restart()`,
 	},
 	{
-		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/stream/own.go", caught: unionGivenUp,
-		old: `wake = s.mark(wake, key, before, delivered)`,
-		new: `_, _ = key, before`,
+		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/stream/store.go", caught: unionGivenUp,
+		old: `			s.objects[key] = o
+`,
+		new: ``,
+	},
+	{
+		name: "what was deleted comes back when writes are given up, and leaves again with the list", peer: torn, file: "accumulator/stream/store.go",
+		caught: "TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp",
+		old: `			delete(s.objects, key)
+`,
+		new: ``,
 	},
 	{
 		name: "a first snapshot of a union goes without what is given up", peer: torn, file: merge, caught: "TestG1AFirstReadingOfAUnionWaitsForTheRelistToo",
