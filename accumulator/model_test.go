@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,6 +30,7 @@ type script struct {
 	Page       int
 	PendingMax int
 	Grace      time.Duration
+	First      []int // the queries of the first reader
 	Steps      []step
 }
 
@@ -41,6 +44,7 @@ func drawScript(t *rapid.T) script {
 		Page:       rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "page"),
 		PendingMax: rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "pending"),
 		Grace:      rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "grace"),
+		First:      rapid.SliceOfN(small, 2, 3).Draw(t, "first"),
 		Steps:      steps.Draw(t, "steps"),
 	}
 }
@@ -52,7 +56,13 @@ type model struct {
 	streams *stream.Set
 	queries []Query
 	readers []*modelReader
+	gates   gates
 	writing sync.WaitGroup
+	begun   int // goroutines that wait for their time
+	// latest is what was written last, and asked who was held up last, or would have been. What matters happens to one object, and
+	// to one reader, before, at, and after a gate.
+	latest storedKey
+	asked  *modelReader
 
 	truth   sync.Mutex
 	written map[storedKey]int // the version that an own write made true
@@ -70,6 +80,10 @@ var (
 	modelPauses    = []time.Duration{0, 10 * time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute}
 )
 
+// modelStride brings queries of several streams to the front: small numbers are drawn more often. It has no factor in common
+// with how many there are.
+const modelStride = 12
+
 // modelQueries are what readers ask for: with and without selectors, ones that only the
 // server can judge, another version of the same stored resource, unions, and sets of namespaces.
 func modelQueries() []Query {
@@ -84,6 +98,13 @@ func modelQueries() []Query {
 		Query{AnyOf: []Selection{{Labels: in}, {Labels: labels.SelectorFromSet(labels.Set{"in": "never"})}}},
 		Query{Namespaces: []string{"ns1", "ns2"}},
 		Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []Selection{{Fields: node}, {Labels: in}}},
+		Query{Namespaces: []string{"ns2", "ns1"}, Labels: in},
+		Query{Spaces: &Spaces{Resolve: func(context.Context) (Resource, error) {
+			r := simResource("namespaces")
+			r.Namespaced = false
+			return r, nil
+		}}},
+		Query{Namespaces: []string{"ns1"}},
 	)
 	for i := range all {
 		resource := simResource(modelResources[0])
@@ -119,16 +140,27 @@ func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 
 func runScript(s script, taken func()) error {
 	m := &model{sim: newSim(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
+	m.delayOf = m.latency(0, 0)
+	for _, name := range []string{"ns1", "ns2"} {
+		m.create("namespaces", in("", name))
+	}
 	m.streams = stream.New(stream.Config{
 		Source: plain(m.source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
+		Points: m.gates.reached,
 	})
 	defer m.streams.Close()
 	defer m.writing.Wait()
-	if err := m.join(0, 1); err != nil {
+	defer m.gates.open()
+	if err := m.join(s.First...); err != nil {
 		return err
 	}
 	for i, step := range s.Steps {
-		done, err := m.do(step)
+		m.gates.step()
+		err := m.goOn()
+		done := false
+		if err == nil {
+			done, err = m.do(step)
+		}
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
@@ -143,14 +175,32 @@ func runScript(s script, taken func()) error {
 // likelier the wider their range.
 func (m *model) do(s step) (done bool, err error) {
 	resource, key, verb := modelResources[s.A%4/3], modelKeys[s.B%len(modelKeys)], verbs[s.C%len(verbs)]
+	reader := m.readers[s.A%len(m.readers)]
+	if s.B/3%4 != 0 && m.latest.resource != "" { // once more
+		resource, key = m.latest.resource, m.latest.Key
+	}
+	if s.B/3%4 != 0 && slices.Contains(m.readers, m.asked) {
+		reader = m.asked
+	}
+	if s.C/8%3 == 0 {
+		verb = "delete"
+	}
+	if s.Op < 36 {
+		m.latest = storedKey{resource, key}
+	}
 	switch {
 	case s.Op < 15:
-		_, done = m.sim.do(resource, key, verb, s.A+s.B+s.C)
+		if _, done = m.sim.do(resource, key, verb, s.A+s.B+s.C); s.C/4%2 == 0 {
+			m.rest()
+		}
 		return done, nil
-	case s.Op < 45:
+	case s.Op < 36:
 		return m.own(resource, key, verb, s), nil
+	case s.Op < 60:
+		return m.update(reader, key, s)
 	case s.Op < 65:
-		return true, m.update(m.readers[s.A%len(m.readers)], s.B%3 == 0)
+		p := otherPoints[s.A%len(otherPoints)]
+		m.gates.close(gate{Point: p, key: key, shard: s.B % shards, skip: s.B / shards % 2, steps: 1 + s.C%8})
 	case s.Op < 75:
 		pause := modelPauses[s.A%len(modelPauses)]
 		after(pause)
@@ -177,6 +227,9 @@ func (m *model) do(s step) (done bool, err error) {
 			return false, nil
 		}
 		i := s.A % len(m.readers)
+		if m.readers[i].running != nil {
+			return false, nil
+		}
 		m.readers[i].a.Close()
 		m.readers = append(m.readers[:i], m.readers[i+1:]...)
 	}
@@ -201,26 +254,64 @@ func (m *model) own(resource string, key Key, verb string, s step) bool {
 		k := storedKey{resource, key}
 		m.written[k] = max(m.written[k], a.rev)
 	}
-	pause := modelPauses[s.B/3%4]
-	if pause == 0 {
-		answered()
-		return true
+	m.later(modelPauses[s.B/3%4], answered)
+	return true
+}
+
+// later lets a goroutine do something when its time has come. No two have the same.
+func (m *model) later(pause time.Duration, do func()) {
+	if m.begun++; pause > 0 {
+		pause += time.Duration(m.begun%1000) * time.Microsecond
 	}
 	m.writing.Go(func() {
 		after(pause)
-		answered()
+		do()
 	})
-	return true
+	synctest.Wait()
+}
+
+// latency is how long an event is on its way to a watch: each has another one, so that one thing happens at a time, and
+// always in the same order. Nothing arrives before the script lets time pass.
+func (m *model) latency(a, b int) func(*simWatch) time.Duration {
+	return func(w *simWatch) time.Duration {
+		labels, fields := w.filter.labels.String(), w.filter.fields.String()
+		n := len(labels) + 3*len(fields) + 5*len(w.source.resource) + len(w.filter.namespace)
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(w.source.resource + " " + w.filter.namespace + " " + labels + " " + fields))
+		return modelPauses[(a+n*b)%len(modelPauses)] + time.Microsecond + time.Duration(h.Sum32()%997)
+	}
+}
+
+// rest lets everything arrive that is not late.
+func (m *model) rest() {
+	after(2 * time.Millisecond)
+	synctest.Wait()
+}
+
+// goOn lets those go on that have been held up for long enough, one after the other, and sees what has become of the readers.
+func (m *model) goOn() error {
+	synctest.Wait()
+	for m.gates.next() {
+		synctest.Wait()
+	}
+	for i, r := range m.readers {
+		if r.running == nil || !r.running.over.Load() {
+			continue
+		}
+		c := r.running
+		r.running = nil
+		if err := r.updated(c); err != nil {
+			return fmt.Errorf("an Update of reader %d that was held up: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // slow delays watches, each in its own way.
 func (m *model) slow(s step) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.delayOf = func(w *simWatch) time.Duration {
-		n := len(w.filter.labels.String()) + 3*len(w.filter.fields.String()) + 5*len(w.source.resource) + len(w.filter.namespace)
-		return modelPauses[(s.A+n*s.B)%len(modelPauses)]
-	}
+	m.delayOf = m.latency(s.A, s.B)
 	m.listDelay = func(string) time.Duration { return modelPauses[s.C%4] }
 	m.listAnswer = func(string) time.Duration { return modelPauses[s.C/4%4] }
 }
@@ -264,7 +355,7 @@ func (m *model) syncing() {
 	m.mu.Lock()
 	now := m.rev
 	m.mu.Unlock()
-	m.writing.Go(func() {
+	m.later(0, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		if m.streams.Sync(ctx) == nil {
@@ -279,7 +370,7 @@ func (m *model) syncing() {
 func (m *model) join(which ...int) error {
 	r := &modelReader{model: m}
 	for i, n := range which {
-		q := m.queries[n%len(m.queries)]
+		q := m.queries[n*modelStride%len(m.queries)]
 		q.Name = modelFields[i]
 		resource, _ := q.Resolve(context.Background())
 		r.queries = append(r.queries, q)
@@ -294,16 +385,21 @@ func (m *model) join(which ...int) error {
 // settle lets all come to rest, and looks for what is left.
 func (m *model) settle() error {
 	m.mu.Lock()
-	m.fail, m.lag, m.delayOf, m.listDelay, m.listAnswer, m.oldest = nil, nil, nil, nil, nil, 0
+	m.fail, m.lag, m.delayOf, m.listDelay, m.listAnswer, m.oldest = nil, nil, m.latency(0, 0), nil, nil, 0
 	m.mu.Unlock()
+	m.gates.open()
 	m.writing.Wait()
+	if err := m.goOn(); err != nil {
+		return err
+	}
 	for i := range 3 {
 		after(5 * time.Minute)
 		m.create("others", thing(fmt.Sprint(i))) // a cluster is never quite quiet
 		m.bookmarks()
 	}
 	for i, r := range m.readers {
-		if err := m.update(r, false); err != nil {
+		m.rest()
+		if err := r.update(); err != nil {
 			return fmt.Errorf("at rest: %w", err)
 		}
 		if err := r.atRest(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +34,9 @@ type modelReader struct {
 	queries []Query
 	slots   []*slot
 	snap    three
-	shown   bool // once
+	old     three // before the Update that runs, or ran last
+	shown   bool  // once
+	running *call // that is held up
 }
 
 // slot is one query of a reader.
@@ -90,18 +93,54 @@ func (s *slot) delivered(f *field, shown bool) {
 	}
 }
 
-// update reads once, and compares what it gets with the server's history. Racing means
-// that other goroutines run meanwhile.
-func (m *model) update(r *modelReader, racing bool) error {
-	racing = racing && m.script.PendingMax == 0
-	if !racing {
-		synctest.Wait()
+// call is an Update under way.
+type call struct {
+	own, written map[storedKey]int // what it has to show at least
+	signal, held bool
+	upheld       bool // other things happened meanwhile
+	result       Result
+	err          error
+	over         atomic.Bool
+}
+
+// update reads once, and compares what it gets with the server's history. It may be held up at a point.
+func (m *model) update(r *modelReader, key Key, s step) (done bool, err error) {
+	if r.running != nil {
+		return false, nil
 	}
-	own, written, signal := r.before()
-	old := r.snap
-	// What is held until a late watch has come along is let go without a word where that is quiet; the signal follows.
-	held := slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held) > 0 })
-	result, err := r.a.Update(context.Background(), &r.snap, nil)
+	if s.B/3%3 != 0 { // else what is on its way is not there yet
+		m.rest()
+	}
+	if s.C%5 != 0 {
+		at := updatePoints[s.C%len(updatePoints)]
+		m.asked = r
+		m.gates.close(gate{Point: at, key: key, skip: max(0, s.C/len(updatePoints)-4), steps: 1 + s.B/9%6})
+	}
+	err = r.update()
+	m.gates.clear(updatePoints)
+	return true, err
+}
+
+// update begins to read, and ends, too, if it is not held up.
+func (r *modelReader) update() error {
+	c := r.call()
+	r.model.writing.Go(func() {
+		c.result, c.err = r.a.Update(context.Background(), &r.snap, nil)
+		c.over.Store(true)
+	})
+	if synctest.Wait(); c.over.Load() {
+		return r.updated(c)
+	}
+	r.running, c.upheld = c, true
+	return nil
+}
+
+// updated compares what an Update gave with the server's history.
+func (r *modelReader) updated(c *call) error {
+	m, result, err, old := r.model, c.result, c.err, r.old
+	for _, s := range r.slots { // a stream may have given up what it had meanwhile
+		s.free = s.free || r.shown && c.upheld && m.script.PendingMax > 0
+	}
 	switch {
 	case err != nil:
 		return err
@@ -111,7 +150,7 @@ func (m *model) update(r *modelReader, racing bool) error {
 		return nil
 	case !result.Changed && !r.shown:
 		return errors.New("G1: the first snapshot is not news")
-	case result.Changed && !racing && !signal && !held:
+	case result.Changed && !c.upheld && !c.signal && !c.held:
 		return errors.New("a change without a signal")
 	case result.Changed && r.shown && len(result.Differences) == 0:
 		return errors.New("G7: changed without a delta")
@@ -126,9 +165,9 @@ func (m *model) update(r *modelReader, racing bool) error {
 		}
 		// Streams past the cap have forgotten own writes; what they tell anew counts once all have come so far.
 		s.free = s.free || m.script.PendingMax > 0 && len(r.a.fields[i].held) > 0
-		bound := written
+		bound := c.written
 		if r.queries[i].union() { // see delivered; the same holds for a Sync
-			bound = own
+			bound = c.own
 		}
 		if err := s.true(m, r.snap.field(i), bound); err != nil {
 			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
@@ -137,28 +176,30 @@ func (m *model) update(r *modelReader, racing bool) error {
 	return nil
 }
 
-// before notes what an Update from now on has to show.
-func (r *modelReader) before() (own, written map[storedKey]int, signal bool) {
-	m := r.model
+// call notes what an Update from now on has to show.
+func (r *modelReader) call() *call {
+	m, c := r.model, &call{own: map[storedKey]int{}, written: map[storedKey]int{}}
 	select {
 	case <-r.a.Changed():
-		signal = true
+		c.signal = true
 	default:
 	}
+	// What is held until a late watch has come along is let go without a word where that is quiet; the signal follows.
+	c.held = slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held) > 0 })
+	r.old = r.snap
 	for i, s := range r.slots {
 		s.delivered(r.a.fields[i], r.shown)
 	}
 	m.truth.Lock()
 	defer m.truth.Unlock()
-	own, written = make(map[storedKey]int), make(map[storedKey]int)
 	for _, resource := range modelResources {
 		for _, key := range modelKeys {
 			k := storedKey{resource, key}
-			own[k] = m.written[k]
-			written[k] = max(m.written[k], m.synced)
+			c.own[k] = m.written[k]
+			c.written[k] = max(m.written[k], m.synced)
 		}
 	}
-	return own, written, signal
+	return c
 }
 
 // replayed applies the deltas to what was shown before, each as a delta may be.

@@ -29,6 +29,12 @@ type Moment struct {
 	Key    Key // zero where no key is concerned
 }
 
+// String names the stream: what it watches.
+func (id ID) String() string {
+	k := id.stream.key
+	return k.resource + " " + k.namespace + " " + k.labels + " " + k.fields
+}
+
 // Reach lets tests do something at a point. No lock is held there. In production it is a comparison
 // with nil.
 func (s *Set) Reach(p Point) {
