@@ -212,7 +212,7 @@ func TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain(t *testing.T) {
 		var p *kates.PanicError
 		require.ErrorAs(t, told, &p)
 		assert.EqualError(t, p.Value.(error), "oops")
-		assert.Contains(t, p.Stack, "rules_run_test.go")
+		assert.Contains(t, p.Stack, "run_rules_test.go")
 		assert.Contains(t, told.Error(), "panic: oops\n")
 		<-time.After(100 * time.Millisecond)
 		r.runs()
