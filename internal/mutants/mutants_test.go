@@ -103,8 +103,9 @@ func TestMutantsAreCaught(t *testing.T) {
 			require.NoError(t, err)
 			o := m.try(t, filepath.Join(binary, fmt.Sprint(i)), source)
 			outcomes.Store(m.name, o)
+			t.Logf("%s: %s", m.caught, o.how) // at once, where the table comes at the end
 			if !o.caught {
-				t.Errorf("%s: %s\n%s", m.caught, o.how, o.output)
+				t.Errorf("not caught\n%s", o.output)
 			}
 		})
 	}
@@ -143,6 +144,9 @@ func TestTheTableIsWhole(t *testing.T) {
 		}
 		_, err := m.source()
 		assert.NoError(t, err, m.name)
+		_, catcher, err := m.clauses()
+		assert.NoError(t, err, m.name)
+		assert.NotEmpty(t, catcher, "%s: %s has no %s", m.name, m.pkg(), m.caught)
 	}
 	for rule, name := range rules {
 		assert.True(t, rule == 0 || seen[fmt.Sprintf("%d %s", rule, name)], "rule %d, %s, is not broken", rule, name)
@@ -160,21 +164,9 @@ func (m mutant) overlay(dir, source string) (string, error) {
 	}
 	broken, list := filepath.Join(dir, "source.go"), filepath.Join(dir, "overlay.json")
 	replace := map[string]string{filepath.Join(root, m.file): broken}
-	tests, err := filepath.Glob(filepath.Join(root, m.pkg(), "*_test.go"))
+	clauses, clause, err := m.clauses()
 	if err != nil {
 		return "", err
-	}
-	catcher := regexp.MustCompile(`(?m)^func ` + strings.Split(m.caught, "/")[0] + `\(`)
-	clauses, clause := map[string]string{}, ""
-	for _, file := range tests {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		clauses[file] = packageClause.FindString(string(text))
-		if catcher.Match(text) {
-			clause = clauses[file]
-		}
 	}
 	for file, c := range clauses {
 		if c != clause {
@@ -197,6 +189,28 @@ func (m mutant) overlay(dir, source string) (string, error) {
 		return "", err
 	}
 	return list, os.WriteFile(list, data, 0o600)
+}
+
+// clauses returns the package clauses of the test files, and which one the test that must catch
+// the mutant is under. That one is empty if there is no such test.
+func (m mutant) clauses() (of map[string]string, catcher string, err error) {
+	tests, err := filepath.Glob(filepath.Join(root, m.pkg(), "*_test.go"))
+	if err != nil {
+		return nil, "", err
+	}
+	declared := regexp.MustCompile(`(?m)^func ` + strings.Split(m.caught, "/")[0] + `\(`)
+	of = map[string]string{}
+	for _, file := range tests {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, "", err
+		}
+		of[file] = packageClause.FindString(string(text))
+		if declared.Match(text) {
+			catcher = of[file]
+		}
+	}
+	return of, catcher, nil
 }
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+$`)

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,8 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limit is how long a test may run that hangs because of a mutant.
-const limit = 30 * time.Second
+// A test that hangs because of a mutant is stopped after limit. A slow machine is not taken for a
+// mutant: without the mutant the same test must end at least slack times sooner.
+const (
+	limit = 30 * time.Second
+	slack = 5
+)
 
 // outcome is what happened to a mutant.
 type outcome struct {
@@ -22,18 +27,50 @@ type outcome struct {
 	output string
 }
 
-// try runs the mutant's test and no other, because that test must catch the mutant. Most of the
-// time goes into compiling, so it compiles without optimization, the race detector and vet.
+// try runs the mutant's test and no other, because that test must catch the mutant. A test that
+// hangs catches it only if the test does not hang without the mutant, on this machine, now.
 func (m mutant) try(t *testing.T, dir, source string) outcome {
+	binary, o := m.build(t, filepath.Join(dir, "broken"), source)
+	if binary == "" {
+		return o
+	}
+	o = m.run(t, binary, limit)
+	if o.how != hung || !o.caught {
+		return o
+	}
+	whole, err := os.ReadFile(filepath.Join(root, m.file))
+	require.NoError(t, err)
+	unbroken, without := m.build(t, filepath.Join(dir, "unbroken"), string(whole))
+	if unbroken == "" {
+		return without
+	}
+	begin := time.Now()
+	if without = m.run(t, unbroken, slack*limit); without.how != survived {
+		return outcome{how: "it does not pass without the mutant: " + without.how, output: without.output}
+	}
+	if took := time.Since(begin); slack*took > limit {
+		return m.run(t, binary, slack*took) // the machine is slow, or the test is
+	}
+	return o
+}
+
+// build compiles the test with the source in place of the mutant's file. Most of the time goes
+// into that, so it compiles without optimization, the race detector and vet.
+func (m mutant) build(t *testing.T, dir, source string) (binary string, failed outcome) {
 	list, err := m.overlay(dir, source)
 	require.NoError(t, err)
-	binary := filepath.Join(dir, "tests")
+	binary = filepath.Join(dir, "tests")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", list, "-gcflags=-N -l", "-ldflags=-s -w", "-p=1", "-o", binary, "./"+m.pkg())
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
-		return outcome{how: "it does not compile", output: string(output)}
+		return "", outcome{how: "it does not compile", output: string(output)}
 	}
-	args := []string{"-test.v", "-test.timeout", limit.String(), "-test.run", pattern(m.caught)}
+	return binary, outcome{}
+}
+
+// run runs the mutant's test, for no longer than the timeout.
+func (m mutant) run(t *testing.T, binary string, timeout time.Duration) outcome {
+	args := []string{"-test.v", "-test.timeout", timeout.String(), "-test.run", pattern(m.caught)}
 	// random tests: neither shrink nor keep the counterexample
 	if strings.HasPrefix(m.caught, model) || m.caught == deltas || m.caught == naive {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
@@ -42,10 +79,15 @@ func (m mutant) try(t *testing.T, dir, source string) outcome {
 	run.Dir = filepath.Join(root, m.pkg())
 	output, err := run.CombinedOutput()
 	if err == nil {
-		return outcome{how: "survived", output: string(output)}
+		return outcome{how: survived, output: string(output)}
 	}
 	return judge(m.caught, string(output))
 }
+
+const (
+	survived = "survived"
+	hung     = "hung"
+)
 
 // model is the beginning of the model tests' names.
 const model = "TestG4G5G6"
@@ -67,7 +109,7 @@ var (
 // judge reads the output of a failed run. Only the test that must catch the mutant counts.
 func judge(test, output string) outcome {
 	if m := running.FindStringSubmatch(output); m != nil {
-		return outcome{strings.Contains(m[1], "\t"+test), "hung", output}
+		return outcome{strings.Contains(m[1], "\t"+test), hung, output}
 	}
 	started := regexp.MustCompile(`(?m)^=== RUN +` + regexp.QuoteMeta(test) + `$`).MatchString(output)
 	if m := panics.FindStringSubmatch(output); m != nil {
@@ -85,8 +127,8 @@ func TestOnlyTheNamedTestCatchesAMutant(t *testing.T) {
 		"no such flag\n": {how: "failed"},
 		started + "panic: deadlock\n\ngoroutine 1\n": {caught: true, how: "panic: deadlock"},
 		"panic: in TestMain\n":                       {how: "panic: in TestMain"},
-		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG4X (30s)\n\n": {caught: true, how: "hung"},
-		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG5 (30s)\n\n":  {how: "hung"},
+		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG4X (30s)\n\n": {caught: true, how: hung},
+		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG5 (30s)\n\n":  {how: hung},
 	} {
 		want.output = output
 		assert.Equal(t, want, judge("TestG4X", output))
