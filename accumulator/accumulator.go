@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Options of one accumulator.
@@ -57,7 +58,7 @@ type Accumulator struct {
 	told     atomic.Bool   // the first signal has been given
 	finished chan struct{}
 
-	mu         sync.Mutex
+	mu         lockorder.Mutex[lockorder.Accumulator]
 	err        error    // why it ended
 	fields     []*field // replaced, never changed, with generation
 	generation int

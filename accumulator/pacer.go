@@ -1,8 +1,9 @@
 package accumulator
 
 import (
-	"sync"
 	"time"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Pace says when an accumulator signals.
@@ -17,22 +18,30 @@ type Pace struct {
 	QuietMax time.Duration
 }
 
-// pacer turns changes into signals: at once after a quiet spell, then at most one
-// per interval, and never none under constant churn. It has no goroutine: a timer
-// fires only while a signal is due later.
+// pacer turns changes into signals: at once after a quiet spell, then at most one per interval, and
+// never none under constant churn. It has no goroutine of its own: a timer runs only while a signal
+// is due later.
+//
+// A signal is due ─▶ news is asked, without the lock ─▶ it is given, or it is not worth giving.
+//
+// No signal is lost: a change that comes after news was asked is noted by poke, and is due in its
+// turn. Signals may be spurious (see [Accumulator.Changed]).
 type pacer struct {
 	pace Pace
-	// news reports whether there still is something to tell when a signal is due.
+	// news reports whether there is something to tell. It is called without the pacer's lock, by
+	// one goroutine at a time.
 	news func() bool
 	out  chan struct{}
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Pacer]
 	closed bool
 	last   time.Time // the last signal
-	first  time.Time // the first change since, zero if none
-	latest time.Time // the latest change since
+	first  time.Time // the first change that no signal is due for yet, zero if none
+	latest time.Time // the latest such change
 	timer  *time.Timer
-	armed  bool
+	armed  bool          // the timer runs
+	asking bool          // somebody asks for news
+	idle   chan struct{} // nil, or closed by who asks when that is over: close waits for it
 }
 
 func newPacer(p Pace, news func() bool) *pacer {
@@ -45,32 +54,63 @@ func newPacer(p Pace, news func() bool) *pacer {
 // poke says that something changed.
 func (p *pacer) poke() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.note()
+	p.unlock()
+}
+
+// note notes a change. Called with mu held.
+func (p *pacer) note() {
 	if p.closed || (p.armed && p.pace.Quiet == 0) {
 		return
 	}
-	now := time.Now()
-	p.latest = now
+	p.latest = time.Now()
 	if p.first.IsZero() {
-		p.first = now
-	}
-	if !p.armed {
-		p.schedule(now)
+		p.first = p.latest
 	}
 }
 
 // ensure sees to it that a signal is due.
 func (p *pacer) ensure() {
 	p.mu.Lock()
-	due := !p.first.IsZero()
-	p.mu.Unlock()
-	if !due {
-		p.poke()
+	if p.first.IsZero() {
+		p.note()
 	}
+	p.unlock()
 }
 
-// schedule signals if that is due, and sets the timer if it is not.
-func (p *pacer) schedule(now time.Time) {
+// fire is what the timer does.
+func (p *pacer) fire() {
+	p.mu.Lock()
+	p.armed = false
+	p.unlock()
+}
+
+// unlock gives the signals that are due, and releases the lock.
+func (p *pacer) unlock() {
+	for p.due() {
+		p.first, p.latest = time.Time{}, time.Time{}
+		p.asking = true
+		p.mu.Unlock()
+		news := p.news()
+		p.mu.Lock()
+		p.asking = false
+		if p.idle != nil {
+			close(p.idle)
+			p.idle = nil
+		}
+		if news {
+			p.signal()
+		}
+	}
+	p.mu.Unlock()
+}
+
+// due reports whether a signal is due now. It sets the timer if one is due later. Who asks for news
+// looks again after that. Called with mu held.
+func (p *pacer) due() bool {
+	if p.closed || p.armed || p.asking || p.first.IsZero() {
+		return false
+	}
 	due := p.first
 	if p.pace.Quiet > 0 {
 		due = p.latest.Add(p.pace.Quiet)
@@ -81,50 +121,47 @@ func (p *pacer) schedule(now time.Time) {
 	if next := p.last.Add(p.pace.Interval); !p.last.IsZero() && next.After(due) {
 		due = next
 	}
-	wait := due.Sub(now)
-	switch {
-	case wait <= 0:
-		p.signal(now)
-	case p.timer == nil:
-		p.armed = true
+	wait := time.Until(due)
+	if wait <= 0 {
+		return true
+	}
+	p.armed = true
+	if p.timer == nil {
 		p.timer = time.AfterFunc(wait, p.fire)
-	default:
-		p.armed = true
+	} else {
 		p.timer.Reset(wait)
 	}
+	return false
 }
 
-func (p *pacer) fire() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.armed = false
-	if !p.closed && !p.first.IsZero() {
-		p.schedule(time.Now())
-	}
-}
-
-func (p *pacer) signal(now time.Time) {
-	p.first, p.latest = time.Time{}, time.Time{}
-	if !p.news() {
+// signal is called with mu held.
+func (p *pacer) signal() {
+	if p.closed {
 		return
 	}
-	p.last = now
+	p.last = time.Now()
 	select {
 	case p.out <- struct{}{}:
 	default: // one is waiting already
 	}
 }
 
-// close ends the signals and closes the channel.
+// close ends the signals and closes the channel. It returns when nobody asks for news any more.
 func (p *pacer) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return
+	if p.asking && p.idle == nil {
+		p.idle = make(chan struct{})
 	}
-	p.closed = true
-	if p.timer != nil {
-		p.timer.Stop()
+	idle := p.idle
+	if !p.closed {
+		p.closed = true
+		if p.timer != nil {
+			p.timer.Stop()
+		}
+		close(p.out)
 	}
-	close(p.out)
+	p.mu.Unlock()
+	if idle != nil {
+		<-idle
+	}
 }

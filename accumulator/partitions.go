@@ -6,11 +6,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -38,7 +38,7 @@ type Partitions struct {
 	// released: the accumulator has signalled since keys were last put into the queue.
 	released atomic.Bool
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Partitions]
 	parts map[string]*partition
 	// agenda has the keys of parts. What runs there has a turn: what that reads in a field that is looked
 	// up in is not known before it ends, so each change of such a field is noted for all that run.

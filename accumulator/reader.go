@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -20,7 +20,7 @@ type Reader struct {
 	a *Accumulator
 	f *field
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.UnionReader]
 	union map[Key]Object // what is true of a union, as of the last look
 }
 

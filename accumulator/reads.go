@@ -2,14 +2,15 @@ package accumulator
 
 import (
 	"maps"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // reads are what a turn has looked up in one field. It is the turn's [snapshot.Recorder] until that ends, and never changes after.
 type reads struct {
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Reads]
 	over     bool
 	names    map[Key]bool
 	selected map[selected]labels.Selector

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Ref says that objects of another query name objects of this one.
@@ -37,7 +37,7 @@ type references struct {
 	from  []*field    // whose objects name them
 	known atomic.Bool // these have been taken in once
 
-	mu    sync.Mutex // comes before the accumulator's lock
+	mu    lockorder.Mutex[lockorder.References] // comes before the accumulator's lock
 	named map[Key]*reference
 	// What the reader has not taken in yet: streams that have something new, and names that are none any more.
 	fresh   freshReferences
@@ -58,7 +58,7 @@ type reference struct {
 // freshReferences are those whose streams may have something new. A stream notes it in the very moment in which it has, loud or
 // not: who looks for what is new looks here, and at no other stream.
 type freshReferences struct {
-	mu  sync.Mutex // comes after a stream's lock, and before none
+	mu  lockorder.Mutex[lockorder.FreshReference] // comes after a stream's lock, and before none
 	all map[*reference]bool
 }
 

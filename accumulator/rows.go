@@ -7,6 +7,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -203,6 +204,7 @@ func (a *Accumulator) convert(i row, o Object) snapshot.Row {
 		return snapshot.Row{Source: o, Err: err}
 	}
 	if a.options.Shown != nil {
+		lockorder.CallOut("Options.Shown")
 		a.options.Shown(i.field().name, o, value)
 	}
 	return snapshot.Row{Source: o, Value: value}
@@ -217,6 +219,7 @@ func (a *Accumulator) judge(o Object) (pass bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	lockorder.CallOut("the predicate")
 	defer func() {
 		if p := recover(); p != nil {
 			pass, err = false, fmt.Errorf("the predicate panicked: %v\n%s", p, debug.Stack())

@@ -40,13 +40,13 @@ func (a *Accumulator) takeAll(b layout) bool {
 // right to it.
 func (a *Accumulator) without(f *field) bool {
 	parts, spaces, known := a.of(f)
+	optional := a.queryOf(f).Optional
 	switch {
 	case !known:
 		return a.isAbsent(f)
-	case spaces != nil && f.query.Optional && spaces.State().Refused:
+	case spaces != nil && optional && spaces.State().Refused:
 		return true // nobody can say which namespaces count
 	}
-	optional := a.queryOf(f).Optional
 	for _, p := range parts {
 		if !optional || !p.sub.State().Refused {
 			return false

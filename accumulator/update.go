@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 	"unsafe"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -57,7 +57,7 @@ type reader struct {
 	delivered  bool
 	invalid    []Invalid
 
-	mu sync.Mutex // lets others look at the tables; held while they change, never longer
+	mu lockorder.Mutex[lockorder.Tables] // lets others look at the tables; held while they change, never longer
 }
 
 // Update fills the struct that target points to with the current snapshot: every
@@ -275,6 +275,7 @@ func (a *Accumulator) report(invalid []Invalid) {
 		if a.options.Invalid == nil {
 			continue
 		}
+		lockorder.CallOut("Options.Invalid")
 		func() {
 			defer func() {
 				if p := recover(); p != nil {

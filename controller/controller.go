@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -24,7 +24,7 @@ type control struct {
 	call     func(context.Context, reflect.Value) (Result, error)
 	counts   counts
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Control]
 	running bool
 	run     *run // the one that runs, or the last one
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"sync"
 
 	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/kates"
 )
@@ -32,7 +32,7 @@ type run struct {
 	loop    *keyed.Loop[*keyed.Root]
 	aborted chan struct{} // closed by the second signal
 
-	mu   sync.Mutex
+	mu   lockorder.Mutex[lockorder.ControllerRun]
 	keys map[string]*held
 	over bool // no timers any more
 }

@@ -2,7 +2,6 @@ package kates
 
 import (
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // An Option configures a client when it is made.
@@ -51,7 +51,7 @@ type watchSettings struct {
 
 // lockedSettings lets MaxAccumulatorInterval change what Watch reads.
 type lockedSettings struct {
-	mu sync.Mutex
+	mu lockorder.Mutex[lockorder.WatchSettings]
 	watchSettings
 }
 

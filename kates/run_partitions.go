@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/reach"
 )
 
@@ -23,7 +23,7 @@ type partitioned struct {
 	// deltas and invalid are the indexes of those fields, if any.
 	deltas, invalid []int
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.TurnChanges]
 	blank  *changes            // of no key
 	failed map[string]*changes // of turns whose changes the next one has, too
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
 	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -29,7 +29,7 @@ type Reader[T any] struct {
 	binding  *snapshot.Binding
 	resource string
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Converted]
 	known map[accumulator.Key]converted[T] // what has been asked for
 	sweep int                              // how many to know before looking for those that are gone
 }

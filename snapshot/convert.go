@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -59,6 +60,7 @@ func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
 }
 
 func (f *form) convert(src Object) (v Value, err error) {
+	lockorder.CallOut("the conversion of an object")
 	defer recoverInto(&err)
 	if f.keying == byUID && src.GetUID() == "" {
 		return nil, errNoUID
@@ -124,6 +126,7 @@ func (f *form) decode(src Object) (reflect.Value, error) {
 
 // fromContent converts without JSON text in between.
 func fromContent(content map[string]any, into any) (err error) {
+	lockorder.CallOut("the conversion of an object")
 	defer recoverInto(&err)
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -27,6 +28,7 @@ func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start f
 	}
 	o, put := first, start()
 	for {
+		lockorder.CallOut("a list request")
 		m, err := list(ctx, o, put)
 		switch {
 		case err != nil && o.Continue != "" && expired(err):
@@ -88,6 +90,7 @@ func (r requests) lookup(ctx context.Context, key Key, notOlderThanRV string) (f
 	if coherence.Comparable(notOlderThanRV) {
 		o.ResourceVersion, o.ResourceVersionMatch = notOlderThanRV, metav1.ResourceVersionMatchNotOlderThan
 	}
+	lockorder.CallOut("the look-up of an object")
 	list := patiently(r.within(key).ListItems)
 	m, err := list(ctx, o, func(item runtime.Object) error {
 		if o, ok := item.(Object); ok && object.KeyOf(o) == key {

@@ -1,5 +1,7 @@
 package stream
 
+import "github.com/kates-go/kates/internal/lockorder"
+
 // Point names a moment at which tests let other things happen: between two steps that are each
 // under a lock, but not both under one. What happens there can also happen in production.
 type Point string
@@ -39,6 +41,7 @@ func (id ID) String() string {
 // with nil.
 func (s *Set) Reach(p Point) {
 	if s.config.Points != nil {
+		lockorder.CallOut("Config.Points")
 		s.config.Points(Moment{Point: p})
 	}
 }
@@ -48,6 +51,7 @@ func (l *Listener) Reach(p Point, key Key) { l.stream.reach(p, key) }
 
 func (s *stream) reach(p Point, key Key) {
 	if s.config.Points != nil {
+		lockorder.CallOut("Config.Points")
 		s.config.Points(Moment{p, ID{s}, key})
 	}
 }

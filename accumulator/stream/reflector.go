@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // reflector keeps a target as new as the server: it lists, then watches from the list's version
@@ -37,7 +38,7 @@ type reflector struct {
 	watchRV  string       // from which the watch goes on
 	doubt    bool         // the server's newest version was older than one that it has had
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Reflector]
 	again context.CancelFunc // ends what is under way, to list again
 	asked bool               // again has been called
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -19,7 +20,7 @@ type Set struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool
 	journal coherence.Journal
 	streams map[streamKey]*stream

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // streamKey tells streams apart: equal keys share a stream.
@@ -39,6 +41,7 @@ type shape struct {
 }
 
 func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
+	lockorder.CallOut("Config.Source")
 	s := shape{
 		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
 		source: c.Source(r, key.namespace, key.form), config: c,

@@ -3,7 +3,6 @@ package stream
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -26,7 +26,7 @@ type stream struct {
 	use       use           // guarded by the set's lock
 	done      chan struct{} // closed when the stream has ended
 
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.Stream]
 	store     store
 	progress  progress
 	health    health

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // watchSeconds is how long the server is asked to keep a watch open: five to ten minutes,
@@ -119,6 +120,7 @@ func (f *reflector) resume() string {
 func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(openTimeout, func() { cancel(errNoAnswer) })
+	lockorder.CallOut("a watch request")
 	w, err := f.source.WatchWithContext(ctx, o)
 	if !late.Stop() && err == nil {
 		w.Stop() // its context has ended
@@ -213,6 +215,7 @@ func (f *reflector) probe(ctx context.Context, last ending) error {
 	defer cancel()
 	o := f.requests.options()
 	o.Limit = 1
+	lockorder.CallOut("a probe")
 	list, err := f.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
 	switch {
 	case err != nil:

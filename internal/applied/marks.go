@@ -2,13 +2,13 @@ package applied
 
 import (
 	"maps"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -28,7 +28,7 @@ type Holder interface {
 // A mark takes some hundred bytes. There is one for each object that the client's streams show;
 // marks of other objects are dropped from time to time. The zero value is empty.
 type Marks struct {
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Marks]
 	marks map[Key]mark
 	sweep int // the number of marks at which the next sweep is due
 }

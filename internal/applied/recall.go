@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -22,7 +22,7 @@ import (
 // nothing is to be done. A list is made once enough objects would need it. The zero value is
 // empty.
 type Recollections struct {
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Recollections]
 	all    map[Recollectable]*Recollection
 	closed bool
 }

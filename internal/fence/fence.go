@@ -12,10 +12,10 @@ package fence
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 type contextKey struct{}
@@ -59,7 +59,7 @@ func of(ctx context.Context) *fence {
 type Horizon struct {
 	begun map[string]string // stored resource → the newest version of it
 
-	mu  sync.Mutex
+	mu  lockorder.Mutex[lockorder.Horizon]
 	own map[any]string // object → the newest version that the work has written
 }
 

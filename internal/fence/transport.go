@@ -3,6 +3,8 @@ package fence
 import (
 	"io"
 	"net/http"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Transport returns a transport that sends no write under a context whose lease is not held any more.
@@ -13,6 +15,7 @@ type transport struct{ next http.RoundTripper }
 
 // RoundTrip refuses a write that may not be sent any more, with the error of the fence.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	lockorder.CallOut("a request")
 	if of(r.Context()) == nil || reads(r.Method) {
 		return t.next.RoundTrip(r)
 	}

@@ -4,11 +4,15 @@
 // [Call] is for code of ours that runs methods of the user's types. [Named] is for a function that
 // the user gave: its error says which one it was, and where. [Handle] is for an error type of the
 // caller's own. A function that ends its goroutine (runtime.Goexit) is not a panic: nothing returns.
+//
+// No lock is held during the call, which the build tag lockorder checks.
 package guard
 
 import (
 	"fmt"
 	"runtime/debug"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Panic is a panic as an error.
@@ -32,6 +36,7 @@ func Call(f func() error) error { return Named("", f) }
 
 // Named calls f. A panic becomes a [*Panic] with this name.
 func Named(what string, f func() error) (err error) {
+	lockorder.CallOut("a user's function")
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Panic{What: what, Value: p, Stack: debug.Stack()}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // ErrAborted is the error of a loop that had to cancel the contexts of work under way.
@@ -46,7 +46,7 @@ type Loop[T Turn] struct {
 
 	running atomic.Int64 // calls
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Loop]
 	failing map[string]*Tries // by key; whoever has the key's turn uses them
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/kates-go/kates/internal/lease/shards"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Shard is this replica's part of the keys of a loop. It implements [Shards] by the protocol of
@@ -16,7 +16,7 @@ type Shard struct {
 	// Watch starts the watch of the group's Leases.
 	Watch func(ctx context.Context) (LeaseWatch, error)
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Shard]
 	replica *shards.Replica // nil while there is none
 	keys    Keys
 	owed    map[string]bool // keys that want a turn once they are this replica's

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/reach"
 )
 
@@ -56,7 +56,7 @@ type Resolver struct {
 	disco  discovery.CachedDiscoveryInterface
 	clock  clock.PassiveClock
 
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.Resolver]
 	latest    *served
 	reading   *reading
 	lastReset time.Time

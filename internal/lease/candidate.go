@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // state is where a candidate is on its way:
@@ -33,7 +33,7 @@ type Candidate struct {
 	elected  chan struct{}
 	lost     chan struct{}
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Candidate]
 	state  state
 	err    error       // why it lost
 	sent   time.Time   // when the last successful renewal was sent

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // lock is the Lease on the server, as a candidate reads and writes it. What it does not know of
@@ -29,7 +30,7 @@ type lock struct {
 	leader string                     // that was logged
 	tried  bool                       // to write it
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.LeaseLock]
 	failed map[bool]error // by whether it writes: how the last request failed, if that is worth a log
 	last   error          // since the last write that succeeded
 }

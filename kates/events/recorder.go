@@ -18,6 +18,7 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -164,7 +165,7 @@ func (r *Recorder) Close() {
 // sink sends events with a client.
 type sink struct {
 	client *kates.Client
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.EventSink]
 	over   bool
 	busy   sync.WaitGroup
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Replica is one of a group. It has two goroutines, which end with [Replica.Leave]. All methods are safe
@@ -29,7 +30,7 @@ type Replica struct {
 	poke   chan struct{} // something for the loop
 	behind chan struct{} // something to catch up with
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Replica]
 	core    *core
 	told    standing // of which Moved knows
 	failing bool     // that is logged

@@ -9,17 +9,18 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
-	"sync"
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Table remembers strings in a fixed number of slots. Each slot has the last string that hashed to
 // it: a string that soon repeats is found, another one is forgotten, and the table never grows.
 // The zero value is ready for use. A Table is safe for concurrent use.
 type Table struct {
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Strings]
 	seed  maphash.Seed
 	slots []string
 	maps  []map[string]string

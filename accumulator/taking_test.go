@@ -1,0 +1,69 @@
+package accumulator
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// unseen is a step that one goroutine waits for and another takes. The race detector does not see
+// it, so that it does not order what the two do.
+type unseen struct{ taken bool }
+
+//go:norace
+func (u *unseen) take() { u.taken = true }
+
+//go:norace
+func (u *unseen) wait() {
+	for !u.taken {
+		runtime.Gosched()
+	}
+}
+
+// The race detector fails this test if an Update reads a query that Replace writes without their
+// lock. Everything has been taken, and the next lock of the Update comes after Replace has written.
+func TestAQueryIsReplacedWhileAnUpdateReadsWhetherItIsOptional(t *testing.T) {
+	var taken, replaced unseen
+	watched := false
+	config := stream.Config{Points: func(m stream.Moment) {
+		if watched && m.Point == stream.AtTaken {
+			taken.take()
+			replaced.wait()
+		}
+	}}
+	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
+		s.failing(func(_, resource string) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no role"))
+		})
+		q := spaceQuery("A", "as", "team=a")
+		q.Optional = true
+		a := watching(t, streams, Options{}, q)
+		after(time.Minute)
+		synctest.Wait()
+		require.NoError(t, a.Ready(), "an optional query whose namespaces nobody may list")
+		next := spaceQuery("A", "as", "team=b") // of another stream, whose lock the Update does not take
+		next.Optional = true
+		watched = true
+		done := make(chan error)
+		go func() {
+			taken.wait()
+			err := a.Replace(t.Context(), next)
+			replaced.take()
+			done <- err
+		}()
+		var snap one
+		r := update(t, a, &snap)
+		assert.True(t, r.Complete)
+		assert.Empty(t, snap.A)
+		require.NoError(t, <-done)
+	})
+}

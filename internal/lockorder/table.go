@@ -1,0 +1,85 @@
+// Package lockorder has the one order in which the mutexes of this module are acquired, and checks
+// it in tests.
+//
+// A mutex is a field of type [Mutex], whose type parameter says which lock of [Order] it is. In a
+// plain build a Mutex is a sync.Mutex and [CallOut] is nothing. With the build tag lockorder every
+// acquisition is held against the order: a goroutine may only acquire a lock that stands below all
+// that it holds, and [CallOut] is refused if it holds any. A violation ends the process with the
+// names of both locks and the stack, also where no other goroutine is in the way: a deadlock is
+// found without having to happen.
+//
+// Turns (accumulator.turn, accumulator.editing) are channels and have no rank: they are held for
+// longer than a moment, and whoever waits for one holds no lock.
+package lockorder
+
+// The locks, as type parameters of [Mutex]. [Order] says what each is.
+type (
+	Control        struct{}
+	ControllerRun  struct{}
+	Shard          struct{}
+	Replica        struct{}
+	Candidate      struct{}
+	LeaseLock      struct{}
+	Loop           struct{}
+	WatchSettings  struct{}
+	TurnChanges    struct{}
+	Converted      struct{}
+	EventSink      struct{}
+	Recollections  struct{}
+	Marks          struct{}
+	UnionReader    struct{}
+	Partitions     struct{}
+	Tables         struct{}
+	References     struct{}
+	Accumulator    struct{}
+	Pacer          struct{}
+	Reads          struct{}
+	StreamSet      struct{}
+	Stream         struct{}
+	Reflector      struct{}
+	FreshReference struct{}
+	Horizon        struct{}
+	Resolver       struct{}
+	Strings        struct{}
+)
+
+// Lock is a row of [Order].
+type Lock struct {
+	of any // the type parameter
+	// Name is folder, type and field: "accumulator/stream.stream.mu".
+	Name string
+	// Guards says what the lock is for.
+	Guards string
+}
+
+// Order is every mutex of the module, from the one that is acquired first to the one that is
+// acquired last. The rank of a lock is its place. No two of one rank are held at a time.
+var Order = []Lock{
+	{Control{}, "controller.control.mu", "which run of a controller there is"},
+	{ControllerRun{}, "controller.run.mu", "what is kept of each root, and its requeue timer"},
+	{Shard{}, "internal/keyed.Shard.mu", "the replica, and the keys that are owed a turn"},
+	{Replica{}, "internal/lease/shards.Replica.mu", "the protocol's state: members, keys, tenures"},
+	{Candidate{}, "internal/lease.Candidate.mu", "the state of a candidate and its expiry timer"},
+	{LeaseLock{}, "internal/lease.lock.mu", "the last errors of a Lease's requests"},
+	{Loop{}, "internal/keyed.Loop.mu", "the attempts of the keys that fail"},
+	{WatchSettings{}, "kates.lockedSettings.mu", "the settings of watches to come"},
+	{TurnChanges{}, "kates.partitioned.mu", "the changes of turns that failed"},
+	{Converted{}, "kates.Reader.mu", "the objects that a reader has converted"},
+	{EventSink{}, "kates/events.sink.mu", "whether the recorder has ended"},
+	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
+	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},
+	{UnionReader{}, "accumulator.Reader.mu", "the merged objects of a reader of a union"},
+	{Partitions{}, "accumulator.Partitions.mu", "the partitions, the agenda, who looked up what"},
+	{Tables{}, "accumulator.reader.mu", "the tables, for those without the reader's turn"},
+	{References{}, "accumulator.references.mu", "the names in objects, and a listener for each"},
+	{Accumulator{}, "accumulator.Accumulator.mu", "the fields: query, resource, streams; the end"},
+	{Pacer{}, "accumulator.pacer.mu", "when the next signal is due"},
+	{Reads{}, "accumulator.reads.mu", "what a turn has looked up"},
+	{StreamSet{}, "accumulator/stream.Set.mu", "the streams, their use, the journal, the users"},
+	{Stream{}, "accumulator/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
+	{Reflector{}, "accumulator/stream.reflector.mu", "how to end what is under way, to list again"},
+	{FreshReference{}, "accumulator.freshReferences.mu", "named objects whose streams have news"},
+	{Horizon{}, "internal/fence.Horizon.mu", "the versions that a piece of work has written"},
+	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},
+	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},
+}
