@@ -20,7 +20,7 @@ type fieldCase struct {
 	object                   func(ns string) any
 	in, out                  string // merge patches; "" if only creation and deletion move it
 	status                   bool   // the patches change the status
-	clusterScoped            bool
+	clusterScoped            bool   // other tests have such objects too, so a label tells them apart
 }
 
 func named(ns, name string) metav1.ObjectMeta {
@@ -61,8 +61,10 @@ var fieldCases = map[string]fieldCase{
 	},
 	"a Node that takes no pods": {
 		kind: "nodes", resource: "nodes", selector: "spec.unschedulable=true", clusterScoped: true,
-		object: func(ns string) any { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x-" + ns}} },
-		in:     `{"spec":{"unschedulable":true}}`, out: `{"spec":{"unschedulable":null}}`,
+		object: func(ns string) any {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x-" + ns, Labels: map[string]string{"of": ns}}}
+		},
+		in: `{"spec":{"unschedulable":true}}`, out: `{"spec":{"unschedulable":null}}`,
 	},
 	"a name": {
 		kind: "configmaps", resource: "configmaps", selector: "metadata.name=x",
@@ -81,7 +83,7 @@ func (f fieldCase) prepare(t *testing.T, c *kates.Client, ns string) (string, ka
 		require.NoError(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named(ns, "default")}, nil))
 	}
 	if f.clusterScoped {
-		return "x-" + ns, kates.Query{Kind: f.kind, FieldSelector: f.selector}
+		return "x-" + ns, kates.Query{Kind: f.kind, FieldSelector: f.selector, LabelSelector: "of=" + ns}
 	}
 	return "x", kates.Query{Kind: f.kind, Namespace: ns, FieldSelector: f.selector}
 }
