@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -101,18 +103,23 @@ func TestG1TheFirstSnapshotHasAllOfThreeLargeKindsAndAnEmptyOne(t *testing.T) {
 		"paged":    {kates.WithPagedLists(500)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWire()
+			w, g := newWire(), newGate(t)
+			w.hookBefore(g.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/hosts") }))
 			c := w.client(t, options...)
 			s, err := kates.Watch[large](t.Context(), c,
 				kates.Query{Name: "ConfigMaps", Namespace: ns}, kates.Query{Name: "Secrets", Namespace: ns},
 				kates.Query{Name: "Hosts", Namespace: ns},
 				kates.Query{Name: "Empty", Namespace: ns, LabelSelector: "none=such"})
 			require.NoError(t, err)
+			<-g.came // the list of hosts is held, all others are complete
+			require.Eventually(t, func() bool { return synced(s.Status()) == 3 }, patience, 10*time.Millisecond)
+			assert.Empty(t, s.Changed(), "no signal before it is complete")
 			var snap large
 			changed, err := s.Update(t.Context(), &snap)
 			require.NoError(t, err)
 			require.False(t, changed, "not before it is complete")
 			require.Nil(t, snap.ConfigMaps)
+			g.release()
 			<-s.Changed()
 			changed, err = s.Update(t.Context(), &snap)
 			require.NoError(t, err)
@@ -135,6 +142,16 @@ func TestG1TheFirstSnapshotHasAllOfThreeLargeKindsAndAnEmptyOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// synced returns how many queries are complete.
+func synced(st kates.Status) (n int) {
+	for _, q := range st.Queries {
+		if q.State == kates.StateSynced {
+			n++
+		}
+	}
+	return n
 }
 
 func TestG2AReaderThatSleepsMissesNothingAndReadsAllInOneUpdate(t *testing.T) {
