@@ -193,7 +193,9 @@ func TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate(t *testin
 		update(t, a, &snap)
 		lateWatches(s, "r")
 		s.mu.Lock()
-		s.listAnswer = func(string) time.Duration { return 30 * time.Second } // its list is as old when it comes
+		// Its list is as old when it comes. A probe is a list too, and waits for 30 s: chance would
+		// decide between two timers for one moment.
+		s.listAnswer = func(string) time.Duration { return 29 * time.Second }
 		s.mu.Unlock()
 		q.Labels = labels.SelectorFromSet(labels.Set{"r": "yes"})
 		require.NoError(t, a.Replace(t.Context(), q))
@@ -278,7 +280,7 @@ func TestG8WhatHasJoinedTheNewQueryStaysThoughItsFirstListIsOlder(t *testing.T) 
 		update(t, a, &snap)
 		lateWatches(s, "r")
 		s.mu.Lock()
-		s.listAnswer = func(string) time.Duration { return 30 * time.Second }
+		s.listAnswer = func(string) time.Duration { return 29 * time.Second }
 		s.mu.Unlock()
 		q.Labels = labels.SelectorFromSet(labels.Set{"r": "yes"})
 		require.NoError(t, a.Replace(t.Context(), q))

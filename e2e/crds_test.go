@@ -194,7 +194,7 @@ func TestG8AnOptionalKindJoinsWhenItIsInstalledAndLeavesWhenItIsRemoved(t *testi
 		require.NoError(t, err)
 		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 2 })
 		g.remove()
-		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 0 })
+		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return s.Gadgets == nil })
 		require.NoError(t, s.Ready(), "round %d", round)
 	}
 	_, err := foreign(t).Resource(configMaps).Namespace(ns).Create(ctx, object(configMaps, ns, "x", nil), metav1.CreateOptions{})
