@@ -67,11 +67,10 @@ type field struct {
 	present  bool           // it is in the snapshot
 	got      taken          // by the Update that runs
 	within   map[string]bool
-	held     stream.Departures  // keys that stay as they are until streams that are late have come so far
-	loud     map[Key]bool       // what of that is to activate partitions
-	late     []*stream.Listener // those streams
-	farthest string             // how far they have to come
-	lost     bool               // some stream has nothing new to show
+	held     held[coherence.Departure] // keys that streams which are late may still have (rule U2)
+	late     []*stream.Listener        // those streams
+	farthest string                    // how far they have to come
+	lost     bool                      // some stream has nothing new to show
 }
 
 // part is one stream of a field.

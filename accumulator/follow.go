@@ -59,7 +59,7 @@ func (a *Accumulator) followAll(ctx context.Context) (patience time.Duration) {
 			continue
 		}
 		a.takeFollowed(f)
-		for _, w := range f.source.waiting {
+		for _, w := range f.source.waiting.keys {
 			if left := max(1, a.unsettled(f.source, w.names)); patience == 0 || left < patience {
 				patience = left
 			}
@@ -130,9 +130,9 @@ func (a *Accumulator) rename(f *field) {
 		a.count(s, old, -1)
 		return now
 	}
-	for key, w := range s.waiting {
+	for key, w := range s.waiting.keys {
 		w.names = again(w.object, w.names)
-		s.waiting[key] = w
+		s.waiting.add(key, w)
 	}
 	for key, r := range s.shown {
 		r.names = again(r.object, r.names)
@@ -150,22 +150,25 @@ func (a *Accumulator) takeFollowed(f *field) {
 	}
 }
 
-// follow holds objects back until what they name is known.
+// follow holds objects back until it is known whether the objects exist that they name.
 func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
 	s := f.source
 	s.taken = s.taken || t.ok
 	there := make(map[Key]bool, len(t.changes))
 	for _, c := range t.changes {
 		there[c.Key] = true
-		old, waits := s.waiting[c.Key]
+		old, waits := s.waiting.keys[c.Key]
 		before := old.names
 		if !waits {
 			before = s.shown[c.Key].names
 		}
-		now := waiting{c.Object, a.namesIn(f, c.Object, before), old.loud || t.whole || t.loud[c.Key] || a.keyed == nil && loud}
+		now := waiting{c.Object, a.namesIn(f, c.Object, before)}
 		a.count(s, now.names, 1)
 		a.count(s, old.names, -1)
-		s.waiting[c.Key] = now
+		s.waiting.add(c.Key, now)
+		if t.whole || t.loud[c.Key] || a.keyed == nil && loud {
+			s.waiting.signal(c.Key)
+		}
 	}
 	if t.whole {
 		s.leave(a, there)
@@ -173,29 +176,35 @@ func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
 	s.anew, s.reshaped = s.anew || t.anew, s.reshaped || t.reshaped
 	out := taken{whole: t.whole, anew: s.anew, reshaped: s.reshaped, ok: t.ok, loud: t.loud}
 	a.streams.Reach(stream.AtNames)
-	for key, w := range s.waiting {
-		if a.unsettled(s, w.names) == 0 {
-			out.ok = true
-			a.release(s, &out, key, w)
-		} else if shown, had := s.shown[key]; t.whole && had {
-			out.changes = append(out.changes, stream.Change{Key: key, Object: shown.object}) // it stays as it is
+	s.waiting.perKey = a.keyed != nil
+	news := s.waiting.settle(&out, s.object, func(key Key, w waiting) decision[waiting] {
+		if a.unsettled(s, w.names) > 0 {
+			return decision[waiting]{kept: true, open: true, w: w}
 		}
-	}
-	if t.whole && loud {
+		a.release(s, key, w)
+		return decision[waiting]{object: w.object}
+	})
+	if news || t.whole && loud {
 		s.kept.Store(true)
 	}
-	if len(s.waiting) == 0 {
+	if len(s.waiting.keys) == 0 {
 		s.anew, s.reshaped = false, false
 	}
 	return out
 }
 
-// leave lets go of what is not there any more, where all there is was taken.
+// object returns the object of a key that is in the snapshot, or will be with the next one.
+func (s *source) object(key Key) (Object, bool) {
+	r, had := s.shown[key]
+	return r.object, had
+}
+
+// leave drops the keys that are not in a batch of everything there is.
 func (s *source) leave(a *Accumulator, there map[Key]bool) {
-	for key, w := range s.waiting {
+	for key, w := range s.waiting.keys {
 		if !there[key] {
 			a.count(s, w.names, -1)
-			delete(s.waiting, key)
+			s.waiting.drop(key)
 		}
 	}
 	for key, old := range s.shown {
@@ -206,25 +215,13 @@ func (s *source) leave(a *Accumulator, there map[Key]bool) {
 	}
 }
 
-// release lets an object into the next snapshot.
-func (a *Accumulator) release(s *source, out *taken, key Key, w waiting) {
-	out.changes = append(out.changes, stream.Change{Key: key, Object: w.object})
-	delete(s.waiting, key)
+// release notes that an object is in the next snapshot.
+func (a *Accumulator) release(s *source, key Key, w waiting) {
 	a.count(s, s.shown[key].names, -1)
 	if w.object == nil {
 		delete(s.shown, key)
 	} else {
 		s.shown[key] = released{w.object, w.names}
-	}
-	if !w.loud {
-		return
-	}
-	s.kept.Store(true)
-	if a.keyed != nil {
-		if out.loud == nil {
-			out.loud = make(map[Key]bool)
-		}
-		out.loud[key] = true
 	}
 }
 

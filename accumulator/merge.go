@@ -19,7 +19,7 @@ func (a *Accumulator) takeField(f *field) taken {
 	parts, spaces, known := f.parts, f.spaces, f.known
 	regroup, anew := f.regroup, f.anew
 	f.regroup, f.anew, f.caughtUp = false, false, false
-	alone := len(parts) == 1 && spaces == nil && !regroup && f.held == nil && !f.behind(parts[0])
+	alone := len(parts) == 1 && spaces == nil && !regroup && f.held.keys == nil && !f.behind(parts[0])
 	a.mu.Unlock()
 	var t taken
 	switch {
@@ -83,7 +83,6 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 		whole = whole || changed
 	}
 	out := taken{ok: len(parts) == 0, anew: anew}
-	dirty := f.held // zero for a key that did not go away
 	ready := make([]*part, 0, len(parts))
 	f.lost = false
 	for _, p := range parts {
@@ -100,70 +99,57 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 		out.anew = out.anew || t.anew
 		whole = whole || t.whole && p.merged // what it had besides is gone
 		p.merged = true
-		if dirty == nil && len(t.changes) > 0 {
-			dirty = make(stream.Departures, len(t.changes))
-		}
 		for _, c := range t.changes {
-			dirty.Add(c.Key, b.Left[c.Key])
+			f.left(c.Key, b.Left[c.Key], len(t.changes))
 		}
-		f.hear(t)
+		f.hear(&out, t)
+	}
+	if !out.ok {
+		return taken{} // no stream has anything to say of the keys that are held
 	}
 	for _, p := range ready {
 		p.sub.Reach(stream.AtMerge, Key{})
 	}
 	if whole {
 		out.whole = true
-		if dirty == nil {
-			dirty = make(stream.Departures)
-		}
 		for key := range f.keys {
-			dirty.Add(key, stream.Departure{}) // what no stream shows may have to stay yet
+			f.left(key, coherence.Departure{}, 0) // no stream may show it, and it may have to stay
 		}
 		for _, p := range ready {
-			p.sub.EachKey(func(key Key) { dirty.Add(key, stream.Departure{}) })
+			p.sub.EachKey(func(key Key) { f.left(key, coherence.Departure{}, 0) })
 		}
 	}
-	f.held, f.late, f.farthest = nil, nil, ""
-	for key, left := range dirty {
-		if o, known := f.newest(ready, key, left, out.anew); known {
-			out.changes = append(out.changes, stream.Change{Key: key, Object: o})
-		} else if shown, had := f.shown(key); had && out.whole { // it stays as it is
-			out.changes = append(out.changes, stream.Change{Key: key, Object: shown})
-		}
-	}
+	f.late, f.farthest = nil, ""
+	var l looks
+	f.held.settle(&out, f.shown, func(key Key, left coherence.Departure) decision[coherence.Departure] {
+		l.look(ready, key)
+		return f.decide(key, left, &l, out.anew)
+	})
 	if f.lost && !f.present {
 		return taken{} // a first snapshot is whole
 	}
-	f.tell(&out)
 	return out
 }
 
-// hear notes which changes are to activate partitions.
-func (f *field) hear(t taken) {
-	if f.index == nil {
-		return
+// left adds to how a key left the streams. There are about room such keys.
+func (f *field) left(key Key, d coherence.Departure, room int) {
+	if f.held.keys == nil {
+		f.held.keys = make(coherence.Departures, room)
 	}
-	if f.loud == nil {
-		f.loud = make(map[Key]bool)
-	}
-	maps.Copy(f.loud, t.loud)
-	for _, c := range t.changes {
-		if t.whole {
-			f.loud[c.Key] = true
-		}
-	}
+	coherence.Departures(f.held.keys).Add(key, d)
 }
 
-// tell hands over what was noted, and keeps it of keys that are held.
-func (f *field) tell(t *taken) {
-	if f.index == nil {
+// hear adds the signals of one stream's batch to those of the union.
+func (f *field) hear(out *taken, t taken) {
+	if f.held.perKey = f.index != nil; !f.held.perKey {
 		return
 	}
-	t.loud = f.loud
-	f.loud = make(map[Key]bool)
-	for key := range f.held {
-		if t.whole || t.loud[key] {
-			f.loud[key] = true
+	for key := range t.loud {
+		f.held.tell(out, key)
+	}
+	for _, c := range t.changes {
+		if t.whole {
+			f.held.tell(out, c.Key)
 		}
 	}
 }
@@ -223,67 +209,44 @@ func (f *field) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
 	return changed, true
 }
 
-// newest returns what is true of a key, given what each stream shows and how some stream let go of
-// it: the newest of them. It reports false where what is shown is to stay.
-//
-// Streams are late each in its own way. One shows an object in an older version than has been shown: it may
-// have left there since. One let go of it, because it left its selector, and another has not come to that
-// version: it may have gone there, whatever it has done there before. Until all have come to that version, and
-// to the one that is shown, the last state before stays true.
-func (f *field) newest(parts []*part, key Key, left stream.Departure, anew bool) (Object, bool) {
-	if f.within != nil && !f.within[key.Namespace] {
-		return nil, true
-	}
-	shown, had := f.shown(key)
-	if had = had && !anew; had {
-		left.LeftRV = coherence.Newest(left.LeftRV, shown.GetResourceVersion())
-	}
-	var best Object
-	seen := make(map[*stream.Listener]stream.Sight)
-	for _, p := range parts {
-		if !p.sub.Covers(key) {
-			continue
-		}
-		now := p.sub.Look(key)
-		if now.Lost {
-			f.lost = true
-			return nil, false
-		}
-		seen[p.sub] = now
-		best = stream.Newer(best, now.Object)
-		left = left.And(now.Left) // it may have left since the changes were taken
-	}
-	if best == nil { // is there a version at which it is in none of them?
-		for _, now := range seen {
-			left.LeftRV = coherence.Newest(left.LeftRV, now.ListedRV)
-		}
-	}
-	var late []*stream.Listener
-	for sub, now := range seen {
-		if now.Late(left.LeftRV) {
-			late = append(late, sub)
-		}
-	}
-	if late != nil && !anew && (best == nil || coherence.Newer(left.LeftRV, best.GetResourceVersion())) {
-		f.hold(key, left, late)
-		best = stream.Newer(best, left.Now(left.Last))
-	}
-	if !had || best == nil {
-		return best, !had || late == nil || left.Now(shown) == nil
-	}
-	return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())
+// looks are what the streams of a union say about one key, each at its own moment.
+type looks struct {
+	of     []*stream.Listener
+	sights []coherence.Sight
 }
 
-// hold keeps what is shown of a key until streams that are late have come to a version.
-func (f *field) hold(key Key, left stream.Departure, late []*stream.Listener) {
-	if f.held == nil {
-		f.held = make(stream.Departures)
-	}
-	f.held[key] = left
-	f.farthest = coherence.Newest(f.farthest, left.LeftRV)
-	for _, sub := range late {
-		if !slices.Contains(f.late, sub) {
-			f.late = append(f.late, sub)
+// look asks the streams that cover a key.
+func (l *looks) look(parts []*part, key Key) {
+	l.of, l.sights = l.of[:0], l.sights[:0]
+	for _, p := range parts {
+		if p.sub.Covers(key) {
+			l.of, l.sights = append(l.of, p.sub), append(l.sights, p.sub.Look(key))
 		}
 	}
+}
+
+// decide decides what is shown of a key: by the rules U1 to U7 of package coherence.
+func (f *field) decide(key Key, left coherence.Departure, l *looks, anew bool) decision[coherence.Departure] {
+	if f.within != nil && !f.within[key.Namespace] {
+		return decision[coherence.Departure]{}
+	}
+	var shown coherence.Object
+	if o, had := f.shown(key); had {
+		shown = o
+	}
+	var d coherence.Decision
+	if anew {
+		d = coherence.DecideAnew(shown, l.sights)
+	} else {
+		d = coherence.Decide(shown, left, l.sights)
+	}
+	f.farthest = coherence.Newest(f.farthest, d.UntilRV)
+	for i := range l.sights {
+		f.lost = f.lost || l.sights[i].Lost
+		if l.sights[i].Behind(d.UntilRV) && !slices.Contains(f.late, l.of[i]) {
+			f.late = append(f.late, l.of[i])
+		}
+	}
+	o, _ := d.Object.(Object)
+	return decision[coherence.Departure]{object: o, kept: d.Kept, open: d.Open, w: d.Left}
 }

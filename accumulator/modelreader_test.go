@@ -164,7 +164,7 @@ func (r *modelReader) updated(c *call) error {
 			return fmt.Errorf("query %s: %w", r.queries[i].Name, err)
 		}
 		// Streams past the cap have forgotten own writes; what they tell anew counts once all have come so far.
-		s.free = s.free || m.script.PendingMax > 0 && len(r.a.fields[i].held) > 0
+		s.free = s.free || m.script.PendingMax > 0 && len(r.a.fields[i].held.keys) > 0
 		bound := c.written
 		if r.queries[i].union() { // see delivered; the same holds for a Sync
 			bound = c.own
@@ -185,7 +185,7 @@ func (r *modelReader) call() *call {
 	default:
 	}
 	// What is held until a late watch has come along is let go without a word where that is quiet; the signal follows.
-	c.held = slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held) > 0 })
+	c.held = slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held.keys) > 0 })
 	r.old = r.snap
 	for i, s := range r.slots {
 		s.delivered(r.a.fields[i], r.shown)
@@ -342,8 +342,8 @@ func (r *modelReader) atRest() error {
 				return fmt.Errorf("query %s: %w", st.Name, err)
 			}
 		}
-		if len(f.held) != 0 || len(f.late) != 0 || len(f.waiting) != 0 {
-			return fmt.Errorf("query %s: %d keys held, %d watches late", st.Name, len(f.held), len(f.late))
+		if len(f.held.keys) != 0 || len(f.late) != 0 || len(f.waiting) != 0 {
+			return fmt.Errorf("query %s: %d keys held, %d watches late", st.Name, len(f.held.keys), len(f.late))
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func (r *Reader) Get(key Key) Object {
 	var best Object
 	for _, p := range parts {
 		if p.sub.Covers(key) {
-			best = stream.Newer(best, p.sub.Look(key).Object)
+			best = stream.Newer(best, p.sub.Get(key))
 		}
 	}
 	return best
@@ -142,7 +142,7 @@ func within(spaces *stream.Listener, namespace string) bool {
 	if spaces == nil {
 		return true
 	}
-	return spaces.Look(Key{Name: namespace}).Object != nil
+	return spaces.Get(Key{Name: namespace}) != nil
 }
 
 // Ready is nil once the first list is in, and never turns back.

@@ -102,7 +102,7 @@ type source struct {
 	to []naming
 	// shown are objects that are in the snapshot, or will be with the next one; waiting those that wait for what they name.
 	shown   map[Key]released
-	waiting map[Key]waiting
+	waiting held[waiting]
 	taken   bool
 	// anew and reshaped are those of what waits, see taken.
 	anew, reshaped bool
@@ -128,7 +128,6 @@ type released struct {
 type waiting struct {
 	object Object // nil: it is gone
 	names  named
-	loud   bool
 }
 
 // link finds out who names whom.
@@ -152,7 +151,7 @@ func link(all []*field) error {
 				return queryError(q, fmt.Errorf("its Refs are of %q: %w", r.Query, ErrUnknownQuery))
 			}
 			if from.source == nil {
-				from.source = &source{shown: make(map[Key]released), waiting: make(map[Key]waiting)}
+				from.source = &source{shown: make(map[Key]released)}
 			}
 			from.source.to = append(from.source.to, naming{to: f, names: r.Names})
 			f.refs.from = append(f.refs.from, from)

@@ -176,7 +176,7 @@ func (m *refModel) settle() error {
 	if n := len(f[0].refs.named); n != len(named) || len(f[0].parts) != n {
 		return fmt.Errorf("G6: %d are watched by %d, and %v are named", n, len(f[0].parts), slices.Sorted(maps.Keys(named)))
 	}
-	if n := len(f[1].source.waiting); n > 0 {
+	if n := len(f[1].source.waiting.keys); n > 0 {
 		return fmt.Errorf("G6: %d wait", n)
 	}
 	if n := m.streams.Len(); n != len(named)+1 {

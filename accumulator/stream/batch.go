@@ -1,5 +1,7 @@
 package stream
 
+import "github.com/kates-go/kates/coherence"
+
 // Change is a key and its object now: nil if there is none.
 type Change struct {
 	Key    Key
@@ -11,7 +13,7 @@ type Batch struct {
 	Changes []Change
 	Extent  Extent
 	// Left says how keys left the stream, for unions.
-	Left Departures
+	Left coherence.Departures
 	// Signals are the keys whose change is worth a signal, for a listener that asks for them. With
 	// Everything, all are.
 	Signals map[Key]bool

@@ -2,102 +2,58 @@ package stream
 
 import "github.com/kates-go/kates/coherence"
 
-// Departure says how a key left one of the streams of a query. Another stream may have it by now, and
-// older news of it may come yet.
-type Departure struct {
-	// LeftRV is the version by which it had left.
-	LeftRV string
-	// Last is the newest state before that, nil if none is known.
-	Last Object
-	// Wrote is what an own write left at version WroteRV, if that is not in the streams' order any
-	// more; nil: it deleted the object. It says what Last has become, and nothing where there is
-	// no Last.
-	Wrote   Object
-	WroteRV string
-}
-
-// And returns what two departures say together.
-func (d Departure) And(other Departure) Departure {
-	d.LeftRV = coherence.Newest(d.LeftRV, other.LeftRV)
-	d.Last = Newer(d.Last, other.Last)
-	if coherence.Newer(other.WroteRV, d.WroteRV) {
-		d.Wrote, d.WroteRV = other.Wrote, other.WroteRV
-	}
-	return d
-}
-
-// Now returns what has become of a state; nil stays nil.
-func (d Departure) Now(state Object) Object {
-	if state != nil && coherence.Newer(d.WroteRV, state.GetResourceVersion()) {
-		return d.Wrote
-	}
-	return state
-}
-
-// Departures are departures by key: the zero Departure for a key that has changed without leaving.
-type Departures map[Key]Departure
-
-// Add notes how a key left.
-func (all Departures) Add(key Key, d Departure) {
-	if old, ok := all[key]; ok {
-		d = old.And(d)
-	}
-	all[key] = d
-}
-
 // leftMost bounds the departures that a listener holds.
 const leftMost = 10_000
 
-// leaves notes how a key went away, where several streams make up a query.
+// leaves notes how a key left the stream, if it did, for a union. Called with the stream's lock held.
 func (l *Listener) leaves(key Key, before, after Object) {
 	switch {
 	case l.Union == nil:
-	case after != nil:
+	case after == nil:
+		l.depart(key, l.left[key].Leave(l.stream.progress.asOfRV, before))
+	case !l.stream.own.givenUp: // else it may be older than what was given up
 		delete(l.left, key)
-	default:
-		l.depart(key, Departure{LeftRV: l.stream.progress.asOfRV, Last: before})
 	}
 }
 
-// landing is how an own write came to a stream.
+// landing says how an own write came to a stream.
 type landing struct {
 	by cause
 	// as is the object as written, whether the stream selects it or not.
 	as Object
-	// asked: the server was, for what the stream has of it.
+	// asked: the server was asked for the object as the stream shows it.
 	asked bool
 }
 
-// passed notes an own write of an object that the stream does not show now. Either it was a deletion, or no stream of the
-// query has it any more; or the answer came when this one had gone past it, and before that the object was as written;
-// or another one has it.
+// passed notes an own write of an object that the stream does not show now: it was deleted, another
+// stream shows it, or the stream has passed the write's version (rule U4 of package coherence).
+// Called with the stream's lock held.
 func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func() {
 	if l.Union == nil {
 		return wake
 	}
-	d := Departure{LeftRV: w.Version}
-	if how.asked {
-		d.LeftRV = "" // that of an answer which came later: each stream has another one
+	fate := coherence.Elsewhere
+	switch {
+	case how.asked:
+		fate = coherence.GoneBefore
+	case how.by == deleted || l.Union.excludes(how.as):
+		fate = coherence.Gone
 	}
-	o, _ := w.Object.(Object)
-	past := !coherence.Newer(w.Version, l.stream.store.view.Position())
-	if past && o != nil || how.by == deleted || l.Union.excludes(how.as) {
-		d.Wrote, d.WroteRV = o, w.Version
-	}
+	d := coherence.Passed(w, fate, l.stream.store.view.Position())
 	l.depart(w.Key, d)
 	if !l.all {
 		known := l.dirty[w.Key]
 		l.dirty[w.Key] = known
 		l.most = max(l.most, len(l.dirty))
 	}
-	if !past || o == nil || l.QuietOwn { // other streams have the news, if it is any
+	if d.Wrote == nil || l.QuietOwn { // if it is news, it is that of other streams
 		return wake
 	}
 	l.signal(w.Key)
 	return append(wake, l.Wake)
 }
 
-// deleted notes that by a version an own deletion was done, for which the server had to be asked.
+// deleted notes an own deletion, for which the server was asked, and which was done by a version.
 func (s *stream) deleted(key Key, version string) {
 	var wake []func()
 	s.mu.Lock()
@@ -110,13 +66,14 @@ func (s *stream) deleted(key Key, version string) {
 	run(wake)
 }
 
-func (l *Listener) depart(key Key, d Departure) {
-	if len(l.left) >= leftMost { // they came and went unread: what is held is bounded
+// depart adds to how a key left. Called with the stream's lock held.
+func (l *Listener) depart(key Key, d coherence.Departure) {
+	if len(l.left) >= leftMost && !l.stream.own.givenUp { // memory is bounded by objects, not by events
 		l.restart()
 		return
 	}
 	if l.left == nil {
-		l.left = make(Departures)
+		l.left = make(coherence.Departures)
 	}
 	l.left.Add(key, d)
 }

@@ -23,7 +23,7 @@ type Listener struct {
 	most int
 	// left (unions only): how each dirty key left the stream. Departures up to forgottenRV were
 	// dropped.
-	left        Departures
+	left        coherence.Departures
 	forgottenRV string
 	// newHistory: what the reader knows is of a history that has ended.
 	newHistory bool
@@ -240,37 +240,37 @@ func (l *Listener) State() ListenerState {
 	return st
 }
 
-// Sight is what a stream says of a key at one moment.
-type Sight struct {
-	Object Object
-	// KnownRV is a version at which this holds. With Unbounded it holds for every later one, too.
-	KnownRV   string
-	Unbounded bool
-	// ListedRV: what came and went shortly before this version is not known.
-	ListedRV string
-	// Left is how the key left, if the reader has not taken that yet.
-	Left Departure
-	// Lost: the stream cannot account for the key.
-	Lost bool
+// Get returns what the stream shows of a key, nil if there is none. It changes nothing.
+func (l *Listener) Get(key Key) Object {
+	l.stream.mu.Lock()
+	defer l.stream.mu.Unlock()
+	return l.stream.read(key)
 }
 
-// Late reports whether the stream has not come to a version.
-func (s Sight) Late(rv string) bool { return !s.Unbounded && coherence.Newer(rv, s.KnownRV) }
-
-// Look returns what the stream shows of a key. The reader may show it: where the key has changed since
-// the last batch, the reader knows an object of that name from now on, and mark reports that it
-// goes.
-func (l *Listener) Look(key Key) Sight {
+// Look returns what the stream says about a key, to a reader that may show it. Where the key has
+// changed since the last batch, mark knows from now on that the reader may have shown it. How the key
+// left is taken with it, so that it counts once.
+func (l *Listener) Look(key Key) coherence.Sight {
 	l.Reach(AtLook, key)
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.read(key)
-	if _, dirty := l.dirty[key]; dirty && o != nil {
-		l.dirty[key] = true
+	knownRV, bounded := s.store.view.Known(key)
+	now := coherence.Sight{
+		KnownRV: knownRV, Unbounded: !bounded, Lost: s.own.givenUp,
+		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
 	}
-	known, bounded := s.store.view.Known(key)
-	return Sight{o, known, !bounded, coherence.Newest(s.progress.listedRV, l.forgottenRV), l.left[key], s.own.givenUp}
+	if o := s.read(key); o != nil {
+		now.Object = o
+		if _, dirty := l.dirty[key]; dirty {
+			l.dirty[key] = true
+		}
+	}
+	if left, ok := l.left[key]; ok && !now.Lost {
+		now.Left = left
+		delete(l.left, key)
+	}
+	return now
 }
 
 // Track starts to note what changes, for a reader that takes everything later. It returns the position

@@ -1,0 +1,88 @@
+package accumulator
+
+import "github.com/kates-go/kates/accumulator/stream"
+
+// held holds keys back whose newest state may not be shown yet. There are two kinds. A union waits
+// until its streams have reached a version, and W is how the key left them. An object that names
+// others waits until those are known to be present or absent, and W is the object with its names.
+// What makes a key wait is different, and is the caller's. The rest is the same, and is here: each
+// key is decided again with every batch. What is shown of it stays meanwhile, also where a batch is
+// everything there is. A signal is not lost: it comes with the change.
+type held[W any] struct {
+	// perKey: the batch says which keys are worth a signal.
+	perKey bool
+	keys   map[Key]W
+	// signals are those of the keys whose change is worth a signal.
+	signals map[Key]bool
+}
+
+// decision is what is decided of a key now.
+type decision[W any] struct {
+	object Object // to be shown; nil: none
+	kept   bool   // what is shown stays
+	open   bool   // the key is held, with w
+	w      W
+}
+
+// add holds a key back, until it is decided.
+func (h *held[W]) add(key Key, w W) {
+	if h.keys == nil {
+		h.keys = make(map[Key]W)
+	}
+	h.keys[key] = w
+}
+
+// signal notes that a change of a key is worth a signal.
+func (h *held[W]) signal(key Key) {
+	if h.signals == nil {
+		h.signals = make(map[Key]bool)
+	}
+	h.signals[key] = true
+}
+
+// drop drops a key without a decision.
+func (h *held[W]) drop(key Key) {
+	delete(h.keys, key)
+	delete(h.signals, key)
+}
+
+// settle decides every key, and adds to a batch what is to be shown. It reports whether any of that
+// is worth a signal.
+func (h *held[W]) settle(out *taken, shown func(Key) (Object, bool), decide func(Key, W) decision[W]) (news bool) {
+	for key, w := range h.keys {
+		d := decide(key, w)
+		if !d.kept {
+			out.ok = true
+			out.changes = append(out.changes, stream.Change{Key: key, Object: d.object})
+			if h.signals[key] {
+				news = true
+				h.tell(out, key)
+			}
+		} else if o, had := shown(key); had && out.whole {
+			out.changes = append(out.changes, stream.Change{Key: key, Object: o})
+		}
+		if !d.open {
+			h.drop(key)
+			continue
+		}
+		h.keys[key] = d.w
+		if h.perKey && (out.whole || out.loud[key]) { // the change may come later
+			h.signal(key)
+		}
+	}
+	if len(h.keys) == 0 {
+		h.keys, h.signals = nil, nil // with the room of their largest day
+	}
+	return news
+}
+
+// tell says with a batch that a key is worth a signal.
+func (h *held[W]) tell(out *taken, key Key) {
+	if !h.perKey {
+		return
+	}
+	if out.loud == nil {
+		out.loud = make(map[Key]bool)
+	}
+	out.loud[key] = true
+}
