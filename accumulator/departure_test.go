@@ -25,7 +25,11 @@ type fork struct {
 
 // forked runs test with x shown by the left watch, at the server's first version.
 func forked(t *testing.T, test func(t *testing.T, f *fork)) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
+	forkedWith(t, stream.Config{}, test)
+}
+
+func forkedWith(t *testing.T, c stream.Config, test func(t *testing.T, f *fork)) {
+	bubble(t, c, func(t *testing.T, s *sim, streams *stream.Set) {
 		f := &fork{sim: s, streams: streams}
 		s.create("as", thing("x", "l", "yes"))
 		f.a = watching(t, streams, Options{}, union())
@@ -218,5 +222,53 @@ func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) 
 		assert.Equal(t, 2*1024, f.left.Held().Room)
 		f.shows(t, "x@1")
 		assert.Zero(t, f.left.Held().Room, "a fresh map")
+	})
+}
+
+// An own write takes x out of both watches. Then the client writes so much that they give up its
+// writes, and list again, each at a version of its own.
+func TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp(t *testing.T) {
+	c := stream.Config{PendingMax: 1}
+	forkedWith(t, c, func(t *testing.T, f *fork) {
+		f.mu.Lock()
+		f.listAnswer = func(string) time.Duration { return time.Hour }
+		f.mu.Unlock()
+		o := own{f.sim, f.streams}
+		o.put("as", f.relabelled("x"), 0)
+		f.shows(t)
+		o.put("as", thing("y", "l", "yes"), 0)
+		require.True(t, f.left.Held().GivenUp)
+		require.True(t, f.right.Held().GivenUp)
+		f.shows(t)
+		f.relists(t, f.right)
+		f.create("as", thing("z", "l", "yes"))
+		f.relists(t, f.left)
+		f.shows(t, "y@3", "z@4") // the right one is late
+		f.relists(t, f.right)
+		f.shows(t, "y@3", "z@4")
+	})
+}
+
+// x comes and goes in the left watch after its batch was taken, and before the watch is asked for x.
+func TestG5WhatLeavesAUnionWhileItIsMergedLeavesOnce(t *testing.T) {
+	var stage staged
+	forkedWith(t, stream.Config{Points: stage.reached}, func(t *testing.T, f *fork) {
+		f.remove("as", "x")
+		f.relists(t, f.left)
+		f.shows(t, "x@1") // the right one may have it
+		stage.on(stream.AtMerge, func() {
+			f.create("as", thing("x", "l", "yes"))
+			f.relists(t, f.left)
+			f.remove("as", "x")
+			f.relists(t, f.left)
+			f.relists(t, f.right)
+		})
+		f.shows(t)
+		require.Nil(t, stage.do, "the point was reached")
+		f.create("as", thing("y", "r", "yes"))
+		f.relists(t, f.right)
+		f.shows(t, "y@5") // the left one is late
+		f.relists(t, f.left)
+		f.shows(t, "y@5")
 	})
 }

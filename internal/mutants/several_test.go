@@ -4,48 +4,53 @@ const (
 	merge      = "accumulator/merge.go"
 	fields     = "accumulator/field.go"
 	departures = "accumulator/stream/departure.go"
+	union      = "coherence/union.go"
+	departed   = "coherence/departure.go"
 
+	unionModel   = "TestG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows"
 	unionGivenUp = "TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion"
 )
 
 // several are mistakes where one query has several watches, or where its kind goes away.
 var several = []mutant{
 	{
-		name: "what leaves one watch of a union leaves the union", peer: torn, file: merge, caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `if late != nil && !anew && (`,
-		new: `if late = nil; late != nil && (`,
+		name: "what leaves one watch of a union leaves the union", peer: torn, file: union, in: "accumulator", caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
+		old: `if settled(best, left.LeftRV, sights) {`,
+		new: `if true {`,
 	},
 	{
 		name: "what is shown between two takes is not known to have been shown", peer: torn, file: "accumulator/stream/listener.go",
 		caught: "TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay",
-		old:    `dirty && o != nil {`,
-		new:    `dirty && o == nil {`,
+		old: `l.dirty[key]; dirty {
+			l.dirty[key] = true`,
+		new: `l.dirty[key]; dirty {
+			_ = dirty`,
 	}, {
 		name: "what a reader looks up between two takes is not noted", peer: torn, file: "accumulator/stream/listener.go",
 		caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
-		old:    `dirty && o != nil {`,
-		new:    `false && dirty {`,
+		old:    `l.dirty[key]; dirty {`,
+		new:    `l.dirty[key]; false && dirty {`,
 	},
 
 	{
-		name: "a watch that is late takes back what another has shown", peer: torn, file: merge, caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
-		old: `return best, !coherence.Newer(shown.GetResourceVersion(), best.GetResourceVersion())`,
-		new: `return best, shown != nil`,
+		name: "a watch that is late takes back what another has shown", peer: torn, file: union, in: "accumulator", caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
+		old: `if isNewer(shown, d.Object) {`,
+		new: `if false {`,
 	},
 	{
-		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: merge, caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",
-		old: `(best == nil || coherence.Newer(left.LeftRV, best.GetResourceVersion()))`,
-		new: `best == nil`,
+		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: union, in: "accumulator", caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",
+		old: `if best != nil && !Newer(leftRV, best.GetResourceVersion()) {`,
+		new: `if best != nil {`,
 	},
 	{
 		name: "a stream that takes another's place is not late", peer: torn, file: merge, caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `f.held == nil && !f.behind(parts[0])`,
+		old: `f.held.keys == nil && !f.behind(parts[0])`,
 		new: `true`,
 	},
 	{
-		name: "what is held is as it was shown, however old", peer: torn, file: merge, caught: "TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere",
-		old: `best = stream.Newer(best, left.Now(left.Last))`,
-		new: `best = stream.Newer(best, nil)`,
+		name: "what is held is as it was shown, however old", peer: torn, file: union, in: "accumulator", caught: "TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere",
+		old: `Object: newerOf(best, left.Last)`,
+		new: `Object: best`,
 	},
 	{
 		name: "what left while writes were given up is forgotten", peer: torn, file: "accumulator/stream/commit.go", caught: unionGivenUp,
@@ -83,14 +88,14 @@ var several = []mutant{
 		}`,
 	},
 	{
-		name: "an own write that one watch has not had is not waited for", peer: torn, file: departures, caught: "TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten",
+		name: "an own write that one watch has not had is not waited for", peer: torn, file: departed, in: "accumulator", caught: "TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten",
 		old: `d := Departure{LeftRV: w.Version}`,
 		new: `d := Departure{}`,
 	},
 	{
-		name: "what comes and goes between a watch's lists is not thought of", peer: torn, file: merge, caught: "TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow",
-		old: `left.LeftRV = coherence.Newest(left.LeftRV, now.ListedRV)`,
-		new: `_ = now`,
+		name: "what comes and goes between a watch's lists is not thought of", peer: torn, file: union, in: "accumulator", caught: "TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow",
+		old: `left.LeftRV = Newest(left.LeftRV, sights[i].SkippedRV) // U5`,
+		new: `_ = i`,
 	},
 	{
 		name: "what one watch tells anew counts before the others have come so far", peer: torn, file: subscription, caught: "TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate",
@@ -98,14 +103,14 @@ var several = []mutant{
 		new: `l.left, l.forgottenRV = nil, ""`,
 	},
 	{
-		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `if past && o != nil || how.by == deleted ||`,
-		new: `if how.by == deleted ||`,
+		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",
+		old: `superseded := w.Object != nil && !Newer(w.Version, positionRV)`,
+		new: `superseded := false`,
 	},
 	{
 		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
-		old: `|| l.Union.excludes(how.as) {`,
-		new: `{`,
+		old: `case how.by == deleted || l.Union.excludes(how.as):`,
+		new: `case how.by == deleted:`,
 	},
 	{
 		name: "an own deletion ends what was made anew", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince",
@@ -115,8 +120,46 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `if past && o != nil || how.by == deleted ||`,
-		new: `if past && o != nil ||`,
+		old: `case how.by == deleted || l.Union.excludes(how.as):`,
+		new: `case l.Union.excludes(how.as):`,
+	},
+	{
+		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: unionModel,
+		old: `left.LeftRV = Newest(left.LeftRV, versionOf(shown)) // U3`,
+		new: `_ = versionOf(shown)`,
+	},
+	{
+		name: "an own write replaces nothing", peer: torn, file: union, caught: unionModel,
+		old: `if left.replaces(d.Object) {`,
+		new: `if false {`,
+	},
+	{
+		name: "a stream that has given up own writes is believed", peer: torn, file: union, caught: unionModel,
+		old: `lost = lost || sights[i].Lost`,
+		new: `_ = sights[i].Lost`,
+	},
+	{
+		name: "an own write that was given up has never been", peer: torn, file: departed, caught: unionModel,
+		old: `d.Last, d.Wrote, d.WroteRV = o, o, wroteRV`,
+		new: `d.Last = nil`,
+	},
+	{
+		name: "what an own write took out comes back when writes are given up", peer: torn, file: departed, caught: unionModel,
+		old: `if last != nil && Newer(d.LeftRV, last.GetResourceVersion()) {`,
+		new: `if false {`,
+	},
+	{
+		name: "what an own write took out of a union comes back with the relist", peer: torn, file: "accumulator/stream/own.go", caught: "TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp",
+		old: `if l.Union != nil {`,
+		new: `if false {`,
+	},
+	{
+		name: "an object leaves a union twice", peer: torn, file: subscription, caught: "TestG5WhatLeavesAUnionWhileItIsMergedLeavesOnce",
+		old: `		delete(l.left, key)
+	}
+	return now`,
+		new: `	}
+	return now`,
 	},
 	{
 		name: "a reader of a union goes by what the watches show now", peer: torn, file: "accumulator/reader.go", caught: "TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate",
