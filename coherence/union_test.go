@@ -149,6 +149,31 @@ func TestPassedTable(t *testing.T) {
 	}
 }
 
+// TestGivenUpTable is the table of rule U6: a stream gives up an own write at version 5, and then no
+// longer shows a state.
+func TestGivenUpTable(t *testing.T) {
+	type departure = coherence.Departure
+	for _, c := range []struct {
+		name      string
+		write     coherence.Object
+		leftRV    string
+		lastShown coherence.Object
+		want      departure
+	}{
+		{"the object as written is the newest state", at[5], "7", at[4],
+			departure{LeftRV: "7", Last: at[5], Wrote: at[5], WroteRV: "5"}},
+		{"unless the stream shows a newer one before it goes", at[5], "7", at[6],
+			departure{LeftRV: "7", Last: at[6], Wrote: at[5], WroteRV: "5"}},
+		{"an object that the write took out of the stream was in no older state", nil, "7", at[4],
+			departure{LeftRV: "7"}},
+		{"it may have come back", nil, "7", at[6],
+			departure{LeftRV: "7", Last: at[6]}},
+	} {
+		d := coherence.GivenUp(c.write, "5").Leave(c.leftRV, c.lastShown)
+		assert.Equal(t, c.want, d, c.name)
+	}
+}
+
 func TestTwoDeparturesAreTheNewestOfBoth(t *testing.T) {
 	first := coherence.Departure{LeftRV: "4", Last: at[3], Wrote: at[2], WroteRV: "2"}
 	second := coherence.Departure{LeftRV: "5", Last: at[1], WroteRV: "5"}

@@ -178,6 +178,8 @@ func (m *unionModel) deliver(w *member) {
 	now, rv := m.at(w.rev), version(w.rev)
 	switch {
 	case old == now:
+	case w.lost && now != nil && w.stored != nil && w.stored.uid == now.uid && w.stored.rev > now.rev:
+		// an own write that was given up is newer
 	case w.selects(now):
 		w.change(rv, func() {
 			w.stored = now
@@ -217,9 +219,10 @@ func (m *unionModel) bookmark(w *member) {
 	w.change(rv, func() { w.Advance(rv) })
 }
 
-// giveUp drops a stream's own writes until its next list.
+// giveUp drops a stream's own writes until its next list. What they left stays in the store.
 func (m *unionModel) giveUp(w *member) {
 	o := w.read()
+	w.stored, _ = o.(*state)
 	wroteRV, _ := w.Known(theKey)
 	w.GiveUp()
 	w.lost = true

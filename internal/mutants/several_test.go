@@ -124,7 +124,7 @@ var several = []mutant{
 		new: `case l.Union.excludes(how.as):`,
 	},
 	{
-		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: unionModel,
+		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: "TestUnionsTable",
 		old: `left.LeftRV = Newest(left.LeftRV, versionOf(shown)) // U3`,
 		new: `_ = versionOf(shown)`,
 	},
@@ -139,7 +139,7 @@ var several = []mutant{
 		new: `_ = sights[i].Lost`,
 	},
 	{
-		name: "an own write that was given up has never been", peer: torn, file: departed, caught: unionModel,
+		name: "an own write that was given up has never been", peer: torn, file: departed, caught: "TestGivenUpTable",
 		old: `d.Last, d.Wrote, d.WroteRV = o, o, wroteRV`,
 		new: `d.Last = nil`,
 	},
