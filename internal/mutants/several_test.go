@@ -58,17 +58,27 @@ var several = []mutant{
 		new: `l.restart()`,
 	},
 	{
-		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/stream/store.go", caught: unionGivenUp,
-		old: `			s.objects[key] = o
+		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/stream/own.go", caught: unionGivenUp,
+		old: `		s.gaveUp(key, o)
+	}
+	s.store.fold()
 `,
-		new: ``,
+		new: `		_, _ = key, o
+	}
+	s.store.view.GiveUp()
+`,
 	},
 	{
-		name: "what was deleted comes back when writes are given up, and leaves again with the list", peer: torn, file: "accumulator/stream/store.go",
+		name: "what was deleted comes back when writes are given up, and leaves again with the list", peer: torn, file: "accumulator/stream/own.go",
 		caught: "TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp",
-		old: `			delete(s.objects, key)
+		old: `		s.gaveUp(key, o)
+	}
+	s.store.fold()
 `,
-		new: ``,
+		new: `		_, _ = key, o
+	}
+	s.store.view.GiveUp()
+`,
 	},
 	{
 		name: "a first snapshot of a union goes without what is given up", peer: torn, file: merge, caught: "TestG1AFirstReadingOfAUnionWaitsForTheRelistToo",
@@ -144,7 +154,7 @@ var several = []mutant{
 		new: `d.Last = nil`,
 	},
 	{
-		name: "what an own write took out comes back when writes are given up", peer: torn, file: departed, caught: unionModel,
+		name: "what an own write took out comes back when writes are given up", peer: torn, file: departed, caught: "TestGivenUpTable",
 		old: `if last != nil && Newer(d.LeftRV, last.GetResourceVersion()) {`,
 		new: `if false {`,
 	},
