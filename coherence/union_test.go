@@ -16,8 +16,8 @@ var at = func() (all [10]*thing) {
 	return all
 }()
 
-// TestUnionsTable is the table of the rules U1 to U7: a union of two streams, one row per case.
-func TestUnionsTable(t *testing.T) {
+// TestG4G5UnionsTable is the table of the rules U1 to U7: a union of two streams, one row per case.
+func TestG4G5UnionsTable(t *testing.T) {
 	type sight = coherence.Sight
 	type departure = coherence.Departure
 	none := coherence.Object(nil)
@@ -109,7 +109,7 @@ func TestUnionsTable(t *testing.T) {
 	}
 }
 
-func TestUnionsTableOfANewHistory(t *testing.T) {
+func TestG5UnionsTableOfANewHistory(t *testing.T) {
 	shown := at[9]
 	now := []coherence.Sight{{Object: at[2], KnownRV: "3"}, {KnownRV: "1", SkippedRV: "5"}}
 	d := coherence.DecideAnew(shown, now)
@@ -120,8 +120,8 @@ func TestUnionsTableOfANewHistory(t *testing.T) {
 	assert.Equal(t, coherence.Decision{Object: shown, Kept: true}, d, "U6")
 }
 
-// TestPassedTable is the table of rule U4: what an own write at version 5 tells.
-func TestPassedTable(t *testing.T) {
+// TestG4PassedTable is the table of rule U4: what an own write at version 5 tells.
+func TestG4PassedTable(t *testing.T) {
 	type departure = coherence.Departure
 	in := coherence.Write{Version: "5", Object: at[5]}
 	out := coherence.Write{Version: "5"}
@@ -149,9 +149,9 @@ func TestPassedTable(t *testing.T) {
 	}
 }
 
-// TestGivenUpTable is the table of rule U6: a stream gives up an own write at version 5, and then no
+// TestG4G5GivenUpTable is the table of rule U6: a stream gives up an own write at version 5, and then no
 // longer shows a state.
-func TestGivenUpTable(t *testing.T) {
+func TestG4G5GivenUpTable(t *testing.T) {
 	type departure = coherence.Departure
 	for _, c := range []struct {
 		name      string

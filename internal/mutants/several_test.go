@@ -134,7 +134,7 @@ var several = []mutant{
 		new: `case l.Union.excludes(how.as):`,
 	},
 	{
-		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: "TestUnionsTable",
+		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: "TestG4G5UnionsTable",
 		old: `left.LeftRV = Newest(left.LeftRV, versionOf(shown)) // U3`,
 		new: `_ = versionOf(shown)`,
 	},
@@ -149,12 +149,12 @@ var several = []mutant{
 		new: `_ = sights[i].Lost`,
 	},
 	{
-		name: "an own write that was given up has never been", peer: torn, file: departed, caught: "TestGivenUpTable",
+		name: "an own write that was given up has never been", peer: torn, file: departed, caught: "TestG4G5GivenUpTable",
 		old: `d.Last, d.Wrote, d.WroteRV = o, o, wroteRV`,
 		new: `d.Last = nil`,
 	},
 	{
-		name: "what an own write took out comes back when writes are given up", peer: torn, file: departed, caught: "TestGivenUpTable",
+		name: "what an own write took out comes back when writes are given up", peer: torn, file: departed, caught: "TestG4G5GivenUpTable",
 		old: `if last != nil && Newer(d.LeftRV, last.GetResourceVersion()) {`,
 		new: `if false {`,
 	},
