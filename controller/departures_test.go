@@ -120,17 +120,20 @@ func TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOw
 	inWorld(t, func(w *world) {
 		w.root("a", "u1", "1")
 		w.owns("a", "u1", "old")
-		c := &calls{}
+		c, replaced := &calls{}, make(chan struct{})
 		c.answer = func(ctx context.Context, a *app) (controller.Result, error) {
 			if a.Info.Departed != "" {
 				return controller.Done, w.Client.Create(ctx, ownedObject("a", "u2", "new"), nil)
 			}
+			<-replaced // one turn then finds both changes
 			return controller.Done, nil
 		}
 		r := run(w, c.reconcile, bySecret, kates.WithQuietOwnWrites())
 		c.taken()
 		w.remove(configs, "ns", "a")
 		w.root("a", "u2", "2")
+		r.runs()
+		close(replaced)
 		r.runs()
 		assert.Equal(t, []string{"ns/a u1=1 +old deleted", "ns/a u2=2 +new"}, c.taken())
 		r.stop()
