@@ -86,7 +86,7 @@ var several = []mutant{
 		new: `if false {`,
 	},
 	{
-		name: "a union is shown before its watches have come to one version", peer: torn, file: fields, caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		name: "a union is shown before its watches have come to one version", peer: torn, file: fields, caught: "TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther",
 		old: `if coherence.Newer(f.target, p.sub.State().PositionRV) {`,
 		new: `if false {`,
 	},
