@@ -67,9 +67,10 @@ type field struct {
 	present  bool           // it is in the snapshot
 	got      taken          // by the Update that runs
 	within   map[string]bool
-	held     held[coherence.Departure] // keys that streams which are late may still have (rule U2)
-	late     []*stream.Listener        // those streams
-	farthest string                    // how far they have to come
+	held     held[coherence.Departure] // keys whose decision is open: rule U2 of package coherence
+	looks    looks                     // of the key that is decided; empty between two merges
+	late     []*stream.Listener        // streams that have not reached farthest
+	farthest string                    // the newest version that an open decision waits for
 	lost     bool                      // some stream has nothing new to show
 }
 

@@ -120,11 +120,13 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 		}
 	}
 	f.late, f.farthest = nil, ""
-	var l looks
+	l := looks{of: f.looks.of[:0], sights: f.looks.sights[:0]}
 	f.held.settle(&out, f.shown, func(key Key, left coherence.Departure) decision[coherence.Departure] {
 		l.look(ready, key)
 		return f.decide(key, left, &l, out.anew)
 	})
+	clear(l.sights[:cap(l.sights)]) // they would keep objects from being freed
+	f.looks = l
 	if f.lost && !f.present {
 		return taken{} // a first snapshot is whole
 	}
