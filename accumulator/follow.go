@@ -221,7 +221,7 @@ func (a *Accumulator) release(s *source, key Key, w waiting) {
 	if w.object == nil {
 		delete(s.shown, key)
 	} else {
-		s.shown[key] = released{w.object, w.names}
+		s.shown[key] = released(w)
 	}
 }
 
