@@ -10,58 +10,61 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// State says how a query's watch stands.
+// State is the state of a query's watch.
 type State string
 
 // The states of a query.
 const (
 	StateWaiting   = State(accumulator.Waiting)   // the kind is not known yet, or not for certain
-	StateListing   = State(accumulator.Listing)   // the first list is under way
+	StateListing   = State(accumulator.Listing)   // the first list is running
 	StateSynced    = State(accumulator.Synced)    // the watch is open
 	StateRetrying  = State(accumulator.Retrying)  // the last request failed; what was shown stays
 	StateForbidden = State(accumulator.Forbidden) // the server refuses; what was shown stays
 	StateMissing   = State(accumulator.Missing)   // the server does not serve the kind
 )
 
-// QueryStatus says how one query stands.
+// QueryStatus is the state of one query.
 type QueryStatus struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
-	// Namespaces, where the query names several.
+	// Namespaces, if the query names several.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Optional   bool     `json:"optional,omitempty"`
 	State      State    `json:"state"`
-	// Absent: the query is optional, and what of it is not watched is certainly not there, or may not be read:
-	// it counts as empty. What was shown and may no longer be read does not.
+	// Absent: the query is optional, and what it does not watch certainly does not exist, or the
+	// client may not read it. That part counts as empty. Objects that were shown, and that the
+	// client may no longer read, stay and do not count as absent.
 	Absent bool      `json:"absent,omitempty"`
 	Since  time.Time `json:"since"`
-	// Form of the objects that the watch holds: whole untyped ones if empty; "typed from protobuf" or "typed from json" where they
-	// are decoded straight into the Go type; "metadata", or "metadata of whole objects" where those come over the wire and are
-	// shortened here.
+	// Form of the objects that the watch holds. It is empty for whole untyped objects. It is
+	// "typed from protobuf" or "typed from json" where they are decoded straight into the Go
+	// type. It is "metadata", or "metadata of whole objects" where the server sends whole objects
+	// and the client shortens them.
 	Form string `json:"form,omitempty"`
-	// Error is the last one, empty while all is well.
+	// Error is the last one. It is empty while all is well.
 	Error string `json:"error,omitempty"`
-	// Heard is when the server last said anything about the query: a list, an event, a bookmark (about every
-	// minute), the opening of a watch. Of several watches it is the oldest.
+	// Heard is when the server last said anything about the query: a list, an event, a bookmark
+	// (about every minute), or the start of a watch. With several watches it is the oldest of
+	// these times.
 	Heard time.Time `json:"heard,omitzero"`
-	// Lag is how far behind the server the query may be: none while its watches are open, else the
-	// time since Heard. A connection that is dead counts as open for the idle time-out at most.
+	// Lag is how far behind the server the query may be: 0 while its watches are open, else the
+	// time since Heard. A dead connection counts as open for the idle time-out at most.
 	Lag time.Duration `json:"lag"`
-	// Objects that the watch holds.
+	// Objects is the number of objects that the watch holds.
 	Objects int `json:"objects"`
-	// Refs is how many objects are named, where those are watched one by one ([Query.Refs]).
+	// Refs is the number of named objects where those are watched one by one ([Query.Refs]).
 	Refs int `json:"refs,omitempty"`
-	// Invalid objects are left out of the snapshot.
+	// Invalid is the number of objects that the snapshot leaves out.
 	Invalid int `json:"invalid"`
 	// Version up to which the watch has delivered everything.
 	Version string `json:"version,omitempty"`
-	// Pending own writes that the watch has not shown yet.
+	// Pending is the number of own writes that the watch has not shown yet.
 	Pending int `json:"pending"`
-	// Unsettled own writes are shown only when the watch brings them: the server could
-	// not be asked what they mean for this query.
+	// Unsettled is the number of own writes that are shown only when the watch brings them: the
+	// server could not answer what they mean for this query.
 	Unsettled int `json:"unsettled,omitempty"`
-	// Restarts of the watch that took a new list.
+	// Restarts is the number of restarts of the watch that took a new list.
 	Restarts int `json:"restarts"`
 }
 
@@ -83,14 +86,14 @@ func lagOf(q accumulator.QueryStatus) time.Duration {
 	return time.Since(q.Heard).Truncate(time.Millisecond)
 }
 
-// Status says how watches stand, query by query. It prints as a table and marshals to JSON.
+// Status is the state of watches, query by query. It prints as a table and marshals to JSON.
 type Status struct {
 	Queries []QueryStatus `json:"queries"`
 }
 
-// Err says what is wrong now: nil while every query's watch is open. What is wrong may heal by
-// itself, and what was shown stays meanwhile; an optional query whose kind is not there ([QueryStatus.Absent]) is
-// not wrong.
+// Err says what is wrong now. It is nil while every query's watch is open. A failure may heal by
+// itself, and what was shown stays meanwhile. An optional query whose kind is not there
+// ([QueryStatus.Absent]) is no failure.
 func (s Status) Err() error {
 	var errs []error
 	for _, q := range s.Queries {
@@ -119,7 +122,7 @@ func (s Status) String() string {
 	return b.String()
 }
 
-// what is watched: the kind, and in which form if not whole.
+// what names what is watched: the kind, and the form if objects are not whole.
 func (q QueryStatus) what() string {
 	if q.Form == "" {
 		return q.Kind
@@ -127,7 +130,7 @@ func (q QueryStatus) what() string {
 	return q.Kind + " (" + q.Form + ")"
 }
 
-// Status says how the queries of all open watches of the client stand.
+// Status returns the state of the queries of all open watches of the client.
 func (c *Client) Status() Status {
 	var s Status
 	for _, a := range accumulator.Of(c.core.streams) {
@@ -136,8 +139,8 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// Ready is nil once every open watch of the client is complete. For one watch it never turns back;
-// see [Accumulator.Ready].
+// Ready returns nil once every open watch of the client is complete. A complete watch stays so: see
+// [Accumulator.Ready].
 func (c *Client) Ready() error {
 	var errs []error
 	for _, a := range accumulator.Of(c.core.streams) {

@@ -15,21 +15,24 @@ import (
 	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
-// A Query says which objects to list or watch: those of a kind, in a namespace or in
-// all, narrowed by selectors.
+// A Query says which objects to list or watch: those of one kind, in one namespace or in all,
+// narrowed by selectors.
 //
-// # What its functions are given
+// # What its functions get
 //
-// Transform, Signal and Key are given one object in different Go types, by where it comes from:
+// Transform, Signal and Key get one object. Its Go type depends on where it comes from:
 //
-//   - *Unstructured on a fake (katestest), which unit tests use, and on every client that is made of a dynamic.Interface; with [WithUntypedStreams]; with
-//     [Client.Watch]; and for fields that do not say a type that the client's scheme knows.
-//   - *corev1.Pod, or whatever the field says, on a real client, where the scheme knows the type.
+//   - *Unstructured on a fake (katestest), which unit tests use, and on every client made from a
+//     dynamic.Interface; with [WithUntypedStreams]; with [Client.Watch]; and for fields whose Go
+//     type the client's scheme does not know.
+//   - *corev1.Pod, or whatever the field's type is, on a real client whose scheme knows the type.
 //   - *PartialObjectMetadata where only metadata is watched.
 //
-// So a type assertion that holds in production fails in the unit test, or the other way round: where it panics, a Signal counts as true and a Key
-// has the object left out as [Invalid]. Functions that need metadata alone take it from the methods of [Object] (GetLabels, GetAnnotations,
-// GetOwnerReferences, …), which all of them have. Those that need more of an object convert it, which costs a copy per call:
+// So a type assertion that holds in production fails in the unit test, or the other way round. If
+// it panics, a Signal counts as true, and a Key has the object left out as [Invalid]. Functions
+// that need only metadata use the methods of [Object] (GetLabels, GetAnnotations,
+// GetOwnerReferences, …), which all of these types have. Functions that need more of an object
+// convert it, which costs a copy per call:
 //
 //	func ready(o kates.Object) bool {
 //	    var node corev1.Node
@@ -39,95 +42,112 @@ import (
 //	    …
 //	}
 //
-// or switch on the types, a case for each. [ByField], [DropFields] and the like take all of them.
+// Or they switch on the type, with a case for each. [ByField], [DropFields] and the like take all
+// of these types.
 type Query struct {
-	// Name of the snapshot's field that receives the objects. List ignores it.
+	// Name of the snapshot's field that gets the objects. List ignores it.
 	Name string
 	// Kind is whatever kubectl takes, in any letter case: svc, Service, services,
 	// deployments.apps, Deployment.v1.apps.
 	Kind string
-	// Namespace to look in. Empty means all namespaces, whatever the client's default
+	// Namespace of the objects. Empty means all namespaces, whatever the client's default
 	// namespace is.
 	Namespace string
-	// Namespaces, if not nil, are looked in, each with requests of its own, in place of Namespace:
-	// rights in each of them suffice. An empty list is no namespace. What was in a namespace that is deleted while the watch is
-	// not connected is known to be gone only with the right to get the namespace, by a cluster role: a role in it
-	// goes with it, and what is left is a refusal, for which nothing is taken away.
+	// Namespaces, if not nil, replaces Namespace by several namespaces. Each has requests of its
+	// own, so rights in each of them suffice. An empty list is no namespace. When a namespace is
+	// deleted while the watch is not connected, the client must get the namespace to know that
+	// its objects are gone. That needs a cluster role: a role within the namespace is deleted
+	// with it. Without the right, the server refuses the list, and a refusal removes nothing.
 	Namespaces []string
 	// NamespaceSelector narrows a query over all namespaces to those whose labels it selects:
-	// team=a. It needs the rights to watch the kind in all namespaces, and namespaces; objects come and go
-	// with the labels of their namespace in one snapshot.
+	// team=a. It needs the rights to watch the kind in all namespaces, and to watch namespaces.
+	// When the labels of a namespace change, its objects come or go in one snapshot.
 	NamespaceSelector string
-	// FieldSelector narrows by fields, as the server supports them for the kind:
-	// metadata.name=x, spec.nodeName=y, or what a custom kind declares in selectableFields. Others are refused with the server's error.
-	// An own write by which an object moves in or out is judged by the client itself. Where it cannot (a kind of an aggregated
-	// API, an OpenAPI document that cannot be read), the write method asks the server by one short list.
-	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
+	// FieldSelector narrows by fields that the server supports for the kind: metadata.name=x,
+	// spec.nodeName=y, or what a custom kind declares in selectableFields. Others fail with the
+	// server's error. The client itself judges whether an own write moves an object in or out.
+	// Where it cannot (a kind of an aggregated API, an OpenAPI document that it cannot read), the
+	// write method asks the server with one short list. See
+	// https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
 	FieldSelector string
 	// LabelSelector narrows by labels: app=web,tier!=cache.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
 	LabelSelector string
-	// AnyOf, if not nil, is a union: an object must be selected by one of them, and by LabelSelector and
-	// FieldSelector where those are set. Each costs a list and a watch.
+	// AnyOf, if not nil, is a union: one of its selections must select an object, and so must
+	// LabelSelector and FieldSelector where those are set. Each selection costs a list and a
+	// watch.
 	AnyOf []Selection
-	// Optional: where the kind is certainly not served, or listing it is refused again
-	// and again for lack of rights, the field is nil, and filled as soon as that
-	// changes. An outage is neither: it holds the first snapshot up like for any other
-	// query.
+	// Optional: the field is nil where the server certainly does not serve the kind, or refuses
+	// again and again to list it for lack of rights. It is filled as soon as that changes. An
+	// outage is neither: the first snapshot waits for it as for any other query.
 	Optional bool
-	// MetadataOnly watches the metadata of the objects and nothing else: neither the
-	// server sends more, nor is more held. A field of []*PartialObjectMetadata, or another form
-	// with that type, says so by itself.
+	// MetadataOnly watches only the metadata of the objects: the server sends no more, and the
+	// client holds no more. A field of []*PartialObjectMetadata, or of another form with that
+	// type, implies it.
 	MetadataOnly bool
-	// Transform, if any, changes each version of an object once, before it is held for
-	// anybody: it drops what the program does not need. See [DropManagedFields], [DropFields]
-	// and [Transforms]; [WithTransform] sets one for all queries that have none. What the query selects is
-	// judged before.
+	// Transform, if any, changes each version of an object once, before anybody holds it: it
+	// drops what the program does not need. See [DropManagedFields], [DropFields] and
+	// [Transforms]. [WithTransform] sets one for all queries that have none. The query selects
+	// objects before the transform.
 	//
-	// It gets an *Unstructured, a *PartialObjectMetadata, or a pointer to the Go type of the field, as [Query] says: on a fake
-	// not the type that it gets on a real client. Nobody else has the object yet. It must not
-	// change kind, namespace, name, UID and resource version, nor keep the object. It runs without locks, possibly in
-	// several goroutines at once, one of which is the one that watches: it has to be quick. Where it returns an error
-	// or panics, that one object is left out as [Invalid] until its next version.
+	// It gets an *Unstructured, a *PartialObjectMetadata, or a pointer to the field's Go type, as
+	// [Query] says: the type on a fake differs from that on a real client. Nobody else has the
+	// object yet. It must not change kind, namespace, name, UID and resource version, and must
+	// not keep the object. It runs without locks, possibly in several goroutines at once. One of
+	// them is the goroutine that watches, so it has to be quick. If it returns an error or
+	// panics, that one object is left out as [Invalid] until its next version.
 	//
-	// Queries that are equal share a watch only if their functions are one value: keep
-	// what DropFields or a closure returns in a variable. List ignores it.
+	// Equal queries share a watch only if their functions are one value: keep what DropFields or
+	// a closure returns in a variable. List ignores it.
 	Transform func(Object) error
-	// Signal, if any, says whether a change is worth a signal; without it every change is. What is not is in the
-	// next snapshot and its deltas all the same. old is nil for an object that is new to the
-	// query, and current is nil for one that left it; one that was replaced by another of its name did
-	// both, and is asked about twice. See [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
+	// Signal, if any, says whether a change is worth a signal. Without it every change is.
+	// Changes that are not worth a signal are in the next snapshot and its deltas all the same.
+	// old is nil for an object that is new to the query, and current is nil for one that left it.
+	// An object that was replaced by another of its name did both: there are two calls. See
+	// [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
 	//
-	// NOT ALWAYS THE FIELD'S GO TYPE: an object is an *Unstructured on a fake, and a *corev1.Node, say, on a real client. Use the methods of
-	// [Object], or [ConvertObject]; a type assertion that panics counts as true. See [Query].
+	// NOT ALWAYS THE FIELD'S GO TYPE: an object is an *Unstructured on a fake, and a
+	// *corev1.Node, say, on a real client. Use the methods of [Object], or [ConvertObject]. A
+	// type assertion that panics counts as true. See [Query].
 	//
-	// It is asked once per change, of objects as they are held (after Transform), must not write to
-	// them, and runs like Transform. A panic is logged and counts as true. List ignores it.
+	// It is called once per change, with the objects as the watch holds them (after Transform).
+	// It must not write to them, and runs like Transform. A panic is logged and counts as true.
+	// List ignores it.
 	Signal func(old, current Object) bool
-	// Key says, for [WatchEach], [RunEach] and what a controller watches, to which partitions an object belongs: to those of the keys that it
-	// returns, which may be several; to none; or, if [EveryPartition] is among them, to all. All objects of a query without it
-	// belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
+	// Key says to which partitions an object belongs, for [WatchEach], [RunEach] and the watched
+	// fields of a controller. The object belongs to the keys that it returns: one, several or
+	// none. If [EveryPartition] is among them, it belongs to all. In a query without a Key all
+	// objects belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName],
+	// [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
 	//
-	// NOT ALWAYS THE FIELD'S GO TYPE: the object is an *Unstructured on a fake, and a *corev1.Pod, say, on a real client. Use the methods of
-	// [Object], [ByField], or [ConvertObject]; a type assertion that panics leaves the object out. See [Query].
+	// NOT ALWAYS THE FIELD'S GO TYPE: the object is an *Unstructured on a fake, and a
+	// *corev1.Pod, say, on a real client. Use the methods of [Object], [ByField], or
+	// [ConvertObject]. A type assertion that panics leaves the object out. See [Query].
 	//
-	// It is asked once per version of an object, as that is held (after Transform), by one of those who take turns, never by two
-	// goroutines at a time; it must not write to it. The same object has the same keys. An object for which it panics, or returns an empty
-	// key, is left out as [Invalid] until its next version. Watch, Open and List ignore it.
+	// It is called once per version of an object, as the watch holds it (after Transform), by one
+	// of the goroutines that take turns, and never by two at a time. It must not write to the
+	// object. The same object always has the same keys. If it panics, or returns an empty key,
+	// the object is left out as [Invalid] until its next version. Watch, Open and List ignore it.
 	Key func(Object) []string
-	// Refs, if not nil, say that only the objects are watched that those of other queries name, one by one, for as long as they are named: with
-	// the rights to get, list and watch these by their names (resourceNames), and in little memory. See [RefsOf]. LabelSelector and
-	// FieldSelector narrow them; namespaces and AnyOf there are none. With a [Lookup] what is not named is not found.
+	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
+	// is watched one by one, for as long as it is named. This needs the rights to get, list and
+	// watch them by their names (resourceNames), and little memory. See [RefsOf]. LabelSelector
+	// and FieldSelector narrow it further. It goes with neither namespaces nor AnyOf. A [Lookup]
+	// does not find what is not named.
 	//
-	// The first snapshot waits until each object that is named is known to be present or absent. Later a new version of an object that names another
-	// is not shown before that is known; what it was until then stays, and everything else goes on. That is a moment, and ten seconds at
-	// most, and then, or where the server refuses, it counts as absent until it is known; Status has the error. A first snapshot, too, does not wait for
-	// what the server refuses if the query is Optional. An own write that names something new is an exception to "each later snapshot
-	// shows it": it waits like others.
+	// The first snapshot waits until each named object is known to be present or absent. Later, a
+	// new version of an object that names another one is not shown before the other is known. Its
+	// former version stays until then, and everything else goes on. This takes a moment, and ten
+	// seconds at most. After that, or where the server refuses, the named object counts as absent
+	// until it is known, and Status has the error. If the query is Optional, the first snapshot
+	// does not wait for what the server refuses either. An own write that names something new is
+	// an exception to "each later snapshot shows it": it waits like others.
 	//
-	// Each object that is named costs a list and a watch, shared with all who ask for the same, which end some time (the grace period) after it is named no
-	// more. For thousands of them a query without Refs costs less, if there are the rights; from a thousand on that is logged, once.
-	// Queries with Refs may name each other in a chain, and not in a circle. List ignores it, Open refuses it.
+	// Each named object costs a list and a watch, shared with all equal ones. They end some time
+	// (the grace period) after the last name of the object is gone. For thousands of objects a
+	// query without Refs costs less, if there are the rights. From a thousand on this is logged,
+	// once. Queries with Refs may name each other in a chain, but not in a circle. List ignores
+	// Refs, Open refuses them.
 	Refs []Ref
 }
 
@@ -144,7 +164,7 @@ type target struct {
 	role  role         // in a controller's type
 }
 
-// formOf is the form in which the target's objects are watched.
+// formOf returns the form in which the target's objects are watched.
 func (t target) formOf() accumulator.Form {
 	if t.MetadataOnly {
 		return accumulator.Metadata
@@ -152,8 +172,7 @@ func (t target) formOf() accumulator.Form {
 	return t.form
 }
 
-// compile turns queries into what the accumulator works with. Every error names its
-// query.
+// compile turns queries into those of the accumulator. Every error names its query.
 func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("nothing to watch: no query was given")
@@ -222,7 +241,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	return q, nil
 }
 
-// checkNamespaces reports what cannot be meant.
+// checkNamespaces returns an error for namespaces and selections that make no sense.
 func (q Query) checkNamespaces() error {
 	switch {
 	case q.Namespaces != nil && q.Namespace != "":
@@ -242,8 +261,7 @@ func (q Query) checkNamespaces() error {
 	return nil
 }
 
-// resolve finds the resource of a query and checks that it can be watched as the
-// query wants it.
+// resolve finds the resource of a query and checks that it can be watched as the query wants.
 func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, error) {
 	if err := ctx.Err(); err != nil {
 		return accumulator.Resource{}, err
@@ -272,7 +290,7 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 	return r, nil
 }
 
-// suits reports a query that cannot be meant for a resource.
+// suits returns an error for a query that makes no sense for a resource.
 func (q Query) suits(r accumulator.Resource) error {
 	if q.NamespaceSelector != "" && !r.Namespaced {
 		return fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
@@ -280,7 +298,7 @@ func (q Query) suits(r accumulator.Resource) error {
 	return nil
 }
 
-// definite marks an error of discovery as final where it is.
+// definite marks an error of discovery as final where it is final.
 func definite(err error) error {
 	var unknown *UnknownKindError
 	if errors.As(err, &unknown) {

@@ -11,41 +11,49 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// EveryPartition is what a [Query.Key] returns for an object that belongs to every partition, as those of a query without a Key do. It is
-// like no key that an object could give. A change of such an object is a change of each partition: it takes time, and until the partition has had
-// its turn memory, for every one of them. What changes often, and matters to few, is better looked up ([Lookup]).
+// EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,
+// like the objects of a query without a Key. It differs from any key that an object could give. A
+// change of such an object is a change of each partition. It takes time for every partition, and
+// memory until the partition has had its turn. Use a [Lookup] for what changes often and matters
+// to few.
 const EveryPartition = accumulator.EveryPartition
 
-// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds that have none belong to no partition.
+// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
+// belong to no partition.
 func ByNamespace(o Object) []string { return keyOf(o.GetNamespace()) }
 
-// ByObjectName is a [Query.Key]: the object's name, whatever its namespace. [Namespace] objects have it in common with what is in them,
-// by [ByNamespace].
+// ByObjectName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
+// has the same key as the objects in it have by [ByNamespace].
 func ByObjectName(o Object) []string { return keyOf(o.GetName()) }
 
-// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind that has no namespace. What it
-// controls has the same key, by [ByOwner].
+// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
+// a namespace. The objects that it controls have the same key by [ByOwner].
 func ByNamespacedName(o Object) []string { return keyOf(join(o.GetNamespace(), o.GetName())) }
 
-// ByUID is a [Query.Key]: the object's UID. What it controls has the same key, by [ByOwnerUID].
+// ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
+// [ByOwnerUID].
 func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
 
-// ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, the owner whose reference says so, or its name,
-// for an object of a kind that has no namespace. The kind of the owner is Kind or Kind.group (Deployment, Deployment.apps), in any letter
-// case, or empty for any; objects without such a controller belong to no partition.
+// ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, which is the owner
+// whose reference says so. For an object of a kind without a namespace it is the controller's
+// name. The argument is the kind of the controller: Kind or Kind.group (Deployment,
+// Deployment.apps), in any letter case, or empty for any kind. Objects without such a controller
+// belong to no partition.
 //
-// The reference does not say whether the owner has a namespace: for owners that have none see [ByOwnerName]. See
+// The reference does not say whether the owner has a namespace. For owners without one see
+// [ByOwnerName]. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
 func ByOwner(kind string) func(Object) []string {
 	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return join(o.GetNamespace(), owner.Name) })
 }
 
-// ByOwnerName is [ByOwner] by the controller's name alone: the key that a controller without a namespace has by [ByObjectName].
+// ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
+// namespace has by [ByObjectName].
 func ByOwnerName(kind string) func(Object) []string {
 	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return owner.Name })
 }
 
-// ByOwnerUID is [ByOwner] by the controller's UID: the key that the controller has by [ByUID].
+// ByOwnerUID is [ByOwner] with the controller's UID: the key that the controller has by [ByUID].
 func ByOwnerUID(kind string) func(Object) []string {
 	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
 }
@@ -65,25 +73,29 @@ func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(
 	}
 }
 
-// ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty one, belong to no partition.
+// ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty
+// value, belong to no partition.
 func ByLabel(name string) func(Object) []string {
 	return func(o Object) []string { return keyOf(o.GetLabels()[name]) }
 }
 
-// ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an empty one, belong to no partition.
+// ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an
+// empty value, belong to no partition.
 func ByAnnotation(name string) func(Object) []string {
 	return func(o Object) []string { return keyOf(o.GetAnnotations()[name]) }
 }
 
-// ByField returns a [Query.Key]: the value of a field, given by its path as the object's JSON has it, a backslash making a
-// dot part of a name:
+// ByField returns a [Query.Key]: the value of a field. The path is that of the object's JSON. A
+// backslash makes a dot part of a name:
 //
 //	kates.ByField("spec.nodeName")
 //	kates.ByField("spec.parentRefs.name") // one key for each element of a list
 //
-// Numbers and booleans are keys as JSON writes them. What is missing, null, empty, or a map gives no key. Of an object that is watched as metadata
-// alone only metadata can be read. A typed object is made untyped for it, once per version: a function of one's own is
-// faster. A path that is empty, or has an empty name in it, makes every object of the query [Invalid].
+// Numbers and booleans are keys as JSON writes them. A value that is missing, null, empty, or a
+// map gives no key. An object that is watched as metadata alone has only its metadata fields. A
+// typed object is converted to an untyped one, once per version: a function of your own is
+// faster. A path that is empty, or has an empty name in it, makes every object of the query
+// [Invalid].
 func ByField(path string) func(Object) []string {
 	names := splitPath(path)
 	return func(o Object) []string {
@@ -101,7 +113,7 @@ func ByField(path string) func(Object) []string {
 	}
 }
 
-// fieldKeys adds what a path finds, each element of a list by itself.
+// fieldKeys adds the values at a path, those of each element of a list included.
 func fieldKeys(keys []string, value any, path []string) []string {
 	switch v := value.(type) {
 	case []any:
@@ -121,7 +133,7 @@ func fieldKeys(keys []string, value any, path []string) []string {
 	return keys
 }
 
-// keyOf is one key, or none.
+// keyOf returns one key, or none if it is empty.
 func keyOf(key string) []string {
 	if key == "" {
 		return nil

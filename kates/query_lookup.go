@@ -6,7 +6,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// Lookup is a field of a snapshot whose objects are looked up: what other objects refer to.
+// Lookup is a field of a snapshot in which a program looks up the objects that others refer to.
 //
 //	type Snapshot struct {
 //	    Ingresses []*networkingv1.Ingress
@@ -14,36 +14,45 @@ import (
 //	    Hosts     kates.Lookup[map[string]any] `kates:"hosts.getambassador.io"`
 //	}
 //
-// T is whatever a slice may have as elements (see [Client.Watch]). In the snapshots of [Watch] and [Run] it is a field like any
-// other: a query, whose objects are all held, and each change of which is a change of the snapshot.
+// T is whatever the elements of a slice may be (see [Client.Watch]). In the snapshots of [Watch]
+// and [Run] it is a field like any other: a query that holds all its objects. Each change of one
+// of them is a change of the snapshot.
 //
-// In those of [WatchEach] and [RunEach] the kind belongs to no partition (a [Query.Key] for it is an error): every turn may read all of it, and what a
-// turn reads is recorded until it is done, by name or by selector, absence included. When an object that was asked
-// for comes, changes or goes, or one starts or ceases to be selected, the key has another turn; also when that happens, or is this client's own
-// doing, while the turn is under way. What the latest turn of the key has read counts, whatever came of it: what is not read any more activates no
-// more. A change of an object costs nothing for keys that have asked for others by name. It is held against each different selector that keys have
-// selected by in its namespace, or in all: where thousands of keys have one of their own, names are the cheaper way. A field of []*[Delta] has changes of what the key's
-// last turn had read; one of [][Invalid] has none of these objects, which are in Status and told to [WithInvalid].
-// In a turn of a key that is gone it can be read as ever.
+// In the snapshots of [WatchEach] and [RunEach] the kind belongs to no partition (a [Query.Key]
+// for it is an error). Every turn may read all of it. What a turn reads is recorded until the
+// turn is done: by name or by selector, absence included. The key has another turn when an object
+// that it looked up comes, changes or goes, or when an object begins or ceases to match a
+// selector that it used. That includes changes while the turn is under way, and the client's own
+// writes. Only what the key's latest turn has read counts, whatever its result: what is not read
+// any more causes no more turns.
 //
-// It shows one state, that of its snapshot, for as long as somebody holds it. It may be copied, and read by several goroutines at a
-// time, also after the turn is done: then that is not recorded. Two are equal (==) only if they show the very same. What it returns is shared and read-only, as all
-// objects in snapshots are.
+// A change of an object costs nothing for keys that looked up other names. It is compared with
+// each different selector that keys have used in its namespace, or in all namespaces. Where
+// thousands of keys have a selector of their own, names are cheaper. A field of []*[Delta] has
+// the changes of what the key's last turn had read. A field of [][Invalid] has none of these
+// objects: they are in Status, and [WithInvalid] reports them. A turn of a key that is gone can
+// read a Lookup as ever.
+//
+// A Lookup shows one state, that of its snapshot, for as long as somebody holds it. It may be
+// copied, and several goroutines may read it at a time. It may be read after the turn is done,
+// but such reads are not recorded. Two are equal (==) only if they show the very same objects.
+// What it returns is shared and read-only, like all objects in snapshots.
 type Lookup[T any] struct{ lookup[T] }
 
 type lookup[T any] = snapshot.Lookup[T]
 
-// Get returns the object of that name, and whether there is one. The namespace is empty for kinds that have none. It takes time in the logarithm of the
-// number of objects.
+// Get returns the object of that name, and whether there is one. The namespace is empty for kinds
+// without one. Its cost is logarithmic in the number of objects.
 func (l Lookup[T]) Get(namespace, name string) (T, bool) { return l.lookup.Get(namespace, name) }
 
-// Select returns the objects in a namespace, or, with "", in all, whose labels the selector selects; nil selects all of them. They are in order of
-// namespace, then name. The slice is the caller's. It takes time in the number of objects in the namespace, and so does the turn's end, if one of the
-// kind has changed meanwhile.
+// Select returns the objects whose labels match the selector, in one namespace, or with "" in
+// all. A nil selector matches all objects. They are in order of namespace, then name. The slice
+// is the caller's. The cost is linear in the number of objects in the namespace. If an object of
+// the kind changes meanwhile, the end of the turn costs as much.
 func (l Lookup[T]) Select(namespace string, selector labels.Selector) []T {
 	return l.lookup.Select(namespace, selector)
 }
 
-// Available is false while the query is optional and its kind is not there: nothing is found then, though that says nothing of what
-// there is.
+// Available is false while the query is optional and the server does not serve its kind. Then
+// nothing is found, which says nothing about what exists.
 func (l Lookup[T]) Available() bool { return l.lookup.Available() }

@@ -11,15 +11,16 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// Ref says that objects of one query name those of another, see [RefsOf].
+// Ref says that objects of one query name objects of another. See [RefsOf].
 type Ref struct {
 	ref accumulator.Ref
-	err error // it cannot be meant
+	err error // why it makes no sense, if it does not
 }
 
-// RefsOf returns an element of [Query.Refs]: the objects that those of another query name, of the field of that name. T is how the function
-// takes them: what a slice of them may have as elements (see [Client.Watch]), best that of the field, or [Object] for whatever the watch
-// holds.
+// RefsOf returns an element of [Query.Refs]: the objects that the objects of another query name.
+// The other query is that of the field named query. T is the type that the function takes:
+// whatever the elements of a slice may be (see [Client.Watch]), best that of the field, or
+// [Object] for whatever the watch holds.
 //
 //	kates.Query{Name: "Secrets", Refs: []kates.Ref{
 //	    kates.RefsOf("Ingresses", func(in *networkingv1.Ingress) (names []types.NamespacedName) {
@@ -30,10 +31,13 @@ type Ref struct {
 //	    }),
 //	}}
 //
-// A name without a namespace is in that of the object, unless the kind that is named has none; one without a name is none. What no object can be called
-// (a kind that has namespaces, and the name has none, nor has the object that says it) is absent. The function is called once per version of an object, never twice at a
-// time, without locks. It does not write to the object, and hangs on it alone: the same object names the same. Where it panics, or the object does not
-// decode as a T, the object names what it named before, and that is logged.
+// A name without a namespace is in the namespace of the object that names it, unless the named
+// kind has none. A reference without a name is ignored. A name that no object can have is absent:
+// the named kind has namespaces, but neither the reference nor the object has one.
+//
+// The function is called once per version of an object, never twice at a time, without locks. It
+// must not write to the object, and its result must depend only on the object. If it panics, or
+// the object does not decode as a T, the object's former names stay, and the failure is logged.
 func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
 	r := Ref{ref: accumulator.Ref{Query: query}}
 	if names == nil {
@@ -42,7 +46,8 @@ func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
 	}
 	t := reflect.TypeFor[T]()
 	var as *snapshot.Binding
-	if t.Kind() != reflect.Interface { // all objects are of one that is meant
+	// Names checks whether an object implements an interface
+	if t.Kind() != reflect.Interface {
 		if as, r.err = elementsOf[T](); r.err != nil {
 			r.err = fmt.Errorf("no object is a %s: %w", t, r.err)
 		}
@@ -64,13 +69,13 @@ func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
 	return r
 }
 
-// elementsOf says how objects become a T.
+// elementsOf returns the conversion of objects to a T.
 func elementsOf[T any]() (*snapshot.Binding, error) {
 	type one struct{ Objects []T }
 	return snapshot.Compile(reflect.TypeFor[one](), []snapshot.Query{{Name: "Objects"}})
 }
 
-// refs are a query's references as the accumulator has them.
+// refs returns a query's references in the accumulator's form.
 func (q Query) refs() (all []accumulator.Ref, err error) {
 	if q.Refs == nil {
 		return nil, nil

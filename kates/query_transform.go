@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DropManagedFields is a [Query.Transform] that drops metadata.managedFields: who owns which field, which
-// is often half of an object, and of use to few programs.
+// DropManagedFields is a [Query.Transform] that drops metadata.managedFields. They say who owns
+// which field, are often half of an object, and few programs need them.
 func DropManagedFields(o Object) error {
 	o.SetManagedFields(nil)
 	return nil
@@ -20,9 +20,10 @@ func DropManagedFields(o Object) error {
 //
 //	kates.DropFields("data", "spec.template", `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`)
 //
-// A backslash makes a dot part of a name. A field that is not there is no error; paths do not lead into
-// lists. Each call returns another function: keep it in a variable, as queries that are to share
-// a watch need the same one. An empty path, or one that has an empty name, is an error of every object.
+// A backslash makes a dot part of a name. A missing field is no error. Paths do not lead into
+// lists. Each call returns another function: keep it in a variable, because queries that share a
+// watch need the same one. An empty path, or one with an empty name in it, is an error for every
+// object.
 func DropFields(paths ...string) func(Object) error {
 	split := make([][]string, len(paths))
 	var bad error
@@ -85,9 +86,9 @@ func splitPath(path string) (names []string) {
 	return names
 }
 
-// Transforms returns a [Query.Transform] that does one after the other, up to the first error. Each call
-// returns another function: keep it in a variable, as queries that are to share a watch need the
-// same one.
+// Transforms returns a [Query.Transform] that runs several in order, up to the first error. Each
+// call returns another function: keep it in a variable, because queries that share a watch need
+// the same one.
 func Transforms(all ...func(Object) error) func(Object) error {
 	return func(o Object) error {
 		for _, f := range all {

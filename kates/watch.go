@@ -26,44 +26,45 @@ var ErrClosed = accumulator.ErrClosed
 //	    reconcile(snap) // may take as long as it likes
 //	}
 //
-// A snapshot is complete: there is none before every query has its whole first list. It
-// is the latest: changes are coalesced while the reader is busy, never queued. It shows what this
-// client has written. It is in order, and what did not change since the last one is the very same
-// pointer, slice or map.
+// A snapshot is complete: there is none before every query has its whole first list. It is the
+// latest: while the reader is busy, changes coalesce, and never queue. It shows what this client
+// has written. It is in order. What did not change since the last one is the very same pointer,
+// slice or map.
 //
-// Objects in a snapshot are shared: with later snapshots, other accumulators, other
-// goroutines. Nobody may write to them. DeepCopy what is to be changed.
+// Objects in a snapshot are shared with later snapshots, other accumulators and other goroutines.
+// Nobody may write to them. DeepCopy an object to change it.
 //
-// One goroutine reads an accumulator at a time; for a second reader call Watch
-// again (the watches beneath are shared). All other methods may be called from anywhere.
+// One goroutine reads an accumulator at a time. For a second reader call Watch again: equal
+// watches are shared. All other methods are safe for concurrent use.
 type Accumulator struct {
 	client *Client
 	acc    *accumulator.Accumulator
 }
 
-// Invalid is an object that is left out of a snapshot.
+// Invalid is an object that a snapshot leaves out.
 type Invalid struct {
-	// Query that it would belong to.
+	// Query to which the object would belong.
 	Query string
-	// Object as the watch holds it; where a transform failed, or it does not decode straight from the wire (see
-	// [WithUntypedStreams]), what is known of it: kind, namespace, name, UID and resource version. Read-only.
+	// Object as the watch holds it. If a transform failed, or if it does not decode straight from
+	// the wire (see [WithUntypedStreams]), it has only kind, namespace, name, UID and resource
+	// version. Read-only.
 	Object *Unstructured
-	// Err says why: it does not decode into the field's type, or a function that was to
-	// judge it panicked.
+	// Err says why: the object does not decode into the field's type, or a function of the query
+	// panicked.
 	Err error
 }
 
-// Watch starts watching the objects of some queries, until ctx ends or Close. Each
-// query's Name is the name of the field, of the structs given to Update, that receives its objects:
-// a slice ([]*Service, []Service, []*Unstructured, []map[string]any, or of any struct that has the
-// right JSON) or a map of such (by types.NamespacedName, types.UID, or string: the name, or
-// namespace/name if the query spans the namespaces of a namespaced kind).
+// Watch starts watching the objects of some queries, until ctx ends or Close. The Name of a query
+// is that of a field of the structs given to Update. The field gets the query's objects. It is a
+// slice ([]*Service, []Service, []*Unstructured, []map[string]any, or of any struct that has the
+// right JSON), or a map of such. The keys of a map are of type types.NamespacedName, types.UID,
+// or string: the name, or namespace/name if the query spans the namespaces of a namespaced kind.
 //
-// It is an error, naming the query, if a kind is unknown or cannot be watched (unless
-// the query is optional), a selector does not parse or the server does not support it, or a name is
-// empty or there twice. On an error nothing is left running.
+// It is an error if a kind is unknown or cannot be watched (unless the query is optional), if a
+// selector does not parse or the server does not support it, or if a name is empty or occurs
+// twice. The error names the query. After an error nothing is left running.
 //
-// See the function [Watch] for snapshots whose type says what they consist of.
+// See the function [Watch] for snapshots with a struct type of their own.
 func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, error) {
 	targets := make([]target, len(queries))
 	for i, q := range queries {
@@ -85,7 +86,7 @@ func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator
 	return accumulator.New(ctx, c.core.streams, queries, w.options())
 }
 
-// options are the settings as the accumulator has them.
+// options returns the settings in the accumulator's form.
 func (w watchSettings) options() accumulator.Options {
 	o := accumulator.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Overdue: w.overdue}
 	if w.invalid != nil {
@@ -97,35 +98,37 @@ func (w watchSettings) options() accumulator.Options {
 	return o
 }
 
-// Changed gives a signal when there is something new for Update. The first comes when the first
-// snapshot is complete, also if it is empty. It holds one signal at most; a signal may turn out to be
-// for nothing, but none is ever missing. It is closed when the watch ends.
+// Changed signals that there is something new for Update. The first signal comes when the first
+// snapshot is complete, even if it is empty. The channel holds one signal at most. A signal may
+// turn out to be for nothing, but none is ever missing. The channel is closed when the watch
+// ends.
 func (a *Accumulator) Changed() <-chan struct{} { return a.acc.Changed() }
 
-// Update fills the struct that target points to with the current snapshot, every
-// query's field of it, and reports whether that differs from the last one that this accumulator
-// delivered. Until the first snapshot is complete it returns false and touches nothing. On an error,
-// too, the target is untouched and nothing is consumed; after the end of the watch the error is its
-// cause. Update does not wait for the network.
+// Update fills the struct that target points to with the current snapshot: every query's field of
+// it. It reports whether that differs from the last snapshot that this accumulator delivered.
+// Until the first snapshot is complete it returns false and touches nothing. After an error, too,
+// the target is untouched and nothing is consumed. When the watch has ended, the error is the
+// cause of its end. Update does not wait for the network.
 func (a *Accumulator) Update(ctx context.Context, target any) (bool, error) {
 	r, err := a.acc.Update(ctx, target, nil)
 	return r.Changed, err
 }
 
-// UpdateWithDeltas is Update that also says what has changed: *deltas is overwritten with one [Delta] per
-// object, ordered by query, namespace and name. A nil deltas is allowed.
+// UpdateWithDeltas is Update that also says what has changed: it overwrites *deltas with one
+// [Delta] per object, ordered by query, namespace and name. Deltas may be nil.
 func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *[]*Delta) (bool, error) {
 	return a.update(ctx, target, deltas, nil)
 }
 
-// FilteredUpdate is UpdateWithDeltas with a predicate: objects that it returns false for are not in the
-// snapshot. It is asked once per change of an object, sees the object as the server has it, must not
-// write to it, and runs without locks. An object for which it panics is left out as [Invalid].
+// FilteredUpdate is UpdateWithDeltas with a predicate. Objects for which it returns false are not
+// in the snapshot. It is called once per change of an object, and gets the object as the server
+// has it. It must not write to it, and runs without locks. An object for which it panics is left
+// out as [Invalid].
 //
-// A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is called with another
-// one, which then judges all objects again; nil lets all of them pass. Function values are compared
-// by identity, and a closure that is made anew for each call is another one each time:
-// keep it in a variable.
+// A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is
+// called with another one, which then judges all objects again. A nil predicate lets all objects
+// pass. Function values are compared by identity. A closure that is made anew for each call is
+// another one each time: keep it in a variable.
 func (a *Accumulator) FilteredUpdate(ctx context.Context, target any, deltas *[]*Delta, predicate func(*Unstructured) bool) (bool, error) {
 	return a.update(ctx, target, deltas, &accumulator.Judgement{Predicate: predicate})
 }
@@ -138,17 +141,18 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 	return r.Changed, err
 }
 
-// Ready is nil once the first snapshot is complete, and never turns back: an outage of the
-// API must not take down what runs on the last snapshot. Until then it says what is missing, and why.
+// Ready returns nil once the first snapshot is complete, and from then on always: an outage of
+// the API must not end a program that works with the last snapshot. Until then it says what is
+// missing, and why.
 func (a *Accumulator) Ready() error { return a.acc.Ready() }
 
-// Status says how each query stands now.
+// Status returns the present state of each query.
 func (a *Accumulator) Status() Status { return statusOf(a.acc.Status()) }
 
-// Close ends the watch, closes Changed, and waits until nothing of it runs any more.
+// Close ends the watch, closes Changed, and waits until none of its goroutines runs any more.
 func (a *Accumulator) Close() { a.acc.Close() }
 
-// checkStruct reports whether a struct type has a fitting field for each query.
+// checkStruct returns an error unless a struct type has a fitting field for each query.
 func checkStruct(t reflect.Type, targets []target) error {
 	queries := make([]snapshot.Query, len(targets))
 	for i, q := range targets {

@@ -18,23 +18,27 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// Reader looks up objects of one query by name, or lists them by namespace and labels, without a request: each
-// answer is the newest that the watch or a write of this client has shown. It shares its watch
-// with everybody who asks for the same; where one is running already, opening a reader asks the server nothing.
+// Reader looks up objects of one query by name, or lists them by namespace and labels, without a
+// request. Each answer is the newest that the watch, or a write of this client, has shown. It
+// shares its watch with equal queries of the client: where one is running already, opening a
+// reader sends no request.
 //
-// T is what an element of a snapshot's field may be: *Service, Service, *Unstructured, map[string]any, … What is
-// returned is shared and read-only. A reader is safe for concurrent use.
+// T is whatever an element of a snapshot's field may be: *Service, Service, *Unstructured,
+// map[string]any, … The returned objects are shared and read-only. A reader is safe for
+// concurrent use.
 type Reader[T any] struct {
 	reader   *accumulator.Reader
 	binding  *snapshot.Binding
 	resource string
 
 	mu    lockorder.Mutex[lockorder.Converted]
-	known map[accumulator.Key]converted[T] // what has been asked for
-	sweep int                              // how many to know before looking for those that are gone
+	known map[accumulator.Key]converted[T] // of the objects that were asked for
+	// the number of conversions at which those of deleted objects are removed
+	sweep int
 }
 
-// sweepLeast is from how many conversions on it is worth looking for those of objects that are gone.
+// sweepLeast is the least number of conversions at which it is worth removing those of deleted
+// objects.
 const sweepLeast = 1024
 
 type converted[T any] struct {
@@ -43,12 +47,12 @@ type converted[T any] struct {
 	err    error
 }
 
-// readers is the snapshot that a reader's objects would be in.
+// readers is a snapshot with the objects of a reader.
 type readers[T any] struct{ Objects []T }
 
-// Open opens a reader of a query and waits for its first list, as long as ctx allows. The query's Kind may be
-// left out where T fixes it; its Name does not matter. The reader runs until Close, or that of the
-// client: ctx bounds the opening only. On an error nothing is left running.
+// Open opens a reader of a query and waits for its first list, as long as ctx allows. The query's
+// Kind may be empty where T implies it. Its Name does not matter. The reader runs until Close, or
+// until the client's Close: ctx bounds only the opening. After an error nothing is left running.
 func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error) {
 	query.Name = "Objects"
 	t := reflect.TypeFor[readers[T]]()
@@ -81,8 +85,9 @@ func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error
 	return &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[accumulator.Key]converted[T]{}}, nil
 }
 
-// Get returns the object of that name; the namespace is "" for kinds that have none. Where there is none, the error
-// is that of the server ([IsNotFound]). One that does not decode is an error that says so.
+// Get returns the object of that name. The namespace is "" for kinds without one. If there is no
+// such object, the error is like the server's ([IsNotFound]). It is an error if the object does
+// not decode.
 func (r *Reader[T]) Get(namespace, name string) (T, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	o := r.reader.Get(key)
@@ -101,9 +106,9 @@ func (r *Reader[T]) Get(namespace, name string) (T, error) {
 	return r.convert(key, o)
 }
 
-// List returns the objects in a namespace ("": in all) that have the labels of the selector (see
-// [Query.LabelSelector]; "": all), ordered by namespace and name. Those that do not decode are left out, and
-// named by the error beside the others.
+// List returns the objects in a namespace ("" for all) that match a label selector (see
+// [Query.LabelSelector]; "" for all), ordered by namespace and name. Objects that do not decode
+// are left out. Then an error that names them comes with the others.
 func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
 	selector := labels.Everything()
 	if labelSelector != "" {
@@ -126,7 +131,7 @@ func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
 	return all, errors.Join(errs...)
 }
 
-// convert converts an object once.
+// convert converts each version of an object once.
 func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error) {
 	if v, ok := o.(any).(T); ok {
 		return v, nil
@@ -147,17 +152,17 @@ func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known[key] = c
-	if len(r.known) > max(r.sweep, sweepLeast) { // objects come and go, each under a name of its own
+	if len(r.known) > max(r.sweep, sweepLeast) { // each new object may have a new name
 		maps.DeleteFunc(r.known, func(key accumulator.Key, _ converted[T]) bool { return r.reader.Get(key) == nil })
 		r.sweep = 2 * len(r.known)
 	}
 	return c.value, c.err
 }
 
-// Status says how the query stands.
+// Status returns the state of the query.
 func (r *Reader[T]) Status() Status {
 	return statusOf([]accumulator.QueryStatus{r.reader.Status()})
 }
 
-// Close ends the reader. A watch that nobody else uses ends with it.
+// Close ends the reader. Its watch ends, too, if nobody else uses it.
 func (r *Reader[T]) Close() { r.reader.Close() }

@@ -11,21 +11,21 @@ import (
 	"github.com/kates-go/kates/internal/reach"
 )
 
-// Snapshots hands out snapshots of type S: a struct with a field per kind. See
-// [Watch], and [Accumulator] for what is guaranteed and that objects are read-only.
+// Snapshots hands out snapshots of type S: a struct with a field per kind. See [Watch], and
+// [Accumulator] for the guarantees. Objects are read-only.
 type Snapshots[S any] struct {
 	client  *Client
 	acc     *accumulator.Accumulator
 	deltas  []int // index of the field for deltas, if any
 	invalid []int // index of the field for invalid objects, if any
 
-	// shown is the last value of the invalid field: it stays the same while it says the same.
+	// shown is the last value of the invalid field. It stays the same while its content does.
 	shown  []Invalid
 	source []accumulator.Invalid
 }
 
-// Watch starts watching what the exported fields of the struct S say, until ctx ends or
-// Close:
+// Watch starts watching the kinds that the exported fields of the struct S name, until ctx ends
+// or Close:
 //
 //	type Snapshot struct {
 //	    Services []*kates.Service                                    // the Go type says the kind
@@ -37,12 +37,12 @@ type Snapshots[S any] struct {
 //	    Cached   string           `kates:"-"`                        // not a query
 //	}
 //
-// For the forms of fields see [Client.Watch]. A Go type that the client's scheme
-// knows fixes group, version and kind; a tag or a query that contradicts it is an error. So are a field that
-// says no kind and unknown options of a tag. Queries refine fields of their name by what they set: a
-// namespace, selectors, a kind.
+// For the forms of fields see [Client.Watch]. A Go type that the client's scheme knows fixes
+// group, version and kind. A tag or a query that contradicts it is an error. So is a field
+// without a kind, or an unknown option of a tag. A query refines the field of its name with what
+// it sets: a namespace, selectors, a kind.
 //
-// On an error nothing is left running.
+// After an error nothing is left running.
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
 	fields, err := c.fieldsOf(ctx, t, queries)
@@ -62,8 +62,8 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 // Changed is [Accumulator.Changed].
 func (s *Snapshots[S]) Changed() <-chan struct{} { return s.acc.Changed() }
 
-// Update is [Accumulator.Update]: it fills the struct, a field for deltas and one for invalid objects
-// included.
+// Update is [Accumulator.Update]. It fills the whole struct, including a field for deltas and one
+// for invalid objects.
 func (s *Snapshots[S]) Update(ctx context.Context, into *S) (bool, error) {
 	changed, _, err := s.update(ctx, into)
 	return changed, err
@@ -98,8 +98,9 @@ func (s *Snapshots[S]) invalidNow(now []accumulator.Invalid) []Invalid {
 	return s.shown
 }
 
-// All iterates over snapshots: the current one as soon as it is complete, and then, as
-// often as something has changed and the reader is back, the current one again.
+// All iterates over snapshots. It yields the current one as soon as it is complete. After that,
+// whenever something has changed and the loop's body has returned, it yields the current one
+// again.
 //
 //	for snap, err := range snapshots.All(ctx) {
 //	    if err != nil {
@@ -108,10 +109,11 @@ func (s *Snapshots[S]) invalidNow(now []accumulator.Invalid) []Invalid {
 //	    rebuild(snap)
 //	}
 //
-// Each is a fresh *S, and the caller's. Cancelling ctx or that of Watch, or Close, ends the loop without a word; any
-// other end (a deadline) yields nil and an error, once, that names what was incomplete.
-// What can heal is no error: see Status. Breaking out of the loop stops nothing; ranging again
-// starts with the current snapshot. All shares its cursor with Update: use one at a time.
+// Each snapshot is a fresh *S, and the caller's. If ctx, or the context of Watch, is cancelled,
+// or after Close, the loop ends without an error. Any other end (a deadline) yields nil and an
+// error, once, that names what was incomplete. A failure that can heal is no error: see Status. A
+// break out of the loop stops nothing, and the next range starts with the current snapshot. All
+// shares its cursor with Update: use one at a time.
 func (s *Snapshots[S]) All(ctx context.Context) iter.Seq2[*S, error] {
 	return func(yield func(*S, error) bool) {
 		for first := true; ; {
@@ -135,7 +137,7 @@ func (s *Snapshots[S]) All(ctx context.Context) iter.Seq2[*S, error] {
 	}
 }
 
-// last ends a loop: without a word if that was wanted.
+// last ends a loop: without an error if the program wanted the end.
 func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
 		return
@@ -143,7 +145,7 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 	yield(nil, s.because(err))
 }
 
-// because says of the error of an end what was incomplete.
+// because adds to the error of an end what was incomplete.
 func (s *Snapshots[S]) because(err error) error {
 	if why := s.acc.Ready(); why != nil && !errors.Is(err, why) {
 		return fmt.Errorf("%w (%w)", err, why)
