@@ -140,7 +140,7 @@ func TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOw
 	})
 }
 
-// selected is a root of those with a label.
+// selected is a query of roots with a label.
 var selected = kates.Query{Name: "Root", LabelSelector: "on"}
 
 func (w *world) labelled(uid string, labels map[string]string) {
@@ -257,7 +257,7 @@ func TestAReconcilerThatDoesNotAskIsNotToldOfDepartures(t *testing.T) {
 	})
 }
 
-// unreadable is a root whose data is no map.
+// unreadable returns a root whose data is no map.
 func unreadable(name, uid string) *kates.Unstructured {
 	u := &kates.Unstructured{Object: map[string]any{"data": "nonsense"}}
 	u.SetNamespace("ns")
@@ -276,7 +276,8 @@ func TestG8ARootHasDepartedThoughTheNextOneOfItsNameCannotBeRead(t *testing.T) {
 	for name, options := range map[string][]kates.RunOption{
 		"a conversion fails":           {bySecret},
 		"a conversion fails, selected": {bySecret, kates.Query{Name: "Root", FieldSelector: "metadata.name=a"}},
-		"a transform fails":            {bySecret, broken}, // as what does not decode from the wire
+		// like an object that does not decode from the wire
+		"a transform fails": {bySecret, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {

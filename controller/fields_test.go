@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// several has two fields of a kind, twice.
+// several has two fields of one kind, twice.
 type several struct {
 	Root     *corev1.ConfigMap    `kates:",root"`
 	Owned    []*appsv1.Deployment `kates:",owned"`
@@ -37,7 +37,8 @@ func (s *several) text() string {
 	return text + strings.TrimRight(" "+string(s.Info.Departed), " ")
 }
 
-// runSeveral runs a controller of that, and returns what tells its reconciles since the last time.
+// runSeveral runs a controller of it. The function that it returns gives the reconciles since the
+// last time.
 func runSeveral(w *world) (r *running[several], calls func() []string) {
 	done := make(chan string, 100)
 	r = run(w, func(_ context.Context, s *several) (controller.Result, error) {
@@ -66,7 +67,7 @@ func TestAnObjectMayBeOwnedByOneRootAndNameAnotherInFieldsOfOneKind(t *testing.T
 		d.Labels["app"] = "ns/a"
 		w.put(deploys, d)
 		assert.ElementsMatch(t, []string{"ns/a +d *d", "ns/b"}, calls())
-		w.owns("b", "ub", "d") // and names nobody any more
+		w.owns("b", "ub", "d") // and its label names nobody any more
 		assert.ElementsMatch(t, []string{"ns/a", "ns/b +d"}, calls())
 		d = ownedObject("b", "ub", "d")
 		d.OwnerReferences = nil

@@ -15,12 +15,12 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// as is the option to stand for one lease under a name.
+// as returns the option to stand for one lease under a name.
 func as(identity string) kates.LeaderElection {
 	return kates.LeaderElection{Name: "the-lease", Identity: identity}
 }
 
-// holder says who holds the lease.
+// holder returns the holder of the lease.
 func (w *world) holder() string {
 	w.Helper()
 	leases := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
@@ -31,7 +31,7 @@ func (w *world) holder() string {
 	return name
 }
 
-// replica is the same world through another client.
+// replica returns the same world through another client.
 func (w *world) replica() *world {
 	w.Helper()
 	c, err := kates.NewClientFromDynamic(w.Dynamic, w.Mapper, silent)

@@ -76,7 +76,7 @@ func TestRequeueAfterZeroIsAtOnce(t *testing.T) {
 	})
 }
 
-// told notes what OnError is told.
+// told notes the calls of OnError.
 func told(j *journal) kates.RunOption {
 	return kates.OnError(func(err error, attempt int) {
 		var of *kates.KeyError

@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// half has some of the keys.
+// half is a shard that has some of the keys.
 type half struct {
 	mu      sync.Mutex
 	mine    map[string]bool

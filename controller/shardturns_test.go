@@ -17,9 +17,10 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// single has all keys, each for one worker at a time, unless it is told that they are another's.
+// single is a shard that has all keys, each for one worker at a time, until the test says that
+// another replica has them.
 type single struct {
-	slow time.Duration // what leaving takes
+	slow time.Duration // how long leaving takes
 
 	mu     sync.Mutex
 	taken  map[string]context.CancelFunc
@@ -58,7 +59,7 @@ func (s *single) Run(ctx context.Context, keys keyed.Keys) error {
 	return ctx.Err()
 }
 
-// lose cuts short what runs; whether the keys are another's after that is said.
+// lose cancels the running calls. The argument says whether another replica has the keys then.
 func (s *single) lose(others bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +69,8 @@ func (s *single) lose(others bool) {
 	}
 }
 
-// departing runs a controller of one root, with two workers, on s. f has the root removed; the calls that there were are to be those wanted.
+// departing runs a controller of one root, with two workers, on s. Then f removes the root, and
+// it compares the calls with those wanted.
 func departing(t *testing.T, s *single, reconcile func(ctx context.Context, call int) error, f func(remove func()), want ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		s.taken, s.owed = map[string]context.CancelFunc{}, map[string]bool{}

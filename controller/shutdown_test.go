@@ -14,7 +14,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// slow is a reconciler that notes how each of its calls ends: by itself, after a time, or by its context.
+// slow returns a reconciler that notes how each of its calls ends: by itself, after a time, or
+// with its context.
 func slow(j *journal, takes time.Duration) func(context.Context, *app) (controller.Result, error) {
 	return func(ctx context.Context, a *app) (controller.Result, error) {
 		j.note("begin " + a.Info.Key)

@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// signalled runs a controller until it reconciles, sends signals to this process, and returns what Run does. (The runtime's signals are outside
-// of every bubble.)
+// signalled runs a controller until it reconciles, sends signals to this process, and returns the
+// result of Run. (The runtime's signals are outside of every bubble.)
 func signalled(t *testing.T, reconcile func(context.Context, *app) (controller.Result, error), signals ...os.Signal) error {
 	t.Helper()
 	w := &world{t, katestest.New(t, katestest.WithClientOptions(silent))}
@@ -65,7 +65,7 @@ func TestTheThirdSignalHasItsOwnEffect(t *testing.T) {
 		_ = signalled(t, func(ctx context.Context, _ *app) (controller.Result, error) {
 			<-ctx.Done()
 			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
-			<-after(10 * second) // heeds nothing
+			<-after(10 * second) // ignores its context
 			return controller.Done, nil
 		}, syscall.SIGUSR1, syscall.SIGUSR2)
 		return

@@ -65,7 +65,7 @@ func TestATriggerIsForOneKeyOrForAll(t *testing.T) {
 		c, other := &calls{}, make(chan string)
 		idle, err := controller.New(w.Client, "idle", c.reconcile, bySecret)
 		require.NoError(t, err)
-		idle.Trigger("ns/a") // of one that does not run: nothing
+		idle.Trigger("ns/a") // a trigger of a controller that does not run does nothing
 		idle.TriggerAll()
 		r := run(w, c.reconcile, bySecret, kates.AlsoOn(other))
 		c.taken()

@@ -31,7 +31,8 @@ var (
 	deploys = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// app is what the tests reconcile: a config map that controls deployments, with secrets that name it in a label, and nodes for all.
+// app is the parts of a root in the tests: a config map that controls deployments, with secrets
+// that name it in a label, and nodes for all.
 type app struct {
 	Root        *corev1.ConfigMap    `kates:",root"`
 	Deployments []*appsv1.Deployment `kates:",owned"`
@@ -40,7 +41,8 @@ type app struct {
 	Info        controller.Info
 }
 
-// text is what a struct shows: key, root's UID and data, owned, secrets, nodes, departure.
+// text returns the content of a struct: key, root's UID and data, owned, secrets, nodes,
+// departure.
 func (a *app) text() string {
 	s := a.Info.Key
 	if a.Root != nil {
@@ -61,10 +63,10 @@ func (a *app) text() string {
 	return s
 }
 
-// bySecret is the key of secrets.
+// bySecret gives secrets their keys.
 var bySecret = kates.Query{Name: "Secrets", Key: kates.ByLabel("app")}
 
-// world is a fake, and who writes to it.
+// world is a fake, and the program that writes to it.
 type world struct {
 	*testing.T
 	*katestest.Fake
@@ -78,7 +80,7 @@ func inWorld(t *testing.T, f func(w *world), options ...kates.Option) {
 	})
 }
 
-// put writes an object as another program does.
+// put writes an object, like another program.
 func (w *world) put(r schema.GroupVersionResource, o kates.Object) {
 	w.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -124,7 +126,7 @@ func (w *world) secret(name, label string) {
 	w.put(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": label}}})
 }
 
-// calls are those of a reconciler.
+// calls records the calls of a reconciler.
 type calls struct {
 	mu     sync.Mutex
 	texts  []string
@@ -141,7 +143,7 @@ func (c *calls) reconcile(ctx context.Context, a *app) (controller.Result, error
 	return c.answer(ctx, a)
 }
 
-// taken are the calls since the last time.
+// taken returns the calls since the last time.
 func (c *calls) taken() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +152,7 @@ func (c *calls) taken() []string {
 	return all
 }
 
-// running is a controller that runs.
+// running is a controller in a goroutine.
 type running[P any] struct {
 	*controller.Controller[P]
 	t    *testing.T
@@ -170,7 +172,8 @@ func run[P any](w *world, f func(context.Context, *P) (controller.Result, error)
 	return r
 }
 
-// runs waits until all that can happen without time passing has, and sees that the controller has not ended.
+// runs waits until nothing can happen before time passes, and checks that the controller still
+// runs.
 func (r *running[P]) runs() {
 	r.t.Helper()
 	synctest.Wait()
@@ -181,7 +184,7 @@ func (r *running[P]) runs() {
 	}
 }
 
-// stop ends the context, and sees that nothing is wrong.
+// stop ends the context, and checks that Run returns no error.
 func (r *running[P]) stop() {
 	r.t.Helper()
 	r.end()
@@ -193,10 +196,10 @@ const (
 	hour   = time.Hour
 )
 
-// after is time.After: for what waits in a bubble.
+// after is time.After, under a name that says that the time is a bubble's.
 func after(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// count is how many requests of a verb there have been.
+// count returns the number of requests with a verb.
 func (w *world) count(verb string) (n int) {
 	for _, a := range w.Dynamic.Actions() {
 		if a.GetVerb() == verb {
@@ -206,7 +209,8 @@ func (w *world) count(verb string) (n int) {
 	return n
 }
 
-// outage has requests of a kind fail while what it returns is true. It is made before anything runs.
+// outage makes requests of a kind fail while the value that it returns is true. Call it before
+// anything runs.
 func (w *world) outage(verb, resource string, err error) *atomic.Bool {
 	var on atomic.Bool
 	w.Dynamic.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -215,7 +219,7 @@ func (w *world) outage(verb, resource string, err error) *atomic.Bool {
 	return &on
 }
 
-// journal is what reconcilers note, with the time since it was begun.
+// journal is the notes of reconcilers, with the time since its start.
 type journal struct {
 	start time.Time
 
@@ -231,7 +235,7 @@ func (j *journal) note(what string) {
 	j.notes = append(j.notes, fmt.Sprint(what, " ", time.Since(j.start)))
 }
 
-// taken are the notes since the last time.
+// taken returns the notes since the last time.
 func (j *journal) taken() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// answered is an object as a server answers a write with it.
+// answered returns an object with which a server answers a write.
 func answered(apiVersion, kind string, change ...func(*Unstructured)) *Unstructured {
 	u := &Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	u.SetNamespace("ns")

@@ -31,8 +31,8 @@ users:
 - {name: me, user: {token: secret}}
 `
 
-// kubeconfigs isolates a test from the machine's configuration, and writes the
-// files that $KUBECONFIG then lists.
+// kubeconfigs isolates a test from the machine's configuration. It writes files and lists them in
+// $KUBECONFIG.
 func kubeconfigs(t *testing.T, contents ...string) (paths []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -126,7 +126,8 @@ func TestConfigurationErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod: client-go takes a file without a current context for none, and writes to another cluster.
+// TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod: client-go treats a file without
+// a current context as no file, and writes to another cluster.
 func TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod(t *testing.T) {
 	for _, content := range []string{"apiVersion: v1\nkind: Config\n", twoClusters[len("\napiVersion: v1\nkind: Config\ncurrent-context: test\n"):]} {
 		path := kubeconfigs(t, content)[0]
@@ -285,7 +286,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestWhatAKubeconfigSaysOfTheConnectionIsKept: who is impersonated, through which proxy, as which server; and the REST configuration is copied.
+// TestWhatAKubeconfigSaysOfTheConnectionIsKept: the impersonated user, the proxy and the server
+// name. The REST configuration is copied.
 func TestWhatAKubeconfigSaysOfTheConnectionIsKept(t *testing.T) {
 	var asked []*http.Request
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,13 +24,14 @@ func TestWhatKeepsAProgramFromStartingIsLoggedAsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		err      error
 		optional bool
-		errors   int // that the list fails, and that there is no snapshot
+		errors   int // how many are logged: the list fails, there is no snapshot
 	}{
-		"refused":             {errForbidden, false, 2},
-		"an outage":           {errBroken, false, 2},
-		"asked to wait":       {apierrors.NewTooManyRequests("storage is (re)initializing", 1), false, 1}, // that there is no snapshot yet
+		"refused":   {errForbidden, false, 2},
+		"an outage": {errBroken, false, 2},
+		// there is no snapshot yet
+		"asked to wait":       {apierrors.NewTooManyRequests("storage is (re)initializing", 1), false, 1},
 		"refused, optional":   {errForbidden, true, 0},
-		"an outage, optional": {errBroken, true, 2}, // it holds the snapshot up as well
+		"an outage, optional": {errBroken, true, 2}, // the snapshot waits for it as well
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,9 @@ import (
 	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
-// TestNoNameMakesARequestOneForSomethingElse: a program may take a name from what a user of the cluster has written. The object "." of a namespace is all
-// of the kind, and ".." is the namespace.
+// TestNoNameMakesARequestOneForSomethingElse: a program may take a name from text that a user of
+// the cluster wrote. The object "." of a namespace is all objects of the kind, and ".." is the
+// namespace.
 func TestNoNameMakesARequestOneForSomethingElse(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -50,7 +51,8 @@ func TestNoNameMakesARequestOneForSomethingElse(t *testing.T) {
 				return err
 			},
 		} {
-			if verb != "create" || at[0] != "ns" { // an invalid name is in no path, and the server's to refuse
+			// no path has an invalid name: the server refuses it
+			if verb != "create" || at[0] != "ns" {
 				assert.ErrorContains(t, do(t.Context()), "invalid name", "%s %v", verb, at)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Whoever answers may be an aggregated API server, or something in between.
+// An aggregated API server, or something in between, may send the answer.
 func TestCredentialsAreNotSentWhereAServerRedirectsTo(t *testing.T) {
 	var elsewhere, redirected atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
@@ -49,7 +49,7 @@ func TestCredentialsAreNotSentWhereAServerRedirectsTo(t *testing.T) {
 	assert.EqualValues(t, 3, redirected.Load())
 }
 
-// answerDiscovery knows config maps.
+// answerDiscovery serves config maps.
 func answerDiscovery(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {

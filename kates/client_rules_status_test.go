@@ -39,7 +39,7 @@ func (l *logged) count(what string) int {
 	return strings.Count(l.text.String(), what)
 }
 
-// failing is a fake whose lists of pods fail until healed.
+// failing returns a fake whose lists of pods fail until the test heals it.
 func failing(t *testing.T, err error) (*katestest.Fake, *logged, *atomic.Bool) {
 	t.Helper()
 	out, healed := &logged{}, &atomic.Bool{}

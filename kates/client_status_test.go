@@ -23,7 +23,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// outage is what a fake answers to reads of pods, and the watches that are open.
+// outage is a fake's answer to reads of pods, and its open watches.
 type outage struct {
 	mu    sync.Mutex
 	err   error
@@ -37,7 +37,7 @@ func (o *outage) set(err error) {
 	o.err = err
 }
 
-// cut sets what is answered from now on, and ends the watches that are open.
+// cut sets the answer from now on, and ends the open watches.
 func (o *outage) cut(err error) {
 	o.set(err)
 	o.mu.Lock()
@@ -242,9 +242,9 @@ const goldenJSON = `{
   ]
 }`
 
-// TestAStatusLooksAsItAlwaysDid: others read it.
+// TestAStatusLooksAsItAlwaysDid: other programs read it.
 func TestAStatusLooksAsItAlwaysDid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // whose time begins with the year 2000
+	synctest.Test(t, func(t *testing.T) { // the bubble's time begins with the year 2000
 		now := time.Now().UTC()
 		s := kates.Status{Queries: []kates.QueryStatus{
 			{Name: "Pods", Kind: "pods", Namespaces: []string{"a", "b"}, State: kates.StateSynced, Since: now.Add(-90 * time.Second),

@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// A server that is newer than the Go type has fields that this does not know. Who gets an object without them, and
-// sends it back, has deleted them.
+// A server that is newer than the Go type has fields that the type does not know. A program that
+// gets an object without them, and sends it back, deletes them.
 func TestAWatchOfAGoTypeDoesNotAnswerForFieldsThatItDoesNotKnow(t *testing.T) {
 	watched := func(one string) *kates.Client {
 		s := &wireServer{objects: []any{versioned("a", "5")}, single: one}

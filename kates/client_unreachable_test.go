@@ -50,7 +50,7 @@ func TestThatTheServerCannotBeReachedIsTheFirstThatIsSaid(t *testing.T) {
 			var request *url.Error
 			assert.ErrorAs(t, err, &request)
 		}
-		// The time is up while it asks for the first time, on a machine that is slow enough.
+		// On a slow machine the time is up during the first request.
 		for limit := 100 * time.Millisecond; ; limit *= 2 {
 			soon, cancel := context.WithTimeout(t.Context(), limit)
 			err = client.WaitFor(soon, "pods")

@@ -9,8 +9,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// A program gets everything that it needs as one struct, and what it writes is in
-// the next one.
+// A program gets everything that it needs as one struct. The next one has its own writes.
 func ExampleWatch() {
 	fake, err := katestest.NewFake(katestest.WithManifests(`
 apiVersion: v1
@@ -110,7 +109,7 @@ func ExampleClient_Upsert() {
 	// map[one:yes two:yes]
 }
 
-// A change sees the newest object that the client knows, and may be called again with a newer one.
+// A change gets the newest object that the client knows. It may run again with a newer one.
 func ExampleModify() {
 	fake, err := katestest.NewFake(katestest.WithManifests(`
 apiVersion: v1

@@ -60,7 +60,7 @@ func named(kind, version, name string) *Unstructured {
 	return u
 }
 
-// ownedBy is what an object says of its owners, in short.
+// ownedBy returns an object's owners, in short.
 func ownedBy(o Object) (all []string) {
 	for _, r := range o.GetOwnerReferences() {
 		text := r.Kind + " " + r.Name + " " + string(r.UID)

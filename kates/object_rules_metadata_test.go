@@ -11,8 +11,9 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestMetadataThatWouldBeMisreadIsAnErrorAndWritesNothing: in YAML, namespace: 123 is a number. Who reads it as no namespace writes to, or deletes
-// in, the default one; and one label that is a number is, to the accessors of an untyped object, no labels.
+// TestMetadataThatWouldBeMisreadIsAnErrorAndWritesNothing: in YAML, namespace: 123 is a number. A
+// program that reads it as no namespace writes to, or deletes in, the default one. If one label
+// is a number, the accessors of an untyped object return no labels.
 func TestMetadataThatWouldBeMisreadIsAnErrorAndWritesNothing(t *testing.T) {
 	for field, value := range map[string]any{
 		"namespace": 123, "name": true, "generateName": 1, "uid": 5, "resourceVersion": 7, "labels": "app=web", "annotations": []any{},
@@ -47,7 +48,7 @@ func TestMetadataThatWouldBeMisreadIsAnErrorAndWritesNothing(t *testing.T) {
 	assert.Error(t, katestest.NewClient(t).Get(t.Context(), map[string]any{"apiVersion": 1, "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}}, nil))
 }
 
-// TestMergeUpdateLosesNoMetadata that the accessors of an untyped object do not read.
+// TestMergeUpdateLosesNoMetadata, not even fields that the accessors of an untyped object ignore.
 func TestMergeUpdateLosesNoMetadata(t *testing.T) {
 	target := &kates.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x", "labels": map[string]string{"app": "web"}}}}
 	kates.MergeUpdate(target, &kates.Unstructured{Object: map[string]any{"metadata": map[string]any{

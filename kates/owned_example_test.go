@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// What an owner no longer wants is pruned; what belongs to others stays.
+// Objects that an owner no longer wants are pruned. Objects of others stay.
 func ExampleClient_ApplyOwned() {
 	fake, err := katestest.NewFake(katestest.WithManifests(`
 apiVersion: v1

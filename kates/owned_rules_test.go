@@ -14,7 +14,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// requests are the requests that a fake has got since the last call, but for watches: verb and resource.
+// requests returns the requests, except watches, that a fake has got since the last call: verb
+// and resource.
 func requests(fake *katestest.Fake) (all []string) {
 	for _, a := range fake.Dynamic.Actions() {
 		if a.GetVerb() != "watch" {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned: an entry by key stays in the managed
-// fields after others have changed all of its parts. It then looks like a part that is owned as a
-// whole.
+// fields after others have changed all of its parts. It then looks like a part that has an owner
+// as a whole.
 func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	known, err := kinds.ReadSchemas(gv, []byte(`{"components": {"schemas": {

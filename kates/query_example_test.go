@@ -8,7 +8,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// ready takes a node in whatever type it is given: on a real client a *corev1.Node, on a fake an *Unstructured.
+// ready takes a node of any type: on a real client a *corev1.Node, on a fake an *Unstructured.
 func ready(o kates.Object) bool {
 	var node corev1.Node
 	if err := kates.ConvertObject(nil, o, &node); err != nil {

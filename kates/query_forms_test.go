@@ -27,12 +27,12 @@ func labelled(name, in string) *kates.ConfigMap {
 	return cm
 }
 
-// next waits for a snapshot that is as wanted.
+// next waits for a snapshot that meets a condition.
 func next[S any](t *testing.T, s *kates.Snapshots[S], into *S, wanted func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
-		ready := s.Ready() == nil // before, or what is looked at may be older
+		ready := s.Ready() == nil // read this first: the snapshot may be older otherwise
 		_, err := s.Update(t.Context(), into)
 		require.NoError(t, err)
 		if ready && wanted() {
@@ -92,7 +92,7 @@ func TestTransformsAndSignalsOnTheFake(t *testing.T) {
 		acc, err := c.With(kates.WithTransform(kates.DropFields("data")), kates.WithInterval(0)).Watch(t.Context(),
 			kates.Query{Name: "Own", Kind: "cm", Signal: kates.LabelsChanged})
 		require.NoError(t, err)
-		synctest.Wait() // a first list may signal twice: once it is in, and once it is known that it is
+		synctest.Wait() // a first list may signal twice: when it is there, and when that is known
 		<-acc.Changed()
 		var snap struct{ Own []*kates.ConfigMap }
 		_, err = acc.Update(t.Context(), &snap)
@@ -108,7 +108,7 @@ func TestTransformsAndSignalsOnTheFake(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, changed)
 		require.NoError(t, c.Patch(t.Context(), labelled("a", ""), kates.MergePatchType, []byte(`{"metadata":{"labels":{"in":"no"}}}`), nil))
-		synctest.Wait() // the watch may overtake the answer, and signals then
+		synctest.Wait() // the watch may overtake the answer, and then signals
 		assert.Len(t, acc.Changed(), 1)
 	})
 }
@@ -172,7 +172,7 @@ func TestSignalsSayWhatHasChanged(t *testing.T) {
 	}
 }
 
-// unable is a server that cannot shorten objects: it says so (406), or sends them whole.
+// unable is a server that cannot shorten objects: it answers 406, or sends them whole.
 type unable struct {
 	ignores bool
 	refused atomic.Int32
@@ -198,7 +198,7 @@ func (u *unable) RoundTrip(r *http.Request) (*http.Response, error) {
 		{"metadata":{"name":"x","namespace":"ns","uid":"u","resourceVersion":"5"},"data":{"k":"v"}}]}`)
 }
 
-// open is the body of a watch that brings nothing.
+// open is the body of a watch that sends nothing.
 type open struct{ ctx context.Context }
 
 func (o *open) Read([]byte) (int, error) { <-o.ctx.Done(); return 0, io.EOF }

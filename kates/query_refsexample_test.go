@@ -12,11 +12,11 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// An Ingress is called for again when the secret that it was looked for comes.
+// An Ingress has another turn when the secret comes that its turn has looked up.
 func ExampleLookup() {
 	type Host struct {
 		Ingresses []*networkingv1.Ingress
-		Secrets   kates.Lookup[*corev1.Secret] // belongs to no key: what is looked up is recorded
+		Secrets   kates.Lookup[*corev1.Secret] // belongs to no key: look-ups are recorded
 	}
 	secretsOf := func(in *networkingv1.Ingress) (names []types.NamespacedName) {
 		for _, tls := range in.Spec.TLS {
@@ -44,7 +44,8 @@ spec: {tls: [{secretName: cert}]}
 					cancel()
 					continue
 				}
-				fmt.Println(key, "waits for the secret", name.Name) // and is called for when it comes
+				// its next turn comes with the secret
+				fmt.Println(key, "waits for the secret", name.Name)
 				cert := &corev1.Secret{ObjectMeta: kates.ObjectMeta{Namespace: in.Namespace, Name: name.Name}}
 				if err := fake.Client.Create(ctx, cert, nil); err != nil {
 					return err
@@ -54,7 +55,8 @@ spec: {tls: [{secretName: cert}]}
 		return nil
 	},
 		kates.Query{Name: "Ingresses", Key: kates.ByNamespacedName},
-		kates.Query{Name: "Secrets", Refs: []kates.Ref{kates.RefsOf("Ingresses", secretsOf)}}) // all other secrets are not even watched
+		// no other secret is watched
+		kates.Query{Name: "Secrets", Refs: []kates.Ref{kates.RefsOf("Ingresses", secretsOf)}})
 	fmt.Println(err)
 	// Output:
 	// prod/web waits for the secret cert

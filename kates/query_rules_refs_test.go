@@ -96,7 +96,8 @@ func TestRefsThatCannotBeMeantAreErrorsThatNameTheirQuery(t *testing.T) {
 	assert.Empty(t, c.Status().Queries)
 }
 
-// TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed changes who names what, faster than it is known.
+// TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed changes names faster than
+// the client learns what they name.
 func TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type snap struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// deletions counts what a fake was asked to delete.
+// deletions counts the deletions that a fake was asked to do.
 func deletions(fake *katestest.Fake) (n int) {
 	for _, a := range fake.Dynamic.Actions() {
 		if a.GetVerb() == "delete" {
@@ -24,8 +24,8 @@ func deletions(fake *katestest.Fake) (n int) {
 	return n
 }
 
-// TestASelectorThatIsWrittenNeverSelectsEverything: " " and "," are selectors of everything to the parsers of the API, and "app=web " + variable is
-// an error or what it says.
+// TestASelectorThatIsWrittenNeverSelectsEverything: the API's parsers take " " and "," as
+// selectors of everything. "app=web " + variable is an error, or selects what it says.
 func TestASelectorThatIsWrittenNeverSelectsEverything(t *testing.T) {
 	fake := katestest.New(t, katestest.WithObjects(configMap("a"), configMap("b")))
 	c := fake.Client
@@ -61,7 +61,8 @@ func TestASelectorThatIsWrittenNeverSelectsEverything(t *testing.T) {
 	assert.Len(t, all, 2)
 }
 
-// TestDeleteAllDeletesNothingWhereTheQueryWouldNotNarrowIt: a namespace says nothing about nodes, and what is referred to is known to watches alone.
+// TestDeleteAllDeletesNothingWhereTheQueryWouldNotNarrowIt: a namespace does not narrow nodes,
+// and only watches know which objects are named.
 func TestDeleteAllDeletesNothingWhereTheQueryWouldNotNarrowIt(t *testing.T) {
 	node := &kates.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	fake := katestest.New(t, katestest.WithObjects(node, configMap("x")))
@@ -80,7 +81,8 @@ func TestDeleteAllDeletesNothingWhereTheQueryWouldNotNarrowIt(t *testing.T) {
 	assert.Equal(t, 1, deletions(fake))
 }
 
-// TestAGracePeriodIsNeverRoundedDownToAtOnce: a pod that is deleted with a grace period of 0 is gone before its containers are.
+// TestAGracePeriodIsNeverRoundedDownToAtOnce: a pod deleted with a grace period of 0 is gone
+// before its containers are.
 func TestAGracePeriodIsNeverRoundedDownToAtOnce(t *testing.T) {
 	for given, want := range map[time.Duration]int64{
 		0: 0, time.Nanosecond: 1, time.Second / 2: 1, time.Second: 1, 1500 * time.Millisecond: 2, time.Minute: 60,
@@ -95,7 +97,8 @@ func TestAGracePeriodIsNeverRoundedDownToAtOnce(t *testing.T) {
 	}
 }
 
-// TestWaitForDoesNotWaitForWhatCanBeNoKind: under a context without an end that would be for ever.
+// TestWaitForDoesNotWaitForWhatCanBeNoKind: under a context without an end it would wait for
+// ever.
 func TestWaitForDoesNotWaitForWhatCanBeNoKind(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

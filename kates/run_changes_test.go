@@ -13,7 +13,7 @@ import (
 // shownNames is a snapshot: the UID and version under each name.
 type shownNames map[place][2]int
 
-// between are the deltas that an Update gives.
+// between returns the deltas of an Update.
 func between(from, to shownNames) (all []*Delta) {
 	delta := func(t DeltaType, at place, o [2]int) {
 		d := &Delta{DeltaType: t, Query: at.query}
@@ -43,8 +43,9 @@ func between(from, to shownNames) (all []*Delta) {
 	return all
 }
 
-// TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast: but an object that left and came back is an update,
-// though it may be as it was, and a delete has the version that was seen last.
+// TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast: with two exceptions. An
+// object that left and came back is an update, even if it is unchanged. A delete has the version
+// that was seen last.
 func TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChanges(Status{Queries: []QueryStatus{{Name: "B"}, {Name: "A"}}})

@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// What one try could not do, the next one does, with the newest snapshot.
+// After an error the next try has the newest snapshot.
 func ExampleRun() {
 	fake, err := katestest.NewFake(katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))), katestest.WithManifests(`
 apiVersion: v1
@@ -47,7 +47,8 @@ metadata: {name: web}
 	// ended: <nil>
 }
 
-// Each namespace with its quotas is one output. What fails for one is tried again for it alone.
+// Each namespace with its quotas is one output. After an error only that namespace is tried
+// again.
 func ExampleRunEach() {
 	fake, err := katestest.NewFake(katestest.WithClientOptions(kates.WithInterval(0)), katestest.WithManifests(`
 apiVersion: v1
@@ -81,7 +82,7 @@ metadata: {name: settings, namespace: red}
 			return nil
 		}
 		fmt.Println(tenant, "has", len(snap.ConfigMaps), "config maps")
-		if tenant == "red" && len(snap.ConfigMaps) == 1 { // own writes are in its next snapshot
+		if tenant == "red" && len(snap.ConfigMaps) == 1 { // its next snapshot has own writes
 			return errors.Join(client.Delete(ctx, snap.ConfigMaps[0], nil), client.Delete(ctx, snap.Namespaces[0], nil))
 		}
 		return nil
@@ -94,7 +95,7 @@ metadata: {name: settings, namespace: red}
 	// ended: <nil>
 }
 
-type ingressInputs struct { // what a proxy is configured by
+type ingressInputs struct { // the configuration of a proxy comes from these
 	Ingresses []*kates.Ingress
 	Services  []*kates.Service
 	Secrets   []*kates.Secret
@@ -120,8 +121,9 @@ func writeStatus(ctx context.Context, client *kates.Client, snap *ingressStatuse
 	return nil
 }
 
-// An ingress program needs two runs: each replica configures its proxy, and one of them, the leader, writes status. Both
-// runs share one client, and so its watches: what both need is listed, watched and stored once.
+// An ingress program needs two runs: each replica configures its proxy, and one of them, the
+// leader, writes status. Both runs share one client, and so its watches: kinds that both need are
+// listed, watched and stored once.
 func ExampleLeaderElection() {
 	fake, err := katestest.NewFake(katestest.WithManifests(`
 apiVersion: networking.k8s.io/v1
@@ -147,7 +149,8 @@ spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
 	fmt.Println("configured for", <-configured, "ingresses")
 
 	lease := kates.LeaderElection{Namespace: "default", Name: "ingress-status"}
-	go func() { // on the leader; who has lost follows again, and goes on with its configuration
+	// on the leader; a replica that loses the lease follows again, and still configures
+	go func() {
 		err := kates.ErrLeadershipLost
 		for errors.Is(err, kates.ErrLeadershipLost) {
 			err = kates.Run(ctx, client, func(ctx context.Context, snap *ingressStatuses) error {

@@ -22,10 +22,10 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// byTenant is a query whose objects belong to who their label says.
+// byTenant is a query whose objects belong to the tenant that their label names.
 var byTenant = kates.Query{Name: "ConfigMaps", Key: kates.ByLabel("tenant")}
 
-// putFor writes a config map of a tenant as another program does.
+// putFor writes a config map of a tenant, like another program.
 func putFor(t *testing.T, fake *katestest.Fake, tenant, name, a string) {
 	t.Helper()
 	in := fake.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
@@ -46,7 +46,7 @@ func removeOf(t *testing.T, fake *katestest.Fake, name string) {
 	require.NoError(t, in.Delete(context.Background(), name, metav1.DeleteOptions{}))
 }
 
-// eachCalls are calls of a function for keys.
+// eachCalls records calls of a function for keys.
 type eachCalls struct {
 	mu     sync.Mutex
 	texts  []string
@@ -63,7 +63,7 @@ func (c *eachCalls) call(_ context.Context, key string, snap *maps) error {
 	return c.answer(key, snap)
 }
 
-// taken are the calls since the last time.
+// taken returns the calls since the last time.
 func (c *eachCalls) taken() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

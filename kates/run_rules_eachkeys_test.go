@@ -15,8 +15,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestAKeyMayBeSeveralTheSameTwiceAllOrNoneAndIsAskedForOncePerVersion has a key function whose answers change, which is the program's own affair: an
-// object keeps its keys until its next version.
+// TestAKeyMayBeSeveralTheSameTwiceAllOrNoneAndIsAskedForOncePerVersion has a key function whose
+// answers change, which the contract forbids. An object keeps its keys until its next version.
 func TestAKeyMayBeSeveralTheSameTwiceAllOrNoneAndIsAskedForOncePerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))
@@ -39,7 +39,7 @@ func TestAKeyMayBeSeveralTheSameTwiceAllOrNoneAndIsAskedForOncePerVersion(t *tes
 					return texts
 				}
 				texts = append(texts, turn.Key+": "+strings.TrimSpace(turn.Snapshot.text()))
-				answer = nil // nobody asks before the next version
+				answer = nil // nobody calls it before the next version
 				turn.Done(nil)
 			}
 		}

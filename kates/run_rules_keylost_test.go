@@ -16,8 +16,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// TestATurnOfRunEachWhoseKeyIsLostEndsAndIsNoFailure: whatever its function returns for that. The key is another's, and is called for without
-// a backoff when it is back.
+// TestATurnOfRunEachWhoseKeyIsLostEndsAndIsNoFailure, whatever its function returns then. The key
+// belongs to another replica. When it comes back, it has a turn without a backoff.
 func TestATurnOfRunEachWhoseKeyIsLostEndsAndIsNoFailure(t *testing.T) {
 	write := func(ctx context.Context, c *kates.Client) error {
 		return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}}, nil)

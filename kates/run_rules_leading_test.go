@@ -27,7 +27,7 @@ var (
 	election = kates.LeaderElection{Name: "the-lease"}
 )
 
-// holder says who holds the lease.
+// holder returns the holder of the lease.
 func holder(t *testing.T, fake *katestest.Fake) string {
 	t.Helper()
 	u, err := fake.Dynamic.Resource(leases).Namespace("default").Get(context.Background(), "the-lease", metav1.GetOptions{})
@@ -45,7 +45,7 @@ func as(identity string) kates.LeaderElection {
 	return e
 }
 
-// another is a second replica: a client of its own.
+// another returns a second replica: a client of its own.
 func another(t *testing.T, fake *katestest.Fake, options ...kates.Option) *kates.Client {
 	t.Helper()
 	c, err := kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper, append([]kates.Option{silent, kates.WithInterval(0)}, options...)...)
@@ -54,7 +54,7 @@ func another(t *testing.T, fake *katestest.Fake, options ...kates.Option) *kates
 	return c
 }
 
-// unreachable lets the leases be unreachable.
+// unreachable makes the leases unreachable.
 type unreachable struct {
 	mu  sync.Mutex
 	err error
@@ -184,7 +184,8 @@ func TestLosingTheLeaseToAnotherIsAnErrorAlsoBetweenCalls(t *testing.T) {
 		<-time.After(time.Minute + time.Second)
 		r.runs()
 		in := fake.Dynamic.Resource(leases).Namespace("default")
-		// On this fake a write goes through without its version: it is refused, as a server does.
+		// On this fake a write succeeds without its version. The reactor refuses it, like a
+		// server.
 		fake.Dynamic.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewConflict(leases.GroupResource(), "the-lease", errors.New("it is another"))
 		})
@@ -274,7 +275,8 @@ func TestAReplicaStandsForElectionWhenItsFirstSnapshotIsComplete(t *testing.T) {
 	})
 }
 
-// TestANewLeaderDoesNotActOnAnOldSnapshot: it waits until the server has said what there is, or that it will not.
+// TestANewLeaderDoesNotActOnAnOldSnapshot: it waits until the server has answered a list, or has
+// refused it.
 func TestANewLeaderDoesNotActOnAnOldSnapshot(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
@@ -290,7 +292,7 @@ func TestANewLeaderDoesNotActOnAnOldSnapshot(t *testing.T) {
 				r := run(t, fake.Client, func(context.Context, *podsAndServices) error { n <- 1; return nil }, as("a"))
 				<-time.After(time.Minute)
 				r.runs()
-				pods.set(c.err) // of lists, the watch is open
+				pods.set(c.err) // lists fail, the watch is open
 				lease.set(nil)
 				<-time.After(time.Minute)
 				r.runs()

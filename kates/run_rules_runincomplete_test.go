@@ -14,7 +14,7 @@ import (
 
 const endedWithout = `level=INFO msg="ended without one complete snapshot" run=kates_test.podsAndServices waiting="`
 
-// runsOf are the loops of a program, as one that waits for pods has them.
+// runsOf are the loops of a program that waits for pods.
 var runsOf = map[string]func(context.Context, *kates.Client) error{
 	"Run": func(ctx context.Context, c *kates.Client) error {
 		return kates.Run(ctx, c, func(context.Context, *podsAndServices) error { return nil })

@@ -48,7 +48,7 @@ func TestAlsoOnDropsAClosedChannelWithoutACall(t *testing.T) {
 		r.runs()
 		close(other)
 		<-time.After(time.Hour)
-		r.runs() // what spins never waits
+		r.runs() // a loop that spins never waits
 		assert.Len(t, c.seen(), 1)
 		another <- 1
 		r.runs()
@@ -176,7 +176,7 @@ func TestG7ATryAgainHasTheDeltasOfTheTryBeforeToo(t *testing.T) {
 			deltas = nil
 			for _, d := range s.Deltas {
 				deltas = append(deltas, d.DeltaType.String()+" "+d.Name)
-				d.DeltaType = 17 // they are the function's
+				d.DeltaType = 17 // they belong to the function
 			}
 			if fail {
 				return errOops

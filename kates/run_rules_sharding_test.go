@@ -23,7 +23,7 @@ func shardNamed(identity string) kates.Sharding {
 	return kates.Sharding{Name: "group", Identity: identity}
 }
 
-// keyed are the keys that a function was called for, since the last time.
+// keyed records the keys that a function was called for, since the last time.
 type keyed struct {
 	mu   sync.Mutex
 	keys []string
@@ -43,7 +43,8 @@ func (k *keyed) taken() []string {
 	return all
 }
 
-// once are they without the one that the one worker may have had at hand when it became the replica's: that is called for again.
+// once returns them without the key that the one worker may have had in its turn when the key
+// became the replica's: that key has two calls.
 func (k *keyed) once(t *testing.T) []string {
 	t.Helper()
 	all := k.taken()
@@ -126,7 +127,7 @@ func TestTheRootsOfAControllerAreDividedAmongShards(t *testing.T) {
 	})
 }
 
-// TestAnErrorForAKeyThatIsAnothersNowIsForgotten: and the key is called for when it is back.
+// TestAnErrorForAKeyThatIsAnothersNowIsForgotten: and the key has a turn when it comes back.
 func TestAnErrorForAKeyThatIsAnothersNowIsForgotten(t *testing.T) {
 	shared(t, func(t *testing.T, one, two *kates.Client, _ []string) {
 		var a, b keyed
@@ -169,7 +170,8 @@ func TestWhatShardingCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 	assert.Empty(t, fake.Dynamic.Actions(), "nothing was asked")
 }
 
-// TestG7AShardsDeltasLeadFromItsLastCallToThisOne: whatever changed while the key was another's, or nobody's.
+// TestG7AShardsDeltasLeadFromItsLastCallToThisOne, whatever changed while another replica had the
+// key, or none.
 func TestG7AShardsDeltasLeadFromItsLastCallToThisOne(t *testing.T) {
 	shared(t, func(t *testing.T, one, two *kates.Client, keys []string) {
 		type snapshot struct {

@@ -25,7 +25,7 @@ import (
 
 type maps struct{ ConfigMaps []*kates.ConfigMap }
 
-// names of what a snapshot has, and their data "a".
+// text returns the names in a snapshot, and their data "a".
 func (m *maps) text() (s string) {
 	for _, cm := range m.ConfigMaps {
 		s += cm.Name + cm.Data["a"] + " "
@@ -38,7 +38,7 @@ var (
 	silent  = kates.WithLogger(slog.New(slog.DiscardHandler))
 )
 
-// put writes a config map as another program does.
+// put writes a config map, like another program.
 func put(t *testing.T, fake *katestest.Fake, name, a string) {
 	t.Helper()
 	in := fake.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
@@ -67,7 +67,7 @@ func run[S any](t *testing.T, c *kates.Client, f func(context.Context, *S) error
 	return r
 }
 
-// stop cancels it: it returns nil.
+// stop cancels it, and checks that it returns nil.
 func (r *running) stop() {
 	r.t.Helper()
 	r.cancel()
@@ -84,7 +84,7 @@ func (r *running) runs() {
 	}
 }
 
-// calls of a function, and what it is to answer.
+// calls records the calls of a function, and sets its answers.
 type calls struct {
 	start time.Time
 
@@ -188,7 +188,7 @@ func TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChu
 		assert.Equal(t, ms(0, 100, 300, 700, 1200, 1700), at[:6], "100, 200, 400, and then 500")
 		assert.Equal(t, at[6]+100*time.Millisecond, at[7], "after a success it begins anew")
 		for i, at := range at {
-			if at%(10*time.Millisecond) != 3*time.Millisecond { // at which it may be under way
+			if at%(10*time.Millisecond) != 3*time.Millisecond { // it may run at these times
 				assert.Equal(t, fmt.Sprintf("x%d ", (at.Milliseconds()+7)/10), seen[i], "at %s", at)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 )
 
-// differing are updates of so many objects.
+// differing returns n updates.
 func differing(n int) []accumulator.Difference {
 	diffs := make([]accumulator.Difference, n)
 	for i := range diffs {

@@ -25,7 +25,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// podServer answers a list with so many realistic pods, and a watch with what is written to events; both in protobuf.
+// podServer answers a list with many realistic pods, and a watch with the bytes sent to events.
+// Both are protobuf.
 type podServer struct {
 	pods   []*corev1.Pod
 	reads  *io.PipeReader
@@ -53,7 +54,7 @@ func (s *podServer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func enveloped(raw []byte) []byte { return append([]byte("k8s\x00"), field(2, raw)...) }
 
-// restarted are the events of a restart in every pod.
+// restarted returns the events of a restart in every pod.
 func (s *podServer) restarted(b *testing.B, round int) []byte {
 	var out bytes.Buffer
 	for i, p := range s.pods {
@@ -65,8 +66,8 @@ func (s *podServer) restarted(b *testing.B, round int) []byte {
 	return out.Bytes()
 }
 
-// BenchmarkEvents brings one event of each of so many realistic pods over the wire to a reader that takes a snapshot every 20 ms. CPU
-// is the process's.
+// BenchmarkEvents sends one event of each of many realistic pods over the wire to a reader that
+// takes a snapshot every 20 ms. CPU is the process's.
 func BenchmarkEvents(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -94,7 +95,8 @@ func BenchmarkEvents(b *testing.B) {
 				}
 			}
 			until(func() bool { return len(snap.Pods) == n })
-			last := slices.IndexFunc(snap.Pods, func(p *kates.Pod) bool { return p.Name == s.pods[n-1].Name }) // to have an event
+			// the last pod has its event
+			last := slices.IndexFunc(snap.Pods, func(p *kates.Pod) bool { return p.Name == s.pods[n-1].Name })
 			var cpu time.Duration
 			round := 0
 			for b.Loop() {

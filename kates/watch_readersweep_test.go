@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// short is what a program wants of an object: converted once, and kept by the reader.
+// short is the part of an object that a program uses: the reader converts it once, and keeps it.
 type short struct {
 	Metadata struct{ Name string }
 	Data     map[string]string

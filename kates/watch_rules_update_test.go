@@ -39,7 +39,7 @@ func TestUpdateFillsAFreshStructAndSaysWhetherAnythingChanged(t *testing.T) {
 }
 
 func TestTheFirstCompleteSnapshotIsAChangeAlsoWhenItIsEmpty(t *testing.T) {
-	_, snap := first[services](t, katestest.NewClient(t)) // which requires a change
+	_, snap := first[services](t, katestest.NewClient(t)) // it requires a change
 	assert.NotNil(t, snap.Services)
 	assert.Empty(t, snap.Services)
 }
@@ -125,7 +125,7 @@ func TestAllYieldsFreshStructsBreakStopsNothingAndRangingGoesOn(t *testing.T) {
 	for snap := range s.All(t.Context()) {
 		assert.Len(t, snap.Services, 2)
 		assert.Empty(t, snap.Deltas, "it shares its cursor with Update")
-		s.Close() // ends the loop without a word
+		s.Close() // ends the loop without an error
 	}
 }
 

@@ -26,12 +26,13 @@ import (
 // broken is an object whose data does not decode.
 type broken struct{ *kates.ConfigMap }
 
-// wireServer answers lists with its objects, and one watch with what is sent to it, in one encoding.
+// wireServer answers lists with its objects, and one watch with what the test sends, in one
+// encoding.
 type wireServer struct {
 	protobuf bool
-	refuse   int    // this status where protobuf is accepted
-	instead  string // is the body of a list, if not empty
-	single   string // is the body of an object that is read
+	refuse   int    // it answers requests that accept protobuf with this status
+	instead  string // the body of a list, if not empty
+	single   string // the body of an object that is read
 	objects  []any  // *kates.ConfigMap or broken
 	events   chan []byte
 	// one answers requests for one object, with the object or an error.
@@ -42,7 +43,7 @@ type wireServer struct {
 	singles []string // methods of requests for one object, and LIST of those with labels
 }
 
-// seen are the requests for one object since the last call, and lists by labels.
+// seen returns the requests for one object since the last call, and the lists by labels.
 func (s *wireServer) seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +121,7 @@ func (s *wireServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// field is a field of bytes of a protobuf message.
+// field returns a field of bytes of a protobuf message.
 func field(number byte, value []byte) []byte {
 	head := []byte{number<<3 | 2}
 	for n := len(value); ; n >>= 7 {
@@ -138,7 +139,7 @@ func must(raw []byte, err error) []byte {
 	return raw
 }
 
-// encode is one object as an item, or, enveloped, as that of an event.
+// encode returns one object as an item or, enveloped, as the object of an event.
 func (s *wireServer) encode(o any, enveloped bool) []byte {
 	b, isBroken := o.(broken)
 	cm, ok := o.(*kates.ConfigMap)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// terminating is a Pod that the server answers a write with.
+// terminating returns a Pod with which the server answers a write.
 func terminating(grace int64, finalizers ...string) *Unstructured {
 	u := &Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	now := metav1.Now()

@@ -17,8 +17,9 @@ import (
 	"github.com/kates-go/kates/internal/kinds/kindstest"
 )
 
-// TestAPreconditionIsNeverGivenUpWithoutAWord: the server takes an empty UID, and an empty version or "0", for no condition at all, and of two that
-// contradict each other it would only get one. No object can meet them, and nothing is sent.
+// TestAPreconditionIsNeverGivenUpWithoutAWord: the server takes an empty UID, and an empty
+// version or "0", for no condition at all. Of two conditions that contradict each other it would
+// get only one. No object can meet such conditions, and nothing is sent.
 func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	var writes atomic.Int32
 	s := kindstest.New(t, false)
@@ -55,7 +56,7 @@ func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	} {
 		options := map[string]WriteOption{"no UID": IfUID(""), "no version": IfResourceVersion(""), "version 0": IfResourceVersion("0")}
 		object := pod
-		if name != "delete" { // it deletes what has the name
+		if name != "delete" { // it deletes the object of that name
 			object, options["another UID"] = read, IfUID("another")
 		}
 		if name != "delete" && name != "evict" {
@@ -68,8 +69,8 @@ func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	assert.Zero(t, writes.Load())
 }
 
-// TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo: the client may know a newer version than
-// the caller has read, and would overwrite what was written in between.
+// TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo: the client may know a newer version
+// than the caller has read. With it the apply would overwrite the writes in between.
 func TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo(t *testing.T) {
 	read := &object{Unstructured: &Unstructured{Object: map[string]any{}}}
 	for _, op := range []operation{opApply, opUpdate, opUpdateStatus} {

@@ -24,7 +24,8 @@ func owners(names ...string) (all []metav1.OwnerReference) {
 	return all
 }
 
-// patches answers the patches of a config map with what answer says, and reads of it with what it is now.
+// patches answers the patches of a config map with the result of answer, and reads of it with
+// now.
 func patches(s *wireServer, now *kates.ConfigMap, answer func(of, body string) *apierrors.StatusError) {
 	s.one = func(r *http.Request) any {
 		if r.Method == http.MethodPatch {
@@ -81,7 +82,7 @@ func TestModifyReadsTheObjectWhereItsJSONPatchIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		json, merge *apierrors.StatusError
 		is          func(error) bool
-		version     string // of what is read
+		version     string // of the object that is read
 		options     []kates.WriteOption
 		want        []string
 	}{

@@ -21,7 +21,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// contended is a fake whose first patches are conflicts.
+// contended returns a fake whose first patches are conflicts.
 func contended(t *testing.T, conflicts int) (fake *katestest.Fake, patches *int) {
 	fake = katestest.New(t, katestest.WithObjects(configMap("x", "a", "0")))
 	patches = new(int)
@@ -88,7 +88,7 @@ func TestModifyStartsFromWhatAFakeHasNowThoughItWatches(t *testing.T) {
 		defer acc.Close()
 		synctest.Wait()
 		others := fake.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
-		for range 5 { // by turns with another program, whose writes the watch may not have brought
+		for range 5 { // another program writes in between, and the watch may be late
 			_, err := kates.Modify(t.Context(), fake.Client, configMap("x"), grow)
 			require.NoError(t, err)
 			u, err := others.Get(t.Context(), "x", metav1.GetOptions{})
@@ -144,7 +144,7 @@ func TestAContextThatEndsAmidDeleteAllLeavesTheRest(t *testing.T) {
 	assert.Less(t, len(left), 100)
 }
 
-// expiring is a fake whose lists have two pages, the second of which is never to be had.
+// expiring returns a fake whose lists have two pages. The second one always fails.
 func expiring(t *testing.T) *katestest.Fake {
 	fake := katestest.New(t, katestest.WithObjects(configMap("a"), configMap("b")))
 	pages := 0

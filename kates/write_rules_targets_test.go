@@ -13,8 +13,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestATargetOfAnotherKindIsAnErrorBeforeAnythingIsWritten: an autoscaler of v2 in the Go type of v1 has lost its metrics, and who updates it loses
-// them for everybody.
+// TestATargetOfAnotherKindIsAnErrorBeforeAnythingIsWritten: an autoscaler of v2 in the Go type of
+// v1 has lost its metrics. An update with it would lose them for everybody.
 func TestATargetOfAnotherKindIsAnErrorBeforeAnythingIsWritten(t *testing.T) {
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "h"}}
 	fake := katestest.New(t, katestest.WithObjects(hpa, configMap("x")))

@@ -166,7 +166,7 @@ func TestQuietOwnWritesAndTheOtherSettingsAreOfOneClientAlone(t *testing.T) {
 	})
 }
 
-// The fake would persist it; here it answers as a server does, and stores nothing.
+// The fake would persist it. Here it answers like a server, and stores nothing.
 func TestG4ADryRunIsNoOwnWrite(t *testing.T) {
 	fake := katestest.New(t)
 	fake.Dynamic.PrependReactor("create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// typedAlone is a client that watches config maps in their Go type and in no other form.
+// typedAlone returns a client that watches config maps only in their Go type.
 func typedAlone(t *testing.T, s *wireServer, options ...kates.Option) (*kates.Client, *kates.Snapshots[typedMaps]) {
 	t.Helper()
 	c := s.client(t, options...)
@@ -72,7 +72,7 @@ func TestGetIsAnsweredByAWatchOfAGoTypeInThatTypeAlone(t *testing.T) {
 	}
 }
 
-// labelledOwned is a config map of the set "set" of the owner.
+// labelledOwned returns a config map of the set "set" of the owner.
 func labelledOwned(owner *kates.ConfigMap, name, version string) *kates.ConfigMap {
 	cm := versioned(name, version)
 	cm.Labels = map[string]string{kates.OwnedSetLabel: "set." + string(owner.UID)}
@@ -108,15 +108,16 @@ func TestApplyOwnedGoesByVersionsWhereOnlyAGoTypeIsWatched(t *testing.T) {
 		apply(1, 0, "PATCH")
 		apply(0, 1)
 		stored = stored.DeepCopy()
-		stored.ResourceVersion, stored.ManagedFields[0].FieldsV1 = "9", metav1.NewFieldsV1(`{}`) // somebody took the field
+		// another writer took the field
+		stored.ResourceVersion, stored.ManagedFields[0].FieldsV1 = "9", metav1.NewFieldsV1(`{}`)
 		s.send("MODIFIED", stored)
 		var snap typedMaps
 		next(t, w, &snap, func() bool { return snap.ConfigMaps[1].ResourceVersion == "9" })
-		apply(0, 1, "PATCH") // whose the fields are, nobody here knows
+		apply(0, 1, "PATCH") // the client does not know who owns the fields
 		apply(0, 1)
 		s.send("ADDED", broken{labelledOwned(owner, "bad", "10")})
 		next(t, w, &snap, func() bool { return len(snap.Invalid) == 1 })
-		apply(0, 1, "LIST") // it may be one of the set, so the server is asked for what is
+		apply(0, 1, "LIST") // it may be in the set, so the client asks the server
 	}
 }
 

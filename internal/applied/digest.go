@@ -7,14 +7,14 @@ import (
 	"encoding/json"
 )
 
-// AnnotationFor is the annotation for sets of another label than the default: sets of different
-// labels may share an object, and each has its own annotation there.
+// AnnotationFor returns the annotation for sets with another label than the default. Sets of
+// different labels may share an object, and each has its own annotation there.
 func AnnotationFor(annotation, label string) string {
 	sum := sha256.Sum256([]byte(label))
 	return annotation + "-" + hex.EncodeToString(sum[:8])
 }
 
-// Digest makes the annotation's value of what is applied.
+// Digest makes the annotation's value from the applied parts.
 func Digest(parts ...any) (string, error) {
 	h := sha256.New()
 	for enc, i := json.NewEncoder(h), 0; i < len(parts); i++ {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// What is applied, and the fields that a server makes of it.
+// An applied object, and the fields that a server makes of it.
 const (
 	appliedObject = `{
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "y", "uid": "z", "labels": {"a": "b"},
@@ -39,7 +39,7 @@ const (
 
 func TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt(t *testing.T) {
 	for what, test := range map[string]struct {
-		object, fields [2]string // what is replaced by what
+		object, fields [2]string // a text that is replaced, and its replacement
 		want           bool
 	}{
 		"nothing else":                    {want: true},
@@ -103,7 +103,7 @@ func TestTheOrderOfItemsIsPartOfWhatIsApplied(t *testing.T) {
 		{`"f/a", "f/b"`, `"f/b", "f/a"`}:        false,
 		{`"f/a", "f/b"`, `"f/a"`}:               false,
 		{`{"port": 80}, {"port": 53, "protocol": "UDP", "name": "dns"}`, `{"port": 53, "protocol": "UDP", "name": "dns"}, {"port": 80, "protocol": "TCP"}`}: false,
-		{`[1, 2]`, `[2, 1]`}:     true, // which is a value of its own, and another's if he changes it
+		{`[1, 2]`, `[2, 1]`}:     true, // an atomic list is one value
 		{`"ports"`, `"another"`}: false,
 	} {
 		require.NoError(t, live.UnmarshalJSON([]byte(strings.Replace(appliedObject, change[0], change[1], 1))))
@@ -113,7 +113,7 @@ func TestTheOrderOfItemsIsPartOfWhatIsApplied(t *testing.T) {
 }
 
 // TestWhatTheManagedFieldsSayOfAFieldThatIsLostIsNotGoneBy: a write drops a field while the
-// schema lacks it, but its owner stays recorded.
+// schema lacks it, but the managed fields still record its owner.
 func TestWhatTheManagedFieldsSayOfAFieldThatIsLostIsNotGoneBy(t *testing.T) {
 	u, live := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON([]byte(appliedObject)))

@@ -1,13 +1,15 @@
-// Package fence carries in a context what must still hold when a write is sent under it: the lease
-// that the work began with is still held.
+// Package fence carries a condition for writes in a context: a write is sent only if the lease
+// under which its work began is still held.
 //
-// A process that was stopped (SIGSTOP, a long garbage collection, a suspended machine) goes on in the
-// middle of its work, before any timer of its own has run, and does not know that another has taken
-// over. So the senders check the lease: the write methods, and again [Transport], when the request is
-// about to be sent, when its body is read (then the connection exists and waits for it), and when it
-// is sent once more on another connection.
+// A process may stop for a while (SIGSTOP, a long garbage collection, a suspended machine). It
+// then goes on in the middle of its work, before any of its timers has run, and does not know
+// that another process has taken over. So the senders check the lease. The write methods do, and
+// so does [Transport]: when it is about to send the request, when the request's body is read (the
+// connection exists then, and waits for the body), and when the request is sent again on another
+// connection.
 //
-// No client can stop what is on its way by then. Preconditions on the server do (see [Horizon]).
+// No client can stop a request that is on its way by then. Preconditions on the server do (see
+// [Horizon]).
 package fence
 
 import (
@@ -27,13 +29,13 @@ type fence struct {
 	outer   *fence
 }
 
-// With returns a context under which writes are sent only while held returns nil. Any goroutine may
-// call held, and often: it must not block. Where ctx has a fence already, both count.
+// With returns a context under which writes are sent only while held returns nil. Any goroutine
+// may call held, and often: it must not block. If ctx has a fence already, both apply.
 func With(ctx context.Context, held func() error) context.Context {
 	return context.WithValue(ctx, contextKey{}, &fence{held: held, outer: of(ctx)})
 }
 
-// Check returns the error that forbids to send a write under ctx now, nil if it may be sent.
+// Check returns nil if a write may be sent under ctx now, or else the error that forbids it.
 func Check(ctx context.Context) error {
 	for f := of(ctx); f != nil; f = f.outer {
 		if f.held == nil {
@@ -54,8 +56,8 @@ func of(ctx context.Context) *fence {
 	return f
 }
 
-// Horizon has the newest versions that a program knew when a piece of its work began. The work is not
-// based on anything newer that it did not write itself. It is safe for concurrent use.
+// Horizon has the newest versions that a program knew when a piece of its work began. The work is
+// not based on anything newer, except its own writes. It is safe for concurrent use.
 type Horizon struct {
 	begun map[string]string // stored resource → the newest version of it
 
@@ -69,7 +71,7 @@ func WithHorizon(ctx context.Context, begun map[string]string) context.Context {
 	return context.WithValue(ctx, contextKey{}, &fence{horizon: &Horizon{begun: begun}, outer: of(ctx)})
 }
 
-// HorizonOf is that of the work under ctx, nil if it has none.
+// HorizonOf returns the horizon of the work under ctx, nil if it has none.
 func HorizonOf(ctx context.Context) *Horizon {
 	for f := of(ctx); f != nil; f = f.outer {
 		if f.horizon != nil {
@@ -79,7 +81,7 @@ func HorizonOf(ctx context.Context) *Horizon {
 	return nil
 }
 
-// Wrote notes a version that the work has written of an object. On nil it does nothing.
+// Wrote notes a version of an object that the work has written. On nil it does nothing.
 func (h *Horizon) Wrote(object any, version string) {
 	if h == nil || version == "" {
 		return
@@ -107,12 +109,12 @@ func (h *Horizon) Includes(resource string, object any, version string) bool {
 	return h.own[object] == version
 }
 
-// Since is the time that has passed, by whichever clock says more. Go's monotonic clock stands still
-// on Linux while the machine is suspended. The wall clock does not, but somebody may set it; one that
-// was set forward says too much, which is safe.
+// Since returns the time that has passed, by whichever clock says more. On Linux, Go's monotonic
+// clock stands still while the machine is suspended. The wall clock does not, but somebody may
+// set it. If somebody sets it forward, the result is too large, which is safe.
 func Since(t time.Time) time.Duration { return Between(t, time.Now()) }
 
-// Between is Since, for another now.
+// Between is Since with another time for now.
 func Between(t, now time.Time) time.Duration {
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }

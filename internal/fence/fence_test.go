@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errOver = errors.New("the lease is over")
 
-// lease is held until it is over.
+// lease is held until the test ends it.
 type lease struct{ over atomic.Bool }
 
 func (l *lease) held() error {
@@ -31,7 +31,7 @@ func (l *lease) held() error {
 	return nil
 }
 
-// server counts what it has got whole.
+// server counts the requests that it has got whole.
 func server(t *testing.T, http2 bool) (*http.Client, string, *atomic.Int64) {
 	t.Helper()
 	var whole atomic.Int64
@@ -100,7 +100,8 @@ func TestAWriteIsNotSentWhenItsLeaseEndsWhileItWaitsForAConnection(t *testing.T)
 	})
 }
 
-// TestAWriteIsNotSentAgainWhenItsLeaseIsOver: as net/http does when a connection turns out to be dead.
+// TestAWriteIsNotSentAgainWhenItsLeaseIsOver: net/http sends a request again when a connection
+// turns out to be dead.
 func TestAWriteIsNotSentAgainWhenItsLeaseIsOver(t *testing.T) {
 	var l lease
 	again := Transport(roundTripper(func(r *http.Request) (*http.Response, error) {

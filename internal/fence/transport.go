@@ -7,13 +7,13 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// Transport returns a transport that sends no write under a context whose lease is not held any more.
-// It is meant as the innermost wrapper of a client, as near to the wire as a program comes.
+// Transport returns a transport that sends no write under a context whose lease is over. Use it
+// as the innermost wrapper of a client, as near to the wire as possible.
 func Transport(next http.RoundTripper) http.RoundTripper { return &transport{next} }
 
 type transport struct{ next http.RoundTripper }
 
-// RoundTrip refuses a write that may not be sent any more, with the error of the fence.
+// RoundTrip refuses a write that must not be sent any more, with the error of the fence.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	lockorder.CallOut("a request")
 	if of(r.Context()) == nil || reads(r.Method) {
@@ -21,14 +21,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err := Check(r.Context()); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // as every transport does
+			_ = r.Body.Close() // every RoundTripper closes the body
 		}
 		return nil, err
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return t.next.RoundTrip(r)
 	}
-	fenced := *r // r is the caller's
+	fenced := *r // r belongs to the caller
 	fenced.Body = &body{r.Body, r}
 	if again := r.GetBody; again != nil {
 		fenced.GetBody = func() (io.ReadCloser, error) {
@@ -42,7 +42,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(&fenced)
 }
 
-// WrappedRoundTripper is for code that looks for the transport beneath.
+// WrappedRoundTripper returns the transport beneath.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func reads(method string) bool {
@@ -53,7 +53,7 @@ func reads(method string) bool {
 	return false
 }
 
-// body is read when the connection exists. Without all of it the server has no request.
+// body is read when the connection exists. Without all of it the server has no whole request.
 type body struct {
 	io.ReadCloser
 	request *http.Request

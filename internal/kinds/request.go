@@ -95,7 +95,7 @@ func (k request) nameMatches() []func(*servedResource) bool {
 	return []func(*servedResource) bool{resource, short, kind}
 }
 
-// expandShortName is for clusters without discovery, which are fakes.
+// expandShortName expands short names for clusters without discovery, which are fakes.
 func (k request) expandShortName() (request, bool) {
 	long, ok := builtinShortNames[k.name]
 	if !ok || (!k.anyGroup && k.group != long.Group) {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// shape is what an OpenAPI document says of a value, as far as it decides how the value's parts are
-// owned (see https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
+// shape is the part of an OpenAPI schema that decides how the parts of a value are owned (see
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 type shape struct {
 	Ref        string            `json:"$ref"`
 	AllOf      []*shape          `json:"allOf"`

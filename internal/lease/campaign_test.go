@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// spec is the Lease's as the server has it.
+// spec returns the spec of the Lease on the server.
 func (l *leases) spec(t *testing.T) coordinationv1.LeaseSpec {
 	t.Helper()
 	var lease coordinationv1.Lease
@@ -21,7 +21,7 @@ func (l *leases) spec(t *testing.T) coordinationv1.LeaseSpec {
 	return lease.Spec
 }
 
-// verbs are those of the requests since the last call.
+// verbs returns the verbs of the requests since the last call.
 func (l *leases) verbs() (all []string) {
 	for _, a := range l.Actions() {
 		all = append(all, a.GetVerb())
@@ -30,7 +30,7 @@ func (l *leases) verbs() (all []string) {
 	return all
 }
 
-// held writes a Lease that another holds, renewed at a time by that one's clock.
+// held writes a Lease that another candidate holds, renewed at a time by that candidate's clock.
 func (l *leases) held(t *testing.T, renewed time.Time) {
 	t.Helper()
 	fields, err := record{holder: "other", seconds: 15, acquired: renewed, renewed: renewed, transitions: 3}.fields()

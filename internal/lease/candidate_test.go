@@ -85,7 +85,7 @@ func (l *leases) holder(t *testing.T) string {
 	return holder
 }
 
-// give gives the lease to another, as if that had taken it.
+// give gives the lease to another candidate, as if that had taken it.
 func (l *leases) give(t *testing.T, holder string) {
 	t.Helper()
 	u := l.read(t).DeepCopy()
@@ -192,12 +192,12 @@ func TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease(t *testing.
 	}
 }
 
-// TestALeaseThatHasExpiredIsLost: whatever client-go's loop does meanwhile.
+// TestALeaseThatHasExpiredIsLostWhateverTheLoopDoes, even if the loop waits for an answer.
 func TestALeaseThatHasExpiredIsLostWhateverTheLoopDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()
 		config := l.config("a")
-		config.RenewDeadline = 14900 * time.Millisecond // of which it begins to count at the next try
+		config.RenewDeadline = 14900 * time.Millisecond // it begins to count at the next try
 		a, err := Stand(t.Context(), config)
 		require.NoError(t, err)
 		<-a.Elected()
@@ -269,7 +269,8 @@ func TestACandidateWhoCannotHaveTheLeaseGoesOnTryingAndSaysSoOnce(t *testing.T) 
 	})
 }
 
-// TestResigningReleasesWhatWasUnderWay: a renewal that the server has taken, though its answer did not come.
+// TestResigningReleasesWhatWasUnderWay: the server has accepted a renewal, but its answer is
+// missing.
 func TestResigningReleasesWhatWasUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()
@@ -311,7 +312,7 @@ func TestADefaultIdentityIsNobodyElses(t *testing.T) {
 	assert.Equal(t, []time.Duration{15 * time.Second, 10 * time.Second, 2 * time.Second}, []time.Duration{a.LeaseDuration, a.RenewDeadline, a.RetryPeriod})
 }
 
-// TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost: before any timer of its process has run.
+// TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost, before any timer of its process has run.
 func TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()

@@ -1,15 +1,16 @@
-// Package lease elects one of several replicas by a Lease (coordination.k8s.io/v1). Package shards
-// beneath it divides keys among replicas by Leases, and shares the configuration with this one.
+// Package lease elects one of several replicas by a Lease (coordination.k8s.io/v1). Package
+// shards beneath it divides keys among replicas by Leases, and shares the configuration with this
+// one.
 //
-// Start at [Lead], which runs a leader's work, or at [Stand], which makes a [Candidate]. Requests go
-// through a dynamic client. The package knows nothing of snapshots.
+// Start at [Lead], which runs a leader's work, or at [Stand], which makes a [Candidate]. Requests
+// use a dynamic client. The package knows nothing of snapshots.
 //
 // # Why this is not client-go's tools/leaderelection
 //
 // That package imports the typed informers, listers and clients of every API group: 242 packages
 // that each user of kates would compile, elected or not. A package of its own for elections would
-// not help: kates.LeaderElection belongs to package kates, which then could not reach it without a
-// registry. What remains of the loop, once the lock and the rules below are ours, is 60 lines
+// not help: kates.LeaderElection belongs to package kates, which then could not reach it without
+// a registry. The lock and the rules below are ours. Without them 60 lines of the loop remain
 // (campaign.go). They keep the semantics of LeaderElector, and the Lease has the same fields, so
 // that candidates of both kinds can be rivals:
 //
@@ -19,7 +20,7 @@
 //   - No clock is compared with another's. A Lease has expired when this candidate has seen it
 //     unchanged for the duration that the Lease itself states.
 //   - leaseTransitions counts the changes of the holder. acquireTime is that of the present one.
-//   - To release is to write an empty holder and a duration of one second.
+//   - A release writes an empty holder and a duration of one second.
 //   - A candidate that comes back under the identity of the holder leads at once.
 //
 // # Where it differs
@@ -30,13 +31,13 @@
 //     (client-go's ReleaseOnCancel also releases after a failed renewal, before the work stops.)
 //   - A leader that reads another holder in the Lease has lost at once. (client-go goes on trying
 //     until the renew deadline.)
-//   - A lease is lost when it was not renewed for its duration, counted from before the request was
-//     sent, whatever the loop is waiting for. No other candidate can have it sooner, unless clocks
-//     run at different rates.
+//   - A lease that was not renewed for its duration is lost, even while the loop waits for an
+//     answer. The duration counts from before the request was sent. No other candidate can have
+//     the lease sooner, unless clocks run at different rates.
 //   - A candidate notices several renewals within one second. (client-go compares whole seconds.)
 //   - Fields of the Lease that the election does not know stay as they are.
 //
-// A Lease does not fence: a process that is stopped between a look at its context and a write may
+// A Lease does not fence: a process that stops between a look at its context and a write may
 // write while another leads. Package fence, and preconditions on the writes (UID, resource
 // version), keep such a write out.
 package lease

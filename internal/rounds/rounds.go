@@ -1,14 +1,14 @@
-// Package rounds runs model tests, which are measured in steps, not in cases: [Check] is
-// rapid.Check, again and again, until the model has taken so many steps. A step is one thing
-// that happened to the model (a write, an event, a reading); what had nothing to do is none.
+// Package rounds runs model tests, which are measured in steps, not in cases. [Check] repeats
+// rapid.Check until the model has taken a number of steps. A step is one thing that happened to
+// the model: a write, an event, a reading. An action that had nothing to do is no step.
 //
 // A package whose tests import it has the flag
 //
 //	-steps N    how many steps each model test takes at least (200,000; 20,000 under the race
 //	            detector, which makes them five times as slow)
 //
-// A failure is reproduced as rapid says, with -rapid.seed or -rapid.failfile. Where one of
-// these or -rapid.checks is given there is one round, of as many steps as it happens to take.
+// Reproduce a failure as rapid says, with -rapid.seed or -rapid.failfile. With one of these
+// flags, or with -rapid.checks, there is one round, with any number of steps.
 package rounds
 
 import (
@@ -22,8 +22,8 @@ import (
 var wanted = flag.Int("steps", usual, "how many steps each model test takes at least")
 
 // Check runs the property on random input, in rounds of -rapid.checks cases, until it has called
-// step as often as -steps says. It logs the number, and fails the test if the time that go test
-// allows does not suffice. The property runs on one goroutine at a time.
+// step as often as -steps says. It logs the number of steps. It fails the test if the time that
+// go test allows is too short. The property runs on one goroutine at a time.
 func Check(t *testing.T, property func(t *rapid.T, step func())) {
 	t.Helper()
 	taken := 0
@@ -50,11 +50,11 @@ func Check(t *testing.T, property func(t *rapid.T, step func())) {
 	t.Logf("%d steps in %d rounds (%v)", taken, rounds, time.Since(start).Round(time.Millisecond))
 }
 
-// margin is what is left of the time when a test gives up: rapid would cut its rounds short
-// from then on.
+// margin is the time that is left when a test gives up. Later than that, rapid would cut its
+// rounds short.
 const margin = 5 * time.Second
 
-// chosen reports whether somebody asks for certain cases.
+// chosen reports whether somebody has asked for certain cases.
 func chosen() (yes bool) {
 	if flag.Lookup("rapid.seed").Value.String() != "0" || flag.Lookup("rapid.failfile").Value.String() != "" {
 		return true // also by rapid's environment variables

@@ -2,5 +2,5 @@
 
 package rounds
 
-// usual is how many steps a model test takes.
+// usual is the least number of steps of a model test.
 const usual = 200_000

@@ -2,5 +2,5 @@
 
 package rounds
 
-// usual is how many steps a model test takes under the race detector.
+// usual is the least number of steps of a model test under the race detector.
 const usual = 20_000

@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answered takes in the answer to a request that was sent at that time: the Lease as the server has it,
-// or an error.
+// answered takes in the answer to a request that was sent at that time. The answer is the Lease
+// as the server has it, or an error.
 func (c *core) answered(w write, got peer, sent, now time.Time, err error) {
 	c.failing, c.flying = err != nil, false
 	switch w.verb {
@@ -46,7 +46,7 @@ func (c *core) updated(w write, got peer, sent, now time.Time, err error) {
 	default:
 		c.asked, c.next = true, now.Add(c.config.RetryPeriod)
 		if apierrors.IsConflict(err) {
-			c.next = now // to be read at once
+			c.next = now // reads at once
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (c *core) found(got peer, now time.Time, err error) {
 	}
 }
 
-// claims takes in its own Lease, as the server has it.
+// claims takes in the replica's own Lease, as the server has it.
 func (c *core) claims(got peer) {
 	c.version = got.version
 	if got.claim == nil || got.claim.equal(c.claim) {
@@ -73,7 +73,8 @@ func (c *core) claims(got peer) {
 	c.claim, c.claimed = got.claim, got.version
 }
 
-// removed takes in the deletion of another's Lease. If that was renewed meanwhile, the watch says so, too.
+// removed takes in the deletion of another replica's Lease. If that was renewed meanwhile, the
+// watch shows it, too.
 func (c *core) removed(w write, now time.Time, err error) {
 	o := c.peers[w.member]
 	switch {
@@ -86,5 +87,5 @@ func (c *core) removed(w write, now time.Time, err error) {
 	}
 }
 
-// errDeleted is how a replica learns that it is no member.
+// errDeleted is the error of a replica that finds its own Lease deleted.
 var errDeleted = errors.New("its lease was deleted, which others do when it has expired")

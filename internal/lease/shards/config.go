@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/lease"
 )
 
-// Config says which group a replica joins, and what it tells its caller.
+// Config says which group a replica joins, and has the functions that the replica calls.
 type Config struct {
 	lease.Settings
 	Group string
@@ -41,5 +41,6 @@ func (c *Config) Complete() error {
 	return c.Settings.Complete()
 }
 
-// timeout is that of one request: there is time for another one before the Lease is lost.
+// timeout returns the time-out of one request. It leaves time for another one before the Lease is
+// lost.
 func (c *Config) timeout() time.Duration { return c.RenewDeadline / 2 }

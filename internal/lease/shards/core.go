@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 )
 
-// ErrLost is the error of work for a key that is not the replica's any more.
+// ErrLost is the error of work for a key that the replica has lost.
 var ErrLost = errors.New("key lost to another replica")
 
 // core is the protocol of one replica: it takes in what happens, and says what to do. It has no lock.
@@ -24,7 +24,7 @@ type core struct {
 	sent    time.Time // the request that renewed it last
 	uid     string
 	version string
-	flying  bool   // a request is under way
+	flying  bool   // a request is running
 	asked   bool   // the result of a request is unknown: the Lease must be read
 	failing bool   // the last request has failed
 	claim   claim  // the one written last, as far as is known
@@ -34,11 +34,11 @@ type core struct {
 	seen    bool   // the watch has shown this Lease
 	next    time.Time
 
-	peers   map[string]*observed // the others; and an older Lease of this one's name
+	peers   map[string]*observed // the others, and an older Lease of this replica's name
 	target  claim                // all members that are seen
 	since   time.Time            // when target became other than claim
-	grants  []*grant             // one for each state since the one that the watches have caught up with; the last is now
-	caught  bool                 // the watches have caught up with the first grant
+	grants  []*grant             // one per state since the last catch-up; the last is current
+	caught  bool                 // the watches are as new as the first grant
 	gone    map[string]bool      // UIDs that were deleted, though the watch shows them
 	running map[string]*tenure
 	lost    error // why the membership ended last
@@ -50,7 +50,7 @@ type observed struct {
 	since time.Time
 }
 
-// tenure is the work for one key at a replica, until it has ended.
+// tenure is one replica's work for one key, until it has ended.
 type tenure struct {
 	revoked error
 	cancel  func(error)
@@ -67,7 +67,7 @@ const (
 	remove
 )
 
-// write is a request to make.
+// write is a request that is due.
 type write struct {
 	verb         verb
 	member       string
@@ -79,7 +79,7 @@ func newCore(config Config) *core {
 	return &core{config: config, self: member(config.Identity), peers: map[string]*observed{}, gone: map[string]bool{}, running: map[string]*tenure{}}
 }
 
-// held is nil as long as the replica's Lease protects the work of the tenure.
+// held returns nil as long as the replica's Lease protects the work of the tenure.
 func (c *core) held(t *tenure, now time.Time) error {
 	switch {
 	case t.revoked != nil:
@@ -90,7 +90,7 @@ func (c *core) held(t *tenure, now time.Time) error {
 	return nil
 }
 
-// take begins a tenure, if the key is the replica's.
+// take begins a tenure, if the replica owns the key.
 func (c *core) take(key string, now time.Time) bool {
 	if !c.mine(key, now) || c.running[key] != nil {
 		return false
@@ -122,7 +122,7 @@ func (c *core) current() *grant {
 	return c.grants[len(c.grants)-1]
 }
 
-// standing decides which keys are the replica's.
+// standing decides which keys the replica owns.
 type standing struct {
 	first, last *grant // those between change with them
 	caught      bool
@@ -197,7 +197,7 @@ func (c *core) echo(p peer) {
 	}
 }
 
-// aim notes the members, and which keys are the replica's by all that is known.
+// aim notes the members, and which keys the replica owns by everything that it knows.
 func (c *core) aim(now time.Time) {
 	target := claim{c.self}
 	for name := range c.peers {
@@ -223,8 +223,9 @@ func (c *core) aim(now time.Time) {
 	}
 }
 
-// drained reports whether no work is left for keys that are others' by the present members; if not,
-// when to look again. Work that takes too long is cancelled, and later not waited for.
+// drained reports whether no work is left for keys that other members own by now. If some is
+// left, it also returns when to look again. Work that takes too long is cancelled. Later nobody
+// waits for it.
 func (c *core) drained(now time.Time) (bool, time.Time) {
 	patience, waited := c.config.LeaseDuration, now.Sub(c.since)
 	if waited >= 2*patience {

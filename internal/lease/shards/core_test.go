@@ -27,7 +27,7 @@ func newScripted(t *testing.T) *scripted {
 	return &scripted{core: newCore(config), t: t}
 }
 
-// ask has it make the request that is due, and the server answer it after a while.
+// ask expects a request, which the server answers after a while.
 func (s *scripted) ask(at time.Time, want verb, after time.Duration) {
 	s.t.Helper()
 	w, _ := s.todo(at)
@@ -37,7 +37,7 @@ func (s *scripted) ask(at time.Time, want verb, after time.Duration) {
 	s.answered(w, s.own, at, at.Add(after), nil)
 }
 
-// joined is one that has all keys, alone.
+// joined returns a replica that has all keys, alone.
 func joined(t *testing.T) *scripted {
 	t.Helper()
 	s := newScripted(t)
@@ -50,7 +50,7 @@ func joined(t *testing.T) *scripted {
 	return s
 }
 
-// other is another member, that claims nothing yet.
+// other returns another member, which claims nothing yet.
 func other() peer {
 	return peer{member: "other", uid: "other", version: "100", duration: 15 * time.Second}
 }
@@ -113,7 +113,7 @@ func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 	s := joined(t)
 	both := claim{"other", s.self}
 	there := other()
-	there.claim = claim{"other"} // it goes by itself alone
+	there.claim = claim{"other"} // it decides by itself alone
 	s.observe([]peer{s.own, there}, start)
 	stays := of(t, s.self, both)
 	assert.False(t, s.mine(stays, start))

@@ -6,42 +6,44 @@
 //
 // # Membership
 //
-// Each replica has a Lease, with a label for the group, and renews it. The members of a group are those
-// whose Lease exists. A Lease that is not renewed for its duration, as another replica observes it, is
-// deleted by that replica, with its UID and version as preconditions. So a replica whose renewal is
-// late learns that it is no member, and a deletion that comes too early fails. No clock is compared
-// with another's. A replica that leaves deletes its own Lease.
+// Each replica has a Lease, with a label for the group, and renews it. The members of a group are
+// those whose Lease exists. If a replica sees that another one's Lease was not renewed for its
+// duration, it deletes that Lease, with the UID and version as preconditions. So a replica whose
+// renewal is late learns that it is no member, and a deletion that comes too early fails. No
+// clock is compared with another's. A replica that leaves deletes its own Lease.
 //
 // # Who owns a key
 //
-// A key belongs to the member with the highest hash of (group, key, member), rendezvous hashing: when a
-// member comes or goes, only keys that it gets or had move. The hash is part of the protocol, and never
-// changes.
+// A key belongs to the member with the highest hash of (group, key, member). This is rendezvous
+// hashing: when a member comes or goes, only the keys that it gets or had move. The hash is part
+// of the protocol, and never changes.
 //
 // # Handing over
 //
-// Replicas see members come and go at different times. So each claims in its own Lease the set of
-// members by which it decides, its claim, and it has a key only
+// Replicas see members come and go at different times. So each writes its claim into its own
+// Lease: the set of members by which it decides. It has a key only if all of the following hold:
 //
-//  1. if it is the key's owner by its claim, by every claim that it may have written, and by the
-//     members that it sees;
-//  2. if it has seen its own claim come back through the watch of the Leases, and so every claim that
-//     was written before it;
-//  3. and if no other member that it sees is the key's owner by that one's own claim.
+//  1. It owns the key by its claim, by every claim that it may have written, and by the members
+//     that it sees.
+//  2. It has seen its own claim in the watch of the Leases, and so every claim that was written
+//     before it.
+//  3. No other member that it sees owns the key by that member's own claim.
 //
-// A replica that sees other members takes no key any more that would be another's. It waits until its
-// work for such keys has ended, and only then writes its new claim.
+// A replica that sees other members takes no more of the keys that would be theirs. It waits
+// until its work for such keys has ended, and only then writes its new claim.
 //
-// Then no key has two owners. Of two claims by which both own it one was written later, and its writer
-// has seen the other one (2), which stays as it is as long as the key is in use (and then 3 forbids
-// it). In the end each key has one owner: when all see the same members and former work has ended, all
-// claims are alike. A replica whose work has not ended after a lease duration has its contexts cancelled,
-// and may not write any more; after two the others do not wait for it any longer.
+// Therefore no key has two owners. Suppose two replicas own a key, each by its own claim. One of
+// the claims was written later, and its writer has seen the other one (2). The other one stays as
+// it is as long as the key is in use, and so the writer may not have the key (3). In the end each
+// key has one owner: when all replicas see the same members, and former work has ended, all
+// claims are alike. If a replica's work has not ended after one lease duration, its contexts are
+// cancelled, and it may not write any more. After two lease durations the others do not wait for
+// it any longer.
 //
-// Before a replica begins with keys that it has got, its watches catch up with the server: it sees all
+// Before a replica begins with new keys, its watches catch up with the server: it sees everything
 // that the former owner has written.
 //
-// A replica that is stopped, or cannot renew its Lease, loses all keys when it has not been renewed for
-// its duration, counted from before the request was sent; others have waited longer. Package fence
-// stops the writes of a process that does not know it yet.
+// A replica that is stopped, or cannot renew its Lease, loses all keys after the Lease's duration
+// without a renewal. The duration counts from before the request was sent, and others wait
+// longer. Package fence stops the writes of a process that does not know of the loss yet.
 package shards

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// steps of one run of the model: with rapid's 30 hardly anybody gets to have a key.
+// steps is the length of one run of the model. With rapid's 30 hardly any replica ever has a key.
 const steps = "150"
 
 func TestMain(m *testing.M) {

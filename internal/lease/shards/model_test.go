@@ -22,11 +22,11 @@ type world struct {
 	version  int
 	uids     int
 	leases   map[string]peer // by member, as the server has them
-	history  [][]peer        // what they were at each version
+	history  [][]peer        // the Leases at each version
 	replicas []*simulated
 	keys     []string
 	turns    int
-	moment   int             // counts what happens
+	moment   int             // counts events
 	last     map[string]last // work for each key
 }
 
@@ -40,22 +40,22 @@ type last struct {
 type simulated struct {
 	*core
 	frozen bool
-	deaf   bool // its watch brings nothing
-	seen   int  // the version that its watch has come to
+	deaf   bool // its watch shows nothing
+	seen   int  // the version that its watch shows
 	flight *flight
 	dead   bool
 
-	catching *grant // up with this one,
+	catching *grant // it catches up with this one
 	began    int    // since then
-	caught   int    // when that began with which it has caught up last
+	caught   int    // the begin of its last complete catch-up
 }
 
-// flight is a request between its being sent and its answer's being read.
+// flight is a request from its sending until its answer is read.
 type flight struct {
 	write
 	sent    time.Time
 	arrived bool // at the server
-	lost    bool // nobody hears of the answer
+	lost    bool // nobody reads the answer
 	got     peer
 	err     error
 }
@@ -83,7 +83,7 @@ func (w *world) join() {
 	w.replicas = append(w.replicas, &simulated{core: newCore(config), seen: len(w.history) - 1})
 }
 
-// pick draws a replica of which something holds; nil if there is none.
+// pick draws a replica for which holds is true, nil if there is none.
 func (w *world) pick(what string, holds func(*simulated) bool) *simulated {
 	var all []*simulated
 	for _, r := range w.replicas {
@@ -99,13 +99,13 @@ func (w *world) pick(what string, holds func(*simulated) bool) *simulated {
 
 func awake(r *simulated) bool { return !r.frozen && !r.dead }
 
-// watch brings a replica some of what it has not seen.
+// watch shows a replica some of what it has not seen.
 func (w *world) watch(r *simulated, by int) {
 	r.seen = min(r.seen+by, len(w.history)-1)
 	r.observe(w.history[r.seen], w.now)
 }
 
-// step lets a replica do what it wants to.
+// step makes the request of a replica that is due, if there is one.
 func (w *world) step(r *simulated) {
 	if r.flight != nil {
 		return
@@ -152,7 +152,7 @@ func (w *world) store(p peer) peer {
 	return p
 }
 
-// answer has a replica read the answer, or learn that there is none.
+// answer gives a replica the answer, or an error if there is none.
 func (w *world) answer(r *simulated) {
 	f := r.flight
 	r.flight = nil
@@ -162,7 +162,7 @@ func (w *world) answer(r *simulated) {
 	r.answered(f.write, f.got, f.sent, w.now, f.err)
 }
 
-// take has a replica begin to work at what it may. Promised is that it has seen what others did.
+// take begins a replica's work for a key, if it may. The replica must have seen what others did.
 func (w *world) take(r *simulated) {
 	for _, key := range w.keys {
 		if l := w.last[key]; r.take(key, w.now) && l.by != nil && l.by != r && r.caught <= l.at {
@@ -172,7 +172,7 @@ func (w *world) take(r *simulated) {
 	w.check()
 }
 
-// catchUp has a replica's watches begin to catch up, or end it.
+// catchUp begins a catch-up of a replica's watches, or ends it.
 func (w *world) catchUp(r *simulated) {
 	if r.catching == nil {
 		r.catching, r.began = r.current(), w.moment
@@ -184,7 +184,7 @@ func (w *world) catchUp(r *simulated) {
 	r.catching = nil
 }
 
-// check is the promise: no key is worked at by two that may write.
+// check is the guarantee: no two replicas that may write work for one key.
 func (w *world) check() {
 	w.moment++
 	for _, key := range w.keys {
@@ -201,7 +201,7 @@ func (w *world) check() {
 	}
 }
 
-// pass lets time pass, in which whoever is awake does what there is to do, at different speeds.
+// pass lets time pass. The replicas that are awake do what is due, at different speeds.
 func (w *world) pass(steps int, by time.Duration) {
 	for range steps {
 		for _, r := range w.replicas {
@@ -234,7 +234,7 @@ func (w *world) settle() {
 	w.pass(800, 200*time.Millisecond)
 }
 
-// someone draws a replica of which something holds, if there is one, for an action.
+// someone returns an action for a drawn replica for which holds is true, if there is one.
 func (w *world) someone(holds func(*simulated) bool, act func(*rapid.T, *simulated)) func(*rapid.T) {
 	return func(t *rapid.T) {
 		if r := w.pick("who", holds); r != nil {
@@ -243,7 +243,7 @@ func (w *world) someone(holds func(*simulated) bool, act func(*rapid.T, *simulat
 	}
 }
 
-// actions are what happens to replicas, and in between.
+// actions are events that happen to replicas, and the time in between.
 func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"come": func(*rapid.T) {
@@ -263,9 +263,10 @@ func (w *world) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// deeds are what replicas do by themselves, in the smallest steps.
+// deeds are the smallest steps that replicas take by themselves.
 func (w *world) deeds() map[string]func(*rapid.T) {
-	flying := func(r *simulated) bool { return r.flight != nil && !r.flight.arrived } // also if who has sent it is frozen
+	// even if the sender is frozen
+	flying := func(r *simulated) bool { return r.flight != nil && !r.flight.arrived }
 	answered := func(r *simulated) bool { return awake(r) && r.flight != nil && r.flight.arrived }
 	return map[string]func(*rapid.T){
 		"watch":  w.someone(awake, func(t *rapid.T, r *simulated) { w.watch(r, rapid.IntRange(1, 4).Draw(t, "by")) }),
@@ -289,13 +290,14 @@ func (w *world) deeds() map[string]func(*rapid.T) {
 	}
 }
 
-// TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd: whoever comes, goes, crashes or freezes, and however late everybody hears of it.
+// TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd, however replicas come, go, crash or freeze, and
+// however late the others see it.
 func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.join()
 		w.join()
-		w.settle() // or most of the time nobody has anything
+		w.settle() // otherwise no replica has a key most of the time
 		w.check()
 		all := w.actions()
 		maps.Copy(all, w.deeds())
@@ -334,7 +336,7 @@ func TestKeysThatMoveAreThoseOfWhoComesOrGoes(t *testing.T) {
 	}
 }
 
-// TestTheHashIsWhatItWas: replicas of several versions of a program must agree.
+// TestTheHashIsWhatItWas: replicas with different versions of a program must agree.
 func TestTheHashIsWhatItWas(t *testing.T) {
 	assert.Equal(t, uint64(0x9b3d0c201f2b274a), weight("g", "ns/name", "0123456789"))
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// owner is the member that owns the key among these; "" if there are none.
+// owner returns the member that owns the key, "" if there are no members.
 func owner(group, key string, members []string) (best string) {
 	var most uint64
 	for _, m := range members {
@@ -32,7 +32,7 @@ func weight(parts ...string) uint64 {
 	return x ^ x>>33
 }
 
-// claim is a set of members, in order. nil: its replica claims nothing.
+// claim is a set of members, in order. With nil the replica claims nothing.
 type claim []string
 
 func (c claim) equal(d claim) bool { return (c == nil) == (d == nil) && slices.Equal(c, d) }
@@ -55,7 +55,7 @@ type grant struct {
 	others map[string]claim
 }
 
-// has reports whether the key is the member's. A nil grant has no key.
+// has reports whether the member has the key. A nil grant has no key.
 func (g *grant) has(key string) bool {
 	if g == nil {
 		return false

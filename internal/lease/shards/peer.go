@@ -24,7 +24,7 @@ const (
 	claimAnnotation = "kates.io/shard-members"
 )
 
-// member is the name of a replica in claims: short, and a part of its Lease's name.
+// member returns the name of a replica in claims. It is short, and a part of its Lease's name.
 func member(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hex.EncodeToString(sum[:5])
@@ -36,7 +36,7 @@ func leaseName(group, member string) string { return group + "-" + member }
 type peer struct {
 	member       string
 	uid, version string
-	renewed      time.Time // to see that it was, where there are no versions
+	renewed      time.Time // shows a renewal where there are no versions
 	claim        claim
 	duration     time.Duration
 }
@@ -66,7 +66,7 @@ func parseClaim(s string) claim {
 	return c
 }
 
-// object is the Lease to write: the one with this UID and version, or a new one.
+// object returns the Lease to write: the one with this UID and version, or a new one.
 func (c *Config) object(w write, now time.Time) (*unstructured.Unstructured, error) {
 	renewed, seconds := metav1.NewMicroTime(now), int32(c.LeaseDuration/time.Second)
 	l := &coordinationv1.Lease{

@@ -20,24 +20,25 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// Replica is one of a group. It has two goroutines, which end with [Replica.Leave]. All methods are safe
-// for concurrent use.
+// Replica is a member of a group. It has two goroutines, which end with [Replica.Leave]. All
+// methods are safe for concurrent use.
 type Replica struct {
 	config Config
 	leases dynamic.ResourceInterface
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	poke   chan struct{} // something for the loop
-	behind chan struct{} // something to catch up with
+	poke   chan struct{} // wakes the loop
+	behind chan struct{} // wakes the catch-up
 
 	mu      lockorder.Mutex[lockorder.Replica]
 	core    *core
-	told    standing // of which Moved knows
-	failing bool     // that is logged
+	told    standing // that Moved was last called for
+	failing bool     // and that is logged
 }
 
-// Join makes a replica that has no key yet, and is one of its group until [Replica.Leave]. It uses the
-// values of the context and ignores its end: work that ends with the context needs its keys to the end.
+// Join makes a replica that has no key yet. It is a member of its group until [Replica.Leave]. It
+// uses the values of the context and ignores its end: work that ends with the context needs its
+// keys to the end.
 func Join(ctx context.Context, config Config) (*Replica, error) {
 	if err := config.Complete(); err != nil {
 		return nil, err
@@ -52,31 +53,32 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 	return r, nil
 }
 
-// Take begins work for a key, if the key is the replica's, and no work for it is under way. Give ends it.
+// Take begins work for a key, if the replica owns it, and no work for it is running. Give ends
+// the work.
 func (r *Replica) Take(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.core.take(key, time.Now())
 }
 
-// Mine reports whether the key is the replica's.
+// Mine reports whether the replica owns the key.
 func (r *Replica) Mine(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.core.mine(key, time.Now())
 }
 
-// Give ends the work for a key that was taken.
+// Give ends the work for a key that Take has returned true for.
 func (r *Replica) Give(key string) {
 	r.mu.Lock()
 	r.core.give(key)
 	r.mu.Unlock()
-	signal(r.poke) // it may have been waited for
+	signal(r.poke) // the loop may wait for this
 }
 
-// Context returns a context for the work for a key that was taken. It ends when the key is lost, with a
-// cause of [ErrLost]. No write is sent under it, nor under contexts derived from it, when the replica's
-// Lease is over, even if the replica does not know that yet.
+// Context returns a context for the work for a taken key. It ends when the key is lost, with a
+// cause of [ErrLost]. Under it, and under contexts derived from it, no write is sent when the
+// replica's Lease is over, even if the replica does not know that yet.
 func (r *Replica) Context(ctx context.Context, key string) (context.Context, context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +97,9 @@ func (r *Replica) Context(ctx context.Context, key string) (context.Context, con
 	return ctx, func() { cancel(nil) }
 }
 
-// Leave ends the membership, waits for its goroutines, and deletes the Lease, so that the keys are
-// others' at once. The work for keys must have ended before. It takes no longer than the renew deadline.
+// Leave ends the membership, waits for the replica's goroutines, and deletes its Lease, so that
+// others get its keys at once. The work for keys must have ended before. It takes no longer than
+// the renew deadline.
 func (r *Replica) Leave() {
 	r.cancel()
 	r.tasks.Wait()
@@ -117,12 +120,12 @@ func (r *Replica) Leave() {
 	}
 }
 
-// run is the goroutine that makes the requests, until ctx ends.
+// run makes the requests, until ctx ends. It has a goroutine of its own.
 func (r *Replica) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		leases, known, err := r.config.Watch.Leases(ctx)
 		if err != nil {
-			return // the watch is over, and so is what needs the keys
+			return // the watch has ended, and so has everything that needs keys
 		}
 		now := time.Now()
 		r.mu.Lock()
@@ -160,7 +163,7 @@ func (r *Replica) peers(leases []*coordinationv1.Lease) (all []peer) {
 	return all
 }
 
-// ask makes a request, and takes its answer in.
+// ask makes a request, and takes in its answer.
 func (r *Replica) ask(ctx context.Context, w write) {
 	sent := time.Now()
 	got, err := r.send(ctx, w, sent)
@@ -210,7 +213,8 @@ func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error
 	return got, nil
 }
 
-// note logs that requests fail, and that they succeed again, once each; and which member was removed.
+// note logs once that requests fail, and once that they succeed again. It also logs which member
+// was removed.
 func (r *Replica) note(w write, err error) {
 	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
 	expected := apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
@@ -246,7 +250,7 @@ func (r *Replica) tell() {
 	}
 }
 
-// catchUp is the goroutine that lets the watches catch up, until ctx ends.
+// catchUp waits for the watches to catch up, until ctx ends. It has a goroutine of its own.
 func (r *Replica) catchUp(ctx context.Context) {
 	for {
 		select {

@@ -90,7 +90,7 @@ func (l *leases) react(a clienttesting.Action) (handled bool, err error) {
 	return false, nil
 }
 
-// shown is a watch of them.
+// shown is a watch of Leases.
 type shown struct {
 	*leases
 	changed chan struct{}
@@ -140,7 +140,7 @@ func (l *leases) join(t *testing.T, identity string) *Replica {
 	return r
 }
 
-// owners says who has each of many keys.
+// owners returns which replica has each of many keys.
 func owners(replicas ...*Replica) (by []int) {
 	for i := range 100 {
 		owner := -1
@@ -190,7 +190,7 @@ func TestTheKeysOfAReplicaThatDiedMoveWhenItsLeaseHasExpired(t *testing.T) {
 		l := newLeases()
 		a, b := l.join(t, "a"), l.join(t, "b")
 		<-time.After(time.Second)
-		b.cancel() // without a word
+		b.cancel() // without telling the others
 		b.tasks.Wait()
 		start := time.Now()
 		<-time.After(12 * time.Second)
@@ -288,7 +288,7 @@ func TestAReplicaThatCannotRenewGivesUpBeforeOthersTakeOverAndJoinsAgain(t *test
 	})
 }
 
-// TestWhoWasStoppedLongerThanItsLeaseWritesNothing: before any of its goroutines has run.
+// TestWhoWasStoppedLongerThanItsLeaseWritesNothing, before any of its goroutines has run.
 func TestWhoWasStoppedLongerThanItsLeaseWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()
@@ -335,7 +335,7 @@ func TestAWrongGroupIsAnErrorThatNamesIt(t *testing.T) {
 	require.ErrorContains(t, err, "LeaseDuration is 1ms")
 }
 
-// TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem: not before, and each time.
+// TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem, not before, and each time.
 func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()
@@ -349,7 +349,7 @@ func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T)
 			}
 			return n
 		}
-		told := 0 // how many there were when it was told last
+		told := 0 // the number of usable keys at the last call
 		watch := &shown{l, make(chan struct{}, 1)}
 		l.watchers = append(l.watchers, watch.changed)
 		b := l.join(t, "b")
