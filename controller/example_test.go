@@ -31,7 +31,8 @@ func reconcileSite(ctx context.Context, client *kates.Client, p *SiteParts) (con
 		return controller.Done, nil
 	}
 	if p.Site.Data["image"] == "" {
-		return controller.Done, kates.Permanent(errors.New("the site has no image")) // until somebody mends it
+		// no more tries until it has one
+		return controller.Done, kates.Permanent(errors.New("the site has no image"))
 	}
 	if len(p.Deployments) > 0 {
 		fmt.Println(p.Info.Key, "is served by", p.Deployments[0].Name)

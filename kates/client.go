@@ -52,7 +52,7 @@ type Client struct {
 // recollected have locks of their own, kinds too; the other fields do not change.
 type core struct {
 	dynamic      dynamic.Interface
-	leases       dynamic.Interface // without a rate limit: a lease that waits to be renewed is lost
+	leases       dynamic.Interface // without a rate limit: a late renewal loses a lease
 	server       server
 	kinds        *kinds.Resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface

@@ -139,8 +139,8 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// Ready returns nil once every open watch of the client is complete. A complete watch stays so: see
-// [Accumulator.Ready].
+// Ready returns nil once every open watch of the client is complete. A complete watch stays so:
+// see [Accumulator.Ready].
 func (c *Client) Ready() error {
 	var errs []error
 	for _, a := range accumulator.Of(c.core.streams) {

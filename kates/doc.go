@@ -1,6 +1,6 @@
-// Package kates is a client for programs that turn many Kubernetes kinds into one
-// result: an ingress or mesh configuration, a policy bundle, a DNS zone, a schedule,
-// an inventory. It is the one import that most of them need.
+// Package kates is a client for programs that turn many Kubernetes kinds into one result: an
+// ingress or mesh configuration, a policy bundle, a DNS zone, a schedule, an inventory. It is the
+// one import that most of them need.
 //
 // Such a program declares its inputs as a struct and gets all of them at once:
 //
@@ -33,22 +33,23 @@
 //
 //   - Complete (G1). There is no snapshot before every query has its whole first list: all pages,
 //     every kind, empty kinds too.
-//   - The latest (G2). It has everything that the watches had delivered when it was asked for. A slow
-//     reader stops nothing, and misses only outdated states.
-//   - Bounded (G3). Memory depends on the number of objects, not on how often they change. Changes
-//     coalesce; at most one signal waits.
-//   - With the program's own writes (G4). Once a write method of the client has
-//     returned nil, each later snapshot of that client shows its effect on the object, though the
-//     watch may be seconds behind. An object that a write moves out of a query leaves the query.
-//   - Monotonic (G5). Nothing that was shown is taken back, even if a list comes from a stale cache. A
-//     cluster restored from a backup starts a new history, and that is logged.
+//   - The latest (G2). It has everything that the watches had delivered when it was asked for. A
+//     slow reader stops nothing, and misses only outdated states.
+//   - Bounded (G3). Memory depends on the number of objects, not on how often they change.
+//     Changes coalesce; at most one signal waits.
+//   - With the program's own writes (G4). Once a write method of the client has returned nil,
+//     each later snapshot of that client shows its effect on the object, though the watch may be
+//     seconds behind. An object that a write moves out of a query leaves the query.
+//   - Monotonic (G5). Nothing that was shown is taken back, even if a list comes from a stale
+//     cache. A cluster restored from a backup starts a new history, and that is logged.
 //   - Free of residue (G6). Data held for own writes is dropped once the watches have caught up.
-//   - Exactly described (G7). The deltas between two snapshots, applied to the first, give the second.
+//   - Exactly described (G7). The deltas between two snapshots, applied to the first, give the
+//     second.
 //   - Isolated (G8). One object that does not decode, one kind that is forbidden or failing, or a
 //     panic in a function of the program is reported, and the rest goes on.
 //   - Deterministic (G9). Slices are ordered by namespace, then name.
-//   - Shared and read-only (G10). What did not change is the same pointer as last time. Nobody may
-//     write to the objects; katestest.DetectMutations finds writers.
+//   - Shared and read-only (G10). What did not change is the same pointer as last time. Nobody
+//     may write to the objects; katestest.DetectMutations finds writers.
 //   - Without leaks (G11). Ending a context, or Close, ends everything that was started for it.
 //
 // The guarantees hold on a real API server. On client-go's fake they hold for one writer, within

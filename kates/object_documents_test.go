@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestParseManifestsPassesOverNoDocument: YAML and JSON readers take the first object of a text and
-// ignore the rest without an error.
+// TestParseManifestsPassesOverNoDocument: YAML and JSON readers take the first object of a text
+// and ignore the rest without an error.
 func TestParseManifestsPassesOverNoDocument(t *testing.T) {
 	const a, b = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
 	const flow = "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}"

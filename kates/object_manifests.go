@@ -73,8 +73,8 @@ func NewObjectFromUnstructured(u *Unstructured) (Object, error) {
 	return typedObject(copied)
 }
 
-// NewUnstructuredFromObject copies obj into an *Unstructured. A Go type of client-go's scheme whose
-// kind is empty gets apiVersion and kind from there.
+// NewUnstructuredFromObject copies obj into an *Unstructured. A Go type of client-go's scheme
+// whose kind is empty gets apiVersion and kind from there.
 func NewUnstructuredFromObject(obj Object) (*Unstructured, error) {
 	return jsonform.ToUnstructured(clientscheme.Scheme, obj)
 }

@@ -13,8 +13,8 @@ import (
 //
 //   - Labels and annotations are merged, source's win.
 //   - Owner references and finalizers are source's if it has any.
-//   - Every other top-level section of source (spec, data, stringData, rules, subjects, …) replaces
-//     target's. Sections that only target has stay.
+//   - Every other top-level section of source (spec, data, stringData, rules, subjects, …)
+//     replaces target's. Sections that only target has stay.
 //
 // apiVersion, kind, status and all other metadata stay target's, so that target can be sent as an
 // update of the object that it was read from. Target gets copies: it never shares memory with
@@ -22,10 +22,10 @@ import (
 // channel.
 func MergeUpdate(target, source *Unstructured) { patch.MergeUpdate(target, source) }
 
-// ByName indexes objs by name into target. Objs is a slice of objects, or of structs whose pointers
-// are objects. Target is a map[string]X, where X is the slice's element type or a pointer to it. Of
-// several objects with one name the last is kept. Nil elements are skipped. The map's values are the
-// slice's objects, not copies.
+// ByName indexes objs by name into target. Objs is a slice of objects, or of structs whose
+// pointers are objects. Target is a map[string]X, where X is the slice's element type or a
+// pointer to it. Of several objects with one name the last is kept. Nil elements are skipped. The
+// map's values are the slice's objects, not copies.
 //
 // It panics if objs or target are of other types, or target is nil.
 func ByName(objs any, target any) {

@@ -100,7 +100,7 @@ func TestAControllerReferenceBlocksAndStandsBesideOtherOwnersInPlaceOfItsOwn(t *
 
 func TestAnObjectOfAnotherControllerIsLeftAsItIs(t *testing.T) {
 	first := &Deployment{ObjectMeta: ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
-	again := &Deployment{ObjectMeta: ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}} // deleted and made again
+	again := &Deployment{ObjectMeta: ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}} // new
 	pod := &Pod{ObjectMeta: ObjectMeta{Namespace: "ns", Name: "p"}}
 	require.NoError(t, SetControllerReference(first, pod))
 	err := SetControllerReference(again, pod)

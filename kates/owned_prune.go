@@ -156,7 +156,7 @@ func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
 		if err == nil || !a.client.core.server.outlived(ctx, o, u.GetUID(), err) {
 			return r, err
 		}
-		return reply{Outcome: stream.Outcome{Unknown: true}}, nil // already gone; the watches may still show it
+		return reply{Outcome: stream.Outcome{Unknown: true}}, nil // gone, if not in the watches
 	})
 	return err
 }

@@ -197,7 +197,7 @@ func (a *ownedApply) took(w *applied.Wanted, live Object, got *Unstructured) {
 		done = &a.result.Unchanged
 	}
 	*done = append(*done, referenceOf(w.Resource, got))
-	if a.options.dryRun == nil && got.GetDeletionTimestamp() == nil { // else the next apply is an error
+	if a.options.dryRun == nil && got.GetDeletionTimestamp() == nil { // else an apply fails
 		a.mark(w, got)
 	}
 }

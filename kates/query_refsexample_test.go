@@ -20,7 +20,7 @@ func ExampleLookup() {
 	}
 	secretsOf := func(in *networkingv1.Ingress) (names []types.NamespacedName) {
 		for _, tls := range in.Spec.TLS {
-			names = append(names, types.NamespacedName{Name: tls.SecretName}) // in the Ingress's namespace
+			names = append(names, types.NamespacedName{Name: tls.SecretName}) // in its namespace
 		}
 		return names
 	}

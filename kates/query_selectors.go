@@ -37,8 +37,8 @@ func (q Selection) selectors() (labels.Selector, fields.Selector, error) {
 	return l, f, nil
 }
 
-// errSelectsAll is about selectors that are written, and select everything all the same, as " " and "," do: whoever
-// composed them meant less, and may be about to delete it.
+// errSelectsAll is the error of a selector that is not empty, but selects everything, like " "
+// and ",". The program that composed it meant fewer objects, and may be about to delete them.
 var errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
 
 // parseLabels parses a label selector that is not empty.

@@ -14,35 +14,39 @@ import (
 	"github.com/kates-go/kates/internal/reach"
 )
 
-// Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and then,
-// whenever something has changed, with the current one. It is the loop of a program that has one
-// output for all of its inputs.
+// Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and
+// then, whenever something has changed, with the current one. It is the loop of a program that
+// has one output for all of its inputs.
 //
 //	err := kates.Run(ctx, client, func(ctx context.Context, snap *Snapshot) error {
 //	    return rebuild(ctx, snap) // may take as long as it likes
 //	}, kates.Query{Name: "Services", Namespace: "prod"}, kates.WithInterval(time.Second), kates.AlsoOn(ticker.C))
 //
 // The options are queries, which refine fields as those of [Watch] do, watch options
-// ([WithInterval], [WithDebounce], …), and [WithBackoff], [AlsoOn], [OnError] and [LeaderElection].
+// ([WithInterval], [WithDebounce], …), and [WithBackoff], [AlsoOn], [OnError] and
+// [LeaderElection].
 //
-// One goroutine, that of Run, calls the function: never twice at a time. Each snapshot is a fresh *S
-// and the caller's; its objects are shared and read-only. The function's context ends when Run's does.
+// One goroutine, that of Run, calls the function: never twice at a time. Each snapshot is a fresh
+// *S and the caller's; its objects are shared and read-only. The function's context ends when
+// Run's does.
 //
 // An error of the function means another try with the newest snapshot, after the backoff, however
-// much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error that
-// ends Run. Errors are logged when they begin and when they are over, with the number of tries;
-// OnError gets each of them. A field of []*[Delta] says what has changed since the last snapshot for
-// which the function returned no error: another try has the deltas of the one before, too. Like all
-// snapshots of a client, those of Run are ready ([Client.Ready]) when the first is complete, whatever
-// the function does with it, and their watches are in [Client.Status].
+// much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error
+// that ends Run. Errors are logged when they begin and when they are over, with the number of
+// tries; OnError gets each of them. A field of []*[Delta] says what has changed since the last
+// snapshot for which the function returned no error: another try has the deltas of the one
+// before, too. Like all snapshots of a client, those of Run are ready ([Client.Ready]) when the
+// first is complete, whatever the function does with it, and their watches are in
+// [Client.Status].
 //
 // Run returns when the function does not run any more:
 //
-//   - nil, if ctx was cancelled; if there has been no snapshot by then, what was missing is logged;
+//   - nil, if ctx was cancelled; if there has been no snapshot by then, what was missing is
+//     logged;
 //   - the error that was marked as permanent, as it is;
 //   - an error for which [errors.Is] says [ErrLeadershipLost], see [LeaderElection];
-//   - else one that names S and says why the watch could not be started (see [Watch]), or has ended:
-//     [ErrClosed], or that of ctx if it is a deadline.
+//   - else one that names S and says why the watch could not be started (see [Watch]), or has
+//     ended: [ErrClosed], or that of ctx if it is a deadline.
 //
 // It handles no signals: os/signal's NotifyContext makes a context that does. Nothing that it has
 // started is left when it returns.
@@ -108,7 +112,8 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	return reach.First(fmt.Errorf("run %s: %w", t, err))
 }
 
-// runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to poked.
+// runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to
+// poked.
 type runner[S any] struct {
 	call      func(context.Context, *S) error
 	begin     func(context.Context) context.Context

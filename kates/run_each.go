@@ -17,20 +17,20 @@ import (
 //	    return rebuild(ctx, tenant, snap) // an empty snapshot: the tenant is gone
 //	}, kates.Query{Name: "Namespaces", Key: kates.ByObjectName}, kates.Query{Name: "Quotas", Key: kates.ByNamespace}, kates.Workers(4))
 //
-// The options are those of [Run], [Workers] and [Sharding]. With several workers the function runs
-// for several keys at the same time, and never twice at a time for one key. Its context ends when
-// that of RunEach does. RunEach returns when all calls have returned.
+// The options are those of [Run], [Workers] and [Sharding]. With several workers the function
+// runs for several keys at the same time, and never twice at a time for one key. Its context ends
+// when that of RunEach does. RunEach returns when all calls have returned.
 //
 // An error means another try for that key alone, with its newest snapshot, after its backoff
 // ([WithBackoff]), however much changes meanwhile. A panic is such an error, a [*PanicError].
-// [Permanent] marks an error that ends RunEach, whatever its key. Each error is a [*KeyError]. Errors
-// are logged as those of Run are, for each key, and given to [OnError], which several workers may
-// call at a time. A value of [AlsoOn] calls for all keys. With [LeaderElection] followers keep all
-// snapshots up to date, and a new leader calls for every key.
+// [Permanent] marks an error that ends RunEach, whatever its key. Each error is a [*KeyError].
+// Errors are logged as those of Run are, for each key, and given to [OnError], which several
+// workers may call at a time. A value of [AlsoOn] calls for all keys. With [LeaderElection]
+// followers keep all snapshots up to date, and a new leader calls for every key.
 //
 // When no object has a key any more, and the function was called with that key, it is called once
-// more with an empty snapshot, until it returns no error. Objects of the key that do not decode are
-// left out, which may leave nothing else: a field of [][Invalid] tells.
+// more with an empty snapshot, until it returns no error. Objects of the key that do not decode
+// are left out, which may leave no object at all: a field of [][Invalid] has them.
 //
 // It returns what [Run] returns; and an error if the function has ended its goroutine
 // (runtime.Goexit, as FailNow of a test does).

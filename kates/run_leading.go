@@ -11,17 +11,17 @@ import (
 // ErrLeadershipLost is the error of a [Run], or a [RunEach], that led and has lost its lease.
 var ErrLeadershipLost = lease.ErrLost
 
-// LeaderElection is an option of [Run] and [RunEach], and of controllers. Of several replicas with
-// the same Lease one leads, and only the leader's function is called.
+// LeaderElection is an option of [Run] and [RunEach], and of controllers. Of several replicas
+// with the same Lease one leads, and only the leader's function is called.
 //
 //	kates.Run(ctx, client, writeStatus, kates.LeaderElection{Namespace: "ingress", Name: "ingress-status"})
 //
 // The others are followers. They watch, and keep their snapshots up to date, so that a new leader
-// needs one list of each query. Its function is called at once, with a snapshot as new as the server
-// was when the lease was won: it contains whatever the former leader has written. (A kind that the
-// server refuses to list for lack of rights, or does not serve, is left as it is. A kind that fails
-// otherwise is waited for, and logged.) A replica stands for election when its first snapshot is
-// complete: one that cannot do the work does not keep others from it.
+// needs one list of each query. Its function is called at once, with a snapshot as new as the
+// server was when the lease was won: it contains whatever the former leader has written. (A kind
+// that the server refuses to list for lack of rights, or does not serve, is left as it is. If a
+// list fails otherwise, the leader waits for it, and logs that.) A replica stands for election
+// when its first snapshot is complete: one that cannot do the work does not keep others from it.
 //
 // A leader loses its lease if the API server does not answer, or if another holds it. Then the
 // function's context is cancelled, with a [context.Cause] of [ErrLeadershipLost], and Run returns
@@ -34,38 +34,41 @@ var ErrLeadershipLost = lease.ErrLost
 //
 // # Fencing
 //
-// Leases do not fence: "This implementation does not guarantee that only one client is acting as a
-// leader" (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A process that was stopped for
-// longer than its lease (SIGSTOP, a long garbage collection, a suspended machine) goes on in the
-// middle of a write, and does not know. Therefore writes of this client under the function's context,
-// and under contexts derived from it (context.WithoutCancel too), are bound to the lease:
+// Leases do not fence: "This implementation does not guarantee that only one client is acting as
+// a leader" (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A process that was
+// stopped for longer than its lease (SIGSTOP, a long garbage collection, a suspended machine)
+// goes on in the middle of a write, and does not know. Therefore writes of this client under the
+// function's context, and under contexts derived from it (context.WithoutCancel too), are bound
+// to the lease:
 //
-//   - No write is sent when the lease is over: it fails with [ErrLeadershipLost] ([ErrKeyLost] for
-//     shards). The lease is checked when the method is called, and again where the request leaves
-//     the process, when its connection exists and its body is read. The check uses the monotonic and
-//     the wall clock, whichever says more. It does not notice a machine that stands still together
-//     with all its clocks, as a paused virtual machine may.
-//   - The server refuses what is on its way by then. Updates without a resource version, patches,
-//     applies and deletions carry preconditions: the UID and the resource version that the client
-//     knew when the function was called, or that the function has written since. A new leader that
-//     has written to the object has made that version an old one: a conflict ([IsConflict]), whatever
-//     the clocks say. An object that nobody has written to since is as it was when the lease was
-//     held; a later writer that starts from its former state gets the conflict. Upsert, [Modify] and
-//     the helpers on top of them read and compare by themselves, and send nothing when the lease is
-//     over.
+//   - No write is sent when the lease is over: it fails with [ErrLeadershipLost] ([ErrKeyLost]
+//     for shards). The lease is checked when the method is called, and again where the request
+//     leaves the process, when its connection exists and its body is read. The check uses the
+//     monotonic and the wall clock, whichever says more. It does not notice a machine that stands
+//     still together with all its clocks, as a paused virtual machine may.
+//   - The server refuses writes that are on their way by then. Updates without a resource
+//     version, patches, applies and deletions carry preconditions: the UID and the resource
+//     version that the client knew when the function was called, or that the function has written
+//     since. A new leader that has written to the object has made that version an old one. The
+//     result is a conflict ([IsConflict]), whatever the clocks say. An object that nobody has
+//     written to since is as it was when the lease was held. A later writer that starts from its
+//     former state gets the conflict. Upsert, [Modify] and the helpers on top of them read and
+//     compare by themselves, and send nothing when the lease is over.
 //
-// This costs a conflict, and so another call of the function with a newer snapshot, where somebody
-// else writes to an object while the function runs, though the write does not depend on that. It
-// costs one more request for each write to an object that the client does not watch. [Unfenced]
-// leaves the preconditions of a write out. client-go's fake has no versions, and so no preconditions.
+// This costs a conflict, and so another call of the function with a newer snapshot, where
+// somebody else writes to an object while the function runs, though the write does not depend on
+// that. It costs one more request for each write to an object that the client does not watch.
+// [Unfenced] leaves the preconditions of a write out. client-go's fake has no versions, and so no
+// preconditions.
 //
-// Nothing can be a precondition of a creation. A creation that was on its way when the lease ended
-// lands late, if no object of that name exists then. Therefore derive the names of created objects
-// from their purpose, and do not generate them. Then the creation fails where another leader has
+// A creation can have no precondition. A creation that was on its way when the lease ended lands
+// late, if no object of that name exists then. Therefore derive the names of created objects from
+// their purpose, and do not generate them. Then the creation fails where another leader has
 // created the same (AlreadyExists). If it makes an object that was deleted meanwhile, or is not
-// wanted any more, the watch of the new leader shows it, and the leader recognizes it by its name or
-// owner, and removes it. With a reference to an owner that is gone the garbage collector does so. An
-// apply of an object that does not exist is a creation, too; if the object exists by then, it merges.
+// wanted any more, the watch of the new leader shows it, and the leader recognizes it by its name
+// or owner, and removes it. If the object refers to an owner that is gone, the garbage collector
+// removes it. An apply of an object that does not exist is a creation, too. If the object exists
+// by then, the apply merges.
 //
 // It needs the rights to get, create and update leases (coordination.k8s.io) in Namespace, and is
 // not subject to the client's rate limit.
@@ -76,18 +79,18 @@ type LeaderElection struct {
 	Name string
 	// Identity of this candidate, unique at any time. Default: the host's name and a random UUID.
 	Identity string
-	// LeaseDuration is how long others wait for a renewal before they take the lease: whole seconds.
-	// Default 15 s.
+	// LeaseDuration is how long others wait for a renewal before they take the lease: whole
+	// seconds. Default 15 s.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long a leader tries to renew before it gives up: less than LeaseDuration.
-	// Default 10 s.
+	// RenewDeadline is how long a leader tries to renew before it gives up: less than
+	// LeaseDuration. Default 10 s.
 	RenewDeadline time.Duration
 	// RetryPeriod is between two tries of any candidate: less than RenewDeadline divided by 1.2.
 	// Default 2 s.
 	RetryPeriod time.Duration
 	// ReleaseOnCancel releases the lease when Run ends, so that others need not wait for it to
-	// expire. Default (nil): true. It is safe here, since the function has returned. False is for a
-	// candidate that comes back at once under the same Identity.
+	// expire. Default (nil): true. It is safe here, since the function has returned. False is for
+	// a candidate that comes back at once under the same Identity.
 	ReleaseOnCancel *bool
 }
 

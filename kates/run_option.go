@@ -14,9 +14,9 @@ import (
 	"github.com/kates-go/kates/internal/keyed"
 )
 
-// A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has some
-// of its own). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such options, and
-// [WithBackoff], [AlsoOn], [OnError] and [Workers] return some.
+// A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has
+// some of its own). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such
+// options, and [WithBackoff], [AlsoOn], [OnError] and [Workers] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
@@ -86,8 +86,8 @@ func (o runOption) applyToRun(s *runSettings) { o(s) }
 
 func (q Query) applyToRun(s *runSettings) { s.queries = append(s.queries, q) }
 
-// WithBackoff sets how long [Run] waits after an error of its function: first after one, then twice
-// as long for each further one in a row, up to most. Default: from 100 ms to 1 minute.
+// WithBackoff sets how long [Run] waits after an error of its function: first after one, then
+// twice as long for each further one in a row, up to most. Default: from 100 ms to 1 minute.
 func WithBackoff(first, most time.Duration) RunOption {
 	return runOption(func(s *runSettings) { s.policy.Backoff = attempts.Backoff{First: first, Most: most} })
 }
@@ -102,10 +102,11 @@ func Workers(n int) RunOption {
 }
 
 // AlsoOn makes [Run] call its function for each value of a channel, too: of a timer, or another
-// system. The function is called with the current snapshot, though nothing may have changed. Values
-// that come while it runs, or waits for its backoff, count as one. No sender waits for the function.
-// A channel that is closed is listened to no longer; its end is no value. Nothing is called before
-// the first snapshot is complete, or while another leads. The option may be given several times.
+// system. The function is called with the current snapshot, though nothing may have changed.
+// Values that come while it runs, or waits for its backoff, count as one. No sender waits for the
+// function. When the channel is closed, Run stops listening to it. Its end is no value. Nothing is
+// called before the first snapshot is complete, or while another leads. The option may be given
+// several times.
 func AlsoOn[T any](channel <-chan T) RunOption {
 	return runOption(func(s *runSettings) {
 		s.triggers = append(s.triggers, func(ctx context.Context, call func()) {
@@ -124,9 +125,10 @@ func AlsoOn[T any](channel <-chan T) RunOption {
 	})
 }
 
-// OnError makes [Run] call a function with each error of its own, and with how many there have been
-// in a row, this one included. The goroutine of Run calls it before the wait. An error that the
-// function returns when its context has ended is none of them. The option may be given several times.
+// OnError makes [Run] call a function with each error of its own, and with how many there have
+// been in a row, this one included. The goroutine of Run calls it before the wait. Errors that
+// the function returns after its context has ended do not count. The option may be given several
+// times.
 func OnError(f func(err error, attempt int)) RunOption {
 	return runOption(func(s *runSettings) {
 		if f == nil {
@@ -138,7 +140,8 @@ func OnError(f func(err error, attempt int)) RunOption {
 
 // Permanent marks an error of a function given to [Run] as one that another try will not mend: it
 // ends Run, which returns err. It does so too when it is wrapped in other errors, and then Run
-// returns these. In a controller it ends nothing: the key waits for a change. Permanent(nil) is nil.
+// returns these. In a controller it ends nothing: the key waits for a change. Permanent(nil) is
+// nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

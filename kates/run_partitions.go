@@ -13,7 +13,8 @@ import (
 	"github.com/kates-go/kates/internal/reach"
 )
 
-// Partitions hands out snapshots of type S by key: a struct with the objects that belong to it. See [WatchEach].
+// Partitions hands out snapshots of type S by key: a struct with the objects that belong to it.
+// See [WatchEach].
 type Partitions[S any] struct{ *partitioned }
 
 // partitioned is partitions of a struct type.
@@ -53,9 +54,10 @@ type Turn[S any] struct {
 	ended   atomic.Bool
 }
 
-// WatchEach starts watching what the exported fields of the struct S say, as [Watch] does, until ctx
-// ends or Close. It is for a program that has one output per something: per namespace, per tenant,
-// per gateway. [Query.Key] says to which keys an object belongs; each key has a snapshot of its own:
+// WatchEach starts watching what the exported fields of the struct S say, as [Watch] does, until
+// ctx ends or Close. It is for a program that has one output per something: per namespace, per
+// tenant, per gateway. [Query.Key] says to which keys an object belongs; each key has a snapshot
+// of its own:
 //
 //	type Tenant struct {
 //	    Namespaces []*kates.Namespace
@@ -75,21 +77,21 @@ type Turn[S any] struct {
 //
 // [RunEach] is that loop, with workers.
 //
-// A key's snapshot is what a whole one is (see the package's documentation), of its objects:
-// complete, the latest, coherent with own writes, in order, and what did not change since its last
-// turn is the same pointer. A key has a turn when something has changed for it since its last one
-// that is worth a signal. An object that moves from one key to another activates both. A change of
-// an object that belongs to every partition activates all. A key exists as long as an object has it
-// that does not belong to every partition.
+// A key's snapshot has the same guarantees as a whole one (see the package's documentation): it
+// is complete, the latest, coherent with own writes, in order, and what did not change since its
+// last turn is the same pointer. A key has a turn when something has changed for it since its
+// last one that is worth a signal. An object that moves from one key to another activates both. A
+// change of an object that belongs to every partition activates all. A key exists as long as an
+// object has it that does not belong to every partition.
 //
-// When the last object of a key is gone, the key has one more turn, empty ([Turn.Gone]), so that its
-// output can be removed. Only a program that has had a turn of the key gets it: what was deleted
-// while the program did not run is not reported.
+// When the last object of a key is gone, the key has one more turn, empty ([Turn.Gone]), so that
+// its output can be removed. Only a program that has had a turn of the key gets it: what was
+// deleted while the program did not run is not reported.
 //
-// A field of []*[Delta] says what has changed since the key's last turn that ended without an error;
-// one of [][Invalid] which objects of the key are left out. An object whose Key panics is left out
-// where it was before, until its next version; [WithInvalid] and Status report it also where it
-// never was.
+// A field of []*[Delta] says what has changed since the key's last turn that ended without an
+// error; a field of [][Invalid] says which objects of the key are left out. An object whose Key
+// panics is left out of its former partitions until its next version. [WithInvalid] and Status
+// report it even if it never was in one.
 //
 // Errors are those of Watch, and one if no query has a Key. On an error nothing is left running.
 func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partitions[S], error) {
@@ -118,12 +120,14 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	return &Partitions[S]{newPartitioned(c, all, fields)}, nil
 }
 
-// Next waits until a key is due, and hands it out. Several workers may call it at a time: no key is
-// in two turns. The turn has everything that the watches had delivered, and this client had written,
-// when Next was called; and if, before Next returned, a turn was ended or keys were activated, when
-// the last of that happened. There is no turn before all queries are complete.
+// Next waits until a key is due, and hands it out. Several workers may call it at a time: no key
+// is in two turns. The turn has everything that the watches had delivered, and this client had
+// written, when Next was called. If a turn ended, or keys were activated, before Next returned,
+// it has everything up to the last of these events. There is no turn before all queries are
+// complete.
 //
-// The error is that of ctx, whose end means nothing to the watch, or the cause of the watch's end.
+// The error is that of ctx, or the cause of the watch's end. The end of ctx does not end the
+// watch.
 func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
 	turn, err := p.all.Next(ctx)
 	if err != nil {
@@ -134,8 +138,8 @@ func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
 	return t, nil
 }
 
-// report fills in the deltas and the invalid objects. It returns the changes for done, nil if S has
-// no field for deltas.
+// report fills in the deltas and the invalid objects. It returns the changes for done, nil if S
+// has no field for deltas.
 func (p *partitioned) report(turn *accumulator.Turn, into reflect.Value) (c *changes) {
 	if p.deltas != nil {
 		c = p.changesOf(turn.Key)
@@ -152,8 +156,8 @@ func (p *partitioned) report(turn *accumulator.Turn, into reflect.Value) (c *cha
 	return c
 }
 
-// done notes whether the next turn of the key has these changes again: after a turn that failed, or
-// was dropped, it has.
+// done notes whether the next turn of the key has these changes again: after a turn that failed,
+// or was dropped, it has.
 func (p *partitioned) done(key string, c *changes, again bool) {
 	if c == nil {
 		return
@@ -167,7 +171,8 @@ func (p *partitioned) done(key string, c *changes, again bool) {
 	}
 }
 
-// changesOf are those of a key since its last turn without an error. They belong to the key's turn.
+// changesOf are those of a key since its last turn without an error. They belong to the key's
+// turn.
 func (p *partitioned) changesOf(key string) *changes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,17 +182,19 @@ func (p *partitioned) changesOf(key string) *changes {
 	return &changes{order: p.blank.order, of: make(map[place]*change)}
 }
 
-// Done ends the turn. Without an error the key has its next one when something of it changes, or has
-// changed since. With one it has it, whatever changes, when its backoff is over: 100 ms after the
-// first error, twice as long after each further one in a row, up to a minute. Each turn is to be
-// ended, once, by any goroutine. Further calls do nothing, though the key may be in another turn.
+// Done ends the turn. Without an error the key has its next turn when something of it changes, or
+// has changed since. With an error the key has its next turn when its backoff is over, whatever
+// changes: 100 ms after the first error, twice as long after each further one in a row, up to a
+// minute. End each turn once, from any goroutine. Further calls do nothing, even if the key is in
+// another turn.
 func (t *Turn[S]) Done(err error) {
 	if t.end(err != nil) {
 		t.turn.Done(err)
 	}
 }
 
-// end reports whether the turn ends now. again: the key's next turn has the changes of this one, too.
+// end reports whether the turn ends now. again: the key's next turn has the changes of this one,
+// too.
 func (t *Turn[S]) end(again bool) bool {
 	if t.ended.Swap(true) {
 		return false
@@ -196,9 +203,9 @@ func (t *Turn[S]) end(again bool) bool {
 	return true
 }
 
-// Context returns ctx, which Next was called with, for what is done in the turn. Where ctx is bound
-// to a lease, the preconditions of writes are about what was known when Context was called. Call it
-// at once (see [LeaderElection]). [RunEach] does so.
+// Context returns ctx, which Next was called with, for what is done in the turn. Where ctx is
+// bound to a lease, the preconditions of writes are about what was known when Context was called.
+// Call it at once (see [LeaderElection]). [RunEach] does so.
 func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
 // Activate gives some keys a turn, though nothing may have changed. It ignores keys that no object

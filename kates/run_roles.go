@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// role says what the objects of a field are for a controller. It is empty for those that it only watches.
+// role is the role of a field's objects for a controller. It is empty for watched objects.
 type role string
 
 const (
@@ -112,8 +112,8 @@ func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, er
 	return c.core.kinds.GVK(ctx, t.kind)
 }
 
-// keyOfController returns the key function of what a root of this kind controls: it gives the root's
-// key.
+// keyOfController returns the key function of what a root of this kind controls: it gives the
+// root's key.
 func keyOfController(root *meta.RESTMapping) func(Object) []string {
 	kind, namespaced := root.GroupVersionKind.GroupKind(), root.Scope.Name() == meta.RESTScopeNameNamespace
 	return func(o Object) []string {
@@ -128,8 +128,8 @@ func keyOfController(root *meta.RESTMapping) func(Object) []string {
 	}
 }
 
-// controls reports whether an owner of that UID controls an object. Objects of a fake have no UID: then
-// the name, which is the key, decides.
+// controls reports whether an owner of that UID controls an object. Objects of a fake have no
+// UID: then the name, which is the key, decides.
 func controls(uid types.UID, o accumulator.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(o)
 	return owner != nil && owner.UID == uid

@@ -299,7 +299,7 @@ func TestTheEndOfTheWatchIsAnErrorOfRunThatNamesIt(t *testing.T) {
 		fake, pods := unreliable(t, silent)
 		for _, f := range []func(context.Context, *podsAndServices) error{
 			func(context.Context, *podsAndServices) error { return nil },
-			func(context.Context, *podsAndServices) error { return errOops }, // it is waiting for its backoff
+			func(context.Context, *podsAndServices) error { return errOops }, // then it waits
 		} {
 			fake := katestest.New(t, katestest.WithClientOptions(silent))
 			r := run(t, fake.Client, f, kates.WithBackoff(time.Hour, time.Hour))

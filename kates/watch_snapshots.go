@@ -31,8 +31,8 @@ type Snapshots[S any] struct {
 //	    Services []*kates.Service                                    // the Go type says the kind
 //	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
-//	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil while there is no such kind
-//	    Deltas   []*kates.Delta                                      // what has changed since the last one
+//	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil without such a kind
+//	    Deltas   []*kates.Delta                                      // changes since the last one
 //	    Invalid  []kates.Invalid                                     // objects left out, and why
 //	    Cached   string           `kates:"-"`                        // not a query
 //	}

@@ -133,8 +133,8 @@ var connections = map[string]bool{"attach": true, "exec": true, "log": true, "po
 
 var subresourceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// checkSubresource checks the name of a subresource before anything is sent. likeObject says that it
-// is read or changed, and not created.
+// checkSubresource checks the name of a subresource before anything is sent. likeObject says that
+// it is read or changed, and not created.
 func (c *Client) checkSubresource(subresource string, likeObject bool) error {
 	switch {
 	case !subresourceName.MatchString(subresource):

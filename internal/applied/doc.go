@@ -10,7 +10,7 @@
 //
 // If the annotation fits what is to be applied, and the applier owns every part of it and nothing
 // else, the server has only two things left to do. It would restore the order of list items,
-// which has no owner, and restore what a schema change has lost, which nobody is told. [Check]
+// which has no owner, and restore what a schema change has lost, which nothing reports. [Check]
 // compares both with the live object. Which parts are owned as a whole only, the kind's OpenAPI
 // document says; the managedFields cannot.
 //

@@ -220,7 +220,8 @@ func means(e fieldpath.PathElement, item any) (means, whole bool) {
 func sameScalar(a, b any) bool {
 	switch b.(type) {
 	case string, bool, int64, float64:
-		return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b)) // numbers by their value
+		// compares numbers by their value
+		return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
 	}
 	return false
 }

@@ -19,7 +19,7 @@ type Wanted struct {
 	Resource accumulator.Resource
 	Key      object.Key
 	Owners   []metav1.OwnerReference
-	Sum      string                     // the digest of all that is applied: the annotation's value
+	Sum      string                     // the annotation's value: a digest of everything applied
 	Object   *unstructured.Unstructured // the object that is applied; nil until Make
 }
 

@@ -88,7 +88,8 @@ func TestAWriteIsNotSentWhenItsLeaseIsOver(t *testing.T) {
 	})
 }
 
-// TestAWriteIsNotSentWhenItsLeaseEndsWhileItWaitsForAConnection: the server has no request without its body.
+// TestAWriteIsNotSentWhenItsLeaseEndsWhileItWaitsForAConnection: the server has no request
+// without its body.
 func TestAWriteIsNotSentWhenItsLeaseEndsWhileItWaitsForAConnection(t *testing.T) {
 	protocols(t, func(t *testing.T, client *http.Client, url string, whole *atomic.Int64) {
 		var l lease

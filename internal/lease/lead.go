@@ -20,18 +20,18 @@ type Work interface {
 	Follow(ctx context.Context, won <-chan struct{}) error
 	// CatchUp returns when everything that a former leader has done is known.
 	CatchUp(ctx context.Context) error
-	// Lead does the work. The lease is held until it returns. The context named lease ends when the
-	// lease is lost, and does not end with the context of [Lead]: it is for work that goes on for a
-	// while after that.
+	// Lead does the work. The lease is held until it returns. The context named lease ends when
+	// the lease is lost, and does not end with the context of [Lead]: it is for work that goes on
+	// for a while after that.
 	Lead(ctx, lease context.Context) error
 }
 
 // Lead stands for the lease and calls the work's methods one after another. It returns when the
-// work has ended, with the work's error. If the lease was lost, and ctx has not ended, the error is
-// an [ErrLost], too.
+// work has ended, with the work's error. If the lease was lost, and ctx has not ended, the error
+// is an [ErrLost], too.
 //
-// The work's contexts end when the lease is lost, with a cause of [ErrLost]. The lease is held until
-// the work has ended, and then released.
+// The work's contexts end when the lease is lost, with a cause of [ErrLost]. The lease is held
+// until the work has ended, and then released.
 func Lead(ctx context.Context, config Config, work Work) error {
 	if err := work.Prepare(ctx); err != nil {
 		return err

@@ -31,7 +31,7 @@ type lock struct {
 	tried  bool                       // to write it
 
 	mu     lockorder.Mutex[lockorder.LeaseLock]
-	failed map[bool]error // by whether it writes: how the last request failed, if that is worth a log
+	failed map[bool]error // of the last read and write, if worth a log
 	last   error          // since the last write that succeeded
 }
 

@@ -14,7 +14,8 @@ import (
 // ErrLost is the error of work for a key that the replica has lost.
 var ErrLost = errors.New("key lost to another replica")
 
-// core is the protocol of one replica: it takes in what happens, and says what to do. It has no lock.
+// core is the protocol of one replica: it takes in what happens, and says what to do. It has no
+// lock.
 type core struct {
 	config Config
 	self   string
@@ -188,8 +189,8 @@ func (c *core) observe(all []peer, now time.Time) {
 	c.aim(now)
 }
 
-// echo takes in the replica's own Lease, as the watch shows it. Everything that was written before has
-// been shown, too.
+// echo takes in the replica's own Lease, as the watch shows it. Everything that was written
+// before has been shown, too.
 func (c *core) echo(p peer) {
 	c.seen = true
 	if c.claim != nil && !c.asked && !c.flying && !coherence.Newer(c.claimed, p.version) {
@@ -244,8 +245,8 @@ func (c *core) drained(now time.Time) (bool, time.Time) {
 	return drained, again
 }
 
-// todo returns the request to make now, and when to call todo again if nothing happens. The request
-// must be answered before that.
+// todo returns the request to make now, and when to call todo again if nothing happens. The
+// request must be answered before that.
 func (c *core) todo(now time.Time) (write, time.Time) {
 	w, wake := c.plan(now)
 	c.flying = w.verb != none
