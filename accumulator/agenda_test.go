@@ -15,17 +15,17 @@ import (
 	"github.com/kates-go/kates/internal/rounds"
 )
 
-// size is how many keys are not idle.
+// size returns the number of keys that are not idle.
 func (a *agenda) size() int {
 	return len(a.due) + len(a.stirred) + a.queue.length + len(a.rests) + a.active.length
 }
 
-// naiveKey is what a naive agenda knows of a key: flags, and a list of all its changes.
+// naiveKey is the state of a key in a naive agenda: flags, and a list of all its changes.
 type naiveKey struct {
 	held, ready bool
 	waits       bool
-	changes     []time.Time // since it waits for quiet
-	rests       time.Time   // until then; zero: it does not
+	changes     []time.Time // since it began to wait for quiet
+	rests       time.Time   // the end of its rest; zero if it does not rest
 	failures    int
 }
 
@@ -47,11 +47,11 @@ func (k *naiveKey) state() keyState {
 	return keyIdle
 }
 
-// due reports whether there is nothing to be made due any more.
+// due reports whether the key is due already, or will be by itself.
 func (k *naiveKey) due() bool { return k.ready || k.waits || !k.rests.IsZero() }
 
-// quietAt is when a key that waits for quiet has it: the first of its changes that nothing follows for
-// so long, or the most after the first.
+// quietAt returns when a key that waits for quiet becomes quiet: the quiet time after its last
+// change, or at the latest the most after the first.
 func (k *naiveKey) quietAt(d *debounce) time.Time {
 	last := k.changes[len(k.changes)-1].Add(d.quiet)
 	if most := k.changes[0].Add(d.most); most.Before(last) {
@@ -60,14 +60,14 @@ func (k *naiveKey) quietAt(d *debounce) time.Time {
 	return last
 }
 
-// agendaModel is an agenda, and a naive one that looks at all keys for everything.
+// agendaModel is an agenda, and a naive one that looks through all keys for everything.
 type agendaModel struct {
 	*agenda
 	entries map[string]*entry
 	keys    map[string]*naiveKey
 	queue   []string
 	steps   int
-	idle    bool // a worker has found nothing, and waits to be woken
+	idle    bool // a worker has found nothing, and waits
 }
 
 // key chooses a key by a number, "" if there is none.
@@ -96,7 +96,7 @@ func (m *agendaModel) enqueue(name string) {
 	}
 }
 
-// wake makes ready, in the order of their times, what has rested.
+// wake makes the keys ready whose rest is over, in the order of their times.
 func (m *agendaModel) wake() {
 	for {
 		first := ""
@@ -156,7 +156,7 @@ func (m *agendaModel) over(name string, rests time.Duration) {
 	k.waits, k.changes, k.ready, k.rests = false, nil, false, time.Now().Add(rests)
 }
 
-// step does one thing to both.
+// step does one thing to both agendas.
 func (m *agendaModel) step(s step) error {
 	switch op := s.Op % 21; {
 	case op < 3:
@@ -185,7 +185,7 @@ func (m *agendaModel) step(s step) error {
 		if name := m.key(s.A, heldKey); name != "" {
 			rests := []time.Duration{-1, -1, 0, 2 * second, 5 * second}[s.B%5]
 			if rests >= 0 {
-				rests += time.Duration(m.steps) // never two that end at a time
+				rests += time.Duration(m.steps) // no two rests end at the same time
 			}
 			m.over(name, rests)
 		}
@@ -195,12 +195,13 @@ func (m *agendaModel) step(s step) error {
 		*m.keys[name] = naiveKey{}
 		m.queue = slices.DeleteFunc(m.queue, func(other string) bool { return other == name })
 	default:
-		after([]time.Duration{time.Millisecond, second, 3 * second}[s.B%3] + time.Duration(m.steps)*time.Microsecond) // never two at a time
+		// no two steps at the same time
+		after([]time.Duration{time.Millisecond, second, 3 * second}[s.B%3] + time.Duration(m.steps)*time.Microsecond)
 	}
 	return nil
 }
 
-// check compares the two, and looks whether who waits is woken.
+// check compares the two agendas, and checks that waiting workers are woken.
 func (m *agendaModel) check() error {
 	waits, busy, quiet, rested := 0, 0, false, false
 	for name, k := range m.keys {
@@ -235,7 +236,7 @@ func (m *agendaModel) check() error {
 		}
 	case quiet && !has(m.ripe.C):
 		return fmt.Errorf("nobody is told that a key is quiet")
-	case quiet: // who is told releases it
+	case quiet: // the worker that gets the signal releases it
 		m.release()
 	}
 	return nil
@@ -251,8 +252,8 @@ func has[T any](c <-chan T) bool {
 	}
 }
 
-// TestG3TheAgendaIsTheNaiveOne holds the agenda against flags and full scans: the state of each key,
-// the order in which they are handed out, the times before which they are not, and that who waits is woken.
+// TestG3TheAgendaIsTheNaiveOne compares the agenda with flags and full scans: the state of each
+// key, the order and the earliest times of turns, and that waiting workers are woken.
 func TestG3TheAgendaIsTheNaiveOne(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, taken func()) {
 		steps := drawScript(rt).Steps

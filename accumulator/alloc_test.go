@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// refreshAllocs is what one change of so many objects allocates, from the event to the struct.
+// refreshAllocs returns the allocations for one change among many objects, from the event to the
+// struct.
 func refreshAllocs(t *testing.T, objects int, make func(i, version int) Object, target any, q Query) float64 {
 	w := worked(t, objects, make, Options{}, target, q)
 	return testing.AllocsPerRun(20, func() {
@@ -19,8 +20,8 @@ func refreshAllocs(t *testing.T, objects int, make func(i, version int) Object, 
 	})
 }
 
-// refreshed are the ways to a field whose allocations do not depend on how many objects did not change. Those of a map
-// do: it is cloned, a table of a thousand entries at a time.
+// refreshed are the forms of a field whose allocations do not depend on the number of unchanged
+// objects. Those of a map do: a refresh clones it, a table of a thousand entries at a time.
 var refreshed = map[string]struct {
 	make   func(i, version int) Object
 	target func() any

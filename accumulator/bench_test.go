@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// benchObject is a version of an object as a server sends it.
+// benchObject returns a version of an object as a server sends it.
 func benchObject(i, version int) *unstructured.Unstructured {
 	u := thing(strconv.Itoa(i), "app", "bench")
 	u.SetUID(types.UID("uid-" + u.GetName()))
@@ -23,10 +23,10 @@ func benchObject(i, version int) *unstructured.Unstructured {
 	return u
 }
 
-// untypedObject is benchObject as an event brings it.
+// untypedObject returns benchObject as an event brings it.
 func untypedObject(i, version int) Object { return benchObject(i, version) }
 
-// typedObject is the same, decoded into its Go type: one allocation, and its strings.
+// typedObject returns the same, decoded into its Go type: one allocation, and its strings.
 func typedObject(i, version int) Object {
 	s := &corev1.Service{}
 	s.Namespace, s.Name = "ns", strconv.Itoa(i)
@@ -44,8 +44,8 @@ type (
 	mapByString struct{ A map[string]*corev1.Service }
 )
 
-// workload is a reader of queries over streams whose watches do not run: whoever uses it plays
-// their part.
+// workload is a reader of queries over streams whose watches do not run. The test plays their
+// part.
 type workload struct {
 	streams *stream.Set
 	acc     *Accumulator
@@ -54,7 +54,7 @@ type workload struct {
 	version int
 }
 
-// worked sets up a reader of one query with so many objects, and has it read once.
+// worked sets up a reader of one query with many objects, and reads once.
 func worked(tb testing.TB, objects int, make func(i, version int) Object, o Options, target any, queries ...Query) *workload {
 	tb.Helper()
 	if len(queries) == 0 {
@@ -75,17 +75,17 @@ func worked(tb testing.TB, objects int, make func(i, version int) Object, o Opti
 	return w
 }
 
-// benchReader is a reader of a stream that holds so many untyped objects.
+// benchReader returns a reader of a stream that holds many untyped objects.
 func benchReader(b *testing.B, objects int) (stream.Staging, *Accumulator) {
 	b.Helper()
 	w := worked(b, objects, untypedObject, Options{}, &one{})
 	return w.stream(), w.acc
 }
 
-// stream is the first of the first query.
+// stream returns the first stream of the first query.
 func (w *workload) stream() stream.Staging { return w.acc.fields[0].parts[0].sub.Stage() }
 
-// change lets the watch bring new versions of so many objects, evenly spread.
+// change brings new versions of count objects, evenly spread, like a watch.
 func (w *workload) change(count int) {
 	st := w.stream()
 	step := max(w.objects/count, 1)
@@ -104,7 +104,7 @@ func (w *workload) update(tb testing.TB, target any, j *Judgement) Result {
 	return r
 }
 
-// refreshed measures an Update after so many changes, from the events to the struct.
+// refreshed measures an Update after some changes, from the events to the struct.
 func (w *workload) refreshed(b *testing.B, changes int, target any) {
 	b.Helper()
 	b.ReportAllocs()
@@ -116,7 +116,8 @@ func (w *workload) refreshed(b *testing.B, changes int, target any) {
 	}
 }
 
-// refreshedAtLeisure measures the same, of a reader that is busy for a moment between two snapshots.
+// refreshedAtLeisure measures the same for a reader that is busy for a moment between two
+// snapshots.
 func (w *workload) refreshedAtLeisure(b *testing.B, changes int, target any) {
 	b.Helper()
 	b.ReportAllocs()
@@ -131,7 +132,8 @@ func (w *workload) refreshedAtLeisure(b *testing.B, changes int, target any) {
 	}
 }
 
-// BenchmarkRefreshAtLeisure: what can be copied before it is known what will have changed, has been.
+// BenchmarkRefreshAtLeisure: the accumulator has already copied what it can copy before it knows
+// the changes.
 func BenchmarkRefreshAtLeisure(b *testing.B) {
 	for _, objects := range []int{1_000, 10_000, 50_000, 100_000} {
 		for _, changes := range []int{1, 100} {
@@ -146,7 +148,8 @@ func BenchmarkRefreshAtLeisure(b *testing.B) {
 }
 
 // BenchmarkRefresh: an Update costs what changed, and a copy of one slice of pointers. "clone" is
-// that copy alone, beside the same objects: an allocation is paid for by collecting the heap, too.
+// that copy alone, beside the same objects: the garbage collection of the heap is a part of an
+// allocation's cost.
 func BenchmarkRefresh(b *testing.B) {
 	for _, objects := range []int{1_000, 10_000, 50_000, 100_000} {
 		for _, kind := range []string{"typed", "untyped"} {
@@ -179,7 +182,7 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// BenchmarkRefreshForms: one change of 50,000 objects, in each form that a field can have.
+// BenchmarkRefreshForms: one change among 50,000 objects, in each form of a field.
 func BenchmarkRefreshForms(b *testing.B) {
 	const objects = 50_000
 	for name, target := range map[string]any{
@@ -192,7 +195,7 @@ func BenchmarkRefreshForms(b *testing.B) {
 	}
 }
 
-// BenchmarkRefreshWith: one change of 50,000 objects with what else may be asked for.
+// BenchmarkRefreshWith: one change among 50,000 objects, with each of the other options.
 func BenchmarkRefreshWith(b *testing.B) {
 	const objects = 50_000
 	b.Run("predicate", func(b *testing.B) {
@@ -234,8 +237,8 @@ func BenchmarkRefreshWith(b *testing.B) {
 	})
 }
 
-// BenchmarkEventUnderSlowReader: an event costs the same however long nobody has read, and next to
-// nothing for each who does not.
+// BenchmarkEventUnderSlowReader: an event costs the same however long nobody has read. Each
+// reader that does not read adds next to nothing.
 func BenchmarkEventUnderSlowReader(b *testing.B) {
 	const objects = 10_000
 	for _, readers := range []int{1, 10, 100} {
@@ -256,7 +259,7 @@ func BenchmarkEventUnderSlowReader(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstTake: what the first reading of a stream that has its list costs.
+// BenchmarkFirstTake: the cost of the first reading of a stream that has its list.
 func BenchmarkFirstTake(b *testing.B) {
 	for _, objects := range []int{1_000, 10_000, 50_000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// TestG3AHundredThousandUnreadEventsAreOneKeyOrNone plays the watch itself: the server that
-// is simulated elsewhere remembers every event, a stream must not.
+// TestG3AHundredThousandUnreadEventsAreOneKeyOrNone plays the watch itself. The simulated server
+// of other tests remembers every event; a stream must not.
 func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 	const many = 100_000
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
@@ -44,7 +44,7 @@ func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 		assert.Equal(t, 1, st.Held().Objects)
 		assert.Len(t, a.pacer.out, 1)
 		assert.Len(t, update(t, a, &snap).Differences, 1)
-		for i := range 1000 { // known to the reader: each is owed a delete
+		for i := range 1000 { // the reader has seen them: each needs a delete
 			event(strconv.Itoa(i%10), i/10%2 == 1)
 		}
 		assert.LessOrEqual(t, st.Held().Dirty, 10)

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// nosy decodes itself, and looks around meanwhile.
+// nosy looks around while it decodes.
 type nosy struct{}
 
 var whileDecoding func()

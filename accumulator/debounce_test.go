@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// ripeAt is when keys are handed out that are changed at some times, each in order.
+// ripeAt returns the times of the turns of keys that change at some times, each in order.
 func ripeAt(changes map[string][]time.Duration, pace Pace) map[string][]time.Duration {
 	all := map[string][]time.Duration{}
 	for key, times := range changes {
@@ -50,11 +50,12 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 				}
 			}()
 			for n := range 150 {
-				i := random.IntN(9) * random.IntN(9) / 8 // some more than others
+				i := random.IntN(9) * random.IntN(9) / 8 // some keys more than others
 				s.touch("as", fmt.Sprint("o", i), n)
 				changes[fmt.Sprint("k", i)] = append(changes[fmt.Sprint("k", i)], time.Since(start))
 				synctest.Wait()
-				after(time.Duration(random.IntN(2000)+1)*time.Millisecond + time.Microsecond*time.Duration(n)) // never two at a time
+				// no two changes at the same time
+				after(time.Duration(random.IntN(2000)+1)*time.Millisecond + time.Microsecond*time.Duration(n))
 			}
 			after(time.Hour)
 			cancel()

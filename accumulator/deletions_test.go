@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
+// send makes the server perform a verb, and reports the answer to the streams at once.
 func (o own) send(t *testing.T, resource, name, verb string, param int) {
 	t.Helper()
 	key := Key{Namespace: "ns", Name: name}
@@ -28,7 +29,6 @@ func (o own) send(t *testing.T, resource, name, verb string, param int) {
 }
 
 // late delays every event and bookmark from now on.
-
 func (s *sim) late(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,8 @@ func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
 	}
 }
 
-// The DELETED event of a whole stream tells when the object was deleted; that of a selective one may be a move.
+// The DELETED event of a whole stream says when the object was deleted. That of a selective
+// stream may be a move.
 func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 	all, namespace, selective := simQuery("A", "as"), simQuery("A", "as"), simQuery("A", "as")
 	namespace.Namespace = "ns"
@@ -84,7 +85,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 				bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 					key := Key{Namespace: "ns", Name: "x"}
 					s.put("as", key, fresh(key, 4))
-					if verb == "release" { // the last finalizer of what is deleted
+					if verb == "release" { // the last finalizer of a deleted object
 						s.do("as", key, "finalize", 0)
 						s.do("as", key, "delete", byStatus)
 					}
@@ -113,7 +114,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 	}
 }
 
-// requested counts all requests of a resource.
+// requested counts all requests for a resource.
 func (s *sim) requested(resource string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// fork is a union whose two watches go their own ways: the test says what each one is told.
+// fork is a union of two watches. The test decides what each one sees, and when.
 type fork struct {
 	*sim
 	streams     *stream.Set
@@ -23,7 +23,7 @@ type fork struct {
 	left, right stream.Staging
 }
 
-// forked runs test with x shown by the left watch, at the server's first version.
+// forked runs a test in which the left watch shows x, at the server's first version.
 func forked(t *testing.T, test func(t *testing.T, f *fork)) {
 	forkedWith(t, stream.Config{}, test)
 }
@@ -41,7 +41,7 @@ func forkedWith(t *testing.T, c stream.Config, test func(t *testing.T, f *fork))
 	})
 }
 
-// relists makes a watch jump to the server's state now, as a list does.
+// relists makes a watch jump to the server's present state, as a list does.
 func (f *fork) relists(t *testing.T, st stream.Staging) {
 	t.Helper()
 	now := make(map[Key]Object)
@@ -71,9 +71,9 @@ func TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow(t *testin
 	forked(t, func(t *testing.T, f *fork) {
 		f.relabel("x", "r", "yes")
 		f.relists(t, f.left)
-		f.shows(t, "x@1") // the right one may have it
+		f.shows(t, "x@1") // the right watch may have it
 		f.relabel("x", "l", "yes")
-		f.relists(t, f.right) // and never sees that it had it
+		f.relists(t, f.right) // and never shows that it had it
 		f.shows(t, "x@1")
 		f.relists(t, f.left)
 		f.shows(t, "x@3")
@@ -87,7 +87,7 @@ func TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate(t *testing.T) 
 		gone := f.relabelled("x", "l", "yes")
 		gone.SetResourceVersion(f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes")).GetResourceVersion())
 		require.NoError(t, f.left.Event(gone, true))
-		f.left.Restart() // as where more has come and gone than is noted
+		f.left.Restart() // as after more events than the stream notes
 		f.shows(t, "x@1", "y@2")
 		f.relists(t, f.right)
 		f.shows(t, "x@3", "y@2")
@@ -137,7 +137,7 @@ func TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk(t *testin
 		f.relists(t, f.left)
 		moved := f.put("as", Key{Namespace: "ns", Name: "y"}, f.relabelled("y", "r", "yes"))
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "y"}, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
-		require.True(t, f.left.OwnWrite(w)) // the right one has yet to
+		require.True(t, f.left.OwnWrite(w)) // the right watch has not yet
 		f.shows(t, "x@1", "y@2")
 		w.Object = moved
 		require.True(t, f.right.OwnWrite(w))
@@ -150,7 +150,7 @@ func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *tes
 		moved := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@1")
-		// Another own write of it that moves it back is known to the right watch alone by now.
+		// Another own write moves the object back. Only the right watch knows that by now.
 		back := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "l", "yes"))
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: moved.GetUID(), Version: back.GetResourceVersion()}
 		require.True(t, f.right.OwnWrite(w))
@@ -168,7 +168,7 @@ func TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate(t *te
 		wrote := f.put("as", key, f.relabelled("x"))
 		f.create("as", thing("y", "l", "yes"))
 		f.relists(t, f.left)
-		f.shows(t, "x@1", "y@3") // the right one may have it
+		f.shows(t, "x@1", "y@3") // the right watch may have it
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
 			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
 		}}))
@@ -191,7 +191,7 @@ func TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: uid}}))
 		f.relabel("x", "r", "yes")
 		f.relists(t, f.left)
-		f.shows(t, "x@3", "y@4") // the right one has yet to show where it went
+		f.shows(t, "x@3", "y@4") // the right watch has not shown the move yet
 		f.relists(t, f.right)
 		f.shows(t, "x@5", "y@4")
 	})
@@ -199,13 +199,13 @@ func TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
 
 func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		f.relabel("x", "r", "yes") // made anew, and moved by an own write
+		f.relabel("x", "r", "yes") // recreated, and moved by an own write
 		f.relists(t, f.left)
 		f.relists(t, f.right)
 		f.shows(t, "x@2")
 		f.relabel("x", "l", "yes")
 		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: "another", Version: "103"}
-		require.True(t, f.right.OwnDeletion(w)) // the left one has yet to be asked
+		require.True(t, f.right.OwnDeletion(w)) // the left watch has not answered yet
 		f.shows(t, "x@2")
 		w.Object = f.relabelled("x", "l", "yes")
 		require.True(t, f.left.OwnDeletion(w))
@@ -225,8 +225,9 @@ func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) 
 	})
 }
 
-// An own write takes x out of both watches. Then the client writes so much that they give up its
-// writes. An older event comes late, and each watch lists again at a version of its own.
+// An own write takes x out of both watches. Then the client writes so many objects that the
+// watches give up its writes. An older event comes late, and each watch lists again at a version
+// of its own.
 func TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp(t *testing.T) {
 	c := stream.Config{PendingMax: 1}
 	forkedWith(t, c, func(t *testing.T, f *fork) {
@@ -246,19 +247,20 @@ func TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp(t *testing.T) 
 		f.relists(t, f.right)
 		f.create("as", thing("z", "l", "yes"))
 		f.relists(t, f.left)
-		f.shows(t, "y@4", "z@5") // the right one is late
+		f.shows(t, "y@4", "z@5") // the right watch is late
 		f.relists(t, f.right)
 		f.shows(t, "y@4", "z@5")
 	})
 }
 
-// x comes and goes in the left watch after its batch was taken, and before the watch is asked for x.
+// In the left watch x comes and goes after its batch was taken, and before the merge asks the
+// watch for x.
 func TestG5WhatLeavesAUnionWhileItIsMergedLeavesOnce(t *testing.T) {
 	var stage staged
 	forkedWith(t, stream.Config{Points: stage.reached}, func(t *testing.T, f *fork) {
 		f.remove("as", "x")
 		f.relists(t, f.left)
-		f.shows(t, "x@1") // the right one may have it
+		f.shows(t, "x@1") // the right watch may have it
 		stage.on(stream.AtMerge, func() {
 			f.create("as", thing("x", "l", "yes"))
 			f.relists(t, f.left)
@@ -270,7 +272,7 @@ func TestG5WhatLeavesAUnionWhileItIsMergedLeavesOnce(t *testing.T) {
 		require.Nil(t, stage.do, "the point was reached")
 		f.create("as", thing("y", "r", "yes"))
 		f.relists(t, f.right)
-		f.shows(t, "y@5") // the left one is late
+		f.shows(t, "y@5") // the left watch is late
 		f.relists(t, f.left)
 		f.shows(t, "y@5")
 	})

@@ -25,8 +25,8 @@ func (s *still) WatchWithContext(context.Context, metav1.ListOptions) (watch.Int
 	return watch.NewFake(), nil
 }
 
-// A Source lists and watches; an accumulator makes snapshots of it. Package kates
-// puts an API server in the source's place.
+// A Source lists and watches, and an accumulator makes snapshots of it. In package kates the
+// source is an API server.
 func Example() {
 	source := &still{}
 	source.list.SetResourceVersion("10")

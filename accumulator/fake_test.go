@@ -25,7 +25,7 @@ func fakeWrite(streams *stream.Set, u *unstructured.Unstructured, send func(), e
 	_ = w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key, Object: u}})
 }
 
-// onFake runs a test on the simulated server as a fake sees it: contents decide.
+// onFake runs a test on the simulated server, with answers like a fake's: contents decide.
 func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one)) {
 	t.Helper()
 	bubble(t, stream.Config{ByContent: true, Hold: 10 * second}, func(t *testing.T, s *sim, streams *stream.Set) {

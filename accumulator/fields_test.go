@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// readsNode is a resource whose objects are selected by the fields that it lists.
+// readsNode makes a query's resource one whose objects are selected by the fields that it lists.
 func readsNode(q Query, known ...string) Query {
 	q.Resolve = func(context.Context) (Resource, error) {
 		r := simResource("as")
@@ -43,7 +43,7 @@ func onNode(node string) *unstructured.Unstructured {
 func selecting(t *testing.T, text string) Query {
 	t.Helper()
 	q := simQuery("A", "as")
-	var terms []fields.Selector // in the order of the text: parsing would sort them
+	var terms []fields.Selector // in the order of the text, which a parser would sort
 	for _, term := range strings.Split(text, ",") {
 		f, err := fields.ParseSelector(term)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func selecting(t *testing.T, text string) Query {
 	return q
 }
 
-// asked counts all lists of the resource, those of one object too.
+// requests counts all lists of the resource, including those of one object.
 func (s *sim) requests(resource string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

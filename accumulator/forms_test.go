@@ -19,7 +19,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// shortSource delivers metadata as a server does: under another kind, items of a list under none.
+// shortSource delivers metadata like a server: the kind is another one, and items of a list have
+// none.
 type shortSource struct{ cache.ListerWatcherWithContext }
 
 func shortOf(o runtime.Object, kind string) *metav1.PartialObjectMetadata {
@@ -52,7 +53,7 @@ func (s shortSource) WatchWithContext(ctx context.Context, o metav1.ListOptions)
 	return newShortWatch(w, func(e watch.Event) runtime.Object { return shortOf(e.Object, "PartialObjectMetadata") }), nil
 }
 
-// shortWatch is watch.Filter that ends when it is stopped.
+// shortWatch is a watch.Filter that ends when it is stopped.
 type shortWatch struct {
 	watch.Interface
 	change func(watch.Event) runtime.Object
@@ -85,12 +86,12 @@ func (w *shortWatch) run() {
 	}
 }
 
-// wholeSource can deliver whole objects only.
+// wholeSource can only deliver whole objects.
 type wholeSource struct{ stream.Plain }
 
 func (wholeSource) Form() Form { return Whole }
 
-// inForms is a bubble whose source knows forms.
+// inForms runs a test in a bubble whose source knows forms.
 func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim, streams *stream.Set)) {
 	var s *sim
 	config.Source = plain(func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {

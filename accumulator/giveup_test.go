@@ -14,7 +14,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// overwrite lets a client write so many objects that its stream gives them up, while lists take a while.
+// overwrite writes so many objects that the client's stream gives the writes up, while lists take
+// a while.
 func overwrite(o own, first, count int) {
 	o.late(time.Hour)
 	o.mu.Lock()
@@ -75,7 +76,7 @@ func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
 	})
 }
 
-// unionOfAll is a query of two halves.
+// unionOfAll returns a query of two halves.
 func unionOfAll() Query {
 	q := simQuery("A", "as")
 	q.AnyOf = []Selection{
@@ -129,7 +130,7 @@ func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testin
 		lateWatches(s, "in")
 		for i := range 6 {
 			if i == 3 {
-				s.bookmarks() // one watch has seen the writes before
+				s.bookmarks() // one watch has seen the former writes
 				synctest.Wait()
 				s.mu.Lock()
 				s.delayOf = func(*simWatch) time.Duration { return time.Minute }
@@ -139,7 +140,7 @@ func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testin
 		}
 		require.True(t, givenUp(a))
 		s.relabel("x", "in", "no")
-		s.relabel("5", "in", "no") // which no watch has shown
+		s.relabel("5", "in", "no") // no watch has shown this one
 		after(20 * second)
 		require.False(t, givenUp(a), "one watch has listed anew, and the other is late")
 		var snap one
@@ -154,7 +155,7 @@ func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testin
 func TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp(t *testing.T) {
 	listing := make(chan struct{})
 	close(listing)
-	var first stream.ID // once it is known
+	var first stream.ID // once the test knows it
 	points := func(m stream.Moment) {
 		if m.Point == stream.AtList && m.Stream == first {
 			<-listing
@@ -178,7 +179,8 @@ func TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp(t *testin
 		synctest.Wait() // both streams have given up, and the second has listed again
 		s.create("as", thing("other"))
 		close(listing)
-		synctest.Wait() // the first has listed, too, and the second has not come to where that list is
+		// the first has listed, too; the second has not reached that list's version
+		synctest.Wait()
 		assert.Equal(t, []string{"+a", "+b"}, told(update(t, a, &snap)))
 		assert.Equal(t, []string{"a", "b"}, names(snap.A))
 	})

@@ -142,7 +142,7 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 	})
 }
 
-// theWatchBrings lets the objects of as be deleted, then the kind.
+// theWatchBrings deletes the objects of as, and then the kind.
 func theWatchBrings(s *sim, t *testing.T, a *Accumulator, snap *one) {
 	t.Helper()
 	s.remove("as", "x")

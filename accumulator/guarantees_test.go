@@ -21,7 +21,6 @@ import (
 )
 
 // ways are the two ways to fetch a first list.
-
 var ways = map[string]stream.Config{
 	"streamed": {StreamLists: true},
 	"paged":    {PageSize: 3},
@@ -142,7 +141,7 @@ func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
 		synctest.Wait()
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 26, "the relist has them all")
-		after(50 * time.Hour) // until the watch has brought those written meanwhile
+		after(50 * time.Hour) // until the watch has brought the objects written meanwhile
 		synctest.Wait()
 		assert.Zero(t, a.Status()[0].Pending)
 	})
@@ -362,7 +361,7 @@ func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				var ended atomic.Bool
-				s.failing(func(string, string) error { // a request that does not heed its context
+				s.failing(func(string, string) error { // a request that ignores its context
 					after(time.Hour)
 					ended.Store(true)
 					return nil

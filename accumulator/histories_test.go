@@ -18,7 +18,7 @@ func selective() Query {
 	return q
 }
 
-// The watch could go on where it was, and would be deaf for ever.
+// The watch could resume, and would never show anything again.
 func TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,8 @@ func TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
 				backup := s.rev
-				own{s, streams}.put("as", thing("lost"), 0) // no stream has it: the floor remembers
+				// no stream has it: the floor remembers it
+				own{s, streams}.put("as", thing("lost"), 0)
 				s.restore(backup)
 				a := watching(t, streams, Options{}, simQuery("A", "as"))
 				assert.False(t, signalled(a), "older than our own write")

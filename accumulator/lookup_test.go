@@ -15,7 +15,7 @@ import (
 
 var xKey = Key{Namespace: "ns", Name: "x"}
 
-// lookedUp is what a look-up says: a version, "none" or "unknown".
+// lookedUp returns the result of a look-up: a version, "none" or "unknown".
 func lookedUp(streams *stream.Set, part stream.Part) string {
 	switch o, known := streams.Lookup(simResource("as"), xKey, part); {
 	case !known:

@@ -24,8 +24,8 @@ type one struct {
 	A []*unstructured.Unstructured
 }
 
-// bubble runs a test on a simulated server, in synctest's time. Everything must have ended when
-// f returns and the streams are closed, or the bubble fails.
+// bubble runs a test on a simulated server, in synctest's time. The bubble fails if a goroutine
+// is left when f has returned and the streams are closed.
 func bubble(t *testing.T, config stream.Config, f func(t *testing.T, s *sim, streams *stream.Set)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func update(t *testing.T, a *Accumulator, into any) Result {
 	return r
 }
 
-// signalled reports whether a signal is waiting, once all is quiet.
+// signalled reports whether a signal waits, once all goroutines are idle.
 func signalled(a *Accumulator) bool {
 	synctest.Wait()
 	select {

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// heapInUse is what is live.
+// heapInUse returns the size of the live heap.
 func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -18,7 +18,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkMemory: what a stream and its readers hold for each object besides the object itself.
+// BenchmarkMemory: the memory of a stream and its readers for each object, without the object
+// itself.
 func BenchmarkMemory(b *testing.B) {
 	const objects = 50_000
 	for name, form := range map[string]struct {

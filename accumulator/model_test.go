@@ -21,10 +21,10 @@ import (
 	"github.com/kates-go/kates/internal/rounds"
 )
 
-// step is one thing that happens in a script. What the parameters mean depends on it.
+// step is one action of a script. The meaning of its parameters depends on the action.
 type step struct{ Op, A, B, C int }
 
-// script is all that chance decides, drawn before the bubble starts.
+// script is everything that chance decides. It is drawn before the bubble starts.
 type script struct {
 	Stream     bool
 	Page       int
@@ -49,7 +49,7 @@ func drawScript(t *rapid.T) script {
 	}
 }
 
-// model is the simulated server, its clients, and what must be true of them.
+// model is the simulated server, its clients, and what the test knows about them.
 type model struct {
 	*sim
 	script  script
@@ -59,13 +59,14 @@ type model struct {
 	gates   gates
 	writing sync.WaitGroup
 	begun   int // goroutines that wait for their time
-	// latest is what was written last, and asked who was held up last, or would have been. What matters happens to one object, and
-	// to one reader, before, at, and after a gate.
+	// latest is the object that was written last. asked is the reader that was last held up, or
+	// could have been. Most steps choose these: bugs need several things to happen to one object,
+	// and to one reader, before, at, and after a gate.
 	latest storedKey
 	asked  *modelReader
 
 	truth   sync.Mutex
-	written map[storedKey]int // the version that an own write made true
+	written map[storedKey]int // the version of the server after an own write
 	synced  int               // the server's version at the call of the latest Sync that returned
 }
 
@@ -80,12 +81,13 @@ var (
 	modelPauses    = []time.Duration{0, 10 * time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute}
 )
 
-// modelStride brings queries of several streams to the front: small numbers are drawn more often. It has no factor in common
-// with how many there are.
+// modelStride makes queries of several streams likely: small numbers are drawn more often. It has
+// no common factor with the number of queries.
 const modelStride = 12
 
-// modelQueries are what readers ask for: with and without selectors, ones that only the
-// server can judge, another version of the same stored resource, unions, and sets of namespaces.
+// modelQueries returns the queries of readers: with and without selectors, with selectors that
+// only the server can judge, of another version of the same stored resource, unions, and sets of
+// namespaces.
 func modelQueries() []Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
 	out := labels.SelectorFromSet(labels.Set{"in": "no"})
@@ -120,13 +122,14 @@ func modelQueries() []Query {
 	return all
 }
 
-// TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming lets own and foreign writers, watches that
-// are late and break, lists from old caches, failing requests and readers that come and go meet in
-// every order that chance makes. After every Update the snapshot is compared with the server's
+// TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming mixes own and foreign writers, watches that
+// are late and break, lists from old caches, failing requests, and readers that come and go, in
+// every order that chance makes. After every Update it compares the snapshot with the server's
 // history.
 //
 // It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
-// (package rounds): one with nothing to do does not count. A failure is reproduced with -rapid.seed or -rapid.failfile, as rapid says.
+// (package rounds). A step with nothing to do does not count. Reproduce a failure with
+// -rapid.seed or -rapid.failfile, as rapid says.
 func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := drawScript(rt)
@@ -171,8 +174,8 @@ func runScript(s script, taken func()) error {
 	return m.settle()
 }
 
-// do takes one step, and reports whether there was something to do. The first numbers are the
-// likelier the wider their range.
+// do takes one step, and reports whether there was something to do. Of the numbers, the first
+// ones are likelier the wider their range.
 func (m *model) do(s step) (done bool, err error) {
 	resource, key, verb := modelResources[s.A%4/3], modelKeys[s.B%len(modelKeys)], verbs[s.C%len(verbs)]
 	reader := m.readers[s.A%len(m.readers)]
@@ -236,8 +239,8 @@ func (m *model) do(s step) (done bool, err error) {
 	return true, nil
 }
 
-// own writes as this client, answered at once or later, or never. It reports whether the server
-// did anything.
+// own writes as this client. The answer comes at once or later, or never. It reports whether the
+// server did anything.
 func (m *model) own(resource string, key Key, verb string, s step) bool {
 	w := m.streams.Begin(simResource(resource), key)
 	a, ok := m.sim.do(resource, key, verb, s.A+s.B+s.C)
@@ -247,7 +250,7 @@ func (m *model) own(resource string, key Key, verb string, s step) bool {
 	}
 	answered := func() {
 		if w.Commit(context.Background(), stream.Outcome{Write: a.write(key)}) != nil {
-			return // not settled: the watch will tell
+			return // not settled: the watch will show it
 		}
 		m.truth.Lock()
 		defer m.truth.Unlock()
@@ -258,7 +261,7 @@ func (m *model) own(resource string, key Key, verb string, s step) bool {
 	return true
 }
 
-// later lets a goroutine do something when its time has come. No two have the same.
+// later starts a goroutine that does something after a pause. No two of them have the same time.
 func (m *model) later(pause time.Duration, do func()) {
 	if m.begun++; pause > 0 {
 		pause += time.Duration(m.begun%1000) * time.Microsecond
@@ -270,8 +273,9 @@ func (m *model) later(pause time.Duration, do func()) {
 	synctest.Wait()
 }
 
-// latency is how long an event is on its way to a watch: each has another one, so that one thing happens at a time, and
-// always in the same order. Nothing arrives before the script lets time pass.
+// latency returns the time that an event needs to a watch. Each event has another one, so that
+// events arrive one at a time, and always in the same order. Nothing arrives before the script
+// lets time pass.
 func (m *model) latency(a, b int) func(*simWatch) time.Duration {
 	return func(w *simWatch) time.Duration {
 		labels, fields := w.filter.labels.String(), w.filter.fields.String()
@@ -282,13 +286,14 @@ func (m *model) latency(a, b int) func(*simWatch) time.Duration {
 	}
 }
 
-// rest lets everything arrive that is not late.
+// rest waits until everything that is not late has arrived.
 func (m *model) rest() {
 	after(2 * time.Millisecond)
 	synctest.Wait()
 }
 
-// goOn lets those go on that have been held up for long enough, one after the other, and sees what has become of the readers.
+// goOn releases the goroutines that have been held up for long enough, one after the other, and
+// checks the readers.
 func (m *model) goOn() error {
 	synctest.Wait()
 	for m.gates.next() {
@@ -307,7 +312,7 @@ func (m *model) goOn() error {
 	return nil
 }
 
-// slow delays watches, each in its own way.
+// slow delays watches, each by a time of its own.
 func (m *model) slow(s step) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -316,7 +321,7 @@ func (m *model) slow(s step) {
 	m.listAnswer = func(string) time.Duration { return modelPauses[s.C/4%4] }
 }
 
-// failing lets the next few requests fail.
+// failing makes the next few requests fail.
 func (m *model) failing(s step) {
 	things := schema.GroupResource{Resource: "things"}
 	err := []error{
@@ -338,7 +343,7 @@ func (m *model) failing(s step) {
 	}
 }
 
-// old compacts the history, and lets lists be as old as they may.
+// old compacts the history, and makes lists as old as they may be.
 func (m *model) old(s step) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -382,7 +387,7 @@ func (m *model) join(which ...int) error {
 	return err
 }
 
-// settle lets all come to rest, and looks for what is left.
+// settle waits until all goroutines are idle, and looks for what is left.
 func (m *model) settle() error {
 	m.mu.Lock()
 	m.fail, m.lag, m.delayOf, m.listDelay, m.listAnswer, m.oldest = nil, nil, m.latency(0, 0), nil, nil, 0
@@ -394,7 +399,7 @@ func (m *model) settle() error {
 	}
 	for i := range 3 {
 		after(5 * time.Minute)
-		m.create("others", thing(fmt.Sprint(i))) // a cluster is never quite quiet
+		m.create("others", thing(fmt.Sprint(i))) // there is always some write in a cluster
 		m.bookmarks()
 	}
 	for i, r := range m.readers {

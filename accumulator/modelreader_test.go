@@ -27,31 +27,32 @@ func (t *three) field(i int) []*unstructured.Unstructured {
 	return [][]*unstructured.Unstructured{t.A, t.B, t.C}[i]
 }
 
-// modelReader is a reader of an accumulator, and all it has been shown.
+// modelReader is a reader of an accumulator, with what it has seen.
 type modelReader struct {
 	model   *model
 	a       *Accumulator
 	queries []Query
 	slots   []*slot
 	snap    three
-	old     three // before the Update that runs, or ran last
-	shown   bool  // once
-	running *call // that is held up
+	old     three // before the Update that runs, or that ran last
+	shown   bool  // a snapshot, once
+	running *call // the call that is held up
 }
 
 // slot is one query of a reader.
 type slot struct {
 	resource string
-	filters  []simFilter // of its watches; one of them shows an object
-	// since is, for each object, the earliest version of the server at which all that has
-	// been shown of it so far may have been true: it never goes back (G5).
+	filters  []simFilter // of its watches; an object is in one of them at least
+	// since is, for each object, the earliest version of the server at which everything that was
+	// shown of it so far may have been true. It never goes back (G5).
 	since  map[Key]int
 	replay map[Key]Object // the deltas, applied
-	least  map[Key]int    // the position at the latest Update, that of the watch that is latest
-	free   bool           // a stream shows nothing new for now: G3
-	// asks: in this union own writes are settled by lists of one watch. What is moved to another one, which is
-	// late, between the write and the list is out of sight until that one has come along: the one case known in
-	// which an own write does not show at once though nothing failed.
+	least  map[Key]int    // the position of its latest watch at the last Update
+	free   bool           // a stream need not show anything new now (G3)
+	// asks: in this union a list of one watch settles own writes. A foreign write may move the
+	// object to the other watch between the own write and the list. If that watch is late, the
+	// object is out of sight until the watch has caught up. This is the one known case in which
+	// an own write does not show at once although nothing failed.
 	asks bool
 }
 
@@ -76,15 +77,16 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(s.filters, func(f simFilter) bool { return f.shows(u) })
 }
 
-// delivered notes how far the watches of a query have come. Where several may show an object, what has
-// left one of them stays until the others have come so far: it is not held against what was delivered then,
-// but against own writes and what was shown before all the same.
+// delivered notes how far the watches of a query have come. Where several watches may show an
+// object, an object that has left one of them stays until the others have come as far. So the
+// position of one watch does not count for such an object. Own writes, and what was shown before,
+// do.
 func (s *slot) delivered(f *field, shown bool) {
 	s.least, s.free = map[Key]int{}, false
 	for _, p := range f.parts {
 		st := p.sub.State()
 		rev := revision(st.PositionRV)
-		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits
+		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits for it
 		for _, key := range modelKeys {
 			if at, known := s.least[key]; len(f.query.AnyOf) < 2 && p.sub.Covers(key) && (!known || rev < at) {
 				s.least[key] = rev
@@ -93,9 +95,9 @@ func (s *slot) delivered(f *field, shown bool) {
 	}
 }
 
-// call is an Update under way.
+// call is an Update that runs.
 type call struct {
-	own, written map[storedKey]int // what it has to show at least
+	own, written map[storedKey]int // what it must show at least
 	signal, held bool
 	upheld       bool // other things happened meanwhile
 	result       Result
@@ -103,12 +105,12 @@ type call struct {
 	over         atomic.Bool
 }
 
-// update reads once, and compares what it gets with the server's history. It may be held up at a point.
+// update reads once, and compares the result with the server's history. A gate may hold it up.
 func (m *model) update(r *modelReader, key Key, s step) (done bool, err error) {
 	if r.running != nil {
 		return false, nil
 	}
-	if s.B/3%3 != 0 { // else what is on its way is not there yet
+	if s.B/3%3 != 0 { // otherwise events on their way have not arrived
 		m.rest()
 	}
 	if s.C%5 != 0 {
@@ -121,7 +123,7 @@ func (m *model) update(r *modelReader, key Key, s step) (done bool, err error) {
 	return true, err
 }
 
-// update begins to read, and ends, too, if it is not held up.
+// update starts an Update, and finishes it unless a gate holds it up.
 func (r *modelReader) update() error {
 	c := r.call()
 	r.model.writing.Go(func() {
@@ -135,10 +137,10 @@ func (r *modelReader) update() error {
 	return nil
 }
 
-// updated compares what an Update gave with the server's history.
+// updated compares the result of an Update with the server's history.
 func (r *modelReader) updated(c *call) error {
 	m, result, err, old := r.model, c.result, c.err, r.old
-	for _, s := range r.slots { // a stream may have given up what it had meanwhile
+	for _, s := range r.slots { // a stream may have given up own writes meanwhile
 		s.free = s.free || r.shown && c.upheld && m.script.PendingMax > 0
 	}
 	switch {
@@ -163,10 +165,11 @@ func (r *modelReader) updated(c *call) error {
 		if err := s.same(old.field(i), r.snap.field(i), result.Changed); err != nil {
 			return fmt.Errorf("query %s: %w", r.queries[i].Name, err)
 		}
-		// Streams past the cap have forgotten own writes; what they tell anew counts once all have come so far.
+		// Streams past the cap have forgotten own writes. What they show after that counts only
+		// when all of them have come as far.
 		s.free = s.free || m.script.PendingMax > 0 && len(r.a.fields[i].held.keys) > 0
 		bound := c.written
-		if r.queries[i].union() { // see delivered; the same holds for a Sync
+		if r.queries[i].union() { // see delivered; a Sync is the same
 			bound = c.own
 		}
 		if err := s.true(m, r.snap.field(i), bound); err != nil {
@@ -176,7 +179,7 @@ func (r *modelReader) updated(c *call) error {
 	return nil
 }
 
-// call notes what an Update from now on has to show.
+// call notes what an Update must show from now on.
 func (r *modelReader) call() *call {
 	m, c := r.model, &call{own: map[storedKey]int{}, written: map[storedKey]int{}}
 	select {
@@ -184,7 +187,8 @@ func (r *modelReader) call() *call {
 		c.signal = true
 	default:
 	}
-	// What is held until a late watch has come along is let go without a word where that is quiet; the signal follows.
+	// A change may be held until a late watch has caught up. If it is quiet, its release gives no
+	// signal at once. The signal follows.
 	c.held = slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held.keys) > 0 })
 	r.old = r.snap
 	for i, s := range r.slots {
@@ -202,7 +206,7 @@ func (r *modelReader) call() *call {
 	return c
 }
 
-// replayed applies the deltas to what was shown before, each as a delta may be.
+// replayed applies the deltas to the former content. Each delta must be a valid one.
 func (r *modelReader) replayed(result Result) error {
 	seen := map[string]int{}
 	last := ""
@@ -234,7 +238,7 @@ func (r *modelReader) replayed(result Result) error {
 	return nil
 }
 
-// same compares a query's slice with the one before and with the deltas.
+// same compares a query's slice with the former one and with the deltas.
 func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 	if !changed && (len(old) != len(now) || (len(now) > 0 && &old[0] != &now[0])) {
 		return errors.New("unchanged, and yet another slice")
@@ -256,8 +260,8 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 	return nil
 }
 
-// true finds for each object a moment in the server's history at which it was as shown: no
-// older than what was shown before, than what the watch has delivered, and than own writes.
+// true finds for each object a moment in the server's history at which it was as shown. The
+// moment is no earlier than what was shown before, what the watch has delivered, and own writes.
 func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[storedKey]int) error {
 	got := map[Key]*unstructured.Unstructured{}
 	for _, o := range now {
@@ -283,8 +287,8 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 	return nil
 }
 
-// moment is the first version from least on at which the query had the object as shown. Called with the
-// server's lock held.
+// moment returns the first version, from least on, at which the query had the object as shown.
+// The caller holds the server's lock.
 func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least int) (int, bool) {
 	is := func(o *unstructured.Unstructured) bool {
 		if !s.shows(o) {
@@ -309,7 +313,7 @@ func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least i
 	return at, is(then)
 }
 
-// atRest compares the last snapshot with the server, and looks for what is held.
+// atRest compares the last snapshot with the server, and looks for memory that is still held.
 func (r *modelReader) atRest() error {
 	m := r.model
 	for i, st := range r.a.Status() {
@@ -349,7 +353,7 @@ func (r *modelReader) atRest() error {
 	return nil
 }
 
-// residueOf reports what a listener and its stream hold though all is quiet and read.
+// residueOf returns an error if a listener and its stream still hold something when all is read.
 func residueOf(l *stream.Listener) error {
 	held := l.Stage().Held()
 	if held.Dirty != 0 || held.Waiters != 0 || held.GivenUp || held.Expiring {
@@ -371,7 +375,7 @@ func describe(o Object) string {
 	return fmt.Sprintf("%s/%s %s@%s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
 }
 
-// story is the history of one name.
+// story returns the history of one name.
 func (s *sim) story(resource string, key Key) (text string) {
 	for _, e := range s.history {
 		if e.resource == resource && e.key == key {

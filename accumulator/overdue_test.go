@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// speechless is a source that answers nothing.
+// speechless is a source that never answers.
 type speechless struct{}
 
 func (speechless) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {

@@ -19,8 +19,6 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// send lets the server do a verb and gives the answer to the streams at once.
-
 func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		o := own{s, streams}
@@ -34,7 +32,7 @@ func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
 			o.put("as", thing("x"), 10*second)
 		}()
 		synctest.Wait()
-		s.touch("as", "x", 7) // somebody else's, newer
+		s.touch("as", "x", 7) // another writer's, newer
 		synctest.Wait()
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)

@@ -20,7 +20,7 @@ func TestG11ThePacerAsksForNewsWithoutItsLock(t *testing.T) {
 			return true
 		})
 		p.poke() // signals at once
-		p.poke() // the timer does
+		p.poke() // the timer signals
 		time.Sleep(2 * second)
 		synctest.Wait()
 		assert.Equal(t, 2, asked)
@@ -39,7 +39,7 @@ func TestG2AChangeWhileThePacerAsksForNewsIsSignalled(t *testing.T) {
 				}
 				poked := make(chan struct{})
 				go func() {
-					p.poke() // of something that this call has not seen
+					p.poke() // because of a change that this call has not seen
 					close(poked)
 				}()
 				<-poked

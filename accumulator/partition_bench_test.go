@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// benchPartitions are of n keys with an object each, whose first turns are over.
+// benchPartitions returns partitions of n keys with an object each, after their first turns.
 func benchPartitions(tb testing.TB, n int, pace Pace) (*sim, *Partitions) {
 	tb.Helper()
 	s := newSim()
@@ -37,7 +37,8 @@ func takeTurns(tb testing.TB, p *Partitions, n int) {
 	}
 }
 
-// BenchmarkPartitionTurns is what turns cost whose objects are as they were: 100 keys are activated, and each gets its turn.
+// BenchmarkPartitionTurns: the cost of turns whose objects are unchanged. 100 keys are activated,
+// and each gets its turn.
 func BenchmarkPartitionTurns(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		b.Run(fmt.Sprint("keys=", n), func(b *testing.B) {
@@ -52,7 +53,7 @@ func BenchmarkPartitionTurns(b *testing.B) {
 	}
 }
 
-// BenchmarkPartitionFailures is the same of turns that are repeated once.
+// BenchmarkPartitionFailures: the cost of such turns when each is repeated once.
 func BenchmarkPartitionFailures(b *testing.B) {
 	_, p := benchPartitions(b, 1_000, Pace{})
 	keys := p.Keys()[:100]
@@ -70,7 +71,8 @@ func BenchmarkPartitionFailures(b *testing.B) {
 	}
 }
 
-// BenchmarkPartitionChanges is from 100 events of as many keys to the ends of their turns, the simulated server included.
+// BenchmarkPartitionChanges: from 100 events of as many keys to the ends of their turns,
+// including the simulated server.
 func BenchmarkPartitionChanges(b *testing.B) {
 	s, p := benchPartitions(b, 1_000, Pace{})
 	b.ReportAllocs()

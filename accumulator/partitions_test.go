@@ -46,7 +46,7 @@ func partitioned(t *testing.T, streams *stream.Set, o PartitionOptions, queries 
 	return p
 }
 
-// turn takes the next turn once all is quiet, nil if there is none.
+// turn takes the next turn once all goroutines are idle, nil if there is none.
 func turn(t *testing.T, p *Partitions) *Turn {
 	t.Helper()
 	synctest.Wait()
@@ -59,7 +59,7 @@ func turn(t *testing.T, p *Partitions) *Turn {
 	return turn
 }
 
-// turns takes and ends all turns there are: "key: A's names / B's names".
+// turns takes and ends all turns: "key: A's names / B's names".
 func turns(t *testing.T, p *Partitions) (all []string) {
 	t.Helper()
 	for next := turn(t, p); next != nil; next = turn(t, p) {
@@ -78,7 +78,8 @@ func text(t *Turn) string {
 	return s
 }
 
-// abc runs a test on partitions a and b, whose first turns are over: x and y in a, y in b, and c in both, of another kind.
+// abc runs a test on partitions a and b after their first turns: x and y in a, y in b, and c, of
+// another kind, in both.
 func abc(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *stream.Set, p *Partitions)) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "k", "a"))
@@ -219,7 +220,8 @@ func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T
 	})
 }
 
-// TestG10ATurnCostsNothingForObjectsOfOtherPartitions measures it by what is allocated: a slice of all objects would be 160 kB.
+// TestG10ATurnCostsNothingForObjectsOfOtherPartitions measures the allocated memory: a slice of
+// all objects would take 160 kB.
 func TestG10ATurnCostsNothingForObjectsOfOtherPartitions(t *testing.T) {
 	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for i := range 20_000 {

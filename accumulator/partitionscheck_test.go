@@ -41,7 +41,7 @@ func (m *partModel) check(t *Turn) error {
 		return fmt.Errorf("%s: gone is %v, and the server has %v", t.Key, t.Gone, want)
 	}
 	if !exists && !t.Gone {
-		want = wanted["shared"] // a broken object keeps it
+		want = wanted["shared"] // a broken object keeps its key
 	}
 	got := map[string]string{}
 	snap := t.Snapshot.(*three)
@@ -82,7 +82,7 @@ func (m *partModel) check(t *Turn) error {
 	return nil
 }
 
-// misses reports whether the last turn was not like that where it matters.
+// misses reports whether the last turn differed from now where it matters.
 func (k *partTruth) misses(now map[string]string) bool {
 	for id := range k.must {
 		if now[id] != k.last[id] {
@@ -92,7 +92,7 @@ func (k *partTruth) misses(now map[string]string) bool {
 	return false
 }
 
-// apply applies the differences to what the last turn had.
+// apply applies the differences to the content of the last turn.
 func (k *partTruth) apply(t *Turn) error {
 	for _, d := range t.Differences {
 		o := d.New
@@ -126,7 +126,8 @@ func (m *partModel) done(i int, failed bool) {
 	t.Done(nil)
 }
 
-// settle has all turns taken and done, until there is none, and looks for what is lost or left.
+// settle takes and ends all turns until there is none, and looks for lost turns and memory that
+// is left.
 func (m *partModel) settle() error {
 	for more := true; more; {
 		for len(m.held) > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// atWork returns the stacks of goroutines that are in a method of partitions, or of the work queue that
-// keys were in before there was the agenda.
+// atWork returns the stacks of goroutines that run a method of partitions, or of the work queue
+// that held the keys before the agenda.
 func atWork() (stacks []string) {
 	all := make([]byte, 1<<20)
 	for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
@@ -27,7 +27,7 @@ func atWork() (stacks []string) {
 }
 
 func TestG11CloseWaitsForEveryGoroutineOfPartitionsAlsoWhereKeysRestAndAreDebounced(t *testing.T) {
-	for range 100 { // what is not waited for is late some times
+	for range 100 { // a goroutine that nobody waits for is late some times
 		s := newSim()
 		s.create("as", thing("x", "k", "a"))
 		streams := stream.New(stream.Config{Source: plain(s.source), StreamLists: true})

@@ -102,7 +102,7 @@ func TestG6WhatMovesBackAndForthWhileATurnIsUnderWayIsTheDifferenceOfTheNext(t *
 	})
 }
 
-// appearing is a kind, of its own bubble, that is not served at first.
+// appearing is a kind, with a bubble of its own, that is not served at first.
 type appearing struct {
 	s                  *sim
 	resource           string

@@ -19,10 +19,10 @@ import (
 	"github.com/kates-go/kates/internal/rounds"
 )
 
-// partScript is all that chance decides.
+// partScript is everything that chance decides.
 type partScript struct {
-	Quiet bool // own writes
-	Slow  bool // watches are late, and own writes are all there are
+	Quiet bool // own writes are quiet
+	Slow  bool // watches are late: only own writes arrive
 	Bugs  bool // the key function panics over some objects
 	Pace  time.Duration
 	Steps []step
@@ -35,7 +35,8 @@ var (
 	partBackoff   = attempts.Backoff{First: 100 * time.Millisecond, Most: second}
 )
 
-// partModel is the simulated server, a client's partitions of it, and what must be true of them.
+// partModel is the simulated server, a client's partitions of it, and what the test knows about
+// them.
 type partModel struct {
 	own
 	script partScript
@@ -43,24 +44,26 @@ type partModel struct {
 	held   []*Turn
 	over   []*Turn
 	keys   map[string]*partTruth
-	taken  map[string]map[string]string // what was wanted when things were last taken in
-	shown  map[string]Object            // by name, UID and version
+	// the wanted content when the partitions last took in changes
+	taken map[string]map[string]string
+	shown map[string]Object // by name, UID and version
 }
 
-// partTruth is what is known of a key.
+// partTruth is what the test knows about a key.
 type partTruth struct {
-	must   map[string]bool   // what it is to be handed out for, if that is not like the last time
-	last   map[string]string // the last turn: versions by field and name
-	replay map[string]string // the same from its differences
+	must   map[string]bool   // changes that need a turn, unless they are undone
+	last   map[string]string // versions by field and name at the last turn
+	replay map[string]string // the same, from the differences
 	held   bool
 	fails  int
 	rests  time.Time
 }
 
-// TestG4G5G6G7G9PartitionsAreTheModels lets own and foreign writes of objects that come, go and move between keys, workers that
-// succeed and fail, mispaired calls of Done and time meet in every order that chance makes. Every turn is compared with the
-// server: its objects, pointers, and differences; that nobody else has it; that it is due, and not before its backoff.
-// At rest nothing is lost, and nothing is left.
+// TestG4G5G6G7G9PartitionsAreTheModels mixes own and foreign writes of objects that come, go and
+// move between keys, workers that succeed and fail, mispaired calls of Done, and time, in every
+// order that chance makes. It compares every turn with the server: its objects, pointers, and
+// differences. Each key is in one turn at a time, is due, and has waited for its backoff. At rest
+// no turn is lost, and no memory is left.
 func TestG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := partScript{
@@ -96,7 +99,7 @@ func runPartScript(s partScript, taken func()) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.next(); err != nil { // its first lists are in
+	if _, err := m.next(); err != nil { // its first lists are complete
 		return err
 	}
 	for i, step := range s.Steps {
@@ -108,7 +111,7 @@ func runPartScript(s partScript, taken func()) error {
 	return m.settle()
 }
 
-// partKey reads the keys of an object.
+// partKey returns the keys of an object.
 func partKey(o Object) []string {
 	u := o.(*unstructured.Unstructured)
 	if broken, _, _ := unstructured.NestedBool(u.Object, "spec", "broken"); broken {
@@ -174,12 +177,12 @@ func (m *partModel) write(s step) {
 		m.create(resource, u)
 	}
 	if m.script.Quiet && !m.script.Slow {
-		synctest.Wait() // an own write hides a foreign one of its object that has not been told of
+		synctest.Wait() // an own write hides a foreign one of its object that has not arrived
 	}
 	m.changed(before, byUs && m.script.Quiet)
 }
 
-// changed notes what a write from a state to the present one is to activate.
+// changed notes which turns a write needs, from the state before it.
 func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 	now := m.wanted()
 	for key := range before {
@@ -197,10 +200,11 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 		for id := range ids {
 			version, shared := now["shared"][id]
 			switch {
-			case now[key][id] == "" && (k.last[id] == "" || m.script.Quiet && m.taken[key][id] == ""): // it came and went
+			// it came and went
+			case now[key][id] == "" && (k.last[id] == "" || m.script.Quiet && m.taken[key][id] == ""):
 				delete(k.must, id)
 			case shared && before["shared"][id] == version && (before[key] == nil || now[key] == nil):
-				// the key comes or goes, and not because of that
+				// the key comes or goes, and the shared object is unchanged
 			case !quiet && before[key][id] != now[key][id]:
 				k.must[id] = true
 			}
@@ -215,7 +219,7 @@ func (m *partModel) truth(key string) *partTruth {
 	return m.keys[key]
 }
 
-// wanted are the versions, by field and name, of each key that an object has.
+// wanted returns the versions, by field and name, of each key that an object has.
 func (m *partModel) wanted() map[string]map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,7 +250,7 @@ func (m *partModel) wanted() map[string]map[string]string {
 	return all
 }
 
-// broken reports whether there is an object whose keys nobody knows.
+// broken reports whether an object exists whose keys are unknown.
 func (m *partModel) broken() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -87,7 +87,7 @@ func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
 	})
 }
 
-// It is for the race detector: what a turn has read has changed when it ends.
+// For the race detector: the inputs of a turn have changed when it ends.
 func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		for _, k := range []string{"a", "b", "c", "d"} {

@@ -18,7 +18,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// What other libraries of this kind are known to get wrong, where no other test is about it.
+// The tests of this file are about known faults of other libraries of this kind that no other test
+// covers.
 
 func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
@@ -72,7 +73,7 @@ func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
 	})
 }
 
-// A delete whose answer nobody has read: object, Status or what else it was.
+// The answer of a delete that nobody has read: an object, a Status, or something else.
 func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		key := Key{Namespace: "ns", Name: "x"}
@@ -133,7 +134,7 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 			})
 			request()
 			synctest.Wait()
-			defer close(release) // whatever the outcome: a test that hangs says less
+			defer close(release) // in any case: a test that hangs says less
 			return streams.Locked()
 		}
 		var a *Accumulator
@@ -141,7 +142,7 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 		synctest.Wait()
 		var snap one
 		update(t, a, &snap)
-		s.late(time.Hour) // or the watch would wait for the lock, and the bubble for the watch
+		s.late(time.Hour) // or the watch waits for the lock, and the bubble for the watch
 		assert.False(t, held(func() { go own{s, streams}.put("as", thing("x"), 0) }), "a list that settles a write")
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -153,7 +154,7 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 	})
 }
 
-// A stream whose last user leaves at the moment that the next one comes.
+// The last user of a stream leaves at the moment when the next one comes.
 func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
 	for _, grace := range []time.Duration{0, time.Minute} {
 		t.Run(grace.String(), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// benchWrites makes so many own writes of a resource, which no watch shows: its events are late.
+// benchWrites makes count own writes of a resource. No watch shows them: events are late.
 func benchWrites(b *testing.B, streams *stream.Set, resource string, count int) {
 	b.Helper()
 	for i := range count {
@@ -55,15 +55,16 @@ func BenchmarkSnapshotWithPendingWrites(b *testing.B) {
 	}
 }
 
-// BenchmarkOwnWrite: what a write costs besides its request is the same however many are
-// pending: a Begin and a Commit.
+// BenchmarkOwnWrite: a write costs the same, besides its request, however many are pending: a
+// Begin and a Commit.
 func BenchmarkOwnWrite(b *testing.B) {
 	for _, pending := range []int{0, 1_000, 10_000} {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
 			_, a := benchReader(b, 50_000)
 			benchWrites(b, a.streams, "as", pending)
 			version := 2_100_000_000
-			last := benchObject(max(pending-1, 0), 0).GetName() // over and over, so that no more are pending
+			// the same one each time: no more are pending
+			last := benchObject(max(pending-1, 0), 0).GetName()
 			b.ReportAllocs()
 			for b.Loop() {
 				version++
@@ -76,8 +77,8 @@ func BenchmarkOwnWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkRefreshWithPendingWrites: an Update after one change costs what changed, and no
-// more for writes that are pending, of the queried kind or of another.
+// BenchmarkRefreshWithPendingWrites: an Update after one change costs what changed. Pending
+// writes, of the queried kind or of another, add nothing.
 func BenchmarkRefreshWithPendingWrites(b *testing.B) {
 	for _, resource := range []string{"as", "bs"} {
 		for _, pending := range []int{0, 10_000} {

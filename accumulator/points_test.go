@@ -10,13 +10,14 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// staged does something the next time that a point is reached.
+// staged does something when a point is reached the next time.
 type staged struct {
 	stream.Point
 	do func()
 }
 
-// reached is what Config.points is set to. The goroutine that reaches the point goes on once all others are at rest.
+// reached is the value of Config.points. The goroutine that reaches the point goes on once all
+// others are idle.
 func (s *staged) reached(m stream.Moment) {
 	if s.do == nil || m.Point != s.Point {
 		return
@@ -30,8 +31,8 @@ func (s *staged) reached(m stream.Moment) {
 // on sets what is done at a point.
 func (s *staged) on(p stream.Point, do func()) { s.Point, s.do = p, do }
 
-// A pod of a StatefulSet is replaced under its name while a reader merges the streams of a query: after
-// it has taken what is new of them, and before it asks each what is true now.
+// A pod of a StatefulSet is replaced under its name while a reader merges the streams of a query:
+// the reader has taken their changes, and has not yet asked each stream for the present state.
 func TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay(t *testing.T) {
 	namespaces := simQuery("A", "as")
 	namespaces.Namespaces = []string{"ns", "other"}
@@ -55,7 +56,7 @@ func TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay
 					s.remove("as", "x")
 					assert.True(t, signalled(a))
 					update(t, a, &snap)
-					after(second) // a union finds out first that its other stream does not have it
+					after(second) // a union first asks its other stream whether it has the object
 					update(t, a, &snap)
 					assert.Empty(t, snap.A)
 				})

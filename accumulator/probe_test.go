@@ -36,7 +36,7 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 						s.cut()
 						after(10 * time.Second)
 					} else {
-						after(idle) // nothing else tells
+						after(idle) // nothing else shows it
 					}
 					synctest.Wait()
 					update(t, a, &snap)
@@ -52,7 +52,8 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 	}
 }
 
-// The watch had not come to the backup, and can be resumed; what it does not have, the server has not either.
+// The watch had not reached the backup, and can resume. What the watch does not have, the server
+// does not have either.
 func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +93,8 @@ func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
 				require.True(t, signalled(a))
 				var snap one
 				update(t, a, &snap)
-				own{s, streams}.put("as", thing("elsewhere"), 0) // nothing that this watch will ever bring
+				// this watch never brings anything
+				own{s, streams}.put("as", thing("elsewhere"), 0)
 				require.Equal(t, 1, a.Status()[0].Pending)
 				after(idle)
 				synctest.Wait()
@@ -142,7 +144,7 @@ func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
 }
 
 func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.T) {
-	suspected := 0 // by the one stream's goroutine
+	suspected := 0 // only the goroutine of the one stream uses it
 	bubble(t, stream.Config{Suspect: func() { suspected++ }}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
 		require.True(t, signalled(a))

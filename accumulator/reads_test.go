@@ -16,7 +16,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// looking runs a test on partitions a and b, with an object each, whose first turns have read nothing.
+// looking runs a test on partitions a and b, with an object each. Their first turns have read
+// nothing.
 func looking(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, streams *stream.Set, p *Partitions)) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "k", "a"))
@@ -30,7 +31,7 @@ func looking(t *testing.T, o PartitionOptions, f func(t *testing.T, s *sim, stre
 	})
 }
 
-// keysOfTurns takes and ends all turns there are.
+// keysOfTurns takes and ends all turns.
 func keysOfTurns(t *testing.T, p *Partitions, do func(*Turn)) (keys []string) {
 	t.Helper()
 	for next := turn(t, p); next != nil; next = turn(t, p) {
@@ -54,7 +55,7 @@ func lookupOf(t *Turn) (get func(name string) bool, list func(selector string) i
 		}
 }
 
-// reading has a turn of a key read a name.
+// reading returns a turn of a key that reads a name.
 func reading(key, name string) func(*Turn) {
 	return func(t *Turn) {
 		if get, _ := lookupOf(t); t.Key == key {
@@ -237,7 +238,8 @@ func TestAKeyFunctionOfWhatIsLookedUpIsAnError(t *testing.T) {
 	})
 }
 
-// TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt counts the shares that it touches.
+// TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt counts the shares that a
+// change touches.
 func TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt(t *testing.T) {
 	looking(t, PartitionOptions{}, func(t *testing.T, s *sim, _ *stream.Set, p *Partitions) {
 		for i := range 200 {

@@ -39,27 +39,28 @@ type readModel struct {
 	keys map[string]*readTruth
 }
 
-// readTurn is a turn with the server as it was when it began, and what it has looked up.
+// readTurn is a turn, the server's state when it began, and what it has looked up.
 type readTurn struct {
 	*Turn
 	at   map[string]string // versions of the key's objects
 	seen map[Key]*unstructured.Unstructured
-	read map[string]string // what was seen, by what was asked for
+	read map[string]string // the results by what it looked up
 }
 
-// readTruth is what is known of a key.
+// readTruth is what the test knows about a key.
 type readTruth struct {
 	part   *partition
-	last   map[string]string // the key's objects at the last turn that was handed out
+	last   map[string]string // the key's objects at its last turn
 	read   map[string]string // what the last turn that ended had read
 	failed bool
 	held   bool
 }
 
-// TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse lets objects come, change, and go between partitions, and objects
-// that are looked up by name and by selector, written by this client and others, before, while and after turns look for them, which
-// succeed or fail. Every look-up shows the state of its turn; a turn comes only if something of it, or of what the last one has read,
-// is another; at rest nothing is.
+// TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse lets objects come, change, and
+// go between partitions. Turns look objects up by name and by selector. This client and others
+// write these objects before, during and after the turns, which succeed or fail. Every look-up
+// shows the state of its turn. A turn comes only if its objects, or what the last turn has read,
+// have changed. At rest nothing has.
 func TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := drawScript(rt)
@@ -103,7 +104,7 @@ func (m *readModel) do(s step) error {
 	case s.Op < 78 && len(m.held) > 0:
 		return m.held[s.A%len(m.held)].look(s)
 	case s.Op < 82 && len(m.over) > 0:
-		return m.over[s.A%len(m.over)].look(s) // that is not recorded
+		return m.over[s.A%len(m.over)].look(s) // this look-up is not recorded
 	case s.Op < 92 && len(m.held) > 0:
 		m.done(s.A%len(m.held), s.B%4 == 0)
 	case s.Op < 98:
@@ -142,7 +143,7 @@ func (m *readModel) write(s step) {
 	}
 }
 
-// next takes a turn, if there is one, and finds out whether there is a reason for it.
+// next takes a turn, if there is one, and checks that it has a reason.
 func (m *readModel) next() (bool, error) {
 	synctest.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
@@ -152,7 +153,7 @@ func (m *readModel) next() (bool, error) {
 		return false, nil
 	}
 	k := m.keys[turn.Key]
-	if k == nil || k.part != turn.part { // the key was forgotten, and is there again
+	if k == nil || k.part != turn.part { // the key was forgotten, and exists again
 		k = &readTruth{part: turn.part}
 		m.keys[turn.Key] = k
 	}
@@ -175,7 +176,7 @@ func (m *readModel) next() (bool, error) {
 	return true, nil
 }
 
-// explained reports an error if the differences in what was read are not what they are.
+// explained returns an error unless the differences of the turn match what it has read.
 func (k *readTruth) explained(t *readTurn) error {
 	want := map[string]bool{}
 	for what, was := range k.read {
@@ -223,7 +224,7 @@ func versionOf(u *unstructured.Unstructured) string {
 	return u.GetName() + "@" + string(u.GetUID()) + "@" + u.GetResourceVersion()
 }
 
-// lookFor looks something up: a name, or "namespace?selector".
+// lookFor looks up a name, or "namespace?selector".
 func lookFor(what string, get func(string, string) (*unstructured.Unstructured, bool), list func(string, labels.Selector) []*unstructured.Unstructured) (text string) {
 	namespace, selector, selects := strings.Cut(what, "?")
 	if !selects {
@@ -239,7 +240,7 @@ func lookFor(what string, get func(string, string) (*unstructured.Unstructured, 
 	return text
 }
 
-// serverSays is what somebody gets who asks the server.
+// serverSays returns what the server would answer.
 func serverSays(objects map[Key]*unstructured.Unstructured, what string) string {
 	return lookFor(what, func(namespace, name string) (*unstructured.Unstructured, bool) {
 		u := objects[Key{Namespace: namespace, Name: name}]
@@ -254,7 +255,7 @@ func serverSays(objects map[Key]*unstructured.Unstructured, what string) string 
 	})
 }
 
-// differs reports whether something would be read otherwise now.
+// differs reports whether a look-up would have another result now.
 func differs(read map[string]string, now map[Key]*unstructured.Unstructured) bool {
 	for what, was := range read {
 		if serverSays(now, what) != was {
@@ -291,7 +292,8 @@ func (m *readModel) done(i int, failed bool) {
 	t.Done(nil)
 }
 
-// settle has all turns taken and done, until there is none, and looks for what is lost or left.
+// settle takes and ends all turns until there is none, and looks for lost turns and memory that
+// is left.
 func (m *readModel) settle() error {
 	for more := true; more; {
 		for len(m.held) > 0 {

@@ -32,7 +32,7 @@ func inLabelOf(o Object) ([]Key, error) {
 	return keys, nil
 }
 
-// namingQueries: objects of A name those of B.
+// namingQueries returns two queries. Objects of A name those of B.
 func namingQueries() []Query {
 	b := simQuery("B", "bs")
 	b.Refs = []Ref{{Query: "A", Names: inLabelOf}}
@@ -43,7 +43,7 @@ func shownIn(snap two) string {
 	return strings.Join(names(snap.A), " ") + " / " + strings.Join(names(snap.B), " ")
 }
 
-// naming1 runs a test on a snapshot of a, that names x and missing, and x; there is y, that nobody names.
+// naming1 runs a test on a snapshot of x, and of a, which names x and missing. Nobody names y.
 func naming1(t *testing.T, o Options, f func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator)) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("a", "refs", "x.missing"))

@@ -17,9 +17,11 @@ import (
 	"github.com/kates-go/kates/internal/rounds"
 )
 
-// TestG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others, and these, come, change and go, by this client and others, while lists
-// take their time, and requests fail. Whenever something is shown, what it names is known; at rest the snapshot is as the server says, and only what is
-// named is watched. What the differences come to is the snapshot (G7).
+// TestG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go, and
+// the named objects too. This client and others write them, while lists take their time, and
+// requests fail. Whenever an object is shown, the objects that it names are known. At rest the
+// snapshot matches the server, and only named objects are watched. The differences give the
+// snapshot (G7).
 func TestG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := drawScript(rt)
@@ -31,7 +33,8 @@ func TestG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
 	})
 }
 
-// refModel is the simulated server, a snapshot of what names and what is named, and the same made of its differences.
+// refModel is the simulated server, a snapshot of objects that name and are named, and the same
+// snapshot made from its differences.
 type refModel struct {
 	own
 	a      *Accumulator
@@ -138,7 +141,7 @@ func (m *refModel) look() error {
 	return nil
 }
 
-// versions are objects with their versions.
+// versions returns the names of objects with their versions.
 func versions(objects []*unstructured.Unstructured) (all []string) {
 	for _, u := range objects {
 		all = append(all, versionOf(u))
@@ -146,7 +149,7 @@ func versions(objects []*unstructured.Unstructured) (all []string) {
 	return all
 }
 
-// settle compares with the server, when all is quiet.
+// settle compares the snapshot with the server when all goroutines are idle.
 func (m *refModel) settle() error {
 	after(5 * time.Minute)
 	synctest.Wait()

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// scoped has a kind that is served as the test says.
+// scoped returns a query whose kind is served as the test says.
 func scoped(q Query, served, namespaced *atomic.Bool) Query {
 	q.Resolve = func(context.Context) (Resource, error) {
 		r := simResource(q.Kind)
@@ -27,7 +27,8 @@ func scoped(q Query, served, namespaced *atomic.Bool) Query {
 	return q
 }
 
-// TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone: the path of a request would be another one, which a user of the program could choose.
+// TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone: otherwise the request has another
+// path, which a user of the program could choose.
 func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 	for what, key := range map[string]Key{
 		"no namespace": {Name: "x"}, "all namespaces": {Namespace: "..", Name: "x"}, "another kind's": {Namespace: "ns/others", Name: "x"},
@@ -84,7 +85,8 @@ func TestG1G6NamesAreReadAgainWhereTheirKindTurnsOutToHaveNoNamespaces(t *testin
 	})
 }
 
-// TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces: the custom resource definition is deleted, and made anew.
+// TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces: the custom resource
+// definition is deleted, and created again.
 func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *testing.T) {
 	for _, unseen := range []bool{false, true} {
 		for _, optional := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// What is worth no signal is in the next snapshot all the same.
+// A change that is not worth a signal is in the next snapshot all the same.
 func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
 	never := func(old, now Object) bool { return false }
 	for name, test := range map[string]struct {
@@ -43,7 +43,8 @@ func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
 	}
 }
 
-// The event of an own write may overtake its answer, and whoever it is to wake not have been woken yet.
+// The event of an own write may overtake its answer, and the goroutine that it wakes may not have
+// run yet.
 func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByItsEvent(t *testing.T) {
 	naming1(t, Options{}, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator) {
 		synctest.Wait()
@@ -53,7 +54,7 @@ func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByIts
 				sub = p.sub
 			}
 		}
-		sub.Stage().Hush() // by a goroutine that has stopped for a moment
+		sub.Stage().Hush() // the goroutine has stopped for a moment
 		w := streams.Begin(simResource("bs"), Key{Namespace: "ns", Name: "x"})
 		answer, ok := s.do("bs", Key{Namespace: "ns", Name: "x"}, "update", 0)
 		require.True(t, ok)

@@ -30,7 +30,7 @@ func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
 		o.put("as", thing("y"), 0)
 		update(t, a, &snap)
 		require.Len(t, snap.A, 2)
-		s.lag = func(_, atLeast int) int { return atLeast } // as old as the server may
+		s.lag = func(_, atLeast int) int { return atLeast } // as old as the server allows
 		s.mu.Lock()
 		s.oldest = s.rev // resuming is not possible
 		s.mu.Unlock()
@@ -60,7 +60,7 @@ func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
 		require.Len(t, snap.A, 6)
 		s.restore(backup)
 		s.mu.Lock()
-		s.oldest = 1_000_000 // the watch cannot resume in a history that is not there
+		s.oldest = 1_000_000 // the watch cannot resume in a missing history
 		s.mu.Unlock()
 		after(time.Minute)
 		synctest.Wait()
@@ -93,7 +93,7 @@ func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
 		}
 		update(t, a, &snap)
 		require.Len(t, snap.A, 3)
-		o.put("as", thing("0", "written", "again"), 0) // and not read yet
+		o.put("as", thing("0", "written", "again"), 0) // nobody has read it yet
 		o.put("as", thing("past the cap"), 0)
 		err := sub.Stage().List(nil, position, position)
 		assert.ErrorContains(t, err, "older than the newest own write")
@@ -150,7 +150,8 @@ func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 	}
 }
 
-// Initial events come in the order of keys: one that is newer than an own write says nothing of the rest.
+// Initial events come in the order of keys. One that is newer than an own write says nothing
+// about the rest.
 func TestG4HalfAListMovesNoPosition(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -169,7 +170,7 @@ func TestG4HalfAListMovesNoPosition(t *testing.T) {
 	})
 }
 
-// Not even where the one before was in doubt.
+// This holds even where the former list was in doubt.
 func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		a := watching(t, streams, Options{}, simQuery("A", "as"))
@@ -189,7 +190,8 @@ func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x", "in", "yes"))
 		q := simQuery("A", "as")
-		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"}) // its watch cannot tell when x was deleted
+		// its watch does not show when x was deleted
+		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		a := watching(t, streams, Options{}, q)
 		o := own{s, streams}
 		answered := make(chan struct{})
@@ -198,7 +200,7 @@ func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 			o.delete("as", "x", 10*second, false)
 		}()
 		synctest.Wait()
-		s.create("as", thing("x", "in", "yes")) // somebody else made it again
+		s.create("as", thing("x", "in", "yes")) // another writer recreated it
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
@@ -287,7 +289,7 @@ func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 				var snap one
 				synctest.Wait()
 				update(t, a, &snap)
-				after(time.Minute) // a watch that ends at once is given up
+				after(time.Minute) // the stream gives up a watch that ends at once
 				lists := s.lists["as"]
 				refused := 0
 				s.failing(func(verb, _ string) error {
@@ -309,7 +311,7 @@ func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 	}
 }
 
-// The pause before a list grows with lists that did not help, and not with the time that the server was away.
+// The pause before a list grows with lists that did not help, not with the time without a server.
 func TestG2AListAfterALongOutageIsMadeAtOnce(t *testing.T) {
 	for name, config := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +328,7 @@ func TestG2AListAfterALongOutageIsMadeAtOnce(t *testing.T) {
 				after(5 * time.Minute)
 				require.Equal(t, Retrying, a.Status()[0].State)
 				s.mu.Lock()
-				s.oldest = s.rev // as a server that has just started
+				s.oldest = s.rev // like a server that has just started
 				s.mu.Unlock()
 				back := make(chan struct{})
 				s.failing(func(verb, _ string) error {

@@ -23,7 +23,7 @@ func in(namespace, name string, kv ...string) *unstructured.Unstructured {
 	return u
 }
 
-// relabelled is an object of "as" with other labels, relabel a foreign write of it.
+// relabelled returns an object of "as" with other labels. relabel is a foreign write of it.
 func (s *sim) relabelled(name string, kv ...string) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *sim) relabelled(name string, kv ...string) *unstructured.Unstructured {
 
 func (s *sim) relabel(name string, kv ...string) { s.create("as", s.relabelled(name, kv...)) }
 
-// told is what a result says, as "+name", "~name" and "-name".
+// told returns the content of a result, as "+name", "~name" and "-name".
 func told(r Result) (all []string) {
 	for _, d := range r.Differences {
 		switch {
@@ -287,12 +287,13 @@ func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 }
 
 func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testing.T) {
-	for range 50 { // the first list may be in while the query is being put together
+	for range 50 { // the first list may come while the query is being made
 		bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
 			s.create("namespaces", in("", "ns", "team", "a"))
 			s.create("as", thing("x"))
 			s.create("as", in("other", "y"))
-			before := watching(t, streams, Options{}, simQuery("A", "as")) // so that the objects are known
+			// the stream has the objects
+			before := watching(t, streams, Options{}, simQuery("A", "as"))
 			require.True(t, signalled(before))
 			a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
 			var snap one

@@ -19,8 +19,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// signals collects when signals come, by seconds since the call, for so long.
-
+// signals waits for a time, and returns when signals came, in seconds since the call.
 func signals(a *Accumulator, long time.Duration) (at []time.Duration) {
 	start := time.Now()
 	end := time.After(long)
@@ -38,8 +37,7 @@ func signals(a *Accumulator, long time.Duration) (at []time.Duration) {
 	}
 }
 
-// churn changes an object every so often, so many times.
-
+// churn changes an object several times, at an interval.
 func churn(s *sim, every time.Duration, times int) {
 	for i := range times {
 		s.touch("as", "x", i)
@@ -159,7 +157,7 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 		b.Close()
 		after(50 * second)
 		watching(t, streams, Options{}, simQuery("A", "as")).Close()
-		after(50 * second) // the grace of b is over, that of the last one is not
+		after(50 * second) // the grace of b is over, that of the last query is not
 		watching(t, streams, Options{}, simQuery("A", "as")).Close()
 		assert.Equal(t, 1, s.lists["as"], "each who leaves gives it a minute")
 		after(59 * second)
@@ -326,7 +324,7 @@ func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, a.Changed())
 		assert.True(t, update(t, a, &snap).Changed)
-		// somebody else's write of the same object meanwhile is not quiet
+		// A foreign write of the same object in between is not quiet.
 		key := Key{Namespace: "ns", Name: "y"}
 		w := streams.Begin(simResource("as"), key)
 		s.create("as", thing("y"))

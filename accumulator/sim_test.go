@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// sim is a simulated API server: the history of every object, with lists and watches
-// over it as a real one makes them. Time is synctest's.
+// sim is a simulated API server. It has the history of every object, and serves lists and watches
+// of it like a real one. Time is synctest's.
 type sim struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -25,20 +25,20 @@ type sim struct {
 
 	// what tests set
 	delay func(resource string) time.Duration // of each event
-	// delayOf is delay for one watch, told apart by its filter.
+	// delayOf is delay for one watch. The filter tells watches apart.
 	delayOf   func(w *simWatch) time.Duration
 	listDelay func(resource string) time.Duration // of each list, before it is served
-	// listAnswer is how long the answer of a list is on its way.
+	// listAnswer is the time that the answer of a list needs.
 	listAnswer func(resource string) time.Duration
 	fail       func(verb, resource string) error // of each request
-	lag        func(newest, atLeast int) int     // the version a list that may be older is served at
+	lag        func(newest, atLeast int) int     // the version of a list that may be older
 	cuts       map[*simWatch]struct{}            // open watches
 	lists      map[string]int                    // requests by resource
 	probes     map[string]int                    // lists of one object
 	watches    map[string]int
 	streamed   map[string]int // watches with initial events
 	pages      int
-	asked      string // the version that the latest list was to be no older than
+	asked      string // the least version that the latest list asked for
 }
 
 type simEvent struct {
@@ -90,7 +90,7 @@ func (s *sim) failing(f func(verb, resource string) error) {
 	s.fail = f
 }
 
-// opened counts the lists of a resource, streamed or not. Called with mu held.
+// opened counts the lists of a resource, streamed or not. The caller holds mu.
 func (s *sim) opened(resource string) int { return s.lists[resource] + s.streamed[resource] }
 
 // put stores the next version of an object, or, with nil, removes it.
@@ -124,7 +124,7 @@ func (s *sim) putLocked(resource string, key Key, u *unstructured.Unstructured) 
 	return u
 }
 
-// create and remove are a foreign writer's.
+// create and remove are foreign writes.
 func (s *sim) create(resource string, u *unstructured.Unstructured) *unstructured.Unstructured {
 	return s.put(resource, Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u)
 }
@@ -158,7 +158,7 @@ func (s *sim) watching() int {
 	return len(s.cuts)
 }
 
-// restore puts the server back to an earlier state, as from a backup, and ends all watches.
+// restore sets the server back to an earlier state, as from a backup, and ends all watches.
 func (s *sim) restore(rev int) {
 	s.rewind(rev)
 	s.cut()
@@ -187,7 +187,7 @@ func (s *sim) rewind(rev int) {
 	s.history, s.rev = kept, rev
 }
 
-// at is the state of a resource at a version.
+// at returns the state of a resource at a version.
 func (s *sim) at(resource string, rev int) map[Key]*unstructured.Unstructured {
 	state := map[Key]*unstructured.Unstructured{}
 	for _, e := range s.history {

@@ -11,15 +11,14 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// own is this client's writer: it writes to the server and, once answered, tells the
-// streams, as package kates does.
+// own is this client's writer. It writes to the server and, when the answer is there, reports it
+// to the streams, like package kates.
 type own struct {
 	*sim
 	streams *stream.Set
 }
 
-// write performs f on the object under the server's lock and commits its answer after
-// a while. The result of f: the answer (nil for a Status), whether the object is gone.
+// put writes an object to the server, and commits the answer after a while.
 func (o own) put(resource string, u *unstructured.Unstructured, answer time.Duration) {
 	r := simResource(resource)
 	key := Key{Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -31,6 +30,8 @@ func (o own) put(resource string, u *unstructured.Unstructured, answer time.Dura
 	}})
 }
 
+// delete deletes an object, and commits the answer after a while. A versioned answer has the
+// deletion's version. It returns false if there is no such object.
 func (o own) delete(resource, name string, answer time.Duration, versioned bool) bool {
 	r := simResource(resource)
 	key := Key{Namespace: "ns", Name: name}
@@ -60,7 +61,7 @@ func (o own) delete(resource, name string, answer time.Duration, versioned bool)
 	return true
 }
 
-// after lets the bubble's time pass.
+// after lets time pass in the bubble.
 func after(d time.Duration) {
 	if d > 0 {
 		<-time.After(d)

@@ -8,8 +8,8 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// gates hold goroutines up at points. What happens until a gate opens is decided by the script: with all others at
-// rest, that happens between two steps that are one in most runs.
+// gates hold goroutines up at points. The script decides what happens until a gate opens, while
+// all others are idle. So it happens between two actions that are one in most runs.
 type gates struct {
 	mu     sync.Mutex
 	shut   []gate
@@ -17,12 +17,12 @@ type gates struct {
 	opened bool // for good
 }
 
-// gate holds up one goroutine that comes to a point, for some steps of the script.
+// gate holds up one goroutine that reaches a point, for some steps of the script.
 type gate struct {
 	stream.Point
-	key   Key // of points with one: this alone
-	shard int // of points of a stream that lists or watches: only a stream of this shard
-	skip  int // so many pass before
+	key   Key // if the point has one, it must be this one
+	shard int // if the point has a stream, it must be of this shard
+	skip  int // the number of goroutines that pass before
 	steps int
 }
 
@@ -32,15 +32,15 @@ type heldUp struct {
 	open  chan struct{}
 }
 
-// updatePoints are those that an Update passes, the likelier the more often they are here.
+// updatePoints are the points that an Update passes. The ones listed more often are likelier.
 var updatePoints = []stream.Point{stream.AtLook, stream.AtMerge, stream.AtLook, stream.AtTake, stream.AtLook, stream.AtComplete, stream.AtMerge, stream.AtTaken, stream.AtUpdate}
 
-// otherPoints are those that the goroutines of streams, and own writes, pass.
+// otherPoints are the points that the goroutines of streams, and own writes, pass.
 var otherPoints = []stream.Point{stream.AtCommit, stream.AtListed, stream.AtSettle, stream.AtLand, stream.AtList, stream.AtWatch}
 
 const shards = 3
 
-// shardOf is one of a few kinds of streams.
+// shardOf returns the shard of a stream: one of a few.
 func shardOf(id stream.ID) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id.String()))
@@ -79,10 +79,10 @@ func (g *gates) reached(m stream.Moment) {
 	<-h.open
 }
 
-// most bounds the gates that wait for somebody.
+// most bounds the number of waiting gates.
 const mostGates = 4
 
-// close puts up a gate.
+// close adds a gate.
 func (g *gates) close(x gate) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,7 +91,7 @@ func (g *gates) close(x gate) {
 	}
 }
 
-// clear takes down the gates at some points that nobody has come to.
+// clear removes the waiting gates at some points.
 func (g *gates) clear(points []stream.Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,7 +107,8 @@ func (g *gates) step() {
 	}
 }
 
-// next lets one go on that has been held up for long enough. It reports whether there was one.
+// next releases a goroutine that has been held up for long enough. It reports whether there was
+// one.
 func (g *gates) next() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,7 +121,7 @@ func (g *gates) next() bool {
 	return true
 }
 
-// open takes all gates down, for good.
+// open removes all gates, for good.
 func (g *gates) open() {
 	g.mu.Lock()
 	g.shut, g.opened = nil, true

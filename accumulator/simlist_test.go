@@ -21,7 +21,7 @@ func (s *sim) source(r Resource, namespace string, _ Form) cache.ListerWatcherWi
 	return &simSource{s, r.Resource, namespace}
 }
 
-// plain makes sources of listers and watchers, some of which are more than that.
+// plain makes sources of listers and watchers. Some of these implement more.
 func plain(source func(Resource, string, Form) cache.ListerWatcherWithContext) stream.Sources {
 	return func(r Resource, namespace string, form Form) stream.Source {
 		lw := source(r, namespace, form)
@@ -37,7 +37,7 @@ type simSource struct {
 	resource, namespace string
 }
 
-// simFilter is what a request asks for.
+// simFilter selects the objects of a request.
 type simFilter struct {
 	namespace string
 	labels    labels.Selector
@@ -102,7 +102,7 @@ func (s *simSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	return list, err
 }
 
-// serve makes the answer of a list as of now, or as old as it may be.
+// serve returns the answer of a list: the present state, or one as old as it may be.
 func (s *simSource) serve(o metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,13 +10,12 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// answer is what the simulated server answers to a write: an object, or a Status that
-// has nothing but a UID.
+// answer is the simulated server's answer to a write: an object, or a Status that has only a UID.
 type answer struct {
 	verb   string // delete, or something else
 	object *unstructured.Unstructured
 	uid    types.UID
-	rev    int // the server's version from which on the write is true; no client sees it
+	rev    int // the server's version after the write; no client sees it
 }
 
 // A server answers a DELETE that ends an object in one of these ways, by resource.
@@ -27,7 +26,7 @@ const (
 	deletions
 )
 
-// write is what package kates reads from an answer (kates/write_own.go).
+// write returns what package kates reads from an answer (kates/write_own.go).
 func (a answer) write(key Key) coherence.Write {
 	w := coherence.Write{Key: key, UID: a.uid}
 	if a.object == nil {
@@ -49,8 +48,8 @@ func (a answer) write(key Key) coherence.Write {
 // verbs of the random writers. Each has a parameter.
 var verbs = []string{"update", "move", "node", "nothing", "delete", "delete", "finalize", "release"}
 
-// do performs a verb on an object, or creates it, as a server does it. It reports false where
-// there is nothing to do.
+// do performs a verb on an object, or creates it, like a server. It returns false if there is
+// nothing to do.
 func (s *sim) do(resource string, key Key, verb string, param int) (answer, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,7 @@ func (s *sim) stored(resource string, key Key, u *unstructured.Unstructured) ans
 	return answer{object: u, uid: u.GetUID(), rev: s.rev}
 }
 
-// delete ends an object, or, where finalizers keep it, marks it.
+// delete removes an object, or marks it if it has finalizers.
 func (s *sim) delete(resource string, key Key, old *unstructured.Unstructured, way int) answer {
 	marked := old.DeepCopy()
 	now := metav1.Now()
@@ -123,7 +122,7 @@ func (s *sim) delete(resource string, key Key, old *unstructured.Unstructured, w
 	return a
 }
 
-// other is the one of two values that was not there.
+// other returns the one of two values that differs from the old one.
 func other(old, a, b string) string {
 	if old == a {
 		return b
@@ -131,7 +130,7 @@ func other(old, a, b string) string {
 	return a
 }
 
-// fresh is a new object, its labels, node and finalizer by chance.
+// fresh returns a new object with random labels, node and finalizer.
 func fresh(key Key, param int) *unstructured.Unstructured {
 	u := thing(key.Name, "in", []string{"yes", "no"}[param%2])
 	u.SetNamespace(key.Namespace)

@@ -55,11 +55,11 @@ type simWatch struct {
 	filter  simFilter
 	from    int
 	initial []watch.Event
-	answer  func(resource string) time.Duration // how long the initial events are on their way
+	answer  func(resource string) time.Duration // the time that the initial events need
 	out     chan watch.Event
 	stop    chan struct{}
 	stopped bool
-	marked  int // the version a bookmark is owed for
+	marked  int // the version of a bookmark that is due
 }
 
 func (w *simWatch) ResultChan() <-chan watch.Event { return w.out }
@@ -100,7 +100,7 @@ func (w *simWatch) run() {
 	}
 }
 
-// wait lets an event's delay pass.
+// wait waits for an event's delay.
 func (w *simWatch) wait() bool {
 	w.sim.mu.Lock()
 	delay, delayOf := w.sim.delay, w.sim.delayOf
@@ -138,7 +138,7 @@ func (w *simWatch) send(e watch.Event) bool {
 	}
 }
 
-// next waits for an event that the watch is to deliver.
+// next waits for an event that the watch delivers.
 func (w *simWatch) next() (watch.Event, bool) {
 	s := w.sim
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (w *simWatch) next() (watch.Event, bool) {
 	}
 }
 
-// event is what the server makes of a change for the watch's filter.
+// event returns the server's event of a change for the watch's filter.
 func (w *simWatch) event(e simEvent) (watch.Event, bool) {
 	old, now := w.filter.shows(e.old), w.filter.shows(e.new)
 	switch {
@@ -183,7 +183,7 @@ func (w *simWatch) event(e simEvent) (watch.Event, bool) {
 	return watch.Event{}, false
 }
 
-// bookmarks tells every open watch how far it has come.
+// bookmarks sends a bookmark on every open watch.
 func (s *sim) bookmarks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// stuckReaders are readers that share a stream and do not come back from where they are.
+// stuckReaders opens readers that share a stream and get stuck.
 func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 	release = make(chan struct{})
 	stuck := func(at *int) {
@@ -36,7 +36,7 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 		{invalid, &Judgement{func(*unstructured.Unstructured) bool { panic("it is invalid") }}},
 		{judging, &Judgement{func(*unstructured.Unstructured) bool { stuck(&calls[2]); return true }}},
 	} {
-		go func() { // ends when the accumulator does, at the latest with the bubble
+		go func() { // ends with the accumulator, at the latest with the bubble.
 			for range r.a.Changed() {
 				var snap one
 				_, _ = r.a.Update(t.Context(), &snap, r.j)
@@ -46,7 +46,8 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 	return release
 }
 
-// TestG2AReaderWaitsForNobodyWhoIsStuck: in the bubble's time, what is not waited for takes none at all.
+// TestG2AReaderWaitsForNobodyWhoIsStuck: in the bubble's time, a step without a wait takes no
+// time.
 func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
 	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
 		s.create("as", thing("x"))

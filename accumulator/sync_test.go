@@ -99,7 +99,7 @@ func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
 		synctest.Wait()
 		o.late(10 * second)
 		o.put("as", thing("x"), 0)
-		s.create("bs", thing("y")) // so that the list's version is beyond the echo's
+		s.create("bs", thing("y")) // the list's version is then beyond the echo's
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()

@@ -16,7 +16,7 @@ import (
 )
 
 // unseen is a step that one goroutine waits for and another takes. The race detector does not see
-// it, so that it does not order what the two do.
+// it, so it does not order the two goroutines.
 type unseen struct{ taken bool }
 
 //go:norace
@@ -30,7 +30,8 @@ func (u *unseen) wait() {
 }
 
 // The race detector fails this test if an Update reads a query that Replace writes without their
-// lock. Everything has been taken, and the next lock of the Update comes after Replace has written.
+// lock. Everything has been taken, and the next lock of the Update comes after Replace has
+// written.
 func TestAQueryIsReplacedWhileAnUpdateReadsWhetherItIsOptional(t *testing.T) {
 	var taken, replaced unseen
 	watched := false
@@ -50,7 +51,7 @@ func TestAQueryIsReplacedWhileAnUpdateReadsWhetherItIsOptional(t *testing.T) {
 		after(time.Minute)
 		synctest.Wait()
 		require.NoError(t, a.Ready(), "an optional query whose namespaces nobody may list")
-		next := spaceQuery("A", "as", "team=b") // of another stream, whose lock the Update does not take
+		next := spaceQuery("A", "as", "team=b") // of a stream whose lock Update does not take
 		next.Optional = true
 		watched = true
 		done := make(chan error)

@@ -41,7 +41,8 @@ func TestATransformRunsOncePerVersionHoweverOftenItComes(t *testing.T) {
 			acc := watching(t, streams, Options{}, q)
 			synctest.Wait()
 			s.touch("as", "a", 2)
-			own{s, streams}.put("as", thing("b"), time.Second) // or the watch and the answer are prepared at the same time
+			// later, so that the watch and the answer are not prepared at the same time
+			own{s, streams}.put("as", thing("b"), time.Second)
 			synctest.Wait()
 			var snap one
 			update(t, acc, &snap)

@@ -21,8 +21,8 @@ func TestATurnThatIsToComeAgainRestsForSoLongAndCountsAsAnAttempt(t *testing.T) 
 		require.Equal(t, "a", first.Key)
 		first.Again(time.Minute)
 		first.Again(0)  // does nothing
-		first.Done(nil) // nor does that
-		first.Keep()    // nor that
+		first.Done(nil) // also nothing
+		first.Keep()    // also nothing
 		p.Activate("a")
 		s.touch("as", "x", 2)
 		after(time.Minute - second)

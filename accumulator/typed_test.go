@@ -19,7 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// goThing is the Go type of what the simulated server has.
+// goThing is the Go type of the simulated server's objects.
 type goThing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -36,7 +36,8 @@ func (o *goThing) DeepCopyObject() runtime.Object {
 
 var errBad = errors.New("it does not decode")
 
-// typedSim decodes what the simulated server sends, as a source of typed objects does. What has the label bad does not decode.
+// typedSim decodes what the simulated server sends, like a source of typed objects. Objects with
+// the label bad do not decode.
 type typedSim struct{ stream.Plain }
 
 func (typedSim) Form() Form { return Typed + " from tests" }

@@ -107,7 +107,7 @@ func TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon(t *testin
 	})
 }
 
-// lateWatches makes events come a minute late, in watches whose selector has a label.
+// lateWatches makes events come a minute late in watches whose selector has a label.
 func lateWatches(s *sim, label string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func lateWatches(s *sim, label string) {
 	}
 }
 
-// union selects by either of two labels.
+// union returns a query that selects by either of two labels.
 func union() Query {
 	q := simQuery("A", "as")
 	q.AnyOf = []Selection{
@@ -166,7 +166,7 @@ func TestG5WhatLeftAUnionDoesNotComeBackAsItWasThoughOneWatchIsLate(t *testing.T
 			10: func() { s.relabel("x", "l", "yes", "r", "yes") },
 			20: func() { s.relabel("x", "l", "yes") },
 			30: func() { s.relabel("x", "l", "yes", "r", "yes") },
-			35: func() { s.touch("as", "y", 1) }, // so that the late watch is not known to be complete
+			35: func() { s.touch("as", "y", 1) }, // the late watch is not known to be complete
 			40: func() { s.remove("as", "x") },
 		}
 		var all []string
@@ -193,8 +193,8 @@ func TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate(t *testin
 		update(t, a, &snap)
 		lateWatches(s, "r")
 		s.mu.Lock()
-		// Its list is as old when it comes. A probe is a list too, and waits for 30 s: chance would
-		// decide between two timers for one moment.
+		// Its list is as old when it comes. A probe is a list too, and waits for 30 s: chance
+		// would decide between two timers at one moment.
 		s.listAnswer = func(string) time.Duration { return 29 * time.Second }
 		s.mu.Unlock()
 		q.Labels = labels.SelectorFromSet(labels.Set{"r": "yes"})
@@ -307,7 +307,7 @@ func TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther(t *te
 		synctest.Wait()
 		lateWatches(s, "r")
 		s.relabel("x", "r", "yes")
-		synctest.Wait() // one watch has let it go, and the other has not brought it
+		synctest.Wait() // one watch has released it, and the other has not brought it
 		a := watching(t, streams, Options{}, union())
 		assert.False(t, signalled(a))
 		assert.Error(t, a.Ready())
@@ -326,7 +326,7 @@ func TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere(t *testing.T
 		update(t, a, &snap)
 		lateWatches(s, "r")
 		own{s, streams}.put("as", thing("x", "l", "yes"), 0)
-		s.relabel("x", "r", "yes") // somebody else moves it to where the watch is late
+		s.relabel("x", "r", "yes") // another writer moves it to the late watch
 		synctest.Wait()
 		assert.False(t, signalled(a), "not before its time")
 		after(10 * second)
@@ -351,7 +351,7 @@ func TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate(t *testing.T) {
 		synctest.Wait()
 		second := r.Get(key)
 		assert.Equal(t, "2", second.GetLabels()["n"])
-		s.relabel("x", "r", "yes", "n", "3") // it leaves the one that is not late
+		s.relabel("x", "r", "yes", "n", "3") // it leaves the watch that is not late
 		synctest.Wait()
 		assert.Same(t, second, r.Get(key), "the late one has it, as it was before that")
 		assert.Len(t, r.List("", nil), 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// narrow is a source of all namespaces that notes for which of them it is asked.
+// narrow is a source of all namespaces that notes the namespaces of requests.
 type narrow struct {
 	stream.Plain
 	within func(namespace string) stream.Source
@@ -31,7 +31,8 @@ func TestG4AWriteIsSettledByAListOfTheObjectsNamespace(t *testing.T) {
 	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
 		s = fresh
 		q := simQuery("A", "as")
-		q.Fields = fields.OneTermNotEqualSelector("spec.node", "n1") // which only the server can judge
+		// only the server can judge it
+		q.Fields = fields.OneTermNotEqualSelector("spec.node", "n1")
 		all := watching(t, streams, Options{}, q)
 		q.Namespace = "ns"
 		some := watching(t, streams, Options{}, q)

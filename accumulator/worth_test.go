@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// asked is a Signal for changes of a label, and remembers what it was asked.
+// asked is a Signal for changes of a label, and remembers its calls.
 type asked struct {
 	mu  sync.Mutex
 	all []string
@@ -41,7 +41,7 @@ func (a *asked) taken() []string {
 	return all
 }
 
-// judged watches things with a Signal. It has taken the first snapshot, of x.
+// judged watches things with a Signal, after the first snapshot, of x.
 func judged(t *testing.T, s *sim, streams *stream.Set, o Options, signal Signal) (*Accumulator, *one) {
 	t.Helper()
 	s.create("as", thing("x", "in", "yes"))

@@ -30,7 +30,7 @@ type world struct {
 	last     map[string]last // work for each key
 }
 
-// last is who has worked at a key, and when.
+// last is the replica that worked for a key last, and when.
 type last struct {
 	by *simulated
 	at int
