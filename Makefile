@@ -83,10 +83,10 @@ staticcheck-in-%: build-staticcheck
 	@$(STAGE) "staticcheck in $*" sh -c 'cd "$*" && "$(STATICCHECK)" ./...'
 
 .PHONY: unit
-unit: build-testgate ## unit tests, with the race detector
+unit: build-testgate ## unit tests, with the race detector and the check of the lock order
 	@$(STAGE) "unit tests" sh -c 'all=$$($(GO) list ./...) || exit 1; \
 		packages=$$(echo "$$all" | grep -v -e /internal/readme$$ -e /internal/mutants$$); \
-		exec "$(TESTGATE)" -name "unit tests" -- -race -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
+		exec "$(TESTGATE)" -name "unit tests" -- -race -tags lockorder -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
 
 # The race detector makes the model tests five times as slow, so they run without it here.

@@ -266,24 +266,26 @@ func (a *Accumulator) takeNamed(f *field) taken {
 	}
 	a.streams.Reach(stream.AtNamed)
 	r.mu.Lock()
-	fresh, dropped := r.fresh.take(), r.dropped
+	dropped, fresh := r.dropped, make(map[Key]*part)
 	r.dropped = nil
+	for ref := range r.fresh.take() {
+		if ref.part != nil {
+			fresh[ref.key] = ref.part
+		}
+	}
 	r.mu.Unlock()
 	out := taken{ok: true, loud: make(map[Key]bool, len(dropped))}
 	now := make(map[Key]Object, len(fresh)+len(dropped))
 	for key := range dropped {
 		now[key], out.loud[key] = nil, true
 	}
-	for ref := range fresh {
-		if ref.part == nil {
-			continue
-		}
-		t := ref.part.sub.Take()
+	for key, p := range fresh {
+		t := p.sub.Take()
 		if t.Extent == stream.Everything {
-			now[ref.key], out.loud[ref.key] = nil, true
+			now[key], out.loud[key] = nil, true
 		}
 		for _, c := range t.Changes {
-			if c.Key != ref.key {
+			if c.Key != key {
 				continue // the kind has namespaces by now, and it is one in any of them
 			}
 			now[c.Key] = c.Object

@@ -43,6 +43,7 @@ type references struct {
 	fresh   freshReferences
 	dropped map[Key]bool
 	stale   bool // the field's parts are others by now
+	serving int  // how often the kind turned out to be served in another way
 	warned  bool
 }
 
@@ -265,29 +266,39 @@ func (a *Accumulator) count(s *source, names named, by int) {
 func (a *Accumulator) countOne(f *field, key Key, by int) {
 	r := f.refs
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	ref := r.named[key]
+	ref, fresh := r.named[key], false
 	if ref == nil {
-		ref = &reference{key: key, since: time.Now()}
+		ref, fresh = &reference{key: key, since: time.Now()}, true
 		r.named[key] = ref
+	}
+	ref.by += by
+	left := ref.by <= 0
+	if left {
+		delete(r.named, key)
+		r.fresh.forget(ref)
+		if r.dropped == nil {
+			r.dropped = make(map[Key]bool)
+		}
+		r.dropped[key], r.stale = true, true
+	}
+	old := ref.part
+	r.mu.Unlock()
+	switch {
+	case left && old != nil:
+		old.sub.Close()
+	case fresh && !left:
 		a.join(f, ref)
-	}
-	if ref.by += by; ref.by > 0 {
-		return
-	}
-	delete(r.named, key)
-	r.fresh.forget(ref)
-	if r.dropped == nil {
-		r.dropped = make(map[Key]bool)
-	}
-	r.dropped[key], r.stale = true, true
-	if ref.part != nil {
-		ref.part.sub.Close()
 	}
 }
 
-// join watches an object that is named, if its kind is known, and there can be one. Called with the references' lock held.
+// join watches an object that is named, if its kind is known and such an object can exist. It is
+// called without locks, since a stream may ask for its source. If the kind is served in another way
+// meanwhile, or the object is named no more, it does nothing.
 func (a *Accumulator) join(f *field, ref *reference) {
+	r := f.refs
+	r.mu.Lock()
+	serving := r.serving
+	r.mu.Unlock()
 	a.mu.Lock()
 	q, resource, known := f.query, f.resource, f.known
 	a.mu.Unlock()
@@ -296,9 +307,9 @@ func (a *Accumulator) join(f *field, ref *reference) {
 	}
 	l := a.hears()
 	l.Optional, l.Signal = q.Optional, q.Signal
-	l.Noted = func() { f.refs.fresh.note(ref) }
+	l.Noted = func() { r.fresh.note(ref) }
 	l.Wake = func() {
-		f.refs.fresh.note(ref)
+		r.fresh.note(ref)
 		a.follows.kick()
 		a.pacer.poke()
 	}
@@ -307,9 +318,17 @@ func (a *Accumulator) join(f *field, ref *reference) {
 	if err != nil {
 		return // all has ended
 	}
-	ref.part = &part{sub: sub}
-	f.refs.stale = true
-	f.refs.fresh.note(ref) // it may be there already
+	r.mu.Lock()
+	wanted := r.named[ref.key] == ref && r.serving == serving && ref.part == nil
+	if wanted {
+		ref.part, r.stale = &part{sub: sub}, true
+	}
+	r.mu.Unlock()
+	if !wanted {
+		sub.Close()
+		return
+	}
+	r.fresh.note(ref) // it may be there already
 }
 
 // wakeAll notes that there may be something to be taken of everything.
@@ -366,16 +385,20 @@ func (a *Accumulator) settle(f *field) {
 func (a *Accumulator) rejoin(f *field) {
 	r := f.refs
 	r.mu.Lock()
-	var old []*part
+	r.serving++
+	refs, old := make([]*reference, 0, len(r.named)), make([]*part, 0, len(r.named))
 	for _, ref := range r.named {
 		if ref.part != nil {
 			old = append(old, ref.part)
 		}
 		ref.since, ref.part = time.Now(), nil
-		a.join(f, ref)
+		refs = append(refs, ref)
 	}
 	r.stale = true
 	r.mu.Unlock()
+	for _, ref := range refs {
+		a.join(f, ref)
+	}
 	a.settle(f)
 	closeAll(old)
 	a.follows.kick()

@@ -100,7 +100,7 @@ var references = []mutant{
 	{
 		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/refs.go",
 		caught: "TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs",
-		old:    `	if ref.by += by; ref.by > 0 {`, new: `	if ref.by += max(by, 0); ref.by > 0 {`,
+		old:    `	ref.by += by`, new: `	ref.by += max(by, 0)`,
 	},
 	{
 		name: "one that may not be read is waited for without end", says: "where the server refuses, it counts as absent", file: follow,
