@@ -57,7 +57,8 @@ type Query struct {
 	// own, so rights in each of them suffice. An empty list is no namespace. When a namespace is
 	// deleted while the watch is not connected, the client must get the namespace to know that
 	// its objects are gone. That needs a cluster role: a role within the namespace is deleted
-	// with it. Without the right, the server refuses the list, and a refusal removes nothing.
+	// with it. Without that right the client sees only a refused list, and a refusal removes
+	// nothing.
 	Namespaces []string
 	// NamespaceSelector narrows a query over all namespaces to those whose labels it selects:
 	// team=a. It needs the rights to watch the kind in all namespaces, and to watch namespaces.

@@ -32,7 +32,7 @@ type Snapshots[S any] struct {
 //	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
 //	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil without such a kind
-//	    Deltas   []*kates.Delta                                      // changes since the last one
+//	    Deltas   []*kates.Delta                                      // the latest changes
 //	    Invalid  []kates.Invalid                                     // objects left out, and why
 //	    Cached   string           `kates:"-"`                        // not a query
 //	}
