@@ -111,6 +111,27 @@ func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T
 	})
 }
 
+// The answers of two own writes come in the other order. The later one takes x out of the left
+// watch, and the right one has yet to be told.
+func TestG4AnOwnWriteIsShownThoughALaterOneHasReachedItsWatchAndAnotherIsLate(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		key := Key{Namespace: "ns", Name: "x"}
+		write := f.streams.Begin(simResource("as"), key)
+		wrote := f.put("as", key, f.relabelled("x", "l", "yes", "n", "2"))
+		moved := f.put("as", key, f.relabelled("x", "r", "yes"))
+		later := coherence.Write{Key: key, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
+		require.True(t, f.left.OwnWrite(later))
+		f.shows(t, "x@1") // the right one may have it
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
+			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
+		}}))
+		f.shows(t, "x@2")
+		later.Object = moved
+		require.True(t, f.right.OwnWrite(later))
+		f.shows(t, "x@3")
+	})
+}
+
 func TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
 		f.relabel("x", "r", "yes")

@@ -53,14 +53,16 @@ const (
 	GoneBefore
 )
 
-// Passed returns what an own write tells about a key that a stream at positionRV does not show
-// once the write is recorded (rule U4). The version of the write is comparable.
-func Passed(w Write, fate Fate, positionRV string) Departure {
+// Passed returns what an own write tells about a key that a stream does not show once the write is
+// recorded (rule U4). If the write has an object, the stream selects it, and yet does not show it:
+// its position, or a newer own write, has superseded the object. The version of the write is
+// comparable.
+func Passed(w Write, fate Fate) Departure {
 	d := Departure{LeftRV: w.Version}
 	if fate == GoneBefore {
 		d.LeftRV = "" // every stream that was asked has a version of its own
 	}
-	superseded := w.Object != nil && !Newer(w.Version, positionRV)
+	superseded := w.Object != nil
 	if superseded || fate != Elsewhere {
 		d.Wrote, d.WroteRV = w.Object, w.Version
 	}

@@ -147,7 +147,8 @@
 //  4. U4 Own writes. An own write at V after which a stream does not show the object is a
 //     departure by V. It also replaces the newest known state, if that is older than V, where the
 //     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
-//     the union selects it; by the object as written, where the stream has passed V.
+//     the union selects it; by the object as written, where the stream's position, or a newer
+//     own write, has passed V.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
 //     go, because there are too many, has skipped up to the stream's position.

@@ -126,26 +126,21 @@ func TestG4PassedTable(t *testing.T) {
 	in := coherence.Write{Version: "5", Object: at[5]}
 	out := coherence.Write{Version: "5"}
 	for _, c := range []struct {
-		name     string
-		write    coherence.Write
-		fate     coherence.Fate
-		position string
-		want     departure
+		name  string
+		write coherence.Write
+		fate  coherence.Fate
+		want  departure
 	}{
-		{"the stream has passed the object as written", in, coherence.Elsewhere, "7",
+		{"the stream selects the object as written, and knows something newer", in, coherence.Elsewhere,
 			departure{LeftRV: "5", Wrote: at[5], WroteRV: "5"}},
-		{"the stream has yet to show it", in, coherence.Elsewhere, "4",
+		{"the stream does not select it, another may", out, coherence.Elsewhere,
 			departure{LeftRV: "5"}},
-		{"the stream does not select it, another may", out, coherence.Elsewhere, "7",
-			departure{LeftRV: "5"}},
-		{"deleted, whether the stream has passed it", out, coherence.Gone, "7",
+		{"deleted", out, coherence.Gone,
 			departure{LeftRV: "5", WroteRV: "5"}},
-		{"or not", out, coherence.Gone, "4",
-			departure{LeftRV: "5", WroteRV: "5"}},
-		{"deleted, at a version that is not known", out, coherence.GoneBefore, "7",
+		{"deleted, at a version that is not known", out, coherence.GoneBefore,
 			departure{WroteRV: "5"}},
 	} {
-		assert.Equal(t, c.want, coherence.Passed(c.write, c.fate, c.position), c.name)
+		assert.Equal(t, c.want, coherence.Passed(c.write, c.fate), c.name)
 	}
 }
 

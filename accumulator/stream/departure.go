@@ -26,7 +26,7 @@ type landing struct {
 }
 
 // passed notes an own write of an object that the stream does not show now: it was deleted, another
-// stream shows it, or the stream has passed the write's version (rule U4 of package coherence).
+// stream shows it, or the stream knows something newer (rule U4 of package coherence).
 // Called with the stream's lock held.
 func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func() {
 	if l.Union == nil {
@@ -39,7 +39,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	case how.by == deleted || l.Union.excludes(how.as):
 		fate = coherence.Gone
 	}
-	d := coherence.Passed(w, fate, l.stream.store.view.Position())
+	d := coherence.Passed(w, fate)
 	l.depart(w.Key, d)
 	if !l.all {
 		known := l.dirty[w.Key]

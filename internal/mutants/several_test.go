@@ -114,8 +114,16 @@ var several = []mutant{
 	},
 	{
 		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `superseded := w.Object != nil && !Newer(w.Version, positionRV)`,
+		old: `superseded := w.Object != nil`,
 		new: `superseded := false`,
+	},
+	{
+		name: "an own write that a later one has superseded in its watch is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteIsShownThoughALaterOneHasReachedItsWatchAndAnotherIsLate",
+		old: `d := coherence.Passed(w, fate)`,
+		new: `if fate == coherence.Elsewhere && coherence.Newer(w.Version, l.stream.store.view.Position()) {
+			w.Object = nil
+		}
+		d := coherence.Passed(w, fate)`,
 	},
 	{
 		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
