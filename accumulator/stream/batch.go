@@ -32,7 +32,7 @@ const (
 	Lost
 	// Some: the changes since the last batch.
 	Some
-	// Everything: all objects. What the listener knows besides is gone.
+	// Everything: all objects. Others that the listener knows are gone.
 	Everything
 )
 
@@ -58,10 +58,11 @@ type Phase int
 const (
 	// FirstList: the first list is not in.
 	FirstList Phase = iota
-	// Dropped: the first list was in, and the stream has given it up before the listener took it. It
-	// lists again.
+	// Dropped: the first list was in, and the stream has given it up before the listener took it.
+	// It lists again.
 	Dropped
-	// Relisting: the listener has had a batch. The stream has nothing new until it has listed again.
+	// Relisting: the listener has had a batch. The stream has nothing new until it has listed
+	// again.
 	Relisting
 	// Following: the listener can take a batch.
 	Following

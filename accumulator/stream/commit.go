@@ -10,8 +10,8 @@ import (
 // commit takes in a whole list, as of a version.
 //
 // A list that is older than what the stream, or an own write, has had is refused, and asked for
-// again. It is older for a reason where the server was asked for its newest state and insists on one
-// that is older than what it had shown by then: its history has gone back.
+// again. It is older for a reason where the server was asked for its newest state and insists on
+// one that is older than what it had shown by then: its history has gone back.
 func (s *stream) commit(l listing, rv string, asked ask) error {
 	s.mu.Lock()
 	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)

@@ -23,25 +23,27 @@ type Config struct {
 	PendingMax int
 	// Hold bounds how long a write that versions cannot confirm is shown. Default 10 s.
 	Hold time.Duration
-	// IdleTimeout is how long a watch may bring nothing, not even a bookmark. After that the server
-	// is asked for its newest version, and the watch is opened again. Servers send a bookmark about
-	// every minute. Default 130 s.
+	// IdleTimeout is how long a watch may bring nothing, not even a bookmark. After that the
+	// server is asked for its newest version, and the watch is opened again. Servers send a
+	// bookmark about every minute. Default 130 s.
 	IdleTimeout time.Duration
-	// Gone is asked when a list or watch was answered with err (404, or 403 in a namespace): whether
-	// it is certain that there is nothing left to watch, because complete, fresh discovery serves the
-	// resource in no version, or because the namespace does not exist. Nil: it never is.
+	// Gone is asked when a list or watch was answered with err (404, or 403 in a namespace):
+	// whether it is certain that there is nothing left to watch, because complete, fresh
+	// discovery serves the resource in no version, or because the namespace does not exist. Nil:
+	// it never is.
 	Gone func(ctx context.Context, r Resource, namespace string, err error) bool
-	// Suspect is called, from any stream's goroutine, when a watch has been silent for IdleTimeout,
-	// or a request was not answered in time, before the next request: other connections may be
-	// dead too, and each would cost a time-out. It closes them. It may be nil.
+	// Suspect is called, from any stream's goroutine, when a watch has been silent for
+	// IdleTimeout, or a request was not answered in time, before the next request: other
+	// connections may be dead too, and each would cost a time-out. It closes them. It may be nil.
 	Suspect func()
-	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default 2 s.
+	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default
+	// 2 s.
 	KindPoll time.Duration
 	// Grace is how long a stream outlives its last user. Default 0.
 	Grace time.Duration
-	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for it, or
-	// if the server refuses or does not serve what is not optional; else as information. The zero
-	// Logger discards.
+	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for
+	// it, or if the server refuses or does not serve what is not optional; else as information.
+	// The zero Logger discards.
 	Logger logr.Logger
 	// Points is called at each [Point] that is reached. Only tests set it.
 	Points func(Moment)

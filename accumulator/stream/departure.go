@@ -5,18 +5,19 @@ import "github.com/kates-go/kates/coherence"
 // leftMost bounds the departures that a listener holds.
 const leftMost = 10_000
 
-// leaves notes how a key left the stream, if it did, for a union. Called with the stream's lock held.
+// leaves notes, for a union, how a key left the stream, if it did. Called with the stream's lock
+// held.
 func (l *Listener) leaves(key Key, before, after Object) {
 	switch {
 	case l.Union == nil:
 	case after == nil:
 		l.depart(key, l.left[key].Leave(l.stream.progress.asOfRV, before))
-	case !l.stream.own.givenUp: // else it may be older than what was given up
+	case !l.stream.own.givenUp: // else it may be older than the write
 		delete(l.left, key)
 	}
 }
 
-// landing says how an own write came to a stream.
+// landing says how a stream learned of an own write.
 type landing struct {
 	by cause
 	// as is the object as written, whether the stream selects it or not.
@@ -25,8 +26,8 @@ type landing struct {
 	asked bool
 }
 
-// passed notes an own write of an object that the stream does not show now: it was deleted, another
-// stream shows it, or the stream knows something newer (rule U4 of package coherence).
+// passed notes an own write of an object that the stream does not show now: it was deleted,
+// another stream shows it, or the stream knows something newer (rule U4 of package coherence).
 // Called with the stream's lock held.
 func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func() {
 	if l.Union == nil {
@@ -46,14 +47,14 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 		l.dirty[w.Key] = known
 		l.most = max(l.most, len(l.dirty))
 	}
-	if d.Wrote == nil || l.QuietOwn { // if it is news, it is that of other streams
+	if d.Wrote == nil || l.QuietOwn { // other streams signal it
 		return wake
 	}
 	l.signal(w.Key)
 	return append(wake, l.Wake)
 }
 
-// deleted notes an own deletion, for which the server was asked, and which was done by a version.
+// deleted notes an own deletion that was complete at a version, as the server has answered.
 func (s *stream) deleted(key Key, version string) {
 	var wake []func()
 	s.mu.Lock()
@@ -68,7 +69,8 @@ func (s *stream) deleted(key Key, version string) {
 
 // depart adds to how a key left. Called with the stream's lock held.
 func (l *Listener) depart(key Key, d coherence.Departure) {
-	if len(l.left) >= leftMost && !l.stream.own.givenUp { // memory is bounded by objects, not by events
+	// Memory is bounded by objects, not by events.
+	if len(l.left) >= leftMost && !l.stream.own.givenUp {
 		l.restart()
 		return
 	}

@@ -1,6 +1,6 @@
 // Package stream keeps objects of an API server up to date: one list+watch for each distinct
-// resource, namespace, selectors, form and transform, shared by all who ask for the same, with the
-// client's own writes laid over what the watch shows.
+// resource, namespace, selectors, form and transform, shared by all who ask for the same, with
+// the client's own writes laid over what the watch shows.
 //
 // Start at [Set], the streams of one client, and [Set.Join], which returns a [Listener]. The
 // package knows nothing of queries, snapshots or clients. It knows of an API server only what a
@@ -9,51 +9,53 @@
 //	Source ─▶ reflector ─▶ store (objects + coherence.View) ─▶ dirty keys ─▶ Listener.Take
 //	own writes: Begin, Commit ──────▲
 //
-// A listener has a set of dirty keys and nothing more. A burst of events on one object is one key,
-// a slow listener costs nobody anything, and a late one starts from the store (G2, G3).
+// A listener has a set of dirty keys and nothing more. A burst of events on one object is one
+// key, a slow listener costs nobody anything, and a late one starts from the store (G2, G3).
 //
 // # Lists and watches
 //
 // The reflector lists and watches for one stream. It stands in place of client-go's Reflector,
-// which may list at resource version "0" (from whatever a server's cache holds), hides why a watch
-// ended, and has no place for a probe. Each list asks for the newest state, streamed (KEP-3157) or
-// in pages, straight into the next store. A watch is resumed where it ended, with backoff, jitter
-// and the server's own Retry-After. The reflector lists again only where the server has forgotten
-// the version (410), its history went back, or own writes wait for something that no event will
-// bring. After an error, or [Config.IdleTimeout] of silence, it first asks for the server's newest
-// version (the probe, rule 8 of package coherence).
+// which may list at resource version "0" (from whatever a server's cache holds), hides why a
+// watch ended, and has no place for a probe. Each list asks for the newest state, streamed
+// (KEP-3157) or in pages, straight into the next store. A watch is resumed where it ended, with
+// backoff, jitter and the server's own Retry-After. The reflector lists again only where the
+// server has forgotten the version (410), its history went back, or own writes wait for something
+// that no event will bring. After an error, or [Config.IdleTimeout] of silence, it first asks for
+// the server's newest version (the probe, rule 8 of package coherence).
 //
 // A cluster that was restored from a backup shows a newest version that is older than one it has
-// shown, or has answered an own write with. The reflector asks as soon as the server is back; an own
-// write made before the answer is shown after it. If the server has caught up before it is asked,
-// versions cannot tell: the Kubernetes documentation asks operators to raise the revision
+// shown, or has answered an own write with. The reflector asks as soon as the server is back; an
+// own write made before the answer is shown after it. If the server has caught up before it is
+// asked, versions cannot tell: the Kubernetes documentation asks operators to raise the revision
 // (etcdutl snapshot restore --bump-revision) for this reason.
 //
 // # Own writes
 //
-// [Set.Begin] comes before the request, [Write.Commit] after its success. Whether an own write moves
-// an object into a stream or out of it is judged here where that can be known: by labels, name,
-// namespace, and the fields that [Resource.Field] reads as the server does. Otherwise the write costs
-// one list of the object for each stream concerned. So does a deletion whose answer has no version,
-// except where a stream without selectors still shows the object, or its watch has said when it was
-// deleted (rule 4 of package coherence), unless it has just listed. What a watch or a list brings has
-// been judged by the server, and that judgement stands.
+// [Set.Begin] comes before the request, [Write.Commit] after its success. Whether an own write
+// moves an object into a stream or out of it is judged here where that can be known: by labels,
+// name, namespace, and the fields that [Resource.Field] reads as the server does. Otherwise the
+// write costs one list of the object for each stream concerned. So does a deletion whose answer
+// has no version, except where a stream without selectors still shows the object, or its watch
+// has said when it was deleted (rule 4 of package coherence), unless it has just listed. What a
+// watch or a list brings has been judged by the server, and that judgement stands.
 //
 // # Forms
 //
 // A stream has a [Form] (whole untyped objects, typed ones, or metadata alone) and may have a
-// [Transform]; both are part of what makes it shared. The source decodes typed objects one by one;
-// the untyped answers to own writes are judged first, and then made typed by the source as well.
+// [Transform]; both are part of what makes it shared. The source decodes typed objects one by
+// one; the untyped answers to own writes are judged first, and then made typed by the source as
+// well.
 //
-// Every object from the server (of a list, an event, the answer to an own write, a lookup) is judged
-// by the selectors, then put into the stream's form, then transformed, and then stored: once per
-// version, without locks. One that does not decode is stored as its identity with the error
-// ([Undecoded], [Fault]). It is left out by itself, and its versions, deletions and own writes count as
-// ever. Whether a change is worth a signal ([Signal]) is the listener's own decision. It is asked after
-// the lock is released, for each change in turn: a quiet change never hides another.
+// Every object from the server (of a list, an event, the answer to an own write, a lookup) is
+// judged by the selectors, then put into the stream's form, then transformed, and then stored:
+// once per version, without locks. One that does not decode is stored as its identity with the
+// error ([Undecoded], [Fault]). It is left out by itself, and its versions, deletions and own
+// writes count as ever. Whether a change is worth a signal ([Signal]) is the listener's own
+// decision. It is asked after the lock is released, for each change in turn: a quiet change never
+// hides another.
 //
 // # Locks
 //
-// The set's lock comes before a stream's. Neither is held over a request or a user's function, with
-// one exception: [ListenOptions].Noted, which is ours.
+// The set's lock comes before a stream's. Neither is held over a request or a user's function,
+// with one exception: [ListenOptions].Noted, which is ours.
 package stream

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Form is how a stream asks for, decodes and holds its objects. One query in two forms is two streams.
+// Form is how a stream asks for, decodes and holds its objects. One query in two forms is two
+// streams.
 type Form string
 
 const (
@@ -19,8 +20,8 @@ const (
 	// nothing else. See
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
 	Metadata Form = "metadata"
-	// Typed objects: pointers to the Go type of the kind, decoded by the source. One that does not decode
-	// is what [Undecoded] makes of it.
+	// Typed objects: pointers to the Go type of the kind, decoded by the source. One that does
+	// not decode is what [Undecoded] makes of it.
 	Typed Form = "typed"
 )
 
@@ -31,7 +32,8 @@ func (s *shape) compact(o, before Object) {
 	}
 }
 
-// formNow describes the form of the stream's objects, and what comes over the wire if that differs.
+// formNow describes the form of the stream's objects, and what comes over the wire if that
+// differs.
 func (s *shape) formNow() string {
 	form := s.source.Form()
 	switch s.key.form {
@@ -66,8 +68,8 @@ func (s *shape) is(o Object) bool {
 	return s.key.form == Whole || s.key.form == Typed && !untyped
 }
 
-// Shorten returns the metadata of an object in memory of its own, under the object's kind. A server
-// sends it under the kind PartialObjectMetadata, and items of a list under no kind.
+// Shorten returns the metadata of an object in memory of its own, under the object's kind. A
+// server sends it under the kind PartialObjectMetadata, and items of a list under no kind.
 func Shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadata, error) {
 	short := &metav1.PartialObjectMetadata{}
 	switch o := o.(type) {

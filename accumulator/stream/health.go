@@ -135,10 +135,10 @@ func (s *stream) failed(what request, err error) {
 	run(wake)
 }
 
-// grave reports whether a state is logged as an error. It is one where a program waits for its first
-// snapshot, or somebody has to grant a right or install a kind. An outage after the first list passes
-// by itself, and so does a 429 (the storage of a new kind answers so for a while). A kind that every
-// listener calls optional may be refused or missing. Called with mu held.
+// grave reports whether a state is logged as an error. It is one where a program waits for its
+// first snapshot, or somebody has to grant a right or install a kind. An outage after the first
+// list passes by itself, and so does a 429 (the storage of a new kind answers so for a while). A
+// kind that every listener calls optional may be refused or missing. Called with mu held.
 func (s *stream) grave(state State, err error) bool {
 	definite := state == Forbidden || state == Missing
 	if !definite && (s.progress.synced || apierrors.IsTooManyRequests(err)) {
@@ -162,8 +162,8 @@ func (s *stream) logFor(grave bool) func(err error, what string) {
 }
 
 // vanished takes in that there is certainly nothing left to watch: the resource is served in no
-// version, or the namespace is gone. All objects are deleted. A stream that had none is known to be
-// empty.
+// version, or the namespace is gone. All objects are deleted. A stream that had none is known to
+// be empty.
 func (s *stream) vanished(why error) {
 	s.mu.Lock()
 	var wake []func()

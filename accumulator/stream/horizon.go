@@ -2,8 +2,8 @@ package stream
 
 import "github.com/kates-go/kates/coherence"
 
-// Horizon returns, for each stored resource that is watched, the newest version that a watch has shown
-// or an own write was answered with. Whatever happens to an object later has a newer one.
+// Horizon returns, for each stored resource that is watched, the newest version that a watch has
+// shown or an own write was answered with. Whatever happens to an object later has a newer one.
 func (s *Set) Horizon() map[string]string {
 	s.mu.Lock()
 	streams := make([]*stream, 0, len(s.streams))

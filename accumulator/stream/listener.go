@@ -16,8 +16,8 @@ type Listener struct {
 	// again: everything is news once more, and what is dirty stays so.
 	again bool
 	// dirty maps a changed key to whether the reader knows an object of that name: from the last
-	// batch, or from a look since. A key that came and went unread is dropped again: what is held is
-	// bounded by objects, not by events.
+	// batch, or from a look since. A key that came and went unread is dropped again: what is held
+	// is bounded by objects, not by events.
 	dirty map[Key]bool
 	// most is how many dirty keys there have been at once: the room that the map has.
 	most int
@@ -47,8 +47,8 @@ type ListenOptions struct {
 	Signal Signal
 	// Wake says that something has changed.
 	Wake func()
-	// Noted says so at that very moment, worth a signal or not; it may be nil. It alone is called with
-	// the stream's lock held. It takes no other lock but one of its own, for a moment.
+	// Noted says so at that very moment, worth a signal or not; it may be nil. It alone is called
+	// with the stream's lock held. It takes no other lock but one of its own, for a moment.
 	Noted func()
 	// Trouble says that requests fail.
 	Trouble func()
@@ -57,13 +57,13 @@ type ListenOptions struct {
 // signals are the changes that are worth a signal and have not been taken.
 type signals struct {
 	any bool
-	// For a listener with PerKey: which of the dirty keys are worth one, and which were, of those that
-	// were taken before that was known.
+	// For a listener with PerKey: which of the dirty keys are worth one, and which were, of those
+	// that were taken before that was known.
 	dirty, late map[Key]bool
 }
 
-// mark notes that what is shown for key went from before to after. It returns what is to be run for
-// that once no lock is held, nil if nothing. Called with the stream's lock held.
+// mark notes that what is shown for key went from before to after. It returns what is to be run
+// for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 	l.noted()
 	if l.all {
@@ -166,8 +166,8 @@ func (l *Listener) signal(key Key) {
 	l.signals.add(key, l.PerKey, dirty)
 }
 
-// signalled reports whether a change of a key needs no signal any more: it has had one, or, without
-// PerKey, has been taken. Called with the stream's lock held.
+// signalled reports whether a change of a key needs no signal any more: it has had one, or,
+// without PerKey, has been taken. Called with the stream's lock held.
 func (l *Listener) signalled(key Key) bool {
 	if l.PerKey {
 		return l.signals.dirty[key] || l.signals.late[key]
@@ -197,16 +197,16 @@ func (l *Listener) Untake() {
 	l.restart()
 }
 
-// restart makes everything news again, for a reader that may have been shown what the stream can no
-// longer account for. Called with the stream's lock held.
+// restart makes everything news again, for a reader that may have been shown what the stream can
+// no longer account for. Called with the stream's lock held.
 func (l *Listener) restart() {
 	l.all, l.again = true, false
 	l.clean()
 	l.left, l.forgottenRV = nil, l.stream.store.view.Position()
 }
 
-// resume makes everything news again, for a reader that knows what the stream has shown. A union has
-// to know what has left since. Called with the stream's lock held.
+// resume makes everything news again, for a reader that knows what the stream has shown. A union
+// has to know what has left since. Called with the stream's lock held.
 func (l *Listener) resume() {
 	if l.Union == nil || l.all {
 		l.restart()
@@ -248,8 +248,8 @@ func (l *Listener) Get(key Key) Object {
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. Where the key has
-// changed since the last batch, mark knows from now on that the reader may have shown it. How the key
-// left is taken with it, so that it counts once.
+// changed since the last batch, mark knows from now on that the reader may have shown it. How the
+// key left is taken with it, so that it counts once.
 func (l *Listener) Look(key Key) coherence.Sight {
 	l.Reach(AtLook, key)
 	s := l.stream
@@ -273,8 +273,8 @@ func (l *Listener) Look(key Key) coherence.Sight {
 	return now
 }
 
-// Track starts to note what changes, for a reader that takes everything later. It returns the position
-// from which on it does.
+// Track starts to note what changes, for a reader that takes everything later. It returns the
+// position from which on it does.
 func (l *Listener) Track() (positionRV string) {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()

@@ -13,7 +13,8 @@ type Part int
 const (
 	// All of it, as the server sends it.
 	All Part = iota
-	// Known is all fields that the Go type of its kind has, or more. The managedFields may be left out.
+	// Known is all fields that the Go type of its kind has, or more. The managedFields may be
+	// left out.
 	Known
 	// Meta is its kind and its metadata. The managedFields may be left out.
 	Meta
@@ -21,13 +22,13 @@ const (
 	Version
 )
 
-// Lookup returns the newest version of one object that the streams of exactly this resource (group and
-// version too) have shown, in any form that has the part. Own writes are in the answer (G4), and no
-// request is made. The object is shared: nobody writes to it.
+// Lookup returns the newest version of one object that the streams of exactly this resource
+// (group and version too) have shown, in any form that has the part. Own writes are in the answer
+// (G4), and no request is made. The object is shared: nobody writes to it.
 //
-// known is false where the streams cannot tell, also where a stream that has too little of its objects
-// has shown a newer version: then only the server can say. A known object that is nil does not exist
-// at the version that a stream without selectors has reached.
+// known is false where the streams cannot tell, also where a stream that has too little of its
+// objects has shown a newer version: then only the server can say. A known object that is nil
+// does not exist at the version that a stream without selectors has reached.
 func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
@@ -62,10 +63,10 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	return o, true
 }
 
-// List returns the objects in a namespace ("" for all) that the selector selects, from a stream that has
-// all of them with at least that part of each. ok is false if there is no such stream, or if one of its
-// objects did not decode: then nobody knows whether it is selected. The objects are shared, in no
-// particular order. It takes time in the number of objects of the stream.
+// List returns the objects in a namespace ("" for all) that the selector selects, from a stream
+// that has all of them with at least that part of each. ok is false if there is no such stream,
+// or if one of its objects did not decode: then nobody knows whether it is selected. The objects
+// are shared, in no particular order. It takes time in the number of objects of the stream.
 func (s *Set) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
 	for _, st := range s.serving(r) {
 		if st.key.namespace != "" && st.key.namespace != namespace || !st.whole() || !st.holdsPart(part) {
@@ -125,8 +126,9 @@ func (s *shape) holdsPart(part Part) bool {
 	return s.transform == nil && s.key.form == Whole
 }
 
-// lookup returns the object that the stream shows for key, and the version at which it does ("" where
-// that is not known). ok is false where the stream may have shown a newer one, or is not complete.
+// lookup returns the object that the stream shows for key, and the version at which it does (""
+// where that is not known). ok is false where the stream may have shown a newer one, or is not
+// complete.
 func (s *stream) lookup(key Key) (o Object, at string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,21 +6,21 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// ownWrites is what a stream knows of its client's writes besides what the store shows of them. The
-// stream's lock guards it.
+// ownWrites is what a stream knows of its client's writes beyond the store. The stream's lock
+// guards it.
 type ownWrites struct {
 	// flights are own writes that are under way.
 	flights map[Key]*flight
-	// unsettled are own writes that the server could not be asked about, with the version up to which
-	// the watch has to come to show them.
+	// unsettled are own writes that the server could not be asked about, with the version that the
+	// watch has to reach to show them.
 	unsettled map[Key]bound
-	// expiry fires when an own write has been shown for long enough without an event that confirms it.
-	// expired: it has fired; the next list ends such writes.
+	// expiry fires when an own write has been shown for long enough without an event that
+	// confirms it. expired: it has fired; the next list ends such writes.
 	expiry  *time.Timer
 	expired bool
-	// givenUp: more own writes were pending than may be, and were dropped. What the stream has may be
-	// older than what was shown. So it shows nothing until it has a list that is no older than
-	// atLeastRV, that of the newest own write.
+	// givenUp: more own writes were pending than may be, and were dropped. What the stream has
+	// may be older than what was shown. So it shows nothing until it has a list that is no older
+	// than atLeastRV, that of the newest own write.
 	givenUp   bool
 	atLeastRV string
 }
@@ -111,9 +111,9 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	return true
 }
 
-// giveUp drops the own writes, until a list has come that is no older than a version. What they have
-// left of each object stays in the store until then: the list is compared with what was shown.
-// Called with mu held.
+// giveUp drops the own writes, until a list has come that is no older than a version. What they
+// have left of each object stays in the store until then: the list is compared with what was
+// shown. Called with mu held.
 func (s *stream) giveUp(atLeastRV string) {
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for key, o := range s.store.overlaid() {
@@ -155,8 +155,8 @@ func (s *stream) expireLater() {
 	})
 }
 
-// unsettle notes an own write that the server could not be asked about: the one exception to G4. The
-// watch settles it.
+// unsettle notes an own write that the server could not be asked about: the one exception to G4.
+// The watch settles it.
 func (s *stream) unsettle(key Key, rv string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

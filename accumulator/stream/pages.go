@@ -48,9 +48,9 @@ func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start f
 // patientTries is how often a list that somebody waits for is tried.
 const patientTries = 5
 
-// patiently lists for somebody who waits. Where the server says when to try again (it throttles, or
-// is starting), it does so a few times, as long as ctx allows. A reflector does not: it shows what
-// the server says, and goes on for ever.
+// patiently lists for somebody who waits. Where the server says when to try again (it throttles,
+// or is starting), it does so a few times, as long as ctx allows. A reflector does not: it shows
+// what the server says, and goes on for ever.
 func patiently(list ListOnce) ListOnce {
 	return func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 		for tried := 1; ; tried++ {

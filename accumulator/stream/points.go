@@ -37,8 +37,8 @@ func (id ID) String() string {
 	return k.resource + " " + k.namespace + " " + k.labels + " " + k.fields
 }
 
-// Reach lets tests do something at a point. No lock is held there. In production it is a comparison
-// with nil.
+// Reach lets tests do something at a point. No lock is held there. In production it is a
+// comparison with nil.
 func (s *Set) Reach(p Point) {
 	if s.config.Points != nil {
 		lockorder.CallOut("Config.Points")

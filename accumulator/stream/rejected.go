@@ -22,9 +22,9 @@ func identityOf(o Object, r Resource) identity {
 	return identity{apiVersion, kind, o.GetNamespace(), o.GetName(), string(o.GetUID()), o.GetResourceVersion()}
 }
 
-// Undecoded is what a source delivers in place of an object of a resource that does not decode: its
-// identity and version, and why. It is left out of snapshots until its next version, and counts as
-// an object for everything else.
+// Undecoded is what a source delivers in place of an object of a resource that does not decode:
+// its identity and version, and why. It is left out of snapshots until its next version, and
+// counts as an object for everything else.
 func Undecoded(r Resource, key Key, uid types.UID, version string, err error) Object {
 	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
 	return reject(identity{apiVersion, kind, key.Namespace, key.Name, string(uid), version}, err)
@@ -39,12 +39,12 @@ func Fault(o Object) error {
 	return nil
 }
 
-// rejected stands in the store for an object that could not be decoded or prepared. It has what
-// says which object it is, and nothing else.
+// rejected stands in the store for an object that could not be decoded or prepared. It has the
+// object's identity, and nothing else.
 type rejected struct {
 	metav1.PartialObjectMetadata
 	err  error
-	text string // of err; the same for the same error, wherever it came up
+	text string // of err, without a stack
 }
 
 func reject(id identity, err error) *rejected {

@@ -50,8 +50,8 @@ func (s selector) byMetadata(o Object) bool {
 	return selected
 }
 
-// byPath judges every field. A field that read cannot read is looked up by its path in the object; a
-// missing field is empty. It stands in for a server that does not judge at all: a fake.
+// byPath judges every field. A field that read cannot read is looked up by its path in the
+// object; a missing field is empty. It stands in for a server that does not judge at all: a fake.
 func (s selector) byPath(o Object) bool {
 	selected, _ := s.judge(o, func(o Object, field string) (string, bool) {
 		if s.read != nil {
@@ -74,9 +74,9 @@ func (s selector) byPath(o Object) bool {
 	return selected
 }
 
-// matches reports whether an object that the server has sent is in the stream's query. A real server
-// has judged the fields already; a fake has not. The labels of an object that does not decode are not
-// known: there the server's judgement stands.
+// matches reports whether an object that the server has sent is in the stream's query. A real
+// server has judged the fields already; a fake has not. The labels of an object that does not
+// decode are not known: there the server's judgement stands.
 func (s *shape) matches(o Object) bool {
 	if Fault(o) != nil {
 		return true
@@ -121,8 +121,8 @@ func (u Union) excludes(o Object) bool {
 	return true
 }
 
-// Selects judges an object by selectors as [Config].ByContent does: by the fields that the resource can
-// read, by others through their path. Nil selectors select everything.
+// Selects judges an object by selectors as [Config].ByContent does: by the fields that the
+// resource can read, by others through their path. Nil selectors select everything.
 func Selects(r Resource, s Selection, o Object) bool {
 	return newSelector(r, s).byPath(o)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Set is the streams of one client: one per distinct resource, namespace, selectors, form and
-// transform, shared by everyone who asks, and the journal of the client's own writes. It is safe for
-// concurrent use.
+// transform, shared by everyone who asks, and the journal of the client's own writes. It is safe
+// for concurrent use.
 type Set struct {
 	config Config
 	ctx    context.Context // the client's life, which Close ends

@@ -28,8 +28,8 @@ func keyOf(r Resource, spec Spec) streamKey {
 	}
 }
 
-// shape is what a stream selects, and the form in which it holds it. It never changes, and needs no
-// lock.
+// shape is what a stream selects, and the form in which it holds it. It never changes, and needs
+// no lock.
 type shape struct {
 	key       streamKey
 	resource  Resource

@@ -21,9 +21,9 @@ type Sources func(r Resource, namespace string, form Form) Source
 // resource versions, pages). Several goroutines may use it at once. Nobody else has the objects
 // that it delivers. [Plain] makes one of any lister and watcher of client-go.
 type Source interface {
-	// ListItems makes one list request. It hands the items to put one by one, as they come, so that
-	// the list is never held as a whole. An error of put ends the list. What was put before an error
-	// counts for nothing.
+	// ListItems makes one list request. It hands the items to put one by one, as they come, so
+	// that the list is never held as a whole. An error of put ends the list. What was put before
+	// an error counts for nothing.
 	ListItems(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error)
 	// WatchWithContext opens a watch. The end of ctx ends it.
 	WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
@@ -36,10 +36,10 @@ type Source interface {
 	// Typed makes a typed object of an untyped one (the answer to an own write), in memory of its
 	// own, as it would have been decoded from the wire. An error means that it does not decode.
 	Typed(o *unstructured.Unstructured) (Object, error)
-	// Compact lets typed objects share memory. It is called once for an object that is about to be
-	// stored, which nobody else has yet. Unless it is final, a [Transform] may still write to it.
-	// before is nil, or another version of the object, which is published: it is only read. It need not have
-	// the object's Go type.
+	// Compact lets typed objects share memory. It is called once for an object that is about to
+	// be stored, which nobody else has yet. Unless it is final, a [Transform] may still write to
+	// it. before is nil, or another version of the object, which is published: it is only read.
+	// It need not have the object's Go type.
 	Compact(o, before Object, final bool)
 	// Within returns the source of one namespace, for a source of all namespaces, or nil if it has
 	// none. A server finds an object by its namespace and name at once; by its name alone it

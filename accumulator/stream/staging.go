@@ -96,8 +96,8 @@ type Held struct {
 	GivenUp, Expiring bool
 }
 
-// Held counts what is held. Once the server is quiet and everything is read, nothing but Objects and
-// Room remains (G6).
+// Held counts what is held. Once the server is quiet and everything is read, nothing but Objects
+// and Room remains (G6).
 func (s Staging) Held() Held {
 	st := s.l.stream
 	st.mu.Lock()

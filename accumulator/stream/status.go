@@ -16,8 +16,8 @@ type Status struct {
 	Objects int
 	// PositionRV is the version up to which the watch has delivered everything.
 	PositionRV string
-	// Pending own writes that the watch has not shown yet, and Unsettled ones that the server could
-	// not be asked about.
+	// Pending own writes that the watch has not shown yet, and Unsettled ones that the server
+	// could not be asked about.
 	Pending, Unsettled int
 	// Restarts is how many lists came after the first.
 	Restarts int

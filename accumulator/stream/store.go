@@ -99,8 +99,8 @@ func (s *store) stale(key Key, o Object) bool {
 	return ok && stored.GetUID() == o.GetUID() && coherence.Newer(stored.GetResourceVersion(), rv)
 }
 
-// echo returns the object to store for o, given what has been shown: where that is the same version,
-// the very same object stays, and nothing has changed.
+// echo returns the object to store for o, given what has been shown: where that is the same
+// version, the very same object stays, and nothing has changed.
 func (s *store) echo(shown, o Object) Object {
 	if shown == nil || shown.GetUID() != o.GetUID() || shown.GetResourceVersion() != o.GetResourceVersion() {
 		return o
@@ -160,14 +160,14 @@ func (s *store) confirm(pending map[Key]Object) {
 	}
 }
 
-// list takes in that the objects are those of a list at a version. It returns the own writes that end
-// with it.
+// list takes in that the objects are those of a list at a version. It returns the own writes that
+// end with it.
 func (s *store) list(rv string) []coherence.Ended {
 	return s.view.List(rv, func(key Key) types.UID { return object.UIDOf(s.objects[key]) })
 }
 
-// contains reports whether every object of a goal is stored, no older, and nothing else is stored that
-// is not newer.
+// contains reports whether every object of a goal is stored, no older, and nothing else is stored
+// that is not newer.
 func (s *store) contains(g goal) bool {
 	for key, want := range g.versions {
 		have, ok := s.objects[key]

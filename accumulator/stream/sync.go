@@ -19,9 +19,9 @@ func (s *Set) Sync(ctx context.Context) error {
 	return syncAll(s.all(), func(st *stream) error { return st.syncTo(ctx, "") })
 }
 
-// SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what can be
-// had: where the server refuses the list for lack of rights, or has no such resource, and says so
-// again, what is shown stays as it is, and that is no error.
+// SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what
+// can be had: where the server refuses the list for lack of rights, or has no such resource, and
+// says so again, what is shown stays as it is, and that is no error.
 func SyncAll(ctx context.Context, listeners []*Listener) error {
 	var all []*stream
 	for _, l := range listeners {
@@ -43,8 +43,9 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 	})
 }
 
-// CatchUp returns when the listener's stream is as new as a version, or with an error. It asks the
-// server for the list at that very version, as long as the server knows it, for openTimeout at most.
+// CatchUp returns when the listener's stream is as new as a version, or with an error. It asks
+// the server for the list at that very version, as long as the server knows it, for openTimeout
+// at most.
 func (l *Listener) CatchUp(ctx context.Context, rv string) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -71,7 +72,8 @@ func syncAll(all []*stream, sync func(*stream) error) error {
 // lookAgain is how often a fake, which has no versions to wait for, is asked again.
 const lookAgain = 20 * time.Millisecond
 
-// syncTo returns when the stream is as new as a version, or, with "", as the server was at the call.
+// syncTo returns when the stream is as new as a version, or, with "", as the server was at the
+// call.
 func (s *stream) syncTo(ctx context.Context, rv string) error {
 	news := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -157,9 +159,9 @@ func (s *stream) note(g *goal, item runtime.Object) {
 	}
 }
 
-// reached reports whether the watch has delivered everything up to the goal, or the same state: the
-// store is the goal. Then the position follows, though no event or bookmark said so, and what the
-// watch may still bring of the time before is old news.
+// reached reports whether the watch has delivered everything up to the goal, or the same state:
+// the store is the goal. Then the position follows, though no event or bookmark said so, and what
+// the watch may still bring of the time before is old news.
 func (s *stream) reached(g goal) bool {
 	s.mu.Lock()
 	if !s.progress.synced {

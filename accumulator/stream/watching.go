@@ -38,8 +38,8 @@ type ending struct {
 // errShort is the end of a watch that brought nothing.
 var errShort = errors.New("the server ended it as soon as it was open")
 
-// follow reads w, if there is one, and then one watch after the other, each from the version at which
-// the one before ended. It returns when only a new list helps.
+// follow reads w, if there is one, and then one watch after the other, each from the version at
+// which the one before ended. It returns when only a new list helps.
 func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
 	var last ending
 	for {
@@ -203,9 +203,9 @@ func (f *reflector) take(e watch.Event) {
 // errResidue asks for a list: something waits for a version that the watch does not show.
 var errResidue = errors.New("the watch is silent, and own writes wait for it")
 
-// probe asks the server for its newest version (rule 8). A new list is needed if that is older than
-// what the server has shown or has answered a write with, or if the server was silent while something
-// waits for it.
+// probe asks the server for its newest version (rule 8). A new list is needed if that is older
+// than what the server has shown or has answered a write with, or if the server was silent while
+// something waits for it.
 func (f *reflector) probe(ctx context.Context, last ending) error {
 	if f.config.ByContent || !coherence.Comparable(f.resume()) {
 		return nil

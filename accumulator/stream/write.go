@@ -62,9 +62,9 @@ type Outcome struct {
 
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
 // Streams that cannot judge the answer (another version of the resource, a field that
-// [Resource.Field] does not read) ask the server for the object as they would show it: one request
-// each, under ctx. Where that fails the error says so; the write has succeeded nonetheless, and the
-// watch will bring it.
+// [Resource.Field] does not read) ask the server for the object as they would show it: one
+// request each, under ctx. Where that fails the error says so; the write has succeeded
+// nonetheless, and the watch will bring it.
 func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s := w.set
 	if !w.resource.Namespaced {
@@ -122,8 +122,8 @@ func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
 	return true
 }
 
-// judge turns a write into what it means for the stream: the object as the stream shows it, or gone
-// from its query. It returns false where only the server can tell.
+// judge turns a write into what it means for the stream: the object as the stream shows it, or
+// gone from its query. It returns false where only the server can tell.
 func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
 	w := o.Write
 	if o.Unknown {
@@ -144,8 +144,8 @@ func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
 }
 
 // settle asks the server for one object as the stream would show it: rule 6 of package coherence.
-// It returns the version up to which the answer speaks of what was before: that of the object, or of
-// the list where there is none.
+// It returns the version up to which the answer speaks of what was before: that of the object, or
+// of the list where there is none.
 func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how landing) (string, error) {
 	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
 	if err != nil {
