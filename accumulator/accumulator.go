@@ -14,83 +14,83 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// Options of one accumulator.
+// Options are the options of one accumulator.
 type Options struct {
 	Pace Pace
-	// QuietOwnWrites keeps own writes from signalling. They are in the snapshot and
-	// the deltas all the same.
+	// QuietOwnWrites suppresses the signals of own writes. The snapshot and its deltas show them
+	// all the same.
 	QuietOwnWrites bool
-	// Invalid is told of each object that is left out because it does not decode or
-	// was rejected, once per change of it, from within Update, without locks.
+	// Invalid is called for each object that is left out because it does not decode or was
+	// rejected, once per change of the object. Update calls it without locks.
 	Invalid func(Invalid)
-	// Shown is told of each converted value that a snapshot shows, once: for a test
-	// that looks whether somebody writes to it.
+	// Shown is called once for each converted value that a snapshot shows. Tests use it to find
+	// out whether somebody writes to the value.
 	Shown func(query string, source Object, value any)
-	// Overdue is how long the first snapshot may take before it is logged which query
-	// holds it up. Default 10 s.
+	// Overdue is how long the first snapshot may take. After that, a log entry names the queries
+	// that are incomplete. Default 10 s.
 	Overdue time.Duration
 }
 
-// Accumulator turns the watches of several queries into one snapshot: complete at
-// first (G1), the latest whenever it is asked (G2), coalesced and never queued (G3),
-// with this client's own writes in it (G4, G5).
+// Accumulator turns the watches of several queries into one snapshot. The first one is complete
+// (G1), each is the latest (G2), changes coalesce and never queue (G3), and the client's own
+// writes are in it (G4, G5).
 //
 //	streams ──dirty keys──▶ fields ──Update──▶ tables ──▶ the caller's struct
 //	                          │
 //	                          └──poke──▶ pacer ──▶ Changed
 //
-// Update takes the dirty keys of every stream, asks what is true of each now, judges
-// and converts those objects and no others, and places them. One goroutine reads an
-// accumulator at a time; further readers make their own, which share the streams.
-// All other methods may be called from anywhere.
+// Update takes the dirty keys of every stream, reads the current state of each, judges and
+// converts those objects and no others, and places them. One goroutine reads an accumulator at a
+// time; further readers make their own accumulators, which share the streams. All other methods
+// are safe for concurrent use.
 type Accumulator struct {
 	streams *stream.Set
 	options Options
 	pacer   *pacer
 
-	cancel   context.CancelFunc // of the manager
+	cancel   context.CancelFunc // ends the manager
 	tasks    sync.WaitGroup
-	leisure  sync.WaitGroup // what is copied ahead for the next snapshot
-	unwatch  func() bool    // stops waiting for the context of Watch
+	leisure  sync.WaitGroup // copies for the next snapshot
+	unwatch  func() bool    // stops the wait for the context of New
 	overdue  *time.Timer
-	ready    atomic.Bool   // complete once
-	readied  chan struct{} // closed with it
-	told     atomic.Bool   // the first signal has been given
+	ready    atomic.Bool   // the first snapshot is complete
+	readied  chan struct{} // closed when ready becomes true
+	told     atomic.Bool   // the first signal was given
 	finished chan struct{}
 
 	mu         lockorder.Mutex[lockorder.Accumulator]
 	err        error    // why it ended
-	fields     []*field // replaced, never changed, with generation
+	fields     []*field // replaced together with generation, never changed
 	generation int
-	read       int // the generation that the last snapshot is of
+	read       int // the generation of the last snapshot
 
-	editing chan struct{} // held by who changes the fields
+	editing chan struct{} // held while the fields change
 	kicked  chan struct{} // wakes the manager
 	follows follower
-	turn    chan struct{} // held by the reader for the time of an Update
+	turn    chan struct{} // held by the reader during an Update
 	reader  reader
 
-	keyed keyConsumer // the partitions whose snapshots these are; nil of a plain accumulator
+	keyed keyConsumer // the partitions of this accumulator, or nil
 }
 
-// keyConsumer is what an accumulator knows of the partitions that it takes things in for.
+// keyConsumer is what an accumulator knows of its partitions.
 type keyConsumer interface {
 	// waiting reports whether keys wait for a signal.
 	waiting() bool
-	// shows reports whether o points into a slice that a partition's last turn has.
+	// shows reports whether o points into a slice of a partition's last turn.
 	shows(o any) bool
 	// ended is called once, at the end.
 	ended()
 }
 
-// New starts an accumulator of the queries that runs until ctx ends, or Close. A
-// kind that cannot be resolved is an error that names the query, unless the query is
-// optional. On an error nothing is left running.
+// New starts an accumulator of the queries. It runs until ctx ends, or Close. If a kind cannot be
+// resolved, and its query is not optional, New returns an error that names the query. After an
+// error nothing runs.
 func New(ctx context.Context, s *stream.Set, queries []Query, o Options) (*Accumulator, error) {
 	return start(ctx, s, queries, o, nil)
 }
 
-// start is New, for partitions unless they are nil.
+// start is New; p is nil for an accumulator without partitions.
 func start(ctx context.Context, s *stream.Set, queries []Query, o Options, p *Partitions) (*Accumulator, error) {
 	if err := causeOf(ctx); err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func start(ctx context.Context, s *stream.Set, queries []Query, o Options, p *Pa
 	return a, nil
 }
 
-// start joins the streams, when all kinds are known: where one is not, nothing has been started. From
-// here on the accumulator ends by end alone.
+// start joins the streams once all kinds are resolved. From here on only end ends the
+// accumulator.
 func (a *Accumulator) start(ctx context.Context, resolved []Resource) error {
 	life, cancel := context.WithCancel(ctx)
 	a.cancel = cancel
@@ -165,13 +165,11 @@ func (a *Accumulator) start(ctx context.Context, resolved []Resource) error {
 	return nil
 }
 
-// Changed gives a signal when there is something new for Update. It holds at most
-// one, and is closed when the accumulator ends. A signal may turn out to be for nothing,
-// but none is ever missing.
+// Changed signals that there is something new for Update. It holds at most one signal, and is
+// closed when the accumulator ends. A signal may be spurious, but none is lost.
 func (a *Accumulator) Changed() <-chan struct{} { return a.pacer.out }
 
-// complete reports whether every query has its whole first list (G1). It never turns
-// back.
+// complete reports whether every query has its whole first list (G1). Once true, it stays true.
 func (a *Accumulator) complete() bool {
 	if a.ready.Load() {
 		return true
@@ -205,8 +203,8 @@ func (a *Accumulator) news() bool {
 	return a.generation != a.read || a.keyed != nil && a.keyed.waiting()
 }
 
-// Ready is nil once the first snapshot is complete, and stays so. Before that, and
-// after an end that came first, the error says which queries are incomplete and why.
+// Ready is nil once the first snapshot is complete, and stays nil. Before that, the error says
+// which queries are incomplete and why.
 func (a *Accumulator) Ready() error {
 	if a.complete() {
 		return nil
@@ -214,7 +212,7 @@ func (a *Accumulator) Ready() error {
 	return fmt.Errorf("incomplete: %s", strings.Join(a.incomplete(), "; "))
 }
 
-// incomplete says which queries hold the first snapshot up, and why.
+// incomplete says which queries delay the first snapshot, and why.
 func (a *Accumulator) incomplete() (why []string) {
 	for _, st := range a.holding() {
 		text := fmt.Sprintf("query %q (%s): %s", st.Name, st.Kind, st.State)
@@ -226,7 +224,7 @@ func (a *Accumulator) incomplete() (why []string) {
 	return why
 }
 
-// holding are the queries that hold the first snapshot up.
+// holding returns the queries that delay the first snapshot.
 func (a *Accumulator) holding() (all []QueryStatus) {
 	for _, f := range a.fieldsNow() {
 		if !a.fieldComplete(f) {
@@ -236,7 +234,8 @@ func (a *Accumulator) holding() (all []QueryStatus) {
 	return all
 }
 
-// logOverdue says that there is no snapshot yet: as an error, unless nothing has failed, and it only takes long.
+// logOverdue logs that there is no snapshot yet: as an error if a query has failed, else as
+// information.
 func (a *Accumulator) logOverdue() {
 	why := a.Ready()
 	if why == nil || a.Err() != nil {
@@ -250,8 +249,8 @@ func (a *Accumulator) logOverdue() {
 	}
 }
 
-// Err is nil while the accumulator runs, then the cause of its end: ErrClosed, or
-// that of the context of New.
+// Err is nil while the accumulator runs. Then it is the cause of the end: ErrClosed, or the cause
+// of the context of New.
 func (a *Accumulator) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -261,8 +260,8 @@ func (a *Accumulator) Err() error {
 // Done is closed when the accumulator has ended.
 func (a *Accumulator) Done() <-chan struct{} { return a.finished }
 
-// Close ends the accumulator and waits until nothing of it runs any more. Streams
-// that nobody else uses end with it.
+// Close ends the accumulator, and waits until all its goroutines have ended. Streams that have no
+// other listener end too.
 func (a *Accumulator) Close() {
 	a.end(ErrClosed)
 	<-a.finished
@@ -300,7 +299,8 @@ func (a *Accumulator) end(cause error) {
 	close(a.finished)
 }
 
-// causeOf is ctx's error with its cause: a cancellation stays one, whatever the cause.
+// causeOf returns ctx's error with its cause. It still matches the context's error, whatever the
+// cause.
 func causeOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil || errors.Is(cause, err) {

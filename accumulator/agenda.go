@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// agenda says which key comes next. It knows of each key its state ([keyState]), how often in a row
-// it has failed, and the time before which it does not run.
+// agenda says which key comes next. It knows of each key its state ([keyState]), how often in a
+// row it has failed, and the time before which it does not run.
 //
 //	due, stir ──▶ waiting ──release──▶ ready ──next──▶ running ──done──▶
 //	            signal, quiet            ▲                │
 //	                                     │ time           └──rest──▶ resting
 //	                                     └──────────────────────────────┘
 //
-// It stands in place of client-go's work queue. That knows which keys are queued, run and rest, but
-// does not tell, so its owner had to know the same again; it keeps keys that nobody wants any more;
-// it knows nothing of a wait for quiet; and its goroutine outlives ShutDown. Here each fact is in one
-// place, a key can leave at any time, and the time is kept by two timers without a goroutine.
+// It replaces client-go's work queue, which does not tell which keys are queued, run and rest.
+// That queue also keeps keys that are no longer wanted, knows no wait for quiet, and has a
+// goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any time,
+// and two timers without a goroutine keep the time.
 //
-// Releasing is O(released), not O(waiting); a wait for quiet or a rest costs O(log keys).
+// A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
 //
-// Everything but the channels and the backlog is guarded by the lock of its owner. So are the
-// entries, which are part of what the owner knows of a key: the agenda allocates nothing for a turn.
+// The lock of the owner guards everything but the channels and the backlog. It guards the entries
+// too, which are part of the owner's state of a key. So the agenda allocates nothing for a turn.
 type agenda struct {
-	// A worker without a key waits for both: signal holds a value when a key may have become ready,
-	// rested when a rest may be over.
+	// A worker without a key waits for both: signal holds a value when a key may have become
+	// ready, rested when a rest may be over.
 	signal chan struct{}
 	rested *time.Timer
 	// ripe holds a value when a release may find a key that has become quiet.
 	ripe     *time.Timer
-	debounce *debounce // how long a key waits that is stirred; nil: none is
+	debounce *debounce // how long a stirred key waits; nil: none waits
 	closed   bool
 
 	due     keySet       // waiting, for a release alone
@@ -50,7 +50,7 @@ type entry struct {
 	state         keyState
 	failures      int       // turns in a row that ended in a rest
 	notBefore     time.Time // of a key that waits for quiet, or rests; else zero
-	first, latest time.Time // changes of a key that waits for quiet
+	first, latest time.Time // the changes of a key that waits for quiet
 	place         int       // in a set or heap, from 1; 0: in none
 	before, after *entry    // in a list
 }
@@ -67,14 +67,14 @@ func newAgenda(d *debounce) *agenda {
 // forever is longer than any program runs.
 const forever = 1<<63 - 1
 
-// want makes a key due with the next release.
+// want makes a key due at the next release.
 func (a *agenda) want(e *entry) {
 	if a.wait(e) {
 		a.due.add(e)
 	}
 }
 
-// stir makes a key due that has changed: with the first release after it is quiet.
+// stir makes a changed key due: at the first release after it is quiet.
 func (a *agenda) stir(e *entry) {
 	switch now := time.Now(); {
 	case a.wait(e):
@@ -88,7 +88,7 @@ func (a *agenda) stir(e *entry) {
 	}
 }
 
-// wait begins a key's wait for a release, unless it is due already, or rests.
+// wait begins a key's wait for a release, unless it is already due, or rests.
 func (a *agenda) wait(e *entry) bool {
 	switch e.state {
 	case keyIdle:
@@ -110,7 +110,7 @@ func (a *agenda) calm(e *entry, now time.Time) {
 	a.set(a.ripe, a.stirred)
 }
 
-// quietAt returns when a key that is not stirred again has waited for long enough.
+// quietAt returns the time at which a key has waited long enough, if it is not stirred again.
 func (a *agenda) quietAt(e *entry) time.Time {
 	at := e.latest.Add(a.debounce.quiet)
 	if limit := e.first.Add(a.debounce.most); limit.Before(at) {
@@ -119,13 +119,14 @@ func (a *agenda) quietAt(e *entry) time.Time {
 	return at
 }
 
-// release makes the keys ready that wait for it, in their order; of those that wait for quiet, the
-// ones that have waited for long enough.
+// release makes the waiting keys ready, in their order. Of the keys that wait for quiet, it takes
+// those that have waited long enough.
 func (a *agenda) release() {
 	now, all := time.Now(), a.due
 	for len(a.stirred) > 0 && !a.stirred[0].notBefore.After(now) {
 		e := a.stirred[0]
-		if e.notBefore = a.quietAt(e); e.notBefore.After(now) { // it was stirred since it came
+		// stirred again after it was placed
+		if e.notBefore = a.quietAt(e); e.notBefore.After(now) {
 			heap.Fix(&a.stirred, 0)
 			continue
 		}
@@ -143,7 +144,7 @@ func (a *agenda) release() {
 	a.set(a.ripe, a.stirred)
 }
 
-// hurry makes a key ready now, whatever it waits for. A rest is no shorter for it.
+// hurry makes a key ready now, whatever it waits for. It does not shorten a rest.
 func (a *agenda) hurry(e *entry) {
 	if e.state.waits() {
 		a.unwait(e)
@@ -151,7 +152,7 @@ func (a *agenda) hurry(e *entry) {
 	a.ready(e)
 }
 
-// unwait ends a key's wait for a release; its state is the caller's to change.
+// unwait ends a key's wait for a release. The caller sets the next state.
 func (a *agenda) unwait(e *entry) {
 	if e.notBefore.IsZero() {
 		a.due.remove(e)
@@ -163,7 +164,7 @@ func (a *agenda) unwait(e *entry) {
 	a.backlog.Add(-1)
 }
 
-// ready puts a key that waits no longer into the queue, or sees to it that done does.
+// ready puts a key that no longer waits into the queue, or has done put it there.
 func (a *agenda) ready(e *entry) {
 	switch e.state {
 	case keyRunning, keyRunningWaiting:
@@ -232,7 +233,8 @@ func (a *agenda) done(e *entry) {
 	}
 }
 
-// rest ends the turn of a key that failed: it is ready again after so long, and not before.
+// rest ends the turn of a key that failed. The key is ready again after this time, and not
+// before.
 func (a *agenda) rest(e *entry, after time.Duration) {
 	a.active.remove(e)
 	if e.state.waits() {
@@ -244,7 +246,7 @@ func (a *agenda) rest(e *entry, after time.Duration) {
 	a.set(a.rested, a.rests)
 }
 
-// drop takes a key off the agenda.
+// drop removes a key from the agenda.
 func (a *agenda) drop(e *entry) {
 	if e.state.waits() {
 		a.unwait(e)

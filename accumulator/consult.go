@@ -1,21 +1,24 @@
 package accumulator
 
-// Look-ups of partitions: which changes of a field that is looked up in activate whom.
+// Look-ups of partitions: a change of a looked-up object activates the partitions that have read
+// it.
 //
 //	turn ──reads──▶ Done ──▶ readers: object ─▶ partitions
 //	                 ▲                 ▲
 //	         meanwhile: what changed   └── what changes
 //	         since the turn began
 //
-// What changes while a turn is under way is held against what it has read when it ends: until then nobody knows what that will be.
+// A turn's reads are complete only when it ends. Changes during the turn are compared with them
+// then.
 
-// meanwhile is what became of an object since the turn of a partition began.
+// meanwhile is the change of an object since the turn of a partition began.
 type meanwhile struct {
 	old, now *placed
 	loud     bool
 }
 
-// consult takes the moves of the i-th field, which is looked up in, to the partitions that have read of them.
+// consult hands the moves of the i-th field, a look-up, to the partitions that have read these
+// objects.
 func (p *Partitions) consult(i int, moves []moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +45,7 @@ func (sh *share) note(s moved) {
 	}
 	m.now, m.loud = s.now, m.loud || s.loud
 	switch {
-	case m.old.source() == m.now.source(): // it came and went
+	case m.old.source() == m.now.source(): // no change since the turn began
 		delete(sh.meanwhile, s.key)
 	case sh.meanwhile == nil:
 		sh.meanwhile = map[Key]meanwhile{s.key: m}
@@ -51,7 +54,7 @@ func (sh *share) note(s moved) {
 	}
 }
 
-// shout notes that what became of some objects since the turn began is worth a signal.
+// shout notes that the changes of some objects since the turn began are worth a signal.
 func (sh *share) shout(keys []Key) {
 	for _, key := range keys {
 		if m, noted := sh.meanwhile[key]; noted {
@@ -61,7 +64,8 @@ func (sh *share) shout(keys []Key) {
 	}
 }
 
-// reread notes a move, once, of something that may have been read. It reports whether it was, and has changed.
+// reread notes a move of an object, and reports whether the last turn has read the object and the
+// move changes it.
 func (sh *share) reread(s moved) bool {
 	old, now := sh.reads.of(s.key, s.old.source()), sh.reads.of(s.key, s.now.source())
 	b, dirty := sh.dirty[s.key]
@@ -79,8 +83,8 @@ func (sh *share) reread(s moved) bool {
 	return old != now
 }
 
-// conclude has what a turn that is over has read take the place of what the one before had, and activates the partition if some
-// of that has changed meanwhile. Called with mu held.
+// conclude replaces the reads of the turn before by those of the turn that ends. It activates the
+// partition if an object that the turn has read has changed since it began. Called with mu held.
 func (p *Partitions) conclude(part *partition) {
 	for i, readers := range p.lookups {
 		if readers == nil {
@@ -101,7 +105,7 @@ func (p *Partitions) conclude(part *partition) {
 	}
 }
 
-// unread lets go of what a partition has read. Called with mu held.
+// unread forgets what a partition has read. Called with mu held.
 func (p *Partitions) unread(part *partition) {
 	for i, readers := range p.lookups {
 		if readers != nil {
@@ -110,7 +114,7 @@ func (p *Partitions) unread(part *partition) {
 	}
 }
 
-// changedReads are the differences to what the last turn has read, in no order.
+// changedReads calls add with the differences from what the last turn has read, in no order.
 func (sh *share) changedReads(ix *index, add func(key Key, old, now Object)) {
 	for key, b := range sh.dirty {
 		add(key, b.shown, sh.reads.of(key, ix.objects[key].source()))

@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// debounce holds keys back that changes have made due: each until nothing more has changed for it for
-// a while, or it has waited for long enough. The agenda knows when that is. The goroutine of attend
-// takes in what is new as it comes, whoever is at work, so that it is known when that was; it ends
-// with the accumulator.
+// debounce delays keys that changes have made due. A key waits until it has had no change for a
+// while, or has waited for the maximum time. The agenda keeps these times. The goroutine of
+// attend takes changes as they arrive, even while all workers are busy, so that the agenda knows
+// when they arrived. It ends with the accumulator.
 //
 //	Changed ────▶ attend: advance, release ──▶ changed, for followers
 //	agenda.ripe ────▲
 type debounce struct {
 	quiet, most time.Duration
-	changed     chan struct{} // in place of the accumulator's
+	changed     chan struct{} // replaces the accumulator's
 }
 
-// newDebounce returns nil if there is nothing to wait for, and leaves the pace without what is the keys' own.
+// newDebounce moves the quiet times from the pace to a debounce, since they apply to each key. It
+// returns nil if there are none.
 func newDebounce(pace *Pace) *debounce {
 	quiet, most := pace.Quiet, pace.QuietMax
 	pace.Quiet, pace.QuietMax = 0, 0
@@ -30,7 +31,7 @@ func newDebounce(pace *Pace) *debounce {
 	return &debounce{quiet: quiet, most: most, changed: make(chan struct{}, 1)}
 }
 
-// attend is the goroutine.
+// attend is the goroutine of the debounce.
 func (p *Partitions) attend(ctx context.Context) {
 	d := p.debounce
 	defer close(d.changed)
@@ -54,7 +55,7 @@ func (p *Partitions) attend(ctx context.Context) {
 		if signal {
 			select {
 			case d.changed <- struct{}{}:
-			default: // one is waiting already
+			default: // one waits already
 			}
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// field is a query at work: one stream, or, over several namespaces or selections,
-// several, whose objects are one set.
+// field is a query that runs. It has one stream, or several over namespaces or selections, whose
+// objects form one set.
 //
 //	parts ──merge──▶ rows of one table ──▶ the struct's field
 //
-// A part counts from when it has its whole first list. One that the query no longer wants
-// counts until those that come in its place do, so that there is neither gap nor double; but what
-// is in a namespace that is no longer wanted leaves at once.
+// A part counts once it has its whole first list. A part that the query no longer wants counts
+// until the parts that replace it do, so there is neither a gap nor a duplicate. But objects in a
+// namespace that is no longer wanted leave at once.
 type field struct {
 	name string
 
@@ -26,49 +26,53 @@ type field struct {
 	query    Query
 	resource Resource
 	parts    []*part          // replaced, never changed
-	spaces   *stream.Listener // to the namespaces that count; nil if all do
+	spaces   *stream.Listener // lists the selected namespaces; nil selects all
 	err      error            // why the kind is not known
-	known    bool             // the kind is
-	absent   bool             // it is certainly not served
+	known    bool             // the kind is known
+	absent   bool             // the kind is certainly not served
 	since    time.Time
-	// regroup: the parts have changed, so that everything is to be put together again.
+	// regroup: the parts have changed, so the next batch has all objects.
 	regroup bool
-	// upTo is how far parts had come that are gone: until the others have, what these bring may be
-	// older than what is shown. anew: the parts that are gone were of another resource.
+	// upTo is the newest position of the parts that have left. Until the other parts have reached
+	// it, they may deliver objects older than those shown. anew: the parts that have left
+	// belonged to another resource.
 	upTo string
 	anew bool
-	// taken: some of it is in a snapshot.
+	// taken: a snapshot shows objects of the field.
 	taken bool
-	// reshaped: the query that replaced another has a form or a transform of its own.
+	// reshaped: the query was replaced by one with another form or transform.
 	reshaped bool
-	// counted: it was complete once, and so may be what the first signal was given for.
+	// counted: the field was complete once, so the first signal may rely on it.
 	counted atomic.Bool
-	// waiting: these streams have not come to version until, and what is shown waits for them; caughtUp: no more.
+	// waiting are the streams that have not reached the version until, while a shown object waits
+	// for them. caughtUp: some stream has left the list.
 	waiting  []*stream.Listener
 	until    string
 	caughtUp bool
 
-	// aligned: every stream of a union has come to where the newest of them began, which is target. Before
-	// that one may lack an object because it left, and the other because it has not come yet.
+	// aligned: every stream of a union has reached target, the version at which the newest of
+	// them began. Before that, one stream may lack an object that has left it, and another may
+	// not have it yet.
 	aligned atomic.Bool
 	target  string
 
-	// Of references: what a query with Refs watches, and what a field whose objects name others knows. rank is that of the longest chain
-	// of names to the field. None of them is ever replaced.
+	// refs is what a query with Refs watches, source what a field knows whose objects name
+	// others. rank is the length of the longest chain of names that leads to the field. None of
+	// them is ever replaced.
 	refs   *references
 	source *source
 	rank   int
 
-	// Of the reader's turn. Others look at the table with reader.mu held.
+	// The rest belongs to the reader's turn. Others read the table with reader.mu held.
 	table    *snapshot.Table
-	last     map[Key]Object // in place of a table, for a Reader
-	index    *index         // in place of a table, for partitions
+	last     map[Key]Object // replaces the table in a Reader
+	index    *index         // replaces the table in partitions
 	spans    bool           // the table's keys have the namespace
-	present  bool           // it is in the snapshot
-	got      taken          // by the Update that runs
+	present  bool           // the snapshot has the field
+	got      taken          // what the current Update has taken
 	within   map[string]bool
-	held     held[coherence.Departure] // keys whose decision is open: rule U2 of package coherence
-	looks    looks                     // of the key that is decided; empty between two merges
+	held     held[coherence.Departure] // open decisions: rule U2 of package coherence
+	looks    looks                     // of the current key; empty between two merges
 	late     []*stream.Listener        // streams that have not reached farthest
 	farthest string                    // the newest version that an open decision waits for
 	lost     bool                      // some stream has nothing new to show
@@ -77,19 +81,21 @@ type field struct {
 // part is one stream of a field.
 type part struct {
 	sub *stream.Listener
-	// outgoing: it is no longer wanted, and leaves when nothing is incoming. Guarded by the accumulator's lock.
+	// outgoing: the query no longer wants the part. It leaves when no part is incoming. Guarded
+	// by the accumulator's lock.
 	outgoing bool
-	// merged: its first list is in the field. Of the reader's turn.
+	// merged: the field has its first list. Belongs to the reader's turn.
 	merged bool
 }
 
 // ready reports whether the part has its whole first list.
 func (p *part) ready() bool { return p.sub.State().Ready() }
 
-// settled reports whether the part does not hold up an optional field.
+// settled reports whether an optional field need not wait for the part.
 func (p *part) settled(optional bool) bool { return p.sub.State().Settled(optional) }
 
-// of returns what a field consists of now. Parts that are no longer wanted are among it until others come in their place.
+// of returns the parts of a field, including those that are no longer wanted but not yet
+// replaced.
 func (a *Accumulator) of(f *field) (parts []*part, spaces *stream.Listener, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +103,7 @@ func (a *Accumulator) of(f *field) (parts []*part, spaces *stream.Listener, know
 	return f.parts, f.spaces, f.known
 }
 
-// wanted is of without the parts that are no longer wanted.
+// wanted returns what of returns, but only the parts that the query wants.
 func (a *Accumulator) wanted(f *field) (parts []*part, spaces *stream.Listener, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +112,7 @@ func (a *Accumulator) wanted(f *field) (parts []*part, spaces *stream.Listener, 
 	return parts, f.spaces, f.known
 }
 
-// retire lets parts go that are no longer wanted, if nothing is to come in their place. Called with the
+// retire removes the parts that are no longer wanted, once no part is incoming. Called with the
 // accumulator's lock held.
 func (f *field) retire() {
 	outgoing, incoming := false, false
@@ -133,7 +139,8 @@ func (f *field) retire() {
 	f.parts, f.regroup = kept, true
 }
 
-// fieldComplete reports whether the field has its whole first list, or, if it is optional, certainly none.
+// fieldComplete reports whether the field has its whole first list, or is optional and certainly
+// empty.
 func (a *Accumulator) fieldComplete(f *field) bool {
 	complete := a.allParts(f)
 	if complete {
@@ -142,8 +149,8 @@ func (a *Accumulator) fieldComplete(f *field) bool {
 	return complete
 }
 
-// stillComplete reports whether a field that was complete can be taken, though the query that came in place of
-// its own is not complete yet: what is left of it is there.
+// stillComplete reports whether a replaced query, which was complete, can still be read while the
+// new one is incomplete.
 func (a *Accumulator) stillComplete(f *field) bool {
 	if !f.counted.Load() {
 		return false
@@ -181,8 +188,9 @@ func (a *Accumulator) allParts(f *field) bool {
 	return !q.union() || f.aligned.Load()
 }
 
-// align starts, once all streams of a union have their first lists, to note what leaves them, and
-// reports whether they have come to one version since. Until they have, the late ones are waited for.
+// align starts to note departures once all streams of a union have their first lists. It reports
+// whether all streams have since reached one version. Until then, the manager helps the late
+// ones.
 func (a *Accumulator) align(f *field) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -241,7 +249,7 @@ func (f *field) subscriptions() (all []*stream.Listener) {
 	return all
 }
 
-// news reports whether there is something of the field worth a signal.
+// fieldNews reports whether the field has a change that is worth a signal.
 func (a *Accumulator) fieldNews(f *field) bool {
 	if f.refs != nil {
 		return f.refs.news()
@@ -258,7 +266,8 @@ func (a *Accumulator) fieldNews(f *field) bool {
 	return slices.ContainsFunc(parts, func(p *part) bool { return p.sub.State().News })
 }
 
-// unserved reports whether a stream of the field is told that there is no such resource.
+// unserved reports whether the server has told a stream of the field that the resource does not
+// exist.
 func (f *field) unserved() bool {
 	for _, p := range f.parts {
 		if !p.outgoing && p.sub.State().Health == Missing {
@@ -268,8 +277,9 @@ func (f *field) unserved() bool {
 	return false
 }
 
-// attach makes a field consist of what its query wants of a resource, in the namespaces that count. What it has already stays.
-// It closes the namespaces that counted before, if those are others. On an error nothing has changed, and spaces is the caller's to close.
+// attach gives a field the streams that its query wants of a resource, in the selected
+// namespaces. Streams that it already has stay. It closes the previous listener of namespaces if
+// there is another. On an error nothing has changed, and the caller closes spaces.
 func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *stream.Listener) error {
 	if f.refs != nil {
 		a.mu.Lock()
@@ -297,7 +307,7 @@ func (a *Accumulator) attach(f *field, q Query, r Resource, spaces *stream.Liste
 	leaving, old := f.swap(parts, wanted, r), f.spaces
 	f.reshaped = f.reshaped || f.taken && reshapes(f.query, q)
 	f.query, f.resource, f.known, f.err, f.absent = q, r, true, nil, false
-	f.spaces = spaces // at once: without it the parts would be too much
+	f.spaces = spaces // at once: the parts would show too much without it
 	a.mu.Unlock()
 	closeAll(leaving)
 	if old != spaces {
@@ -313,7 +323,7 @@ func closeSpaces(spaces *stream.Listener) {
 	}
 }
 
-// joinAll subscribes to every list+watch of a query.
+// joinAll joins every stream of a query.
 func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []stream.Spec) (parts []*part, err error) {
 	union := q.selects(r)
 	for _, w := range wanted {
@@ -340,9 +350,9 @@ func (a *Accumulator) joinAll(f *field, q Query, r Resource, wanted []stream.Spe
 	return parts, nil
 }
 
-// swap puts parts in place of the field's. It returns those that leave at once: of its own those in
-// namespaces that are not wanted, of the new ones those that it has already. Called with the
-// accumulator's lock held.
+// swap replaces the parts of a field. It returns the parts that leave at once: old ones in
+// namespaces that are not wanted, and new ones that it already has. Called with the accumulator's
+// lock held.
 func (f *field) swap(fresh []*part, wanted []stream.Spec, r Resource) (leaving []*part) {
 	namespaces := make(map[string]bool)
 	for _, w := range wanted {
@@ -378,7 +388,7 @@ func (f *field) swap(fresh []*part, wanted []stream.Spec, r Resource) (leaving [
 	return leaving
 }
 
-// hears is what an accumulator wants to hear of a stream.
+// hears returns the options of an accumulator's listeners.
 func (a *Accumulator) hears() stream.ListenOptions {
 	return stream.ListenOptions{PerKey: a.keyed != nil, QuietOwn: a.options.QuietOwnWrites, Wake: a.pacer.poke, Trouble: a.kick}
 }
@@ -389,8 +399,8 @@ func closeAll(parts []*part) {
 	}
 }
 
-// missed notes why the kind of a field is not known. Once certain, a kind stays absent: an outage
-// does not bring it back. Called with the accumulator's lock held.
+// missed notes why the kind of a field is unknown. Once certain, absence stays: an outage does
+// not end it. Called with the accumulator's lock held.
 func (f *field) missed(err error) {
 	f.err, f.absent = err, f.absent || errors.Is(err, ErrNotServed)
 }

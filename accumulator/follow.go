@@ -8,20 +8,23 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// References: objects of one query that those of others name, and no others, are watched.
+// References: the objects of a query that objects of other queries name are watched, and no
+// others.
 //
 //	Ingresses ──take──▶ names ──▶ waiting ──all known?──▶ the next snapshot
 //	                      │                    ▲
 //	                      └──▶ a stream each ──┘ present, or absent
 //
-// An object that names something is not shown before what it names is known to be present or absent; what it was before, if it was,
-// stays shown, and so does what that names. Everything else goes on. After the first snapshot it waits for refPatience at most, and not for
-// what the server refuses.
+// A new state of an object waits until each object that it names is known to be present or
+// absent. Meanwhile the snapshot shows the old state, if there was one, and the objects that it
+// names. All other objects go on. After the first snapshot an object waits for refPatience at
+// most, and not for what the server refuses.
 //
-// The names are read as soon as the watch brings an object, by a goroutine that takes the reader's turn for it: who waits for a
-// signal would otherwise wait for the first list after it.
+// A goroutine takes the reader's turn to read the names as soon as the watch brings an object.
+// Otherwise a program that waits for a signal would start the lists of the named objects only
+// after it.
 
-// follower is told when there is something to follow.
+// follower holds a value when there may be names to read.
 type follower chan struct{}
 
 func (f follower) kick() {
@@ -47,8 +50,8 @@ func (a *Accumulator) following(ctx context.Context) {
 	}
 }
 
-// followAll takes in what is new of fields whose objects name others, and keeps it for the next snapshot. It returns how long something
-// waits yet, 0 if nothing does.
+// followAll takes the changes of fields whose objects name others, and keeps them for the next
+// snapshot. It returns how long objects may still wait, 0 if none does.
 func (a *Accumulator) followAll(ctx context.Context) (patience time.Duration) {
 	if a.enter(ctx) != nil {
 		return 0
@@ -71,7 +74,8 @@ func (a *Accumulator) followAll(ctx context.Context) (patience time.Duration) {
 	return patience
 }
 
-// ranked returns the fields with those whose objects name others before these; each time the same.
+// ranked orders the fields: those whose objects name others come before the named ones. The order
+// is stable.
 func ranked(all []*field) []*field {
 	most := 0
 	for _, f := range all {
@@ -91,7 +95,8 @@ func ranked(all []*field) []*field {
 	return sorted
 }
 
-// know finds out of which fields it is known what is named: all that name them have been taken in.
+// know marks the fields whose names are known: all fields that name their objects have been
+// taken.
 func (a *Accumulator) know(all []*field) {
 	for _, f := range all {
 		if f.refs == nil || f.refs.known.Load() {
@@ -106,13 +111,14 @@ func (a *Accumulator) know(all []*field) {
 	}
 }
 
-// names reports whether the names of a field's objects have been read, with namespaces or without.
+// names reports whether the names in a field's objects were read with the present scope of the
+// named kind.
 func (s *source) names(f *field, wide bool) bool {
 	return s.taken && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == f && n.wide != wide })
 }
 
-// rename reads the names in all objects again where their kind turns out to have no namespaces, or to have some: nobody knows of a kind that is
-// not served.
+// rename reads all names again if the named kind turns out to have another scope. The scope of a
+// kind that is not served is unknown.
 func (a *Accumulator) rename(f *field) {
 	s, stale := f.source, false
 	for i := range s.to {
@@ -140,7 +146,7 @@ func (a *Accumulator) rename(f *field) {
 	}
 }
 
-// takeFollowed takes what is new of a field whose objects name others.
+// takeFollowed takes the changes of a field whose objects name others.
 func (a *Accumulator) takeFollowed(f *field) {
 	loud := a.fieldNews(f)
 	a.rename(f)
@@ -150,7 +156,7 @@ func (a *Accumulator) takeFollowed(f *field) {
 	}
 }
 
-// follow holds objects back until it is known whether the objects exist that they name.
+// follow delays objects until it is known whether the objects that they name exist.
 func (a *Accumulator) follow(f *field, t taken, loud bool) taken {
 	s := f.source
 	s.taken = s.taken || t.ok
@@ -199,7 +205,7 @@ func (s *source) object(key Key) (Object, bool) {
 	return r.object, had
 }
 
-// leave drops the keys that are not in a batch of everything there is.
+// leave drops the keys that a batch of all objects lacks.
 func (s *source) leave(a *Accumulator, there map[Key]bool) {
 	for key, w := range s.waiting.keys {
 		if !there[key] {
@@ -215,7 +221,7 @@ func (s *source) leave(a *Accumulator, there map[Key]bool) {
 	}
 }
 
-// release notes that an object is in the next snapshot.
+// release notes that the next snapshot shows an object.
 func (a *Accumulator) release(s *source, key Key, w waiting) {
 	a.count(s, s.shown[key].names, -1)
 	if w.object == nil {
@@ -225,7 +231,7 @@ func (a *Accumulator) release(s *source, key Key, w waiting) {
 	}
 }
 
-// unsettled returns how long what is named is worth waiting for; 0 if it is known, or not worth it.
+// unsettled returns how long an object may still wait for what it names; 0 if it need not wait.
 func (a *Accumulator) unsettled(s *source, names named) (patience time.Duration) {
 	for i, keys := range names {
 		for _, key := range keys {
@@ -251,14 +257,15 @@ func (a *Accumulator) unsettledOne(n naming, key Key) time.Duration {
 	return max(0, refPatience-time.Since(ref.since))
 }
 
-// refReady reports whether an object that is named is known to be present or absent. Who may not read it sees none: an optional query
-// from the start, others once there was a snapshot.
+// refReady reports whether a named object is known to be present or absent. If the server refuses
+// to read it, it counts as absent: for an optional query from the start, for others after the
+// first snapshot.
 func (a *Accumulator) refReady(f *field, p *part) bool {
 	st := p.sub.State()
 	return st.Ready() || st.Gone || (a.queryOf(f).Optional || a.ready.Load()) && st.Refused
 }
 
-// takeNamed takes what is new of what is named.
+// takeNamed takes the changes of named objects.
 func (a *Accumulator) takeNamed(f *field) taken {
 	r := f.refs
 	if !r.known.Load() {
@@ -286,7 +293,7 @@ func (a *Accumulator) takeNamed(f *field) taken {
 		}
 		for _, c := range t.Changes {
 			if c.Key != key {
-				continue // the kind has namespaces by now, and it is one in any of them
+				continue // the kind has namespaces by now, and this object is in another one
 			}
 			now[c.Key] = c.Object
 			out.loud[c.Key] = out.loud[c.Key] || t.Signals[c.Key]
@@ -302,7 +309,7 @@ func (a *Accumulator) takeNamed(f *field) taken {
 	return out
 }
 
-// then is what two takes, one after the other, come to.
+// then combines two takes, t before next.
 func (t taken) then(next taken) taken {
 	switch {
 	case !t.ok:

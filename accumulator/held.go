@@ -2,25 +2,25 @@ package accumulator
 
 import "github.com/kates-go/kates/accumulator/stream"
 
-// held holds keys back whose newest state may not be shown yet. There are two kinds. A union waits
-// until its streams have reached a version, and W is how the key left them. An object that names
-// others waits until those are known to be present or absent, and W is the object with its names.
-// What makes a key wait is different, and is the caller's. The rest is the same, and is here: each
-// key is decided again with every batch. What is shown of it stays meanwhile, also where a batch is
-// everything there is. A signal is not lost: it comes with the change.
+// held keeps keys whose newest state may not be shown yet. There are two uses. A union waits
+// until its streams have reached a version; W is how the key left them. An object that names
+// others waits until those are known to be present or absent; W is the object with its names. The
+// caller decides whether a key still waits. Each batch decides every key again. Meanwhile its
+// shown state stays, also if a batch has all objects. A signal is not lost: it comes with the
+// change.
 type held[W any] struct {
 	// perKey: the batch says which keys are worth a signal.
 	perKey bool
 	keys   map[Key]W
-	// signals are those of the keys whose change is worth a signal.
+	// signals are the keys whose change is worth a signal.
 	signals map[Key]bool
 }
 
-// decision is what is decided of a key now.
+// decision is the present decision about a key.
 type decision[W any] struct {
 	object Object // to be shown; nil: none
 	kept   bool   // what is shown stays
-	open   bool   // the key is held, with w
+	open   bool   // the key stays held, with w
 	w      W
 }
 
@@ -46,8 +46,8 @@ func (h *held[W]) drop(key Key) {
 	delete(h.signals, key)
 }
 
-// settle decides every key, and adds to a batch what is to be shown. It reports whether any of that
-// is worth a signal.
+// settle decides every key, and adds the changes to a batch. It reports whether one of them is
+// worth a signal.
 func (h *held[W]) settle(out *taken, shown func(Key) (Object, bool), decide func(Key, W) decision[W]) (news bool) {
 	for key, w := range h.keys {
 		d := decide(key, w)
@@ -71,12 +71,12 @@ func (h *held[W]) settle(out *taken, shown func(Key) (Object, bool), decide func
 		}
 	}
 	if len(h.keys) == 0 {
-		h.keys, h.signals = nil, nil // with the room of their largest day
+		h.keys, h.signals = nil, nil // a large map keeps its memory
 	}
 	return news
 }
 
-// tell says with a batch that a key is worth a signal.
+// tell adds to a batch that a key is worth a signal.
 func (h *held[W]) tell(out *taken, key Key) {
 	if !h.perKey {
 		return

@@ -1,6 +1,7 @@
 package accumulator
 
-// Entries of an agenda know where they are, so each of these lets go of one without looking for it.
+// Entries of an agenda know their places, so each of these collections removes one without a
+// search.
 
 // keySet is entries in no order.
 type keySet []*entry

@@ -11,22 +11,25 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// KeyFunc says to which partitions an object belongs: to those of the keys that it returns, to none, or, if
-// [EveryPartition] is among them, to all there are. The same object gives the same keys.
+// KeyFunc returns the keys of the partitions that an object belongs to. An object without keys
+// belongs to no partition, and one with [EveryPartition] among them to all. The same object must
+// give the same keys.
 //
-// It is called once per version of an object, as the stream holds it, without locks, by who calls [Partitions.Next]; never
-// by two goroutines at a time. It does not write to the object, and its result is the caller's. Where it panics, or returns an
-// empty key, that one object is left out as [Invalid] until its next version.
+// The goroutine that calls [Partitions.Next] calls it once per version of an object, as the
+// stream holds it, without locks, and never two at a time. It must not write to the object. The
+// caller owns the result. If it panics, or returns an empty key, that object is left out as
+// [Invalid] until its next version.
 type KeyFunc func(Object) []string
 
-// EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No key is like it.
+// EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No
+// key equals it.
 const EveryPartition = "\x00every"
 
 var errEmptyKey = errors.New("the key function returned an empty key: for no partition it returns none, for all of them EveryPartition")
 
-// placed is an object, what became of it, and where it belongs. It is never changed.
+// placed is an object, its row, and the partitions that it belongs to. It is never changed.
 type placed struct {
-	row   snapshot.Row // with a value where the object belongs to something
+	row   snapshot.Row // with a value if the object belongs to a partition
 	keys  []string     // sorted
 	every bool         // it belongs to all partitions, and keys is empty
 }
@@ -46,7 +49,7 @@ func (o *placed) in(key string) bool { return o != nil && o.every || o.owned(key
 // shared reports whether the object belongs to all partitions.
 func (o *placed) shared() bool { return o != nil && o.every }
 
-// source is the object, if it is shown where it belongs.
+// source returns the object if its partitions show it.
 func (o *placed) source() Object {
 	if o == nil || !o.row.Shown() {
 		return nil
@@ -54,27 +57,28 @@ func (o *placed) source() Object {
 	return o.row.Source
 }
 
-// index is all objects of a query by their names, in place of one table.
+// index has all objects of a query by name. It replaces the one table.
 type index struct {
 	objects map[Key]*placed
 	shared  *snapshot.Table // of objects that belong to all partitions
 	invalid int
 }
 
-// holds reports whether an object is one that turns show.
+// holds reports whether turns show an object.
 func (ix *index) holds(o Object) bool {
 	p := ix.objects[object.KeyOf(o)]
 	return p != nil && p.row.Value == snapshot.Value(o)
 }
 
-// moved is what became of one object.
+// moved is the change of one object.
 type moved struct {
 	key      Key
 	old, now *placed // nil where there is none
-	loud     bool    // it activates
+	loud     bool    // worth a signal
 }
 
-// unmoved are the loud keys that nothing became of now: what did had been taken before it was known to be loud.
+// unmoved returns the keys worth a signal that do not move now: an earlier batch had their
+// change.
 func unmoved(loud map[Key]bool, moves []moved) (keys []Key) {
 	if len(loud) == 0 {
 		return nil
@@ -86,8 +90,8 @@ func unmoved(loud map[Key]bool, moves []moved) (keys []Key) {
 	return slices.Collect(maps.Keys(left))
 }
 
-// moves finds out where what changed belongs, and converts it. The user's functions run here, without locks. The result is in
-// key order.
+// moves finds the partitions of each changed object, and converts it. The user's functions run
+// here, without locks. The result is in key order.
 func (a *Accumulator) moves(i row, t taken) (all []moved) {
 	ix, key := i.field().index, a.queryOf(i.field()).Key
 	differ := t.anew || t.reshaped
@@ -123,7 +127,8 @@ func (a *Accumulator) moves(i row, t taken) (all []moved) {
 	return all
 }
 
-// placedOf finds out where an object belongs. One for which that cannot be known stays, as invalid, where it was.
+// placedOf finds the partitions of an object. If they cannot be known, the object is invalid and
+// keeps those that it had.
 func (a *Accumulator) placedOf(i row, f KeyFunc, o Object, old *placed) *placed {
 	var keys []string
 	every, err := f == nil, stream.Fault(o)
@@ -163,7 +168,7 @@ func keysOf(f KeyFunc, o Object) (keys []string, every bool, err error) {
 	return keys, false, nil
 }
 
-// apply takes moves in. Called with the reader's lock held.
+// apply applies moves to the index. Called with the reader's lock held.
 func (ix *index) apply(moves []moved) {
 	var shared batch
 	for _, s := range moves {

@@ -27,10 +27,10 @@ const (
 	keyIdle           keyState = iota // nothing is to be done
 	keyWaiting                        // for a release, and for quiet where that is asked for
 	keyReady                          // in the queue
-	keyResting                        // after a failure, until a time
+	keyResting                        // waits after a failure, until a time
 	keyRunning                        // a worker has it
-	keyRunningWaiting                 // a worker has it, and it waits for its next turn already
-	keyRunningReady                   // a worker has it, and it is ready as soon as that is over
+	keyRunningWaiting                 // a worker has it, and its next turn already waits
+	keyRunningReady                   // a worker has it, and its next turn is ready
 )
 
 // runs reports whether a worker has the key.

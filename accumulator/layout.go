@@ -6,7 +6,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// layout is the fields of a snapshot and how they are put into the target.
+// layout is the fields of a snapshot, and how they fill the target.
 type layout struct {
 	*snapshot.Binding
 	fields     []*field
@@ -67,10 +67,11 @@ func (b layout) fill(target reflect.Value, retired map[string]bool) {
 	}
 }
 
-// worthAhead is from how many objects on it is worth a goroutine's while to copy them.
+// worthAhead is the number of objects from which a copy ahead is worth a goroutine.
 const worthAhead = 256
 
-// prepare has what the next snapshot is likely to need copied while the reader is busy with this one.
+// prepare starts to copy what the next snapshot is likely to need, while the reader is busy with
+// this one.
 func (a *Accumulator) prepare(b layout) {
 	var work []func()
 	for _, f := range b.fields {
@@ -84,7 +85,7 @@ func (a *Accumulator) prepare(b layout) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(work) == 0 || a.err != nil {
-		return // where it has ended there is no next one
+		return // after the end there is no next one
 	}
 	a.leisure.Go(func() {
 		for _, copy := range work {

@@ -11,16 +11,17 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// ErrUnknownQuery is returned where no query has a name that was given.
+// ErrUnknownQuery says that no query has the given name.
 var ErrUnknownQuery = errors.New("there is no query of that name")
 
 var errRefsAtRunTime = errors.New("queries with Refs, and those whose objects name theirs, are not added, removed or replaced at run time")
 
 func queryError(q Query, err error) error { return fmt.Errorf("query %q: %w", q.Name, err) }
 
-// Add adds queries to a running accumulator. Signals and snapshots of the others go on; a new one is in
-// the snapshot as soon as it has its whole first list. A name that is taken, or a kind that cannot be
-// resolved, unless the query is optional, is an error, and then none of them is added.
+// Add adds queries to a running accumulator. The signals and snapshots of the others go on. A new
+// query is in the snapshot as soon as it has its whole first list. Add returns an error, and adds
+// none of them, if a name is taken, or if a kind cannot be resolved and its query is not
+// optional.
 func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 	return a.edit(ctx, func() error {
 		var fresh []*field
@@ -58,8 +59,8 @@ func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 	})
 }
 
-// Remove removes queries from a running accumulator. The next snapshot is without their objects, which
-// are deletes among its differences.
+// Remove removes queries from a running accumulator. The next snapshot lacks their objects, and
+// its differences have them as deletes.
 func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 	return a.edit(ctx, func() error {
 		a.mu.Lock()
@@ -85,9 +86,9 @@ func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 	})
 }
 
-// Replace replaces the query of the same name: other namespaces, selectors, another kind. What both
-// want stays as it is; what the old one has besides stays until the new one is complete,
-// except for objects in namespaces that are no longer wanted, which leave at once.
+// Replace replaces the query of the same name: other namespaces, selectors, another kind. Objects
+// of both queries stay as they are. Objects of the old one alone stay until the new one is
+// complete, but those in namespaces that are no longer wanted leave at once.
 func (a *Accumulator) Replace(ctx context.Context, q Query) error {
 	return a.edit(ctx, func() error {
 		i := slices.IndexFunc(a.fieldsNow(), func(f *field) bool { return f.name == q.Name })
@@ -112,13 +113,13 @@ func (a *Accumulator) Replace(ctx context.Context, q Query) error {
 		}
 		a.mu.Lock()
 		f.regroup = true
-		a.generation++ // the form of its keys may be another one
+		a.generation++ // its keys may have another form now
 		a.mu.Unlock()
 		return nil
 	})
 }
 
-// edit lets one change of the queries happen at a time.
+// edit makes one change of the queries at a time.
 func (a *Accumulator) edit(ctx context.Context, change func() error) error {
 	select {
 	case a.editing <- struct{}{}:
@@ -166,7 +167,7 @@ func (a *Accumulator) connect(ctx context.Context, f *field, r Resource) error {
 	return nil
 }
 
-// joinSpaces joins the stream of the namespaces that count.
+// joinSpaces joins the stream that lists the selected namespaces.
 func (a *Accumulator) joinSpaces(ctx context.Context, q Query) (*stream.Listener, error) {
 	if q.Spaces == nil {
 		return nil, nil
@@ -208,8 +209,8 @@ func (a *Accumulator) kick() {
 	}
 }
 
-// manage looks for kinds that are not known, or no longer served as they were, until the
-// accumulator ends.
+// manage helps late streams, and looks for kinds that are unknown or no longer served as before.
+// It runs until the accumulator ends.
 func (a *Accumulator) manage(ctx context.Context) {
 	for {
 		aligned := a.alignAll()
@@ -238,7 +239,7 @@ func (a *Accumulator) manage(ctx context.Context) {
 	}
 }
 
-// alignAll reports whether no union waits for a stream before it can be shown.
+// alignAll reports whether every union has been aligned, see field.aligned.
 func (a *Accumulator) alignAll() bool {
 	all := true
 	for _, f := range a.fieldsNow() {
@@ -254,10 +255,10 @@ func (a *Accumulator) alignAll() bool {
 	return all
 }
 
-// catchUpAfter is how long a stream that is late may take by itself: most are late for a moment.
+// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
 const catchUpAfter = 100 * time.Millisecond
 
-// catchUp asks the server on behalf of streams that are late, where something that is shown waits for them.
+// catchUp asks the server on behalf of late streams, if a shown object waits for them.
 func (a *Accumulator) catchUp(ctx context.Context) {
 	if len(a.waiting(nil)) == 0 {
 		return
@@ -275,7 +276,8 @@ func (a *Accumulator) catchUp(ctx context.Context) {
 	a.pacer.poke()
 }
 
-// waiting returns the streams that are late, with the version that they have to come to, less one that no longer is late.
+// waiting returns the late streams with the versions that they have to reach, without caughtUp,
+// which has reached its version.
 func (a *Accumulator) waiting(caughtUp *stream.Listener) map[*stream.Listener]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -292,7 +294,7 @@ func (a *Accumulator) waiting(caughtUp *stream.Listener) map[*stream.Listener]st
 	return all
 }
 
-// homeless are the fields whose kind is not known, or not served as it was.
+// homeless returns the fields whose kind is unknown, or no longer served as before.
 func (a *Accumulator) homeless() (found []*field) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -312,9 +314,9 @@ func (a *Accumulator) rehome(ctx context.Context, f *field) {
 	now, err := q.Resolve(ctx)
 	switch {
 	case known && (err != nil || now.Serves(r)):
-		return // its streams say what is wrong
+		return // the streams report the error
 	case known:
-		_ = a.attach(f, q, now, spaces) // it fails when all has ended
+		_ = a.attach(f, q, now, spaces) // it fails only after the end
 		return
 	case err == nil:
 		err = a.connect(ctx, f, now)

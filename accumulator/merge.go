@@ -9,12 +9,12 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// takeField takes what is new of a field.
+// takeField takes the changes of a field.
 func (a *Accumulator) takeField(f *field) taken {
 	if f.refs != nil {
 		return a.takeNamed(f)
 	}
-	a.mu.Lock() // once: what is to be done goes with the parts with which it is to be done
+	a.mu.Lock() // read once: the flags belong to these parts
 	f.retire()
 	parts, spaces, known := f.parts, f.spaces, f.known
 	regroup, anew := f.regroup, f.anew
@@ -46,8 +46,9 @@ func (a *Accumulator) takeField(f *field) taken {
 	return t
 }
 
-// behind reports whether a stream has not come to where streams that are gone had been: what it brings may be
-// older than what they have shown. Called with the accumulator's lock held.
+// behind reports whether a stream has not reached the position of the streams that have left.
+// Until then it may deliver objects older than those shown. Called with the accumulator's lock
+// held.
 func (f *field) behind(p *part) bool {
 	if f.upTo != "" && !coherence.Newer(f.upTo, p.sub.State().PositionRV) {
 		f.upTo = ""
@@ -55,7 +56,7 @@ func (f *field) behind(p *part) bool {
 	return f.upTo != ""
 }
 
-// untake makes a first take undone.
+// untake undoes a first take.
 func (a *Accumulator) untake(f *field) {
 	if f.refs != nil {
 		f.refs.wakeAll()
@@ -70,11 +71,11 @@ func (a *Accumulator) untake(f *field) {
 	a.kick()
 }
 
-// merge takes what is new of several streams as one. With whole it takes all there is; with anew it does not compare
-// with what is shown.
+// merge takes the changes of several streams as one batch. With whole it takes all objects; with
+// anew it does not compare them with those shown.
 func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) taken {
 	if spaces == nil {
-		f.within = nil // all count, whichever did
+		f.within = nil // all namespaces count now
 	} else {
 		changed, ok := f.takeSpaces(spaces)
 		if !ok {
@@ -97,7 +98,7 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 		out.ok, f.lost = true, f.lost || b.Extent == stream.Lost
 		ready = append(ready, p)
 		out.anew = out.anew || t.anew
-		whole = whole || t.whole && p.merged // what it had besides is gone
+		whole = whole || t.whole && p.merged // the objects that the batch lacks are gone
 		p.merged = true
 		for _, c := range t.changes {
 			f.left(c.Key, b.Left[c.Key], len(t.changes))
@@ -105,7 +106,7 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 		f.hear(&out, t)
 	}
 	if !out.ok {
-		return taken{} // no stream has anything to say of the keys that are held
+		return taken{} // no stream has news of a held key
 	}
 	for _, p := range ready {
 		p.sub.Reach(stream.AtMerge, Key{})
@@ -113,7 +114,7 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 	if whole {
 		out.whole = true
 		for key := range f.keys {
-			f.left(key, coherence.Departure{}, 0) // no stream may show it, and it may have to stay
+			f.left(key, coherence.Departure{}, 0) // perhaps no stream shows it, and it has to stay
 		}
 		for _, p := range ready {
 			p.sub.EachKey(func(key Key) { f.left(key, coherence.Departure{}, 0) })
@@ -133,7 +134,7 @@ func (f *field) merge(parts []*part, spaces *stream.Listener, whole, anew bool) 
 	return out
 }
 
-// left adds to how a key left the streams. There are about room such keys.
+// left adds how a key left the streams. room is about how many such keys there will be.
 func (f *field) left(key Key, d coherence.Departure, room int) {
 	if f.held.keys == nil {
 		f.held.keys = make(coherence.Departures, room)
@@ -156,7 +157,7 @@ func (f *field) hear(out *taken, t taken) {
 	}
 }
 
-// keys calls yield with every key that is held in the table.
+// keys calls yield with every key of the table.
 func (f *field) keys(yield func(Key) bool) {
 	switch {
 	case f.index != nil:
@@ -173,7 +174,7 @@ func (f *field) keys(yield func(Key) bool) {
 	}
 }
 
-// shown is what the snapshot was made of for a key.
+// shown returns the object from which the snapshot was made for a key.
 func (f *field) shown(key Key) (Object, bool) {
 	switch {
 	case f.index != nil:
@@ -190,8 +191,8 @@ func (f *field) shown(key Key) (Object, bool) {
 	return cursor.Source(key)
 }
 
-// takeSpaces takes in which namespaces count. It reports whether that has changed, and
-// whether it is known at all.
+// takeSpaces takes the changes of the selected namespaces. It reports whether there were any, and
+// whether the namespaces are known.
 func (f *field) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
 	t := takenOf(spaces.Take())
 	if !t.ok {
@@ -211,7 +212,7 @@ func (f *field) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
 	return changed, true
 }
 
-// looks are what the streams of a union say about one key, each at its own moment.
+// looks are the sights of a union's streams for one key, each from its own moment.
 type looks struct {
 	of     []*stream.Listener
 	sights []coherence.Sight
@@ -227,7 +228,7 @@ func (l *looks) look(parts []*part, key Key) {
 	}
 }
 
-// decide decides what is shown of a key: by the rules U1 to U7 of package coherence.
+// decide decides what the snapshot shows of a key, by the rules U1 to U7 of package coherence.
 func (f *field) decide(key Key, left coherence.Departure, l *looks, anew bool) decision[coherence.Departure] {
 	if f.within != nil && !f.within[key.Namespace] {
 		return decision[coherence.Departure]{}

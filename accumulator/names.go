@@ -2,13 +2,13 @@ package accumulator
 
 import "github.com/kates-go/kates/accumulator/stream"
 
-// The words of package stream that queries are made of.
+// These are the words of package stream for queries.
 type (
 	// Key names an object within a resource.
 	Key = stream.Key
 	// Object is an object as a stream holds it. It is shared: nobody writes to it.
 	Object = stream.Object
-	// Resource is a resource of the API as it is watched.
+	// Resource is a resource of the API, as the streams watch it.
 	Resource = stream.Resource
 	// FieldReader reads the fields of one resource.
 	FieldReader = stream.FieldReader

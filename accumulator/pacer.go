@@ -11,24 +11,24 @@ type Pace struct {
 	// Interval is the least time between two signals. The first change after a quiet
 	// interval is signalled at once.
 	Interval time.Duration
-	// Quiet holds a signal back until no change has come for so long: a debounce.
-	// Zero switches it off.
+	// Quiet delays a signal until no change has come for this time: a debounce. Zero switches it
+	// off.
 	Quiet time.Duration
-	// QuietMax is the longest a change waits for quiet. Zero means ten times Quiet.
+	// QuietMax is the longest time that Quiet delays a signal. Zero means ten times Quiet.
 	QuietMax time.Duration
 }
 
-// pacer turns changes into signals: at once after a quiet spell, then at most one per interval, and
-// never none under constant churn. It has no goroutine of its own: a timer runs only while a signal
-// is due later.
+// pacer turns changes into signals: at once after a quiet interval, then at most one per
+// interval, and still some under constant change. It has no goroutine of its own. A timer runs
+// only while a signal is due later.
 //
-// A signal is due ─▶ news is asked, without the lock ─▶ it is given, or it is not worth giving.
+// A signal is due ─▶ news is asked, without the lock ─▶ the signal is given, if there is news.
 //
-// No signal is lost: a change that comes after news was asked is noted by poke, and is due in its
-// turn. Signals may be spurious (see [Accumulator.Changed]).
+// No signal is lost: poke notes a change that comes after the question, and that change causes
+// the next question. Signals may be spurious (see [Accumulator.Changed]).
 type pacer struct {
 	pace Pace
-	// news reports whether there is something to tell. It is called without the pacer's lock, by
+	// news reports whether a signal is worth giving. It is called without the pacer's lock, by
 	// one goroutine at a time.
 	news func() bool
 	out  chan struct{}
@@ -36,12 +36,12 @@ type pacer struct {
 	mu     lockorder.Mutex[lockorder.Pacer]
 	closed bool
 	last   time.Time // the last signal
-	first  time.Time // the first change that no signal is due for yet, zero if none
+	first  time.Time // the first change without a signal that is due; zero: none
 	latest time.Time // the latest such change
 	timer  *time.Timer
 	armed  bool          // the timer runs
-	asking bool          // somebody asks for news
-	idle   chan struct{} // nil, or closed by who asks when that is over: close waits for it
+	asking bool          // a goroutine asks for news
+	idle   chan struct{} // close waits for it; the goroutine that asks closes it
 }
 
 func newPacer(p Pace, news func() bool) *pacer {
@@ -51,7 +51,7 @@ func newPacer(p Pace, news func() bool) *pacer {
 	return &pacer{pace: p, news: news, out: make(chan struct{}, 1)}
 }
 
-// poke says that something changed.
+// poke notes a change, and gives the signals that are due.
 func (p *pacer) poke() {
 	p.mu.Lock()
 	p.note()
@@ -69,7 +69,7 @@ func (p *pacer) note() {
 	}
 }
 
-// ensure sees to it that a signal is due.
+// ensure makes sure that a signal is due.
 func (p *pacer) ensure() {
 	p.mu.Lock()
 	if p.first.IsZero() {
@@ -78,7 +78,7 @@ func (p *pacer) ensure() {
 	p.unlock()
 }
 
-// fire is what the timer does.
+// fire runs when the timer fires.
 func (p *pacer) fire() {
 	p.mu.Lock()
 	p.armed = false
@@ -105,8 +105,8 @@ func (p *pacer) unlock() {
 	p.mu.Unlock()
 }
 
-// due reports whether a signal is due now. It sets the timer if one is due later. Who asks for news
-// looks again after that. Called with mu held.
+// due reports whether a signal is due now. It sets the timer if one is due later. While a
+// goroutine asks for news, none is due; that goroutine calls due again. Called with mu held.
 func (p *pacer) due() bool {
 	if p.closed || p.armed || p.asking || p.first.IsZero() {
 		return false
@@ -142,11 +142,11 @@ func (p *pacer) signal() {
 	p.last = time.Now()
 	select {
 	case p.out <- struct{}{}:
-	default: // one is waiting already
+	default: // one waits already
 	}
 }
 
-// close ends the signals and closes the channel. It returns when nobody asks for news any more.
+// close ends the signals and closes the channel. It returns when no goroutine asks for news.
 func (p *pacer) close() {
 	p.mu.Lock()
 	if p.asking && p.idle == nil {

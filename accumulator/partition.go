@@ -9,39 +9,42 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// partition is what is known of one key. It exists while an object has the key, or the program is
-// owed a last turn without objects.
+// partition is the state of one key. It exists while an object has the key, or while a last turn
+// without objects is owed.
 type partition struct {
-	// Of the reader's turn.
-	shares []share // of each field
-	fresh  bool    // nothing is shown: dirty has all objects that have the key, and those of all partitions come besides
+	// Guarded by the reader's turn.
+	shares []share // one per field
+	// fresh: nothing is shown yet. dirty has all objects with the key, but not those of all
+	// partitions.
+	fresh bool
 
 	// Guarded by the partitions' lock.
-	entry        // the key, and whether and when it runs
-	objects int  // that have the key
-	forced  bool // its next turn is due though nothing may have changed
-	owed    bool // it was handed out, so it is owed a last turn when it has no objects
-	gone    bool // it had no objects in its last turn
+	entry        // the key and its state on the agenda
+	objects int  // how many objects have the key
+	forced  bool // the next turn is due even if nothing has changed
+	owed    bool // it was handed out, so a last turn without objects is owed
+	gone    bool // its last turn had no objects
 }
 
-// share is a partition's of one field.
+// share is a partition's share of one field.
 //
 //	own objects, or none ──▶ table, or the field's shared one
 type share struct {
-	table *snapshot.Table // nil while no object of the field has the key: then it shows what all partitions have
-	own   int             // objects that have the key
-	dirty map[Key]before  // what changed since the last turn; of a field that is looked up in, of what that has read
+	// nil while no object of the field has the key: the shared table stands in
+	table *snapshot.Table
+	own   int            // how many objects have the key
+	dirty map[Key]before // changes since the last turn; of a look-up, of what that turn has read
 
-	// Where things are looked up, guarded by the partitions' lock:
-	reads     *reads // of the last turn that ended
-	reading   *reads // of the one that is under way
+	// Of a look-up, guarded by the partitions' lock:
+	reads     *reads // by the last turn that ended
+	reading   *reads // by the turn that runs
 	meanwhile map[Key]meanwhile
 }
 
-// before is what the last turn had of an object.
+// before is an object as the last turn showed it.
 type before struct {
-	in    bool   // it did
-	shown Object // nil if it did not, or as invalid
+	in    bool   // the partition had it
+	shown Object // nil if it was not there, or invalid
 }
 
 // touch notes a move in the i-th field.
@@ -56,7 +59,7 @@ func (p *partition) touch(i int, s moved) {
 		is = s.now.owned(p.key)
 	}
 	switch {
-	case !b.in && !is: // it came and went
+	case !b.in && !is: // no change since the last turn
 		delete(sh.dirty, s.key)
 	case sh.dirty == nil:
 		sh.dirty = map[Key]before{s.key: b}
@@ -65,7 +68,8 @@ func (p *partition) touch(i int, s moved) {
 	}
 }
 
-// changed reports whether a turn would not be like the last one. What has left, and is back as it was, has not changed.
+// changed reports whether a turn would differ from the last one. An object that has left and is
+// back as it was makes no difference.
 func (p *partition) changed(b layout) bool {
 	if p.fresh {
 		return true
@@ -81,7 +85,7 @@ func (p *partition) changed(b layout) bool {
 	return false
 }
 
-// touched reports whether one of some objects of the i-th field has changed since the last turn.
+// touched reports whether one of these objects of the i-th field has changed since the last turn.
 func (p *partition) touched(i int, keys []Key) bool {
 	return slices.ContainsFunc(keys, func(key Key) bool {
 		_, dirty := p.shares[i].dirty[key]
@@ -89,8 +93,8 @@ func (p *partition) touched(i int, keys []Key) bool {
 	})
 }
 
-// fill makes the struct of a turn, and says what is not as in the last one. The partition is empty if it is gone. The lock
-// is held while what others look at changes.
+// fill makes the struct of a turn, and returns the differences from the last one. With gone the
+// partition is empty. The lock is held while tables change that other goroutines read.
 func (p *partition) fill(b layout, gone bool, lock sync.Locker) (any, []Difference, []Invalid) {
 	target := reflect.New(b.Type())
 	var differences []Difference
@@ -119,7 +123,7 @@ func (p *partition) fill(b layout, gone bool, lock sync.Locker) (any, []Differen
 			b.Set(target.Elem(), i, table)
 		}
 		if looked {
-			continue // they are no partition's
+			continue // these belong to no partition
 		}
 		for _, row := range table.Invalid() {
 			invalid = append(invalid, Invalid{f.name, row.Source, row.Err})
@@ -155,7 +159,7 @@ func (sh *share) refresh(p *partition, i row, lock sync.Locker) *snapshot.Table 
 	return sh.table
 }
 
-// changes are what is to be made of the table of the last turn.
+// changes returns the changes since the table of the last turn.
 func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 	out := newBatch(len(sh.dirty))
 	for key := range sh.dirty {
@@ -168,7 +172,7 @@ func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 	return out.changes
 }
 
-// diffs are what a turn shows otherwise than the last one, in key order.
+// diffs returns the differences from the last turn, in key order.
 func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapshot.Diff) {
 	add := func(key Key, old, now Object) {
 		if old != now {
@@ -184,7 +188,7 @@ func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapsh
 	return all
 }
 
-// changed are the differences of objects that belong to the partition, in no order.
+// changed calls add with the differences of the partition's objects, in no order.
 func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, old, now Object)) {
 	for key, b := range sh.dirty {
 		if now := ix.objects[key]; now.in(p.key) && !gone {
@@ -193,7 +197,7 @@ func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, o
 			add(key, b.shown, nil)
 		}
 	}
-	if p.fresh && !gone || !p.fresh && gone { // all the rest comes, or goes
+	if p.fresh && !gone || !p.fresh && gone { // all other objects are added, or deleted
 		rest := ix.shared
 		if sh.table != nil {
 			rest = sh.table
@@ -212,7 +216,7 @@ func (sh *share) changed(p *partition, ix *index, gone bool, add func(key Key, o
 	}
 }
 
-// everything is a table's rows, for another one.
+// everything returns a table's rows as changes of another table.
 func everything(t *snapshot.Table) []snapshot.Change {
 	out := newBatch(t.Held())
 	for row := range t.All() {

@@ -14,47 +14,51 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// PartitionOptions of [stream.Set.Partition]. Pace.Quiet and QuietMax are each key's own: one that changes have made due waits until nothing
-// more has changed for it. What there is at first, and what is activated, does not wait.
+// PartitionOptions are the options of [Partition]. Pace.Quiet and QuietMax apply to each key: a
+// key that changes have made due waits until it has no further changes. The first turns, and keys
+// that are activated, do not wait.
 type PartitionOptions struct {
 	Options
-	// Backoff after errors of a key. Default: attempts.Default.
+	// Backoff delays a key after an error. Default: attempts.Default.
 	Backoff attempts.Backoff
-	// Lasting: the snapshot of a key that is gone has the objects that belong to every partition all the same.
+	// Lasting keeps the objects that belong to every partition in the snapshot of a key that is
+	// gone.
 	Lasting bool
 }
 
-// Partitions turns the watches of several queries into one snapshot per key: what [Query.Key] puts together. Each is complete,
-// the latest, and coherent with own writes as a whole one is (G1 to G10). See the package's documentation, Partitions.
+// Partitions turns the watches of several queries into one snapshot per key, see [Query.Key].
+// Each snapshot is complete, the latest, and coherent with own writes (G1 to G10). The package's
+// documentation, Partitions, says more.
 //
-// All methods may be called from anywhere, Next by several workers at a time.
+// All methods are safe for concurrent use. Several workers may call Next at a time.
 type Partitions struct {
 	a        *Accumulator
 	typ      reflect.Type
 	binding  *snapshot.Binding
 	backoff  attempts.Backoff
 	lasting  bool
-	debounce *debounce // nil if there is none
-	// released: the accumulator has signalled since keys were last put into the queue.
+	debounce *debounce // nil without a debounce
+	// released: the accumulator has signalled since waiting keys were last released.
 	released atomic.Bool
 
 	mu    lockorder.Mutex[lockorder.Partitions]
 	parts map[string]*partition
-	// agenda has the keys of parts. What runs there has a turn: what that reads in a field that is looked
-	// up in is not known before it ends, so each change of such a field is noted for all that run.
+	// agenda has the keys of parts. The reads of a running turn are known only when it ends, so
+	// each change of a look-up is noted for all running turns.
 	agenda *agenda
-	takes  int  // how often what is new was taken in
-	begun  bool // something was
-	asked  int  // as of which of these a turn has ended, or keys were activated, last
-	// losing have lost an object. Of the reader's turn.
+	takes  int  // how often changes were taken
+	begun  bool // changes were taken once
+	asked  int  // the value of takes when last a turn ended or keys were activated
+	// losing are the partitions that have lost an object. It belongs to the reader's turn.
 	losing []*partition
-	// lookups is, of each field that is looked up in, who has read what; nil of others.
+	// lookups has the readers of each field that is a look-up, and nil for other fields.
 	lookups []*readers
 }
 
-// Partition starts partitions of the queries, for a struct type, that run until ctx ends, or Close. A query without a
-// key function is one whose objects belong to every partition. Errors are those of [stream.Set.New]; and a type that does not suit the
-// queries, queries of which none has a key function, or a backoff that makes no sense.
+// Partition starts partitions of the queries, for a struct type. They run until ctx ends, or
+// Close. The objects of a query without a key function belong to every partition. The errors are
+// those of [New]; besides, Partition returns an error if the type does not suit the queries, no
+// query has a key function, or the backoff is invalid.
 func Partition(ctx context.Context, s *stream.Set, t reflect.Type, queries []Query, o PartitionOptions) (*Partitions, error) {
 	if o.Backoff == (attempts.Backoff{}) {
 		o.Backoff = attempts.Default
@@ -89,7 +93,7 @@ func Partition(ctx context.Context, s *stream.Set, t reflect.Type, queries []Que
 	return p, nil
 }
 
-// lookupsOf has readers for each field that is looked up in.
+// lookupsOf makes readers for each field that is a look-up.
 func lookupsOf(b *snapshot.Binding, queries []Query) ([]*readers, error) {
 	all := make([]*readers, len(queries))
 	for i, q := range queries {
@@ -104,11 +108,12 @@ func lookupsOf(b *snapshot.Binding, queries []Query) ([]*readers, error) {
 	return all, nil
 }
 
-// Next waits until there is a key to be handed out, and hands it out: with everything that the watches had delivered, and all own writes
-// that were over, when it was called; and if later, before it returns, a turn ended or keys were activated, when the last of that
-// happened. There is none before all queries are complete.
+// Next waits until a key is due, and hands it out. The turn has everything that the watches had
+// delivered, and all own writes that had returned, when Next was called. If a turn ended or keys
+// were activated before Next returns, this holds for the last such moment. There is no turn
+// before all queries are complete.
 //
-// The error is ctx's, or says why the watch has ended. What is handed out is over with [Turn.Done].
+// The error is ctx's, or says why the watch has ended. [Turn.Done] ends the turn.
 func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 	for {
 		select {
@@ -136,20 +141,20 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 				err = causeOf(ctx)
 			}
 		}
-		p.agenda.nudge() // whatever woke this one is another's now
+		p.agenda.nudge() // the wake-up passes to another worker
 		return nil, err
 	}
 }
 
-// Refresh takes in what is new, as Next does, and hands nothing out: for who wants to be ready, but not at work yet. Next does not wait for a
-// signal then.
+// Refresh takes the changes, as Next does, but hands out no turn. It is for a program that is
+// ready, but does not work yet. The following Next does not wait for a signal.
 func (p *Partitions) Refresh(ctx context.Context) error {
 	p.released.Store(true)
 	_, err := p.take(ctx, nil)
 	return err
 }
 
-// take takes in what is new, and then returns a turn if there is one.
+// take takes the changes, and then returns a turn if there is one.
 func (p *Partitions) take(ctx context.Context, then func(layout) *Turn) (*Turn, error) {
 	if err := p.a.enter(ctx); err != nil {
 		return nil, err
@@ -169,7 +174,7 @@ func (p *Partitions) take(ctx context.Context, then func(layout) *Turn) (*Turn, 
 	return then(b), nil
 }
 
-// next hands out the first key that is ready and that there is a reason for.
+// next hands out the first ready key that has a reason for a turn.
 func (p *Partitions) next(b layout) *Turn {
 	if p.released.Swap(false) {
 		p.release()
@@ -178,7 +183,7 @@ func (p *Partitions) next(b layout) *Turn {
 	}
 	for p.pending() {
 		if p.askedMeanwhile() {
-			p.takeIn(b) // what was written in that turn, or before somebody activated keys, is in the next one (G4)
+			p.takeIn(b) // the next turn shows what was written before that moment (G4)
 			p.ensureSignal()
 		}
 		if t := p.hand(b); t != nil {
@@ -188,7 +193,7 @@ func (p *Partitions) next(b layout) *Turn {
 	return nil
 }
 
-// takeIn takes in what is new. It reports false where there is no first snapshot yet.
+// takeIn takes the changes. It returns false if there is no first snapshot yet.
 func (p *Partitions) takeIn(b layout) bool {
 	p.mu.Lock()
 	p.takes++
@@ -200,7 +205,8 @@ func (p *Partitions) takeIn(b layout) bool {
 	return true
 }
 
-// askedMeanwhile reports whether a turn has ended, or keys were activated, since what is new began to be taken in.
+// askedMeanwhile reports whether a turn has ended, or keys were activated, since the current take
+// began.
 func (p *Partitions) askedMeanwhile() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +220,7 @@ func (p *Partitions) Keys() []string {
 	return slices.Sorted(maps.Keys(p.parts))
 }
 
-// Changed is [Accumulator.Changed], for who calls Refresh.
+// Changed is [Accumulator.Changed], for callers of Refresh.
 func (p *Partitions) Changed() <-chan struct{} {
 	if p.debounce != nil {
 		return p.debounce.changed
@@ -237,7 +243,7 @@ func (p *Partitions) Err() error { return p.a.Err() }
 // Done is [Accumulator.Done].
 func (p *Partitions) Done() <-chan struct{} { return p.a.Done() }
 
-// Close is [Accumulator.Close]: it waits for no turn that is under way.
+// Close is [Accumulator.Close]. It does not wait for turns that run.
 func (p *Partitions) Close() { p.a.Close() }
 
 // ended stops the timers when the accumulator ends.

@@ -1,6 +1,6 @@
 package accumulator
 
-// advance takes in what was taken, and finds out which keys it concerns.
+// advance applies what was taken, and finds the keys that it changes.
 func (p *Partitions) advance(b layout) {
 	var invalid []Invalid
 	first, greet := !p.a.reader.delivered, false
@@ -40,7 +40,7 @@ func (p *Partitions) advance(b layout) {
 	p.a.report(invalid)
 }
 
-// open gives every field its index.
+// open makes an index for each field.
 func (p *Partitions) open(b layout) {
 	p.a.reader.mu.Lock()
 	defer p.a.reader.mu.Unlock()
@@ -51,7 +51,8 @@ func (p *Partitions) open(b layout) {
 	}
 }
 
-// alert activates the partitions that have changes of some objects of a field, and with all all of them.
+// alert activates the partitions in which one of these objects of a field has changed, or, with
+// all, every partition.
 func (p *Partitions) alert(i int, keys []Key, all bool) {
 	if len(keys) == 0 && !all {
 		return
@@ -69,7 +70,7 @@ func (p *Partitions) alert(i int, keys []Key, all bool) {
 	}
 }
 
-// greet activates the partitions that have come, maybe just now and after a change for all of them.
+// greet activates all partitions, also those that a change for all of them has just made.
 func (p *Partitions) greet() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +81,7 @@ func (p *Partitions) greet() {
 	}
 }
 
-// place takes the moves of a field to the partitions that they concern.
+// place hands the moves of a field to the partitions of these objects.
 func (p *Partitions) place(i, fields int, moves []moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,8 +124,8 @@ func (p *Partitions) place(i, fields int, moves []moved) {
 	}
 }
 
-// tookIn lets go of the partitions that no object of any field has the key of now. One that has lost an object of one field, and got one of
-// another, has been there all the time: what is due for it stays so.
+// tookIn forgets the partitions whose key no object has now. A partition that has lost an object
+// of one field and got one of another has always been there, and stays due.
 func (p *Partitions) tookIn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +150,7 @@ func (p *Partitions) touch(part *partition, i int, s moved) {
 	}
 }
 
-// emptied lets go of a partition that no object has the key of, or makes its last turn due. Called with mu held.
+// emptied forgets a partition without objects, or makes its last turn due. Called with mu held.
 func (p *Partitions) emptied(part *partition) {
 	switch {
 	case part.objects > 0:

@@ -11,45 +11,46 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// ErrNotServed says that complete discovery knows no such resource. A
-// [Query.Resolve] wraps it where, and only where, that is certain: an optional
-// query then counts as empty.
+// ErrNotServed says that complete discovery has no such resource. [Query.Resolve] wraps it only
+// if that is certain: an optional query then counts as empty.
 var ErrNotServed = errors.New("not served")
 
 // Query is one field of a snapshot: the objects of a kind, in a namespace or in
 // all, narrowed by selectors.
 type Query struct {
-	// Name of the snapshot's field, unique within an accumulator.
+	// Name is the name of the snapshot's field, unique within an accumulator.
 	Name string
-	// Kind as the user wrote it, for messages.
+	// Kind is the kind as the user wrote it, for messages.
 	Kind string
-	// Namespace, or "" for all.
+	// Namespace is the only namespace, or "" for all.
 	Namespace string
-	// Namespaces, if not nil, are watched one by one, in place of Namespace: for rights that end there.
+	// Namespaces, if not nil, are watched one by one, in place of Namespace. Rights in these
+	// namespaces suffice.
 	Namespaces []string
 	// Spaces, if not nil, narrows a query over all namespaces to those that it selects.
 	Spaces *Spaces
 	// Labels and Fields narrow the query; nil selects everything.
 	Labels labels.Selector
 	Fields fields.Selector
-	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so do Labels and
-	// Fields.
+	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so
+	// do Labels and Fields.
 	AnyOf []Selection
-	// Optional: definite answers (not served, forbidden again and again) count as
-	// empty. Anything else holds the first signal like for any other query.
+	// Optional: definite answers (not served, forbidden again and again) count as empty. Any
+	// other error delays the first signal, as for other queries.
 	Optional bool
-	// Form of the objects. Part of what makes streams shared.
+	// Form is the form of the objects. Queries share a stream only if their forms are the same.
 	Form Form
-	// Transform, if any, changes each object before it is held. Queries share a stream only if
-	// their functions are one value: a closure that is made anew is another one.
+	// Transform, if any, changes each object before it is stored. Queries share a stream only if
+	// their functions are one value. A closure that is made again is another value.
 	Transform Transform
-	// Signal, if any, decides which changes are worth a signal; without it every change
-	// is. It is the subscriber's own: streams are shared all the same.
+	// Signal, if any, decides which changes are worth a signal; without it every change is. It
+	// belongs to the listener, so queries with other Signals share a stream.
 	Signal Signal
-	// Key, for [Partitions], says to which of them an object belongs; without it, to all. Others ignore it.
+	// Key, for [Partitions], returns the keys of an object; without it, the object belongs to
+	// every partition. Others ignore it.
 	Key KeyFunc
-	// Refs, if not nil, say which objects are watched, one by one: those that objects of other queries name. Labels and Fields
-	// narrow them.
+	// Refs, if not nil, limit the query to the objects that objects of other queries name. Each
+	// is watched by itself. Labels and Fields narrow them.
 	Refs []Ref
 	// Resolve finds the resource. It may ask the server.
 	Resolve func(ctx context.Context) (Resource, error)
@@ -69,7 +70,7 @@ type Predicate func(*unstructured.Unstructured) bool
 // union reports whether several streams may show one object.
 func (q Query) union() bool { return len(q.AnyOf) > 1 }
 
-// Watches are the list+watches that make up the query for a resource.
+// Watches returns the lists and watches of the query for a resource.
 func (q Query) Watches(r Resource) (all []stream.Spec) {
 	namespaces := q.Namespaces
 	if namespaces == nil {
@@ -90,7 +91,7 @@ func (q Query) Watches(r Resource) (all []stream.Spec) {
 	return all
 }
 
-// selects returns what the streams of a union select, nil if the query is none.
+// selects returns the selections of the query's streams, nil if the query is no union.
 func (q Query) selects(r Resource) stream.Union {
 	if !q.union() {
 		return nil

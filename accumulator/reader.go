@@ -13,18 +13,19 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Reader looks objects up in the streams of one query, without a snapshot: each answer is the newest
-// state that a watch or an own write has shown (G4, G5). It shares the streams with everybody who asks for
-// the same. It holds nothing per object, but for a union a pointer to each; it makes no request, and is safe for concurrent use.
+// Reader looks objects up in the streams of one query, without a snapshot. Each answer is the
+// newest state that a watch or an own write has shown (G4, G5). It shares its streams with other
+// listeners. It holds nothing per object, except a pointer for each object of a union. It sends
+// no request, and is safe for concurrent use.
 type Reader struct {
 	a *Accumulator
 	f *field
 
 	mu    lockorder.Mutex[lockorder.UnionReader]
-	union map[Key]Object // what is true of a union, as of the last look
+	union map[Key]Object // the objects of a union at the last look
 }
 
-// Open opens a reader of a query, until ctx ends or Close. Errors are those of [stream.Set.New].
+// Open opens a reader of a query, until ctx ends or Close. The errors are those of [New].
 func Open(ctx context.Context, s *stream.Set, q Query) (*Reader, error) {
 	a, err := New(ctx, s, []Query{q}, Options{Pace: Pace{Interval: never}})
 	if err != nil {
@@ -33,10 +34,11 @@ func Open(ctx context.Context, s *stream.Set, q Query) (*Reader, error) {
 	return &Reader{a: a, f: a.fieldsNow()[0]}, nil
 }
 
-// never is between the signals of an accumulator that nobody listens to.
+// never is the signal interval of an accumulator without a listener.
 const never = 1 << 62
 
-// Wait returns when the first list is in, or with an error that says what is missing, when ctx or the reader ends.
+// Wait returns when the first list is complete. If ctx or the reader ends first, the error says
+// what is missing.
 func (r *Reader) Wait(ctx context.Context) error {
 	select {
 	case <-r.a.readied:
@@ -53,7 +55,8 @@ func (r *Reader) Wait(ctx context.Context) error {
 	}
 }
 
-// Get returns the object of that name, nil if there is none in the query. It is shared: not to be written to.
+// Get returns the object of that name, or nil if the query has none. It is shared: do not write
+// to it.
 func (r *Reader) Get(key Key) Object {
 	if r.merges() {
 		r.mu.Lock()
@@ -73,9 +76,9 @@ func (r *Reader) Get(key Key) Object {
 	return best
 }
 
-// List returns the objects in a namespace, or, with "", in all, that the selector selects (nil: all of them), ordered by
-// namespace and name. The objects are shared, the slice is the caller's. It takes time in the number of
-// objects that the query has.
+// List returns the objects in a namespace ("": in all) that the selector selects (nil: all of
+// them), ordered by namespace and name. The objects are shared, the caller owns the slice. The
+// time depends on the number of the query's objects.
 func (r *Reader) List(namespace string, selector labels.Selector) []Object {
 	var all []Object
 	for key, o := range r.found(namespace) {
@@ -89,10 +92,11 @@ func (r *Reader) List(namespace string, selector labels.Selector) []Object {
 	return all
 }
 
-// merges reports whether the query is a union that is complete: what its streams show is not simply what is true.
+// merges reports whether the query is a complete union: its streams alone do not say what it
+// shows.
 func (r *Reader) merges() bool { return r.a.queryOf(r.f).union() && r.a.complete() }
 
-// merge takes in what is new of a union. Called with mu held.
+// merge takes the changes of a union. Called with mu held.
 func (r *Reader) merge() map[Key]Object {
 	r.f.last = r.union
 	t := r.a.takeField(r.f)
@@ -109,7 +113,7 @@ func (r *Reader) merge() map[Key]Object {
 	return r.union
 }
 
-// found returns, of a namespace at least, what there is.
+// found returns the objects of a namespace, and perhaps others.
 func (r *Reader) found(namespace string) map[Key]Object {
 	if r.merges() {
 		r.mu.Lock()
@@ -145,11 +149,11 @@ func within(spaces *stream.Listener, namespace string) bool {
 	return spaces.Get(Key{Name: namespace}) != nil
 }
 
-// Ready is nil once the first list is in, and never turns back.
+// Ready is nil once the first list is complete, and stays nil.
 func (r *Reader) Ready() error { return r.a.Ready() }
 
-// Status says how the query stands.
+// Status returns the state of the query.
 func (r *Reader) Status() QueryStatus { return r.a.statusOf(r.f) }
 
-// Close ends the reader. Streams that nobody else uses end with it.
+// Close ends the reader. Streams that have no other listener end too.
 func (r *Reader) Close() { r.a.Close() }

@@ -8,7 +8,8 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// reads are what a turn has looked up in one field. It is the turn's [snapshot.Recorder] until that ends, and never changes after.
+// reads are the look-ups of a turn in one field. They are the turn's [snapshot.Recorder] until it
+// ends, and do not change after that.
 type reads struct {
 	mu       lockorder.Mutex[lockorder.Reads]
 	over     bool
@@ -16,7 +17,7 @@ type reads struct {
 	selected map[selected]labels.Selector
 }
 
-// selected says what was looked up by a selector: two that say the same select the same.
+// selected identifies a look-up by selector: equal values select the same objects.
 type selected struct{ namespace, selector string }
 
 func (r *reads) Named(key Key) {
@@ -37,9 +38,10 @@ func (r *reads) Selected(namespace string, selector labels.Selector) {
 	}
 	requirements, selects := selector.Requirements()
 	if !selects {
-		return // nothing ever starts or ceases to be selected
+		return // it never selects anything
 	}
-	kept := labels.NewSelector().Add(requirements...) // the caller's may be of any type, and is asked later, under a lock
+	// the caller's type is unknown, and would run under a lock
+	kept := labels.NewSelector().Add(requirements...)
 	what := selected{namespace, kept.String()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +61,8 @@ func (r *reads) end() {
 	r.over = true
 }
 
-// of is what somebody who reads that sees of an object: itself, or nothing. Nil reads see nothing. Called after the end.
+// of returns the object if the turn has read it, else nil. Nil reads have read nothing. Called
+// after the end.
 func (r *reads) of(key Key, o Object) Object {
 	switch {
 	case r == nil || o == nil:
@@ -75,8 +78,8 @@ func (r *reads) of(key Key, o Object) Object {
 	return nil
 }
 
-// readers are the partitions that have looked things up in one field, by what that was: an event is taken to those that have read its
-// object, and costs nothing for others. Guarded by the partitions' lock.
+// readers are the partitions that have read one field, by what they have read. An event costs
+// something only for partitions that have read its object. Guarded by the partitions' lock.
 type readers struct {
 	names    map[Key]map[*partition]bool
 	selected map[string]map[string]*sought // by namespace and selector
@@ -116,7 +119,7 @@ func (rs *readers) enter(p *partition, r *reads) {
 	}
 }
 
-// leave takes back what enter has noted.
+// leave removes what enter has noted.
 func (rs *readers) leave(p *partition, r *reads) {
 	if r == nil {
 		return
@@ -137,11 +140,12 @@ func (rs *readers) leave(p *partition, r *reads) {
 	}
 }
 
-// concerned returns the partitions that have read something of a move. It is not to be written to.
+// concerned returns the partitions that have read the object of a move. The caller must not write
+// to it.
 func (rs *readers) concerned(s moved) map[*partition]bool {
 	found, own := rs.names[s.key], false
 	for _, in := range rs.selecting(s) {
-		if len(found) > 0 && !own { // those of a name are not ours
+		if len(found) > 0 && !own { // the map of a name belongs to rs
 			found = maps.Clone(found)
 		}
 		if own = true; found == nil {
@@ -152,7 +156,7 @@ func (rs *readers) concerned(s moved) map[*partition]bool {
 	return found
 }
 
-// selecting returns the selections that had the object of a move, or have it now.
+// selecting returns the selections that selected the object before the move, or select it now.
 func (rs *readers) selecting(s moved) (found []*sought) {
 	old, now := s.old.source(), s.now.source()
 	matches := func(selector labels.Selector, o Object) bool {

@@ -18,48 +18,50 @@ import (
 
 // Ref says that objects of another query name objects of this one.
 type Ref struct {
-	// Query is the name of the other one.
+	// Query is the name of the other query.
 	Query string
-	// Names returns what an object names. A name without a namespace is in that of the object. It is called once per version of an object, as
-	// the stream holds it, without locks, by one goroutine at a time, and does not write to it. Where it fails or panics, the
-	// object names what it named before.
+	// Names returns the keys that an object names. A key without a namespace is in the object's
+	// namespace. Names is called once per version of an object, as the stream holds it, without
+	// locks, by one goroutine at a time. It must not write to the object. If it fails or panics,
+	// the names of the version before count.
 	Names func(Object) ([]Key, error)
 }
 
-// refPatience is how long, after the first snapshot, an object waits for what it names to be known.
+// refPatience is how long, after the first snapshot, an object waits for the objects that it
+// names.
 const refPatience = 10 * time.Second
 
-// manyRefs is from how many on it is said that each costs a watch.
+// manyRefs is the number of references from which a log entry says that each costs a watch.
 const manyRefs = 1000
 
-// references are what a query with Refs watches: a stream of its own for each object that is named.
+// references are what a query with Refs watches: one stream for each named object.
 type references struct {
-	from  []*field    // whose objects name them
-	known atomic.Bool // these have been taken in once
+	from  []*field    // the fields whose objects name them
+	known atomic.Bool // those fields have been taken once
 
 	mu    lockorder.Mutex[lockorder.References] // comes before the accumulator's lock
 	named map[Key]*reference
-	// What the reader has not taken in yet: streams that have something new, and names that are none any more.
+	// What the reader has not taken yet: streams with changes, and keys that nothing names any more.
 	fresh   freshReferences
 	dropped map[Key]bool
-	stale   bool // the field's parts are others by now
-	serving int  // how often the kind turned out to be served in another way
+	stale   bool // the field's parts must be replaced
+	serving int  // how often the kind was served in another way
 	warned  bool
 }
 
 // reference is an object that is named.
 type reference struct {
 	key   Key
-	by    int   // how often: by objects that are shown, and by those that wait
-	part  *part // nil while the kind is not known, and where there can be no such object
+	by    int   // how many objects name it: those shown, and those that wait
+	part  *part // nil if the kind is unknown, or no such object can exist
 	since time.Time
-	gone  bool // it is named no more. Guarded by freshReferences.mu
+	gone  bool // nothing names it any more. Guarded by freshReferences.mu
 }
 
-// freshReferences are those whose streams may have something new. A stream notes it in the very moment in which it has, loud or
-// not: who looks for what is new looks here, and at no other stream.
+// freshReferences are the references whose streams may have changes. A stream notes each change here
+// at once, whether it is worth a signal or not, so the reader need not ask the other streams.
 type freshReferences struct {
-	mu  lockorder.Mutex[lockorder.FreshReference] // comes after a stream's lock, and before none
+	mu  lockorder.Mutex[lockorder.FreshReference] // comes after a stream's lock; no lock comes after it
 	all map[*reference]bool
 }
 
@@ -75,7 +77,7 @@ func (f *freshReferences) note(ref *reference) {
 	f.all[ref] = true
 }
 
-// forget lets go of one for good.
+// forget removes a reference for good.
 func (f *freshReferences) forget(ref *reference) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,34 +93,37 @@ func (f *freshReferences) take() map[*reference]bool {
 	return all
 }
 
-// now returns them, without taking them.
+// now returns the references, and keeps them.
 func (f *freshReferences) now() []*reference {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Collect(maps.Keys(f.all))
 }
 
-// source is what a field whose objects name others knows of them. Of the reader's turn.
+// source is what a field whose objects name others knows of the names. It belongs to the reader's
+// turn.
 type source struct {
 	to []naming
-	// shown are objects that are in the snapshot, or will be with the next one; waiting those that wait for what they name.
+	// shown are the objects of this snapshot and of the next one; waiting are those that wait for
+	// the objects that they name.
 	shown   map[Key]released
 	waiting held[waiting]
 	taken   bool
-	// anew and reshaped are those of what waits, see taken.
+	// anew and reshaped belong to the batches of waiting objects, see taken.
 	anew, reshaped bool
-	kept           atomic.Bool // there is something for the next snapshot that is worth a signal
+	kept           atomic.Bool // the next snapshot has a change that is worth a signal
 }
 
 // naming is one way in which objects name those of another query.
 type naming struct {
 	to    *field
 	names func(Object) ([]Key, error)
-	// wide: the names have no namespace, since the kind has none. Of a kind that is not known it is taken that it has.
+	// wide: the names have no namespace, since the kind has none. A kind that is unknown counts
+	// as namespaced.
 	wide bool
 }
 
-// named are the names in an object, by naming.
+// named are the names in an object, for each naming.
 type named [][]Key
 
 type released struct {
@@ -131,7 +136,7 @@ type waiting struct {
 	names  named
 }
 
-// link finds out who names whom.
+// link connects the fields whose objects name others with the named fields.
 func link(all []*field) error {
 	byName := make(map[string]*field)
 	for _, f := range all {
@@ -161,7 +166,7 @@ func link(all []*field) error {
 	return rank(all)
 }
 
-// rank puts whose objects name others before these.
+// rank gives each field a rank higher than those of the fields that name its objects.
 func rank(all []*field) error {
 	for range len(all) + 1 {
 		done := true
@@ -182,10 +187,10 @@ func rank(all []*field) error {
 	return errors.New("the Refs of queries go in a circle")
 }
 
-// refers reports whether the field has to do with references.
+// refers reports whether the field has references, or others refer to its names.
 func (f *field) refers() bool { return f.refs != nil || f.source != nil }
 
-// namesIn asks the user's functions. Where one fails, what was named before counts.
+// namesIn calls the user's functions. If one fails, the names from before count.
 func (a *Accumulator) namesIn(f *field, o Object, before named) named {
 	all := make(named, len(f.source.to))
 	if o == nil {
@@ -229,7 +234,8 @@ func namesOf(f func(Object) ([]Key, error), o Object) (keys []Key, err error) {
 	return keys, nil
 }
 
-// complete completes a name: without a namespace it is in that of the object, unless the kind has none.
+// complete completes a name: without a namespace it is in the object's namespace, unless the kind
+// has none.
 func (n naming) complete(key Key, by Object) Key {
 	switch {
 	case n.wide:
@@ -247,14 +253,14 @@ func (a *Accumulator) wide(f *field) (wide, known bool) {
 	return f.known && !f.resource.Namespaced, f.known
 }
 
-// nowhere reports whether there can be no object of that name: it is not one, or has no namespace where the kind has. A path made of it would
-// be another one's.
+// nowhere reports whether no object can have that name: it is invalid, or lacks the namespace
+// that the kind requires. The path of such a name would be the path of another object.
 func nowhere(key Key, wide bool) bool {
 	return wide != (key.Namespace == "") || len(content.IsPathSegmentName(key.Name)) > 0 ||
 		!wide && len(content.IsPathSegmentName(key.Namespace)) > 0
 }
 
-// count notes that objects name others, or with -1 that they do so no more.
+// count notes that objects name others, or, with -1, that they no longer do.
 func (a *Accumulator) count(s *source, names named, by int) {
 	for i, keys := range names {
 		for _, key := range keys {
@@ -292,8 +298,8 @@ func (a *Accumulator) countOne(f *field, key Key, by int) {
 }
 
 // join watches an object that is named, if its kind is known and such an object can exist. It is
-// called without locks, since a stream may ask for its source. If the kind is served in another way
-// meanwhile, or the object is named no more, it does nothing.
+// called without locks, since a stream may ask for its source. If the kind is served in another
+// way meanwhile, or nothing names the object any more, it does nothing.
 func (a *Accumulator) join(f *field, ref *reference) {
 	r := f.refs
 	r.mu.Lock()
@@ -316,7 +322,7 @@ func (a *Accumulator) join(f *field, ref *reference) {
 	name := Selection{Fields: fields.OneTermEqualSelector("metadata.name", ref.key.Name)}
 	sub, err := a.streams.Join(resource, stream.Spec{Namespace: ref.key.Namespace, Selection: Selection{Labels: q.Labels, Fields: q.Fields}.And(name), Form: q.Form, Transform: q.Transform}, l)
 	if err != nil {
-		return // all has ended
+		return // the accumulator has ended
 	}
 	r.mu.Lock()
 	wanted := r.named[ref.key] == ref && r.serving == serving && ref.part == nil
@@ -328,10 +334,10 @@ func (a *Accumulator) join(f *field, ref *reference) {
 		sub.Close()
 		return
 	}
-	r.fresh.note(ref) // it may be there already
+	r.fresh.note(ref) // it may already have objects
 }
 
-// wakeAll notes that there may be something to be taken of everything.
+// wakeAll notes that every reference may have changes.
 func (r *references) wakeAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -340,7 +346,7 @@ func (r *references) wakeAll() {
 	}
 }
 
-// news reports whether there is something worth a signal.
+// news reports whether there is a change that is worth a signal.
 func (r *references) news() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -352,7 +358,8 @@ func (r *references) news() bool {
 	return len(r.dropped) > 0
 }
 
-// settle puts the parts of a field in place that its references consist of now. If all has ended meanwhile, they end, too.
+// settle replaces the parts of a field by those of its present references. If the accumulator has
+// ended meanwhile, these end too.
 func (a *Accumulator) settle(f *field) {
 	r := f.refs
 	r.mu.Lock()
@@ -381,7 +388,7 @@ func (a *Accumulator) settle(f *field) {
 	}
 }
 
-// rejoin watches everything that is named anew: as the resource is served now.
+// rejoin watches every named object again, as the resource is served now.
 func (a *Accumulator) rejoin(f *field) {
 	r := f.refs
 	r.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// row says whose rows are meant: those of the field at a place of a binding.
+// row identifies the rows of one field in a layout.
 type row struct {
 	of layout
 	at int
@@ -20,13 +20,13 @@ type row struct {
 
 func (i row) field() *field { return i.of.fields[i.at] }
 
-// batch is changes of one table, with their rows in one piece of memory.
+// batch is the changes of one table, with their rows in one piece of memory.
 type batch struct {
 	changes []snapshot.Change
 	rows    []snapshot.Row
 }
 
-// newBatch returns one with room for so many.
+// newBatch returns a batch with room for n changes.
 func newBatch(n int) batch {
 	return batch{make([]snapshot.Change, 0, n), make([]snapshot.Row, 0, n)}
 }
@@ -34,20 +34,20 @@ func newBatch(n int) batch {
 func (b *batch) gone(key Key) { b.changes = append(b.changes, snapshot.Change{Key: key}) }
 
 func (b *batch) put(key Key, r snapshot.Row) {
-	b.rows = append(b.rows, r) // where it moves, the rows before stay as they are
+	b.rows = append(b.rows, r) // if it grows, the earlier rows stay valid
 	b.changes = append(b.changes, snapshot.Change{Key: key, Row: &b.rows[len(b.rows)-1]})
 }
 
-// carried is what is another for a target of another type: an object may decode into the one, and not into
-// the other.
+// carried is the difference that a target of another type makes: an object may decode into one
+// type, and not into the other.
 type carried struct {
-	diffs   []snapshot.Diff // what that shows or leaves out, in key order
+	diffs   []snapshot.Diff // objects newly shown or left out, in key order
 	invalid []snapshot.Row  // newly in error
-	faults  bool            // what is invalid has changed
+	faults  bool            // the invalid objects have changed
 }
 
-// carry converts what the last snapshot held for a target of another type. What was left out in error is judged again;
-// what the predicate thinks of the rest is known.
+// carry converts the rows of the last snapshot for a target of another type. It judges invalid
+// objects again. For the rest it keeps the predicate's decision.
 func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 	out := newBatch(old.Held())
 	for was := range old.All() {
@@ -74,7 +74,7 @@ func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 	return c
 }
 
-// faultOf is what is wrong with a row, in words; "" for nothing.
+// faultOf returns the error of a row in words; "" if there is none.
 func faultOf(r snapshot.Row) string {
 	if r.Err == nil {
 		return ""
@@ -82,7 +82,7 @@ func faultOf(r snapshot.Row) string {
 	return "invalid: " + r.Err.Error()
 }
 
-// followed returns what diffs, and then others, come to: one for a key. Both are in key order.
+// followed combines diffs with later ones, one for each key. Both are in key order.
 func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 	if len(diffs) == 0 {
 		return then
@@ -104,12 +104,12 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 	return append(append(all, diffs...), then...)
 }
 
-// rows judges and converts what changed. With rejudge it judges all the rest again; where all there is
-// was taken, there is no rest: what is not among the changes is gone. The result is in key order.
+// rows judges and converts the changes. With rejudge it judges all other objects again. If the
+// batch has all objects, the others are gone. The result is in key order.
 func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 	slices.SortFunc(t.changes, func(x, y stream.Change) int { return object.Compare(x.Key, y.Key) })
 	table, out, changes := i.field().table, newBatch(len(t.changes)), t.changes
-	differ := t.anew || t.reshaped // one version may not look the same
+	differ := t.anew || t.reshaped // one version may look different
 	if rejudge || t.whole {
 		for old := range table.All() {
 			key := object.KeyOf(old.Source)
@@ -137,29 +137,30 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 	return out.changes
 }
 
-// changed is a change of a key that the table does not have.
+// changed adds a change of a key that the table does not have.
 func (a *Accumulator) changed(out *batch, i row, c stream.Change) {
 	if c.Object != nil {
 		out.put(c.Key, a.rowOf(i, c.Object))
 	}
 }
 
-// changedFrom is a change of a key that the table has: old, whole where it is to be judged again.
+// changedFrom adds a change of a key that the table has. old is its row, complete if it is to be
+// judged again.
 func (a *Accumulator) changedFrom(out *batch, i row, old snapshot.Row, c stream.Change, differ, rejudge bool) {
 	switch {
 	case c.Object == nil:
 		out.gone(c.Key)
 	case old.Source != c.Object && (differ || !a.same(old.Source, c.Object)):
 		a.changed(out, i, c)
-	case rejudge: // a list may bring again what is shown
+	case rejudge: // a list may repeat a shown object
 		if row, ok := a.again(i, old); ok {
 			out.put(c.Key, row)
 		}
 	}
 }
 
-// same reports whether two objects are one version of one object, in one version of the API: a query may
-// have moved to another, and then all that is shown is of that.
+// same reports whether two objects are one version of one object, in one version of the API. A
+// query may have moved to another version of the API, and then shows that.
 func (a *Accumulator) same(shown, o Object) bool {
 	if shown == o {
 		return true
@@ -170,8 +171,8 @@ func (a *Accumulator) same(shown, o Object) bool {
 		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
 
-// again judges an unchanged object by a new predicate, and reports whether that
-// changes anything. What stays shown stays the same value.
+// again judges an unchanged object by a new predicate, and reports whether the row changes. An
+// object that stays shown keeps its value.
 func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 	pass, err := a.judge(old.Source)
 	switch {
@@ -210,7 +211,7 @@ func (a *Accumulator) convert(i row, o Object) snapshot.Row {
 	return snapshot.Row{Source: o, Value: value}
 }
 
-// judge asks the predicate. A panic in it is an error of that object.
+// judge calls the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(o Object) (pass bool, err error) {
 	if a.reader.predicate == nil || stream.Fault(o) != nil {
 		return true, nil
@@ -228,7 +229,7 @@ func (a *Accumulator) judge(o Object) (pass bool, err error) {
 	return a.reader.predicate(u), nil
 }
 
-// invalidOf collects what is left out.
+// invalidOf collects the objects that are left out.
 func invalidOf(fields []*field) (all []Invalid) {
 	for _, f := range fields {
 		for _, row := range f.table.Invalid() {

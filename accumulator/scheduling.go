@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// release makes the keys ready that wait for a signal, and for no quiet besides, in order.
+// release makes the keys ready that wait for a signal and are quiet, in order.
 func (p *Partitions) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -22,22 +22,22 @@ func (p *Partitions) pending() bool {
 // waiting reports whether keys wait for a signal.
 func (p *Partitions) waiting() bool { return p.agenda.backlog.Load() > 0 }
 
-// ensureSignal sees to it that a signal comes if a key waits for one.
+// ensureSignal makes sure that a signal follows if a key waits for one.
 func (p *Partitions) ensureSignal() {
 	if p.waiting() {
 		p.a.pacer.ensure()
 	}
 }
 
-// Activate makes the partitions of some keys due, though nothing may have changed. Keys that there is no partition of are none.
-// What is held, or rests after an error, comes when that is over.
+// Activate makes the partitions of these keys due, even if nothing has changed. It ignores keys
+// without a partition. A key that runs, or rests after an error, is due after that.
 func (p *Partitions) Activate(keys ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.force(keys)
 }
 
-// ActivateAll is [Partitions.Activate] for all partitions that there are.
+// ActivateAll is [Partitions.Activate] for all partitions.
 func (p *Partitions) ActivateAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,8 @@ func (p *Partitions) force(keys []string) {
 	}
 }
 
-// activate makes a partition due with the next signal, and, where there is a debounce, when it is
-// quiet. What there was at first does not wait for quiet. Called with mu held.
+// activate makes a partition due at the next signal, or, with a debounce, once it is quiet. The
+// first turns do not wait for quiet. Called with mu held.
 func (p *Partitions) activate(part *partition) {
 	if p.debounce == nil || !p.begun {
 		p.agenda.want(&part.entry)

@@ -7,7 +7,8 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Shares reports whether o is a value that the last snapshot shows, or points into one of its slices.
+// Shares reports whether o is a value that the last snapshot shows, or points into one of its
+// slices.
 func (a *Accumulator) Shares(o any) bool {
 	if a.keyed != nil && a.keyed.shows(o) {
 		return true
@@ -34,12 +35,12 @@ func (a *Accumulator) Shares(o any) bool {
 	return false
 }
 
-// shows reports whether o points into a slice that a partition's last turn has. What the elements of such slices are, the index
-// knows.
+// shows reports whether o points into a slice of a partition's last turn. The index knows the
+// elements of such slices.
 func (p *Partitions) shows(o any) bool {
 	fields := p.binding.SlicesOf(o)
 	if fields == nil {
-		return false // as for most: they point to objects, and slices have pointers to those
+		return false // the usual case: o is an object, and slices hold pointers to objects
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +56,7 @@ func (p *Partitions) shows(o any) bool {
 	return false
 }
 
-// Of returns the accumulators that read the streams of a set, in no particular order.
+// Of returns the accumulators of a set, in no particular order.
 func Of(s *stream.Set) (all []*Accumulator) {
 	for _, u := range s.Users() {
 		if a, ok := u.(*Accumulator); ok {

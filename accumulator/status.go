@@ -8,46 +8,48 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// QueryStatus says how one query stands.
+// QueryStatus is the state of one query.
 type QueryStatus struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
-	// Namespaces, where the query names several.
+	// Namespaces are set if the query names several.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Optional   bool     `json:"optional,omitempty"`
 	State      State    `json:"state"`
-	// Absent: the query is optional, and what of it is not watched is certainly not there, or may not be read:
-	// it counts as empty. What was shown and may no longer be read does not.
+	// Absent: the query is optional, and what it does not watch is certainly absent, or may not
+	// be read. It counts as empty. Objects that were shown stay, even if they may no longer be
+	// read.
 	Absent bool      `json:"absent,omitempty"`
 	Since  time.Time `json:"since"`
-	// Form of the objects that the watch holds: whole untyped ones if empty; "typed from protobuf" or "typed from json" where they
-	// are decoded straight into the Go type; "metadata", or "metadata of whole objects" where those come over the wire and are
-	// shortened here.
+	// Form is the form of the objects that the watch holds. It is empty for whole untyped
+	// objects; "typed from protobuf" or "typed from json" for objects that are decoded straight
+	// into the Go type; "metadata", or "metadata of whole objects" if the server sends whole
+	// objects, which are shortened here.
 	Form string `json:"form,omitempty"`
-	// Error is the last one, empty while all is well.
+	// Error is the last error, empty while all is well.
 	Error string `json:"error,omitempty"`
-	// Heard is when the server last said anything: a list, an event, a bookmark, the opening of a
-	// watch. What is shown may be as old as that, and is not older.
+	// Heard is when the server last answered: with a list, an event, a bookmark, or an opened
+	// watch. The objects shown may be as old as that, and are not older.
 	Heard time.Time `json:"heard,omitzero"`
-	// Objects that the watch holds.
+	// Objects is the number of objects that the watch holds.
 	Objects int `json:"objects"`
-	// Refs is how many objects are named, where those are watched one by one.
+	// Refs is the number of named objects, for a query with Refs.
 	Refs int `json:"refs,omitempty"`
-	// Invalid objects are left out of the snapshot.
+	// Invalid is the number of objects that the snapshot leaves out.
 	Invalid int `json:"invalid"`
-	// Version up to which the watch has delivered everything.
+	// Version is the version up to which the watch has delivered everything.
 	Version string `json:"version,omitempty"`
-	// Pending own writes that the watch has not shown yet.
+	// Pending is the number of own writes that the watch has not shown yet.
 	Pending int `json:"pending"`
-	// Unsettled own writes are shown only when the watch brings them: the server could
-	// not be asked what they mean for this query.
+	// Unsettled is the number of own writes that are shown only when the watch delivers them: the
+	// server could not be asked about them.
 	Unsettled int `json:"unsettled,omitempty"`
-	// Restarts of the watch that took a new list.
+	// Restarts is how often the watch has taken a new list.
 	Restarts int `json:"restarts"`
 }
 
-// Status says how each query stands, in the order of the queries.
+// Status returns the state of each query, in the order of the queries.
 func (a *Accumulator) Status() []QueryStatus {
 	fields := a.fieldsNow()
 	all := make([]QueryStatus, len(fields))
@@ -67,9 +69,9 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	switch {
 	case f.absent:
 		st.State, st.Absent = Missing, true
-	case f.refs != nil && known && !f.refs.known.Load(): // what is named is not known yet
+	case f.refs != nil && known && !f.refs.known.Load(): // the names are not known yet
 		st.State = Listing
-	case known && len(parts) == 0: // of no namespaces, or nothing is named
+	case known && len(parts) == 0: // no namespaces, or no names
 		st.State = Synced
 	}
 	if f.refs != nil {
@@ -106,10 +108,10 @@ func (a *Accumulator) statusOf(f *field) QueryStatus {
 	return st
 }
 
-// gravity orders states: of several streams the gravest counts.
+// gravity orders states: of several streams, the gravest state counts.
 var gravity = map[State]int{Synced: 1, Retrying: 2, Listing: 3, Missing: 4, Forbidden: 5, Waiting: 6}
 
-// add takes in the status of a stream.
+// add adds the status of a stream.
 func (st *QueryStatus) add(s stream.Status, first bool) {
 	if first || gravity[s.State] > gravity[st.State] {
 		st.State, st.Since, st.Error = s.State, s.Since, s.Error
@@ -121,7 +123,7 @@ func (st *QueryStatus) add(s stream.Status, first bool) {
 		st.Heard = s.Heard
 	}
 	if first || coherence.Newer(st.Version, s.PositionRV) {
-		st.Version = s.PositionRV // up to there all of them have delivered
+		st.Version = s.PositionRV // all streams have delivered up to this version
 	}
 	st.Objects += s.Objects
 	st.Pending += s.Pending

@@ -6,9 +6,10 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// takeAll takes what is new of every field. It reports false where there can be no first
-// snapshot yet: some stream has its list, but has given it up again; or nothing is left of what a query had
-// that was replaced unread. One that was added, or replaced by one that wants more, is not waited for.
+// takeAll takes the changes of every field. It returns false if there can be no first snapshot
+// yet: a stream had its list, but has given it up, or a query was replaced before its objects
+// were read, and none of them is left. It does not wait for a query that was added, or replaced
+// by a wider one.
 func (a *Accumulator) takeAll(b layout) bool {
 	defer a.know(b.fields)
 	a.streams.Reach(stream.AtComplete)
@@ -22,7 +23,7 @@ func (a *Accumulator) takeAll(b layout) bool {
 			f.got = a.takeField(f)
 		}
 		if f.got.ok || a.reader.delivered || whole && a.without(f) || !f.counted.Load() {
-			continue // one that is not whole was added, or its kind appeared, since
+			continue // an incomplete one was added, or its kind appeared, since
 		}
 		for _, other := range b.fields {
 			if other.got.ok || other == f {
@@ -36,8 +37,8 @@ func (a *Accumulator) takeAll(b layout) bool {
 	return true
 }
 
-// without reports whether an optional field is complete without anything: there is no such kind, or no
-// right to it.
+// without reports whether an optional field is complete and empty: the kind does not exist, or
+// the client has no right to read it.
 func (a *Accumulator) without(f *field) bool {
 	parts, spaces, known := a.of(f)
 	optional := a.queryOf(f).Optional
@@ -45,7 +46,7 @@ func (a *Accumulator) without(f *field) bool {
 	case !known:
 		return a.isAbsent(f)
 	case spaces != nil && optional && spaces.State().Refused:
-		return true // nobody can say which namespaces count
+		return true // the selected namespaces cannot be known
 	}
 	for _, p := range parts {
 		if !optional || !p.sub.State().Refused {
@@ -55,9 +56,9 @@ func (a *Accumulator) without(f *field) bool {
 	return true
 }
 
-// Sync returns when every stream of this accumulator is as new as the server was at the call, or with
-// ctx's error. It is for a caller that must go on with what can be had: what the server refuses for lack
-// of rights, or does not have, and says so again, stays as it is shown, and is no error.
+// Sync returns when every stream of this accumulator is as new as the server was at the call, or
+// with ctx's error. A resource that does not exist, or that the client may not read, is no error
+// if the server says so again: what is shown of it stays.
 func (a *Accumulator) Sync(ctx context.Context) error {
 	var all []*stream.Listener
 	for _, f := range a.fieldsNow() {

@@ -7,20 +7,22 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Turn is one key's time: nobody else has it until Done.
+// Turn is the time in which one worker has a key. No other worker gets the key until Done.
 type Turn struct {
 	Key string
 	// Snapshot is a pointer to a fresh struct with the objects of the key.
 	Snapshot any
-	// Gone: no object has the key any more. All of the snapshot is empty, also of objects that belong to every partition, but where
-	// [PartitionOptions.Lasting] says otherwise. Only what is looked up is there as ever.
+	// Gone: no object has the key any more. The whole snapshot is empty, without the objects that
+	// belong to every partition, unless [PartitionOptions.Lasting] is set. Look-ups work as ever.
 	Gone bool
-	// Attempt is 1, or more after turns of the key that ended with errors, in a row.
+	// Attempt is 1, or higher after turns of the key that failed in a row.
 	Attempt int
-	// Differences to the last turn of the key, whatever came of it: by query, then namespace and name. Of what is looked up they are those
-	// of what that turn has read.
+	// Differences are the differences from the last turn of the key, whatever its outcome: by
+	// query, then namespace and name. For a look-up they are those of the objects that the last
+	// turn has read.
 	Differences []Difference
-	// Invalid objects of the key, by query, then namespace and name; none of what is looked up.
+	// Invalid has the invalid objects of the key, by query, then namespace and name, without
+	// those of look-ups.
 	Invalid []Invalid
 
 	of     *Partitions
@@ -29,7 +31,7 @@ type Turn struct {
 	ended  atomic.Bool
 }
 
-// hand makes a turn of the next key, if there is one, and a reason.
+// hand makes a turn of the next key, if there is one with a reason for a turn.
 func (p *Partitions) hand(b layout) *Turn {
 	p.mu.Lock()
 	e := p.agenda.next()
@@ -50,9 +52,10 @@ func (p *Partitions) hand(b layout) *Turn {
 	return t
 }
 
-// Done ends the turn: the key may be handed out again. With an error it will be, after its backoff, however much changes
-// meanwhile; without one, when something of it changes, or has changed since. It is called once for each turn, by any goroutine;
-// further calls do nothing, whoever has the key by then.
+// Done ends the turn, and the key may be handed out again. After an error it is handed out again
+// after its backoff, whatever changes meanwhile. Otherwise it is handed out when one of its
+// objects changes, or has changed during the turn. Done is called once for each turn, by any
+// goroutine. Further calls do nothing.
 func (t *Turn) Done(err error) {
 	if err == nil {
 		t.end((*partition).succeed)
@@ -61,13 +64,14 @@ func (t *Turn) Done(err error) {
 	t.end(func(part *partition, p *Partitions) { part.fail(p, p.backoff.After(part.failures+1)) })
 }
 
-// Again ends the turn like Done with an error, but its key rests for so long, whatever its backoff says.
+// Again ends the turn like Done with an error, but its key rests for this time instead of its
+// backoff.
 func (t *Turn) Again(after time.Duration) {
 	t.end(func(part *partition, p *Partitions) { part.fail(p, after) })
 }
 
-// Keep ends the turn like Done without an error; a key that is gone is not forgotten, but can be given another turn by
-// [Partitions.Activate], which is as empty.
+// Keep ends the turn like Done without an error, but does not forget a key that is gone.
+// [Partitions.Activate] can give it another turn, which is empty too.
 func (t *Turn) Keep() { t.end((*partition).keep) }
 
 // end ends the turn with an outcome, once.
@@ -81,10 +85,10 @@ func (t *Turn) end(outcome func(*partition, *Partitions)) {
 	p.asked = p.takes
 	outcome(t.part, p)
 	p.mu.Unlock()
-	p.ensureSignal() // what the turn has read has changed, and maybe nothing else will
+	p.ensureSignal() // what the turn has read may have changed without another signal
 }
 
-// succeed ends a turn. A partition that is gone has had its last one. Called with mu held.
+// succeed ends a turn. If the partition is gone, this was its last turn. Called with mu held.
 func (part *partition) succeed(p *Partitions) {
 	part.keep(p)
 	if part.gone {
@@ -96,14 +100,15 @@ func (part *partition) succeed(p *Partitions) {
 // keep ends a turn, and keeps a partition that is gone. Called with mu held.
 func (part *partition) keep(p *Partitions) { p.agenda.done(&part.entry) }
 
-// fail ends a turn that is to be repeated, whatever changes. Called with mu held.
+// fail ends a turn that must be repeated. Called with mu held.
 func (part *partition) fail(p *Partitions, after time.Duration) {
 	part.forced = true
 	p.agenda.rest(&part.entry, after)
 }
 
-// Only returns the value of a query's field with those objects of the key's own for which keep holds: the snapshot's, if it
-// holds for all of them. It is nil where the key has none of its own. It is called before the turn ends.
+// Only returns the value of a query's field with those of the key's own objects for which keep
+// returns true. If that is all of them, it is the snapshot's value. It is nil if the key has no
+// objects of its own. Only must be called before the turn ends.
 func (t *Turn) Only(query string, keep func(Object) bool) any {
 	for i, f := range t.layout.fields {
 		if f.name != query {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// untyped is an object as predicates see it.
+// untyped returns an object in the form that predicates take.
 func untyped(o Object) (*unstructured.Unstructured, error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return u, nil

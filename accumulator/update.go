@@ -14,8 +14,9 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// Difference is a change of one object between two snapshots: Old is nil for an add, New for a
-// delete. Where an object was replaced by another of its name, there are two: the delete, then the add.
+// Difference is a change of one object between two snapshots. Old is nil for an add, New for a
+// delete. If another object of the same name has replaced an object, there are two: the delete,
+// then the add.
 type Difference struct {
 	Query    string
 	Old, New Object
@@ -25,48 +26,50 @@ type Difference struct {
 type Invalid struct {
 	Query  string
 	Object Object
-	// Err says why: it does not decode, or a function of the user panicked over it.
+	// Err says why: the object does not decode, or a user's function panicked.
 	Err error
 }
 
-// Result is what an Update did.
+// Result is the result of an Update.
 type Result struct {
 	// Complete: every query has its first list, and the target is filled.
 	Complete bool
-	// Changed: the snapshot is not the one that was delivered last.
+	// Changed: the snapshot differs from the last one.
 	Changed bool
-	// Differences since then, by query, then namespace and name.
+	// Differences from the last snapshot, by query, then namespace and name.
 	Differences []Difference
-	// Invalid objects, by query, then namespace and name. Shared: not to be written to.
+	// Invalid objects, by query, then namespace and name. They are shared: do not write to them.
 	Invalid []Invalid
 }
 
-// Judgement sets the predicate of an Update. It stays in force until it is replaced; another
-// function judges every object again. A function is another one if it is another value:
-// a closure that is made anew for each call is, so keep it in a variable.
+// Judgement sets the predicate of an Update. It stays in force until it is replaced. Another
+// function judges every object again. A closure that is made again for each call is another
+// function, so keep it in a variable.
 type Judgement struct{ Predicate Predicate }
 
-// reader is what the one reader knows, beside what it knows of each field.
+// reader is the state of the one reader, besides what each field has.
 type reader struct {
 	fields     []*field // of the last snapshot
 	generation int
 	binding    *snapshot.Binding
 	bindings   map[reflect.Type]*snapshot.Binding // of this generation
-	retired    map[string]bool                    // fields that are nil: their query was removed
-	predicate  Predicate
-	delivered  bool
-	invalid    []Invalid
+	// fields to be set to nil: their query was removed
+	retired   map[string]bool
+	predicate Predicate
+	delivered bool
+	invalid   []Invalid
 
-	mu lockorder.Mutex[lockorder.Tables] // lets others look at the tables; held while they change, never longer
+	// held while the tables change, so that others can read them
+	mu lockorder.Mutex[lockorder.Tables]
 }
 
-// Update fills the struct that target points to with the current snapshot: every
-// query's field, so that a fresh struct is as good as the last one. Until all queries are
-// complete it does nothing. On an error, too, the target is untouched and nothing is consumed.
-// A nil judgement leaves the predicate as it is.
+// Update fills the struct that target points to with the current snapshot. It sets every query's
+// field, so a fresh struct is as good as the last one. Until all queries are complete it does
+// nothing. On an error, too, the target stays as it was, and no change is lost. A nil judgement
+// leaves the predicate as it is.
 //
-// It never waits for the network. It waits its turn if another Update of this
-// accumulator runs, as long as ctx allows.
+// Update never waits for the network. If another Update of this accumulator runs, it waits until
+// that ends, or ctx.
 func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Result, error) {
 	v := reflect.ValueOf(target)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -90,7 +93,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	return a.refresh(v.Elem(), fields, j), nil
 }
 
-// enter waits for the reader's turn, as long as ctx allows and the accumulator runs.
+// enter waits for the reader's turn, until ctx or the accumulator ends.
 func (a *Accumulator) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -113,13 +116,13 @@ func (a *Accumulator) enter(ctx context.Context) error {
 
 func (a *Accumulator) leave() { <-a.turn }
 
-// Check reports whether a struct type can take the snapshot.
+// Check reports whether the snapshot fits a struct type.
 func (a *Accumulator) Check(t reflect.Type, queries ...Query) error {
 	_, err := compile(t, append(a.queriesOf(a.fieldsNow()), queries...))
 	return err
 }
 
-// refresh brings the tables up to date and fills the target.
+// refresh updates the tables and fills the target.
 func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Result {
 	r := &a.reader
 	result := Result{Complete: true, Changed: !r.delivered}
@@ -131,7 +134,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 	carried := a.rebind(b)
 	var invalid []Invalid // to be reported
 	for i, f := range b.fields {
-		c := carried[i] // zero for most
+		c := carried[i] // the zero value for most fields
 		faults = faults || c.faults
 		for _, row := range c.invalid {
 			invalid = append(invalid, Invalid{f.name, row.Source, row.Err})
@@ -169,8 +172,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 	return result
 }
 
-// depart lets the objects of queries go that have been removed. It reports whether invalid ones
-// were among them.
+// depart removes the objects of removed queries. It reports whether some of them were invalid.
 func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 	r := &a.reader
 	if slices.Equal(r.fields, b.fields) {
@@ -202,8 +204,8 @@ func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 	return faults
 }
 
-// succeeded lets a query of the same name that was added since, and is whole, go on with what was shown: what both have
-// is neither deleted nor added.
+// succeeded hands the shown objects to a complete query of the same name that was added since.
+// Objects of both queries are neither deleted nor added.
 func (a *Accumulator) succeeded(f *field, b layout) bool {
 	i := slices.IndexFunc(b.fields, func(next *field) bool { return next.name == f.name })
 	if i < 0 || !b.fields[i].got.ok || f.table == nil {
@@ -223,7 +225,8 @@ func reshapes(old, q Query) bool {
 	return old.Form != q.Form || stream.FuncPointer(old.Transform) != stream.FuncPointer(q.Transform)
 }
 
-// rebind gives every field a table that suits the target. It returns what that changes, by field.
+// rebind gives every field a table for the target's type. It returns the resulting changes by
+// field.
 func (a *Accumulator) rebind(b layout) (changed map[int]carried) {
 	r := &a.reader
 	same := r.binding != nil && r.binding.Type() == b.Type()
@@ -246,10 +249,10 @@ func (a *Accumulator) rebind(b layout) (changed map[int]carried) {
 	return changed
 }
 
-// vanished reports whether a field is absent again: it is optional, and its kind is gone.
+// vanished reports whether the field is optional, and its kind is gone again.
 func (a *Accumulator) vanished(f *field) bool {
 	if f.refs != nil {
-		return a.isAbsent(f) // what is not found of what is named says nothing of the kind
+		return a.isAbsent(f) // a named object that is not found says nothing about the kind
 	}
 	parts, _, _ := a.of(f)
 	optional := a.queryOf(f).Optional
@@ -268,7 +271,7 @@ func (a *Accumulator) apply(f *field, rows []snapshot.Change) ([]snapshot.Diff, 
 	return f.table.Apply(rows)
 }
 
-// report tells the user's callback. A panic in it harms nobody else.
+// report calls the user's callback. A panic in it affects nothing else.
 func (a *Accumulator) report(invalid []Invalid) {
 	for _, i := range invalid {
 		a.streams.Logger().V(1).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())

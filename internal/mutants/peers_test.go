@@ -47,7 +47,7 @@ const (
 var collecting = []mutant{
 	{
 		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
-		old: `	default: // one is waiting already
+		old: `	default: // one waits already
 `,
 		new: `	default:
 		p.mu.Unlock()
