@@ -121,3 +121,16 @@ func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *tes
 		workers.Wait()
 	})
 }
+
+// The key's object is worth no signal, and the change of the object for all keys is taken in before
+// it: when that is placed, there is no such partition yet.
+func TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll(t *testing.T) {
+	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+		p := partitioned(t, streams, PartitionOptions{Options: Options{QuietOwnWrites: true}},
+			simQuery("A", "as"), keyed("B", "bs"))
+		require.Nil(t, turn(t, p))
+		own{s, streams}.put("bs", thing("y", "k", "a"), 0)
+		s.create("as", thing("c"))
+		assert.Equal(t, []string{"a: c / y"}, turns(t, p))
+	})
+}

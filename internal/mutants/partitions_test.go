@@ -137,7 +137,7 @@ var partitions = []mutant{
 		old: `			p.keys, p.every = old.keys, old.every`, new: `			p.every = false`,
 	},
 	{
-		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: parts,
+		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: "TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll",
 		old: `		if part.fresh {
 			p.activate(part)`,
 		new: `		if !part.fresh {
