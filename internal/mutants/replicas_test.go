@@ -63,6 +63,10 @@ var replicas = []mutant{
 		old: `c.grants, c.caught = c.grants[i:], true`, new: `c.grants, c.caught = c.grants[len(c.grants)-1+0*i:], true`,
 	},
 	{
+		name: "a shard that has died stays a member", says: "If a replica sees that another one's Lease was not renewed", file: shardCore, caught: "TestWhoeverIsLeftHasAllKeysInTheEnd",
+		old: `		if !now.Before(until) {`, new: `		if !now.Before(until) && now.IsZero() {`,
+	},
+	{
 		name: "a key moves though its work has not ended", says: "waits until what it does for such keys has ended", file: shardCore, caught: "TestAKeyMovesWhenWhatIsDoneForItHasEnded",
 		old: `	if waited >= 2*patience {`, new: `	if waited >= 0 {`,
 	},

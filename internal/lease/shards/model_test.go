@@ -17,7 +17,7 @@ import (
 
 // world is a server, and replicas that come, go, crash, freeze, and see everything late.
 type world struct {
-	t        *rapid.T
+	t        failer
 	now      time.Time
 	version  int
 	uids     int
@@ -25,9 +25,14 @@ type world struct {
 	history  [][]peer        // the Leases at each version
 	replicas []*simulated
 	keys     []string
-	turns    int
+	rounds   int
 	moment   int             // counts events
 	last     map[string]last // work for each key
+}
+
+// failer is a test, drawn or staged.
+type failer interface {
+	Fatalf(format string, args ...any)
 }
 
 // last is the replica that worked for a key last, and when.
@@ -62,7 +67,7 @@ type flight struct {
 
 const leaseDuration = 15 * time.Second
 
-func newWorld(t *rapid.T) *world {
+func newWorld(t failer) *world {
 	w := &world{t: t, now: time.Unix(1000, 0), leases: map[string]peer{}, last: map[string]last{}}
 	w.record()
 	for i := range 12 {
@@ -78,13 +83,13 @@ func (w *world) join() {
 		Namespace: "ns", Identity: fmt.Sprint("replica-", len(w.replicas)), LeaseDuration: leaseDuration,
 	}}
 	if err := config.Complete(); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("the config: %v", err)
 	}
 	w.replicas = append(w.replicas, &simulated{core: newCore(config), seen: len(w.history) - 1})
 }
 
 // pick draws a replica for which holds is true, nil if there is none.
-func (w *world) pick(what string, holds func(*simulated) bool) *simulated {
+func (w *world) pick(t *rapid.T, what string, holds func(*simulated) bool) *simulated {
 	var all []*simulated
 	for _, r := range w.replicas {
 		if holds(r) {
@@ -94,7 +99,7 @@ func (w *world) pick(what string, holds func(*simulated) bool) *simulated {
 	if len(all) == 0 {
 		return nil
 	}
-	return rapid.SampledFrom(all).Draw(w.t, what)
+	return rapid.SampledFrom(all).Draw(t, what)
 }
 
 func awake(r *simulated) bool { return !r.frozen && !r.dead }
@@ -201,11 +206,14 @@ func (w *world) check() {
 	}
 }
 
-// pass lets time pass. The replicas that are awake do what is due, at different speeds.
+// pass lets time pass. The replicas that are awake do what is due, at different speeds: the first
+// misses every second round, the next one every third, and so on. So no replica misses two rounds
+// in a row, however many there are.
 func (w *world) pass(steps int, by time.Duration) {
 	for range steps {
-		for _, r := range w.replicas {
-			if w.turns++; !awake(r) || w.turns%5 == 0 {
+		w.rounds++
+		for i, r := range w.replicas {
+			if !awake(r) || w.rounds%(i+2) == 0 {
 				continue
 			}
 			if r.flight != nil && !r.flight.arrived {
@@ -225,19 +233,57 @@ func (w *world) pass(steps int, by time.Duration) {
 	}
 }
 
+// settling is longer than the group needs to come to rest. It needs at most five lease durations:
+// one until a replica knows that its Lease is lost, one until an old Lease has expired, one more if
+// its deletion fails (once, because an earlier deletion was under way), and two for work that has
+// not ended. The sixth shows that the result stays.
+const settling = 6 * leaseDuration
+
 // settle lets time pass without trouble, until each key has an owner.
 func (w *world) settle() {
 	for _, r := range w.replicas {
 		r.frozen, r.deaf = false, false
 		clear(r.running)
 	}
-	w.pass(800, 200*time.Millisecond)
+	const step = leaseDuration / 75
+	w.pass(int(settling/step), step)
+}
+
+// end checks the result: the members are the replicas that live, each of them claims exactly
+// these, and each key has one owner.
+func (w *world) end() {
+	var alive claim
+	for _, r := range w.replicas {
+		if !r.dead {
+			alive = append(alive, r.self)
+		}
+	}
+	slices.Sort(alive)
+	if members := slices.Sorted(maps.Keys(w.leases)); !slices.Equal(members, alive) {
+		w.t.Fatalf("the members are %v in the end, and %v live", members, alive)
+	}
+	for i, r := range w.replicas {
+		if !r.dead && (!r.joined || !r.claim.equal(alive)) {
+			w.t.Fatalf("replica %d claims %v in the end, and %v live", i, r.claim, alive)
+		}
+	}
+	for _, key := range w.keys {
+		var owners []int
+		for i, r := range w.replicas {
+			if !r.dead && r.mine(key, w.now) {
+				owners = append(owners, i)
+			}
+		}
+		if len(owners) != 1 {
+			w.t.Fatalf("%s is that of %v in the end", key, owners)
+		}
+	}
 }
 
 // someone returns an action for a drawn replica for which holds is true, if there is one.
 func (w *world) someone(holds func(*simulated) bool, act func(*rapid.T, *simulated)) func(*rapid.T) {
 	return func(t *rapid.T) {
-		if r := w.pick("who", holds); r != nil {
+		if r := w.pick(t, "who", holds); r != nil {
 			act(t, r)
 		}
 	}
@@ -306,18 +352,29 @@ func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
 			w.join()
 		}
 		w.settle()
-		for _, key := range w.keys {
-			var owners []int
-			for i, r := range w.replicas {
-				if !r.dead && r.mine(key, w.now) {
-					owners = append(owners, i)
-				}
-			}
-			if len(owners) != 1 {
-				t.Fatalf("%s is that of %v in the end", key, owners)
-			}
-		}
+		w.end()
 	})
+}
+
+// TestWhoeverIsLeftHasAllKeysInTheEnd lets each replica of a group survive alone, for each size.
+func TestWhoeverIsLeftHasAllKeysInTheEnd(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		for left := range n {
+			t.Run(fmt.Sprintf("replica %d of %d", left, n), func(t *testing.T) {
+				w := newWorld(t)
+				for range n {
+					w.join()
+				}
+				w.settle()
+				w.end()
+				for i, r := range w.replicas {
+					r.dead = i != left
+				}
+				w.settle()
+				w.end()
+			})
+		}
+	}
 }
 
 func TestKeysThatMoveAreThoseOfWhoComesOrGoes(t *testing.T) {
