@@ -12,7 +12,7 @@ import (
 // agenda says which key comes next. It knows of each key its state ([keyState]), how often in a
 // row it has failed, and the time before which it does not run.
 //
-//	due, stir ──▶ waiting ──release──▶ ready ──next──▶ running ──done──▶
+//	want, stir ─▶ waiting ──release──▶ ready ──next──▶ running ──done──▶
 //	            signal, quiet            ▲                │
 //	                                     │ time           └──rest──▶ resting
 //	                                     └──────────────────────────────┘
@@ -24,8 +24,8 @@ import (
 //
 // A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
 //
-// The lock of the owner guards everything but the channels and the backlog. It guards the entries
-// too, which are part of the owner's state of a key. So the agenda allocates nothing for a turn.
+// The lock of the partitions guards everything but the channels and the backlog. It guards the
+// entries too: each is a field of its partition. So the agenda allocates nothing for a turn.
 type agenda struct {
 	// A worker without a key waits for both: signal holds a value when a key may have become
 	// ready, rested when a rest may be over.
@@ -125,7 +125,7 @@ func (a *agenda) release() {
 	now, all := time.Now(), a.due
 	for len(a.stirred) > 0 && !a.stirred[0].notBefore.After(now) {
 		e := a.stirred[0]
-		// stirred again after it was placed
+		// the key changed after it entered the heap: its time is computed again
 		if e.notBefore = a.quietAt(e); e.notBefore.After(now) {
 			heap.Fix(&a.stirred, 0)
 			continue
@@ -164,7 +164,7 @@ func (a *agenda) unwait(e *entry) {
 	a.backlog.Add(-1)
 }
 
-// ready puts a key that no longer waits into the queue, or has done put it there.
+// ready puts a key that no longer waits into the queue. If a worker has the key, done does it later.
 func (a *agenda) ready(e *entry) {
 	switch e.state {
 	case keyRunning, keyRunningWaiting:

@@ -54,7 +54,7 @@ func (s *stream) takeOff(key Key) {
 	s.store.view.Begin(key)
 }
 
-// land ends what takeOff began. w is the write if it has succeeded.
+// land ends what takeOff began. w is the write if it has succeeded, else nil.
 func (s *stream) land(key Key, w *coherence.Write) {
 	s.mu.Lock()
 	s.store.view.End(key)
@@ -111,9 +111,9 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	return true
 }
 
-// giveUp drops the own writes, until a list has come that is no older than a version. What they
-// have left of each object stays in the store until then: the list is compared with what was
-// shown. Called with mu held.
+// giveUp drops the own writes, until a list has come that is no older than a version. The objects
+// as the writes made them stay in the store until then: the list is compared with what was shown.
+// Called with mu held.
 func (s *stream) giveUp(atLeastRV string) {
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for key, o := range s.store.overlaid() {

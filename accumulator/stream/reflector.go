@@ -164,7 +164,7 @@ func (f *reflector) rest(ctx context.Context, err error) {
 // ask is what was known when a list was asked for.
 type ask struct {
 	atLeastRV string // the newest version that the target or an own write had had
-	doubted   bool   // the server's newest has been older than that before
+	doubted   bool   // the list before was refused as too old
 }
 
 func (f *reflector) asks() ask {

@@ -42,7 +42,7 @@ type progress struct {
 	ended  bool
 	// asOfRV is the version of what is being taken in; "" if unknown.
 	asOfRV string
-	// listedRV is the version of the latest list that moved the position. What came and went since
+	// listedRV is the version of the latest list that was taken in. What came and went since
 	// the position before is not known.
 	listedRV string
 }
