@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/rounds"
+	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
 // size returns the number of keys that are not idle.

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/rounds"
+	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
 // step is one action of a script. The meaning of its parameters depends on the action.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/rounds"
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/snapshot"
 )
 

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/rounds"
+	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
 // TestG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go, and

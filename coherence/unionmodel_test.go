@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/rounds"
+	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
 // state is one state of the only object of this model. Each is a value of its own.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/kinds/kindstest"
+	"github.com/kates-go/kates/internal/suite/kindstest"
 )
 
 func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/kinds/kindstest"
+	"github.com/kates-go/kates/internal/suite/kindstest"
 )
 
 func discovered(preferred string, groupVersions ...string) *metav1.APIGroup {

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/realistic"
+	"github.com/kates-go/kates/internal/suite/realistic"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
