@@ -138,6 +138,7 @@ func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testin
 			}
 			o.put("as", thing(fmt.Sprint(i), "in", "yes"), 0)
 		}
+		synctest.Wait()
 		require.True(t, givenUp(a))
 		s.relabel("x", "in", "no")
 		s.relabel("5", "in", "no") // no watch has shown this one

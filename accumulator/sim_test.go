@@ -26,8 +26,9 @@ type sim struct {
 	// what tests set
 	delay func(resource string) time.Duration // of each event
 	// delayOf is delay for one watch. The filter tells watches apart.
-	delayOf   func(w *simWatch) time.Duration
-	listDelay func(resource string) time.Duration // of each list, before it is served
+	delayOf func(w *simWatch) time.Duration
+	// listDelay is the time before a list is served, streamed or not.
+	listDelay func(resource string) time.Duration
 	// listAnswer is the time that the answer of a list needs.
 	listAnswer func(resource string) time.Duration
 	fail       func(verb, resource string) error // of each request

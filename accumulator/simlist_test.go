@@ -71,10 +71,10 @@ func (s *simSource) request(ctx context.Context, verb string, limit int64) error
 	default:
 		s.watches[s.resource]++
 	}
-	fail, wait := s.fail, s.listDelay
+	fail := s.fail
 	s.mu.Unlock()
-	if verb == "list" && wait != nil {
-		stream.Sleep(ctx, wait(s.resource))
+	if verb == "list" {
+		s.delayList(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -100,6 +100,16 @@ func (s *simSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 		return nil, ctx.Err()
 	}
 	return list, err
+}
+
+// delayList waits until a list, streamed or not, is served.
+func (s *simSource) delayList(ctx context.Context) {
+	s.mu.Lock()
+	wait := s.listDelay
+	s.mu.Unlock()
+	if wait != nil {
+		stream.Sleep(ctx, wait(s.resource))
+	}
 }
 
 // serve returns the answer of a list: the present state, or one as old as it may be.

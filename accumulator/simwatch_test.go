@@ -16,11 +16,17 @@ func (s *simSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	if err := s.request(ctx, "watch", 0); err != nil {
 		return nil, err
 	}
+	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
+	if streamed {
+		if s.delayList(ctx); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &simWatch{sim: s.sim, source: s, filter: s.filter(o), out: make(chan watch.Event), stop: make(chan struct{})}
 	from, _ := strconv.Atoi(o.ResourceVersion)
-	if o.SendInitialEvents != nil && *o.SendInitialEvents {
+	if streamed {
 		for _, u := range s.at(s.resource, s.rev) {
 			if w.filter.shows(u) {
 				w.initial = append(w.initial, watch.Event{Type: watch.Added, Object: u.DeepCopy()})
