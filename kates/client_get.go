@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire"
@@ -86,7 +85,7 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 }
 
 // partFor says how much of an object a type can hold.
-func (c *Client) partFor(t reflect.Type, r accumulator.Resource) stream.Part {
+func (c *Client) partFor(t reflect.Type, r stream.Resource) stream.Part {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return stream.Meta
 	}
@@ -184,7 +183,7 @@ func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 }
 
 // fillFrom is fill from an object of a stream, in any form.
-func fillFrom(target any, shown accumulator.Object) error {
+func fillFrom(target any, shown stream.Object) error {
 	if u, ok := shown.(*Unstructured); ok {
 		return jsonform.Fill(target, u)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -20,8 +21,8 @@ const pageSize = 500
 
 // list reads all objects of a query from the server. They are in the server's order or, if that
 // takes several lists, ordered by namespace and name.
-func (c *Client) list(ctx context.Context, op operation, q Query) (accumulator.Resource, []*Unstructured, error) {
-	none := accumulator.Resource{}
+func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resource, []*Unstructured, error) {
+	none := stream.Resource{}
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return none, nil, fmt.Errorf("%s %s: %w", op, q.Kind, err)
@@ -42,15 +43,15 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (accumulator.R
 }
 
 // listAll makes all lists that a query needs.
-func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumulator.Query) ([]*Unstructured, error) {
+func (c *Client) listAll(ctx context.Context, r stream.Resource, q accumulator.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
 	if len(watches) == 1 && q.Spaces == nil {
 		return c.listOne(ctx, r, watches[0].Namespace, watches[0].Selection)
 	}
 	var spaces map[string]bool
 	if q.Spaces != nil {
-		namespaces := accumulator.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
-		selected, err := c.listOne(ctx, namespaces, "", accumulator.Selection{Labels: q.Spaces.Labels})
+		namespaces := stream.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+		selected, err := c.listOne(ctx, namespaces, "", stream.Selection{Labels: q.Spaces.Labels})
 		if err != nil {
 			return nil, fmt.Errorf("list namespaces: %w", err)
 		}
@@ -59,7 +60,7 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 			spaces[ns.GetName()] = true
 		}
 	}
-	found := make(map[accumulator.Key]*Unstructured)
+	found := make(map[stream.Key]*Unstructured)
 	for _, w := range watches {
 		items, err := c.listOne(ctx, r, w.Namespace, w.Selection)
 		if err != nil {
@@ -87,7 +88,7 @@ func (c *Client) listAll(ctx context.Context, r accumulator.Resource, q accumula
 
 // listOne makes one list, in pages. If the version of the pages expires meanwhile, it starts again
 // with one page for everything.
-func (c *Client) listOne(ctx context.Context, r accumulator.Resource, namespace string, s accumulator.Selection) ([]*Unstructured, error) {
+func (c *Client) listOne(ctx context.Context, r stream.Resource, namespace string, s stream.Selection) ([]*Unstructured, error) {
 	in := c.in(r, namespace)
 	items := []*Unstructured{}
 	o := metav1.ListOptions{Limit: pageSize}

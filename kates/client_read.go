@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -69,7 +69,7 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 // it, its namespace is filled in.
 type object struct {
 	*Unstructured
-	resource accumulator.Resource
+	resource stream.Resource
 }
 
 // object reads a caller's value. The value is copied, never modified.
@@ -93,8 +93,8 @@ func (c *Client) object(ctx context.Context, value any) (*object, error) {
 	return o, nil
 }
 
-func (o *object) key() accumulator.Key {
-	return accumulator.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+func (o *object) key() stream.Key {
+	return stream.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 func (o *object) String() string {
@@ -156,7 +156,7 @@ func (c *Client) checkTarget(target any) error {
 }
 
 // in is the dynamic client for a resource, in one namespace or, if that is empty, in all.
-func (c *Client) in(r accumulator.Resource, namespace string) dynamic.ResourceInterface {
+func (c *Client) in(r stream.Resource, namespace string) dynamic.ResourceInterface {
 	return wire.In(c.core.dynamic, r, namespace)
 }
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -18,13 +18,13 @@ type server interface {
 	wire.Requests
 
 	// checkFields is an error if the server refuses a field selector of the query.
-	checkFields(ctx context.Context, r accumulator.Resource, t target) error
+	checkFields(ctx context.Context, r stream.Resource, t target) error
 	// declaredFields returns the selectable fields of a custom kind, as far as they can be known.
 	declaredFields(
 		ctx context.Context, kind schema.GroupVersionKind, wanted []string,
 	) selectable.Fields
 	// selects reports whether an object belongs to the answer to a list with this selection.
-	selects(r accumulator.Resource, s accumulator.Selection, listed *Unstructured) bool
+	selects(r stream.Resource, s stream.Selection, listed *Unstructured) bool
 	// checkSubresource is an error if the server has no such subresource. likeObject says that it
 	// is read or changed as a part of its object, and not created.
 	checkSubresource(subresource string, likeObject bool) error
@@ -37,7 +37,7 @@ type server interface {
 	checkOwner(o *object) error
 	// newest is the newest version of an object that streams of a form show, nil if there is none.
 	// It has a resource version, so a write can be made conditional on it.
-	newest(r accumulator.Resource, key accumulator.Key, form accumulator.Form) accumulator.Object
+	newest(r stream.Resource, key stream.Key, form stream.Form) stream.Object
 	// shown is the metadata of an object as the streams show it, nil if they show that there is no
 	// such object. known says that the streams answer for the object.
 	shown(o *object) (live Object, known bool)

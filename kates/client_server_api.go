@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
@@ -28,7 +27,7 @@ type apiServer struct {
 
 // checkFields asks the server whether it knows the query's fields: a watch would repeat the error
 // for ever.
-func (s *apiServer) checkFields(ctx context.Context, r accumulator.Resource, t target) error {
+func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target) error {
 	namespace := t.Namespace
 	if len(t.Namespaces) > 0 {
 		namespace = t.Namespaces[0]
@@ -65,7 +64,7 @@ func (s *apiServer) declaredFields(
 	return declared
 }
 
-func (*apiServer) selects(accumulator.Resource, accumulator.Selection, *Unstructured) bool {
+func (*apiServer) selects(stream.Resource, stream.Selection, *Unstructured) bool {
 	return true
 }
 
@@ -88,8 +87,8 @@ func (*apiServer) checkOwner(o *object) error {
 }
 
 func (s *apiServer) newest(
-	r accumulator.Resource, key accumulator.Key, form accumulator.Form,
-) accumulator.Object {
+	r stream.Resource, key stream.Key, form stream.Form,
+) stream.Object {
 	o := s.core.streams.Newest(r, key, form)
 	if o == nil || o.GetResourceVersion() == "" {
 		return nil
@@ -132,7 +131,7 @@ func (s *apiServer) bind(
 func (s *apiServer) seen(
 	ctx context.Context, o *object, wanted *types.UID,
 ) (uid types.UID, version string, err error) {
-	var found accumulator.Object
+	var found stream.Object
 	known, ok := s.core.streams.Lookup(o.resource, o.key(), stream.Version)
 	if ok && known != nil {
 		found = known

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/wire"
@@ -28,7 +27,7 @@ func (f *bareFake) Delete(
 	return wire.Deletion{}, in.Delete(ctx, at.Name, o)
 }
 
-func (*bareFake) checkFields(context.Context, accumulator.Resource, target) error { return nil }
+func (*bareFake) checkFields(context.Context, stream.Resource, target) error { return nil }
 
 func (*bareFake) declaredFields(
 	context.Context, schema.GroupVersionKind, []string,
@@ -37,7 +36,7 @@ func (*bareFake) declaredFields(
 }
 
 func (*bareFake) selects(
-	r accumulator.Resource, s accumulator.Selection, listed *Unstructured,
+	r stream.Resource, s stream.Selection, listed *Unstructured,
 ) bool {
 	return stream.Selects(r, s, listed)
 }
@@ -61,8 +60,8 @@ func (*bareFake) checkOwner(*object) error { return nil }
 // newest is always nil: without versions a write cannot be made conditional, so every change
 // starts from what the fake has now.
 func (*bareFake) newest(
-	accumulator.Resource, accumulator.Key, accumulator.Form,
-) accumulator.Object {
+	stream.Resource, stream.Key, stream.Form,
+) stream.Object {
 	return nil
 }
 

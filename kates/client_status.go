@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // State is the state of a query's watch.
@@ -15,12 +16,12 @@ type State string
 
 // The states of a query.
 const (
-	StateWaiting   = State(accumulator.Waiting)   // the kind is not known yet, or not for certain
-	StateListing   = State(accumulator.Listing)   // the first list is running
-	StateSynced    = State(accumulator.Synced)    // the watch is open
-	StateRetrying  = State(accumulator.Retrying)  // the last request failed; what was shown stays
-	StateForbidden = State(accumulator.Forbidden) // the server refuses; what was shown stays
-	StateMissing   = State(accumulator.Missing)   // the server does not serve the kind
+	StateWaiting   = State(stream.Waiting)   // the kind is not known yet, or not for certain
+	StateListing   = State(stream.Listing)   // the first list is running
+	StateSynced    = State(stream.Synced)    // the watch is open
+	StateRetrying  = State(stream.Retrying)  // the last request failed; what was shown stays
+	StateForbidden = State(stream.Forbidden) // the server refuses; what was shown stays
+	StateMissing   = State(stream.Missing)   // the server does not serve the kind
 )
 
 // QueryStatus is the state of one query.
@@ -80,7 +81,7 @@ func statusOf(all []accumulator.QueryStatus) (s Status) {
 }
 
 func lagOf(q accumulator.QueryStatus) time.Duration {
-	if q.State == accumulator.Synced || q.Heard.IsZero() {
+	if q.State == stream.Synced || q.Heard.IsZero() {
 		return 0
 	}
 	return time.Since(q.Heard).Truncate(time.Millisecond)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/kinds"
 )
@@ -224,7 +224,7 @@ func (a *ownedApply) selector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{a.set.Label: a.set.Value})
 }
 
-func referenceOf(r accumulator.Resource, o Object) ObjectReference {
+func referenceOf(r stream.Resource, o Object) ObjectReference {
 	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
 	return corev1.ObjectReference{
 		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),

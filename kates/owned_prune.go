@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	objects "github.com/kates-go/kates/internal/object"
@@ -21,7 +20,7 @@ const pruneTries = 5
 // unwanted is an object that may have to be pruned.
 type unwanted struct {
 	Object
-	resource accumulator.Resource
+	resource stream.Resource
 }
 
 func (u unwanted) stored() applied.Key {
@@ -72,9 +71,9 @@ func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
 }
 
 // kinds returns the resources to prune, each stored one once.
-func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
+func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
 	seen := make(map[string]bool)
-	add := func(r accumulator.Resource) {
+	add := func(r stream.Resource) {
 		if !seen[r.Storage] {
 			seen[r.Storage], all = true, append(all, r)
 		}
@@ -97,11 +96,11 @@ func (a *ownedApply) kinds(ctx context.Context) (all []accumulator.Resource) {
 }
 
 // labelled returns the objects of a kind that have the label, from a running watch or the server.
-func (a *ownedApply) labelled(ctx context.Context, r accumulator.Resource) (all []Object, err error) {
+func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Object, err error) {
 	if known, ok := a.client.core.streams.List(r, a.owner.GetNamespace(), a.selector(), stream.Meta); ok {
 		return known, nil
 	}
-	listed, err := a.client.listOne(ctx, r, a.owner.GetNamespace(), accumulator.Selection{Labels: a.selector()})
+	listed, err := a.client.listOne(ctx, r, a.owner.GetNamespace(), stream.Selection{Labels: a.selector()})
 	for _, u := range listed {
 		all = append(all, u)
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/kinds"
@@ -72,7 +71,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 	streams := stream.New(stream.Config{})
 	defer streams.Close()
-	w := &applied.Wanted{Resource: accumulator.Resource{Storage: "configmaps"}, Key: accumulator.Key{Name: "x"}, Sum: "sum"}
+	w := &applied.Wanted{Resource: stream.Resource{Storage: "configmaps"}, Key: stream.Key{Name: "x"}, Sum: "sum"}
 	for deleted, remembered := range map[bool]bool{false: true, true: false} {
 		a := &ownedApply{client: &Client{core: &core{streams: streams}}, options: writeOptions{fieldManager: "m"}}
 		got := NewUnstructured("ConfigMap", "v1")

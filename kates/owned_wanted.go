@@ -9,14 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // bare returns an object with nothing but its kind and name.
-func bare(r accumulator.Resource, key accumulator.Key) *object {
+func bare(r stream.Resource, key stream.Key) *object {
 	o := &object{&Unstructured{Object: map[string]any{}}, r}
 	o.SetGroupVersionKind(r.Kind)
 	o.SetNamespace(key.Namespace)
@@ -35,7 +34,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 		return err
 	}
 	w := &applied.Wanted{Given: given, Resource: a.client.resource(ctx, mapping)}
-	w.Key = accumulator.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
+	w.Key = stream.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
 	o := bare(w.Resource, w.Key)
 	if err := o.named(); err != nil {
 		return err
@@ -180,8 +179,8 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable, w *applied.Wanted) *applied.Recollection {
 	core := a.client.core
 	known := func() int { return core.applied.Count(of.Storage) }
-	list := func(ctx context.Context) (map[accumulator.Key]applied.Recalled, error) {
-		source := core.server.Source(w.Resource, of.Namespace, accumulator.Metadata)
+	list := func(ctx context.Context) (map[stream.Key]applied.Recalled, error) {
+		source := core.server.Source(w.Resource, of.Namespace, stream.Metadata)
 		return applied.List(ctx, of, a.set.Annotation, pageSize, source.ListItems)
 	}
 	return core.recollected.Of(ctx, of, known, list)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
@@ -158,7 +159,7 @@ type target struct {
 	// kind is fixed by the field's Go type; empty if it is not.
 	kind schema.GroupVersionKind
 	// form is fixed by it, too.
-	form accumulator.Form
+	form stream.Form
 
 	index []int        // of the field
 	typ   reflect.Type // of the field that objects are put into; nil if it is the struct's own
@@ -166,9 +167,9 @@ type target struct {
 }
 
 // formOf returns the form in which the target's objects are watched.
-func (t target) formOf() accumulator.Form {
+func (t target) formOf() stream.Form {
 	if t.MetadataOnly {
-		return accumulator.Metadata
+		return stream.Metadata
 	}
 	return t.form
 }
@@ -210,7 +211,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	q = accumulator.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
 		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal, Key: t.Key,
-		Resolve: func(ctx context.Context) (accumulator.Resource, error) { return c.resolve(ctx, t) },
+		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t) },
 	}
 	if q.Kind == "" {
 		q.Kind = t.kind.Kind
@@ -222,7 +223,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 		return q, err
 	}
 	if t.AnyOf != nil {
-		q.AnyOf = make([]accumulator.Selection, len(t.AnyOf))
+		q.AnyOf = make([]stream.Selection, len(t.AnyOf))
 	}
 	for i, s := range t.AnyOf {
 		if q.AnyOf[i].Labels, q.AnyOf[i].Fields, err = s.selectors(); err != nil {
@@ -236,7 +237,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	if err != nil {
 		return q, fmt.Errorf("namespace selector %q: %w", t.NamespaceSelector, err)
 	}
-	q.Spaces = &accumulator.Spaces{Labels: l, Resolve: func(ctx context.Context) (accumulator.Resource, error) {
+	q.Spaces = &accumulator.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
 		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")})
 	}}
 	return q, nil
@@ -263,9 +264,9 @@ func (q Query) checkNamespaces() error {
 }
 
 // resolve finds the resource of a query and checks that it can be watched as the query wants.
-func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, error) {
+func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error) {
 	if err := ctx.Err(); err != nil {
-		return accumulator.Resource{}, err
+		return stream.Resource{}, err
 	}
 	var mapping *meta.RESTMapping
 	var err error
@@ -275,24 +276,24 @@ func (c *Client) resolve(ctx context.Context, t target) (accumulator.Resource, e
 		mapping, err = c.core.kinds.GVK(ctx, t.kind)
 	}
 	if err != nil {
-		return accumulator.Resource{}, definite(err)
+		return stream.Resource{}, definite(err)
 	}
 	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
-		return accumulator.Resource{}, err
+		return stream.Resource{}, err
 	}
 	r := c.resource(ctx, mapping)
 	if err := t.suits(r); err != nil {
 		return r, err
 	}
 	if err := c.core.server.checkFields(ctx, r, t); err != nil {
-		return accumulator.Resource{}, err
+		return stream.Resource{}, err
 	}
 	c.readFields(ctx, &r, t.Query)
 	return r, nil
 }
 
 // suits returns an error for a query that makes no sense for a resource.
-func (q Query) suits(r accumulator.Resource) error {
+func (q Query) suits(r stream.Resource) error {
 	if q.NamespaceSelector != "" && !r.Namespaced {
 		return fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
 	}
@@ -308,8 +309,8 @@ func definite(err error) error {
 	return err
 }
 
-func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) accumulator.Resource {
-	return accumulator.Resource{
+func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {
+	return stream.Resource{
 		GroupVersionResource: m.Resource,
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -52,7 +53,7 @@ func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
 			r.err = fmt.Errorf("no object is a %s: %w", t, r.err)
 		}
 	}
-	r.ref.Names = func(o accumulator.Object) ([]accumulator.Key, error) {
+	r.ref.Names = func(o stream.Object) ([]stream.Key, error) {
 		elem, ok := any(o).(T)
 		switch {
 		case ok:

@@ -3,21 +3,21 @@ package kates
 import (
 	"context"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
 // reader is how the accumulator reads selectable fields; nil if there are none.
-func reader(f selectable.Fields) accumulator.FieldReader {
+func reader(f selectable.Fields) stream.FieldReader {
 	if len(f) == 0 {
 		return nil
 	}
-	return func(o accumulator.Object, field string) (string, bool) { return f.Value(o, field) }
+	return func(o stream.Object, field string) (string, bool) { return f.Value(o, field) }
 }
 
 // readFields lets r read the fields that a query selects by, as far as they can be known. The
 // server is asked for its OpenAPI document only if they are neither metadata nor built in.
-func (c *Client) readFields(ctx context.Context, r *accumulator.Resource, q Query) {
+func (c *Client) readFields(ctx context.Context, r *stream.Resource, q Query) {
 	if r.Field != nil {
 		return // the server refuses a field that a built-in resource does not declare
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/kindstest"
 )
 
@@ -24,7 +24,7 @@ func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *te
 	host := NewUnstructured("Host", "getambassador.io/v3alpha1")
 	host.Object["spec"] = map[string]any{"hostname": "h", "count": int64(3), "other": "o"}
 	pod := NewUnstructured("Pod", "v1")
-	field := func(q Query, o accumulator.Object, name string) (string, bool) {
+	field := func(q Query, o stream.Object, name string) (string, bool) {
 		t.Helper()
 		r, err := c.resolve(t.Context(), target{Query: q})
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -130,7 +130,7 @@ func keyOfController(root *meta.RESTMapping) func(Object) []string {
 
 // controls reports whether an owner of that UID controls an object. Objects of a fake have no
 // UID: then the name, which is the key, decides.
-func controls(uid types.UID, o accumulator.Object) bool {
+func controls(uid types.UID, o stream.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(o)
 	return owner != nil && owner.UID == uid
 }

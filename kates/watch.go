@@ -15,7 +15,7 @@ import (
 )
 
 // ErrClosed is the error of a watch that ended by Close.
-var ErrClosed = accumulator.ErrClosed
+var ErrClosed = stream.ErrClosed
 
 // An Accumulator watches the objects of several queries and hands out snapshots of them:
 //
@@ -93,7 +93,7 @@ func (w watchSettings) options() accumulator.Options {
 		o.Invalid = func(i accumulator.Invalid) { w.invalid(invalidOf(i)) }
 	}
 	if w.shown != nil {
-		o.Shown = func(query string, source accumulator.Object, value any) { w.shown(query, source, value) }
+		o.Shown = func(query string, source stream.Object, value any) { w.shown(query, source, value) }
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // DeltaType is what happened to an object between two snapshots.
@@ -84,7 +85,7 @@ func NewDeltaFromObject(deltaType DeltaType, obj Object) (*Delta, error) {
 	return NewDelta(deltaType, un), nil
 }
 
-func deltaOf(deltaType DeltaType, query string, obj accumulator.Object) Delta {
+func deltaOf(deltaType DeltaType, query string, obj stream.Object) Delta {
 	return Delta{
 		TypeMeta: typeOf(obj),
 		ObjectMeta: ObjectMeta{

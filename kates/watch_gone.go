@@ -7,12 +7,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // gone reports whether the error of a list or watch certainly means that nothing is left to watch.
 // In doubt it is false, and what is shown stays (G8).
-func (c *core) gone(ctx context.Context, r accumulator.Resource, namespace string, err error) bool {
+func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, err error) bool {
 	if apierrors.IsNotFound(err) {
 		served, err := c.kinds.Serves(ctx, r.GroupResource())
 		return err == nil && !served

@@ -32,7 +32,7 @@ type Reader[T any] struct {
 	resource string
 
 	mu    lockorder.Mutex[lockorder.Converted]
-	known map[accumulator.Key]converted[T] // of the objects that were asked for
+	known map[stream.Key]converted[T] // of the objects that were asked for
 	// the number of conversions at which those of deleted objects are removed
 	sweep int
 }
@@ -42,7 +42,7 @@ type Reader[T any] struct {
 const sweepLeast = 1024
 
 type converted[T any] struct {
-	source accumulator.Object
+	source stream.Object
 	value  T
 	err    error
 }
@@ -82,7 +82,7 @@ func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error
 		reader.Close()
 		return nil, fmt.Errorf("open a reader: %w", err)
 	}
-	return &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[accumulator.Key]converted[T]{}}, nil
+	return &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}, nil
 }
 
 // Get returns the object of that name. The namespace is "" for kinds without one. If there is no
@@ -96,7 +96,7 @@ func (r *Reader[T]) Get(namespace, name string) (T, error) {
 		delete(r.known, key)
 		r.mu.Unlock()
 		var none T
-		err := apierrors.NewNotFound(accumulator.Resource{}.GroupResource(), name)
+		err := apierrors.NewNotFound(stream.Resource{}.GroupResource(), name)
 		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", r.resource, key)
 		if namespace == "" {
 			err.ErrStatus.Message = fmt.Sprintf("%s %q not found", r.resource, name)
@@ -132,7 +132,7 @@ func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
 }
 
 // convert converts each version of an object once.
-func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error) {
+func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	if v, ok := o.(any).(T); ok {
 		return v, nil
 	}
@@ -153,7 +153,7 @@ func (r *Reader[T]) convert(key accumulator.Key, o accumulator.Object) (T, error
 	defer r.mu.Unlock()
 	r.known[key] = c
 	if len(r.known) > max(r.sweep, sweepLeast) { // each new object may have a new name
-		maps.DeleteFunc(r.known, func(key accumulator.Key, _ converted[T]) bool { return r.reader.Get(key) == nil })
+		maps.DeleteFunc(r.known, func(key stream.Key, _ converted[T]) bool { return r.reader.Get(key) == nil })
 		r.sweep = 2 * len(r.known)
 	}
 	return c.value, c.err

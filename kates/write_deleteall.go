@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -40,7 +39,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 		return errors.New("delete all: Refs narrow watches alone, so every object would be deleted, referred to or not")
 	}
 	type listed struct {
-		key accumulator.Key
+		key stream.Key
 		uid types.UID
 	}
 	r, items, err := c.list(ctx, opDeleteAll, query)
@@ -52,7 +51,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	}
 	all := make([]listed, len(items)) // the objects may be large, so they are not kept
 	for i, u := range items {
-		all[i] = listed{accumulator.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
+		all[i] = listed{stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
 	}
 	failed := make([]error, len(all)+1) // in the order of the list
 	var workers sync.WaitGroup
@@ -77,7 +76,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 
 // deleteListed deletes an object that was listed. If it no longer exists, watches may still show
 // it: they ask the server for it.
-func (c *Client) deleteListed(ctx context.Context, r accumulator.Resource, key accumulator.Key, uid types.UID, w writeOptions) error {
+func (c *Client) deleteListed(ctx context.Context, r stream.Resource, key stream.Key, uid types.UID, w writeOptions) error {
 	o := &object{&Unstructured{}, r}
 	o.SetGroupVersionKind(r.Kind)
 	o.SetNamespace(key.Namespace)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/patch"
@@ -86,7 +86,7 @@ type modification struct {
 	object  *object
 	options writeOptions
 	// shows reports whether a typed object shows all that the change depends on. Nil: a *T does.
-	shows func(accumulator.Object) bool
+	shows func(stream.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
 }
@@ -106,7 +106,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	m.options = c.writeOptions(opts)
 	if m.shows == nil {
-		m.shows = func(o accumulator.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
+		m.shows = func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
 	}
 	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
 		var view *T
@@ -186,7 +186,7 @@ func (c *Client) lives(ctx context.Context, was *Unstructured, o *object) bool {
 }
 
 // holds returns a conflict if the object is not the one that the options require.
-func (m *modification) holds(base accumulator.Object) error {
+func (m *modification) holds(base stream.Object) error {
 	var err error
 	if uid := m.options.uid; uid != nil && *uid != base.GetUID() {
 		err = fmt.Errorf("its UID is %q, not %q", base.GetUID(), *uid)

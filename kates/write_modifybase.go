@@ -1,7 +1,7 @@
 package kates
 
 import (
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -18,10 +18,10 @@ type base struct {
 // than that.
 func (c *Client) newest(m *modification) base {
 	var from base
-	if whole, ok := c.known(m, accumulator.Whole).(*Unstructured); ok {
+	if whole, ok := c.known(m, stream.Whole).(*Unstructured); ok {
 		from.object = whole
 	}
-	typed := c.known(m, accumulator.Typed)
+	typed := c.known(m, stream.Typed)
 	if typed != nil && m.shows(typed) &&
 		(from.object == nil || coherence.Newer(typed.GetResourceVersion(), from.object.GetResourceVersion())) {
 		if u, err := jsonform.ToUnstructured(nil, typed); err == nil {
@@ -35,6 +35,6 @@ func (c *Client) newest(m *modification) base {
 }
 
 // known returns the newest version in one form, nil if there is none.
-func (c *Client) known(m *modification, form accumulator.Form) accumulator.Object {
+func (c *Client) known(m *modification, form stream.Form) stream.Object {
 	return c.core.server.newest(m.object.resource, m.object.key(), form)
 }

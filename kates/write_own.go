@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
@@ -30,7 +29,7 @@ var getOptions = metav1.GetOptions{}
 // that version says nothing, and the deletion's is unknown.
 func written(op operation, answer *Unstructured, removed ...string) coherence.Write {
 	w := coherence.Write{
-		Key: accumulator.Key{Namespace: answer.GetNamespace(), Name: answer.GetName()},
+		Key: stream.Key{Namespace: answer.GetNamespace(), Name: answer.GetName()},
 		UID: answer.GetUID(),
 	}
 	deleted := answer.GetDeletionTimestamp() != nil
@@ -128,7 +127,7 @@ func observed(u *Unstructured) coherence.Write {
 		return written(opObserve, u)
 	}
 	return coherence.Write{
-		Key: accumulator.Key{Namespace: u.GetNamespace(), Name: u.GetName()},
+		Key: stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()},
 		UID: u.GetUID(), Version: u.GetResourceVersion(), Object: u,
 	}
 }

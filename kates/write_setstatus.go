@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/conditions"
 	"github.com/kates-go/kates/internal/fence"
@@ -59,11 +59,11 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	if err != nil {
 		return nil
 	}
-	r, key := c.resource(ctx, mapping), accumulator.Key{Namespace: given.GetNamespace(), Name: given.GetName()}
+	r, key := c.resource(ctx, mapping), stream.Key{Namespace: given.GetNamespace(), Name: given.GetName()}
 	if r.Namespaced && key.Namespace == "" {
 		key.Namespace = c.core.namespace
 	}
-	known, whole := c.core.server.newest(r, key, accumulator.Typed), c.core.server.newest(r, key, accumulator.Whole)
+	known, whole := c.core.server.newest(r, key, stream.Typed), c.core.server.newest(r, key, stream.Whole)
 	m := &modification{object: bare(r, key), options: c.writeOptions(about(given, opts))}
 	switch {
 	case known == nil || reflect.TypeOf(known) != reflect.TypeOf(object) || m.holds(known) != nil:

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
@@ -20,7 +20,7 @@ type Key struct {
 
 // Holder knows which objects the watches show.
 type Holder interface {
-	Holds(accumulator.Resource, object.Key, types.UID) bool
+	Holds(stream.Resource, object.Key, types.UID) bool
 }
 
 // Marks remembers for which objects it is known what was applied to them, and at which version.
@@ -35,7 +35,7 @@ type Marks struct {
 
 // mark is one apply that has succeeded.
 type mark struct {
-	resource  accumulator.Resource
+	resource  stream.Resource
 	manager   string
 	sum       string
 	uid       types.UID

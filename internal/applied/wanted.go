@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/owners"
@@ -16,7 +16,7 @@ import (
 // Wanted is one of the objects of a set.
 type Wanted struct {
 	Given    Object
-	Resource accumulator.Resource
+	Resource stream.Resource
 	Key      object.Key
 	Owners   []metav1.OwnerReference
 	Sum      string                     // the annotation's value: a digest of everything applied

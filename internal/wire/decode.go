@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/guard"
 	objects "github.com/kates-go/kates/internal/object"
@@ -25,13 +24,13 @@ import (
 // protobuf and the items of most lists lack, before they are published. It is safe for concurrent
 // use.
 type decoder struct {
-	resource accumulator.Resource
+	resource stream.Resource
 	typ      reflect.Type // a struct
 	keep     bool         // managedFields stay
 	strings  *intern.Table
 }
 
-func newDecoder(r accumulator.Resource, typ reflect.Type, keep bool) *decoder {
+func newDecoder(r stream.Resource, typ reflect.Type, keep bool) *decoder {
 	return &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
 }
 
@@ -48,13 +47,13 @@ func (d *decoder) hasProtobuf() bool {
 
 // decode decodes an object, and may write to its bytes. For an object that does not decode it
 // returns an [stream.Undecoded], or an error if not even the name can be read.
-func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, error) {
+func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
 	}
 	p := reflect.New(d.typ).Interface()
 	err := decodeInto(p, raw, e)
-	if o, ok := p.(accumulator.Object); err == nil && ok && o.GetName() != "" {
+	if o, ok := p.(stream.Object); err == nil && ok && o.GetName() != "" {
 		return d.finish(o), nil
 	}
 	id := frames.IdentityOf(raw, e)
@@ -64,13 +63,13 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (accumulator.Object, err
 	if err == nil {
 		err = errors.New("its metadata does not decode")
 	}
-	key := accumulator.Key{Namespace: id.Namespace, Name: id.Name}
+	key := stream.Key{Namespace: id.Namespace, Name: id.Name}
 	err = d.notDecoded(key, err)
 	return stream.Undecoded(d.resource, key, types.UID(id.UID), id.Version, err), nil
 }
 
 // Typed makes a typed object of the answer to an own write.
-func (d *decoder) Typed(u *unstructured.Unstructured) (accumulator.Object, error) {
+func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	p := reflect.New(d.typ).Interface()
 	err := guard.Call(func() error {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
@@ -85,11 +84,11 @@ func (d *decoder) Typed(u *unstructured.Unstructured) (accumulator.Object, error
 	if err != nil {
 		return nil, d.notDecoded(objects.KeyOf(u), err)
 	}
-	return d.finish(p.(accumulator.Object)), nil
+	return d.finish(p.(stream.Object)), nil
 }
 
 // finish prepares an object for being published.
-func (d *decoder) finish(o accumulator.Object) accumulator.Object {
+func (d *decoder) finish(o stream.Object) stream.Object {
 	o.GetObjectKind().SetGroupVersionKind(d.resource.Kind)
 	if !d.keep {
 		o.SetManagedFields(nil)
@@ -99,21 +98,21 @@ func (d *decoder) finish(o accumulator.Object) accumulator.Object {
 
 // Compact lets an object share memory with its previous version, and with other objects of its
 // kind.
-func (d *decoder) Compact(o, before accumulator.Object, final bool) {
+func (d *decoder) Compact(o, before stream.Object, final bool) {
 	if p := d.pointer(o); p != nil {
 		d.strings.Object(p, d.pointer(before), d.typ, final)
 	}
 }
 
 // pointer is the address of an object of the decoder's type, nil for other objects.
-func (d *decoder) pointer(o accumulator.Object) unsafe.Pointer {
+func (d *decoder) pointer(o stream.Object) unsafe.Pointer {
 	if p := reflect.ValueOf(o); o != nil && p.Type() == reflect.PointerTo(d.typ) {
 		return p.UnsafePointer()
 	}
 	return nil
 }
 
-func (d *decoder) notDecoded(key accumulator.Key, err error) error {
+func (d *decoder) notDecoded(key stream.Key, err error) error {
 	return snapshot.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
 }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/realistic"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
 func podDecoder() *decoder {
-	r := accumulator.Resource{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespaced: true}
+	r := stream.Resource{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespaced: true}
 	r.GroupVersionResource = corev1.SchemeGroupVersion.WithResource("pods")
 	return newDecoder(r, reflect.TypeFor[corev1.Pod](), false)
 }
@@ -41,7 +41,7 @@ func BenchmarkDecode(b *testing.B) {
 					b.StopTimer()
 					d := podDecoder()
 					d.keep = mode == "kept"
-					held := make([]accumulator.Object, n)
+					held := make([]stream.Object, n)
 					scratch := make([]byte, 0, 64<<10)
 					runtime.GC()
 					runtime.ReadMemStats(&before)
@@ -88,7 +88,7 @@ func BenchmarkCompact(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var first, next []time.Duration
 			for b.Loop() {
-				d, held := podDecoder(), make([]accumulator.Object, n)
+				d, held := podDecoder(), make([]stream.Object, n)
 				for k := range 2 * most {
 					i := k % n
 					version, took := 1+k/n%2, &next

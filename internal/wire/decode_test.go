@@ -9,19 +9,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
 	long := func() string { return strings.Repeat("too long for the table", 100) }
 	d := podDecoder()
-	of := func(o accumulator.Object) accumulator.Object { o.SetGenerateName(long()); return o }
+	of := func(o stream.Object) stream.Object { o.SetGenerateName(long()); return o }
 	before := of(&corev1.Pod{})
-	for _, other := range []accumulator.Object{
-		nil, of(&corev1.ConfigMap{}), stream.Undecoded(d.resource, accumulator.Key{Name: "x"}, "uid", "1", errors.New("bad")), before,
+	for _, other := range []stream.Object{
+		nil, of(&corev1.ConfigMap{}), stream.Undecoded(d.resource, stream.Key{Name: "x"}, "uid", "1", errors.New("bad")), before,
 	} {
-		for _, o := range []accumulator.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
+		for _, o := range []stream.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
 			d.Compact(o, other, true)
 			assert.Equal(t, long(), o.GetGenerateName())
 			_, pod := o.(*corev1.Pod)

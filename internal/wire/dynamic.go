@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -20,7 +19,7 @@ type Dynamic struct{ Client dynamic.Interface }
 
 // Source lists and watches a resource. The form is always whole objects.
 func (d Dynamic) Source(
-	r accumulator.Resource, namespace string, _ accumulator.Form,
+	r stream.Resource, namespace string, _ stream.Form,
 ) stream.Source {
 	return &dynamicSource{in: In(d.Client, r, namespace), client: d.Client, resource: r}
 }
@@ -48,7 +47,7 @@ func (d Dynamic) Apply(
 }
 
 // In is a dynamic client for a resource, in one namespace or, if that is empty, in all.
-func In(d dynamic.Interface, r accumulator.Resource, namespace string) dynamic.ResourceInterface {
+func In(d dynamic.Interface, r stream.Resource, namespace string) dynamic.ResourceInterface {
 	if r.Namespaced && namespace != "" {
 		return d.Resource(r.GroupVersionResource).Namespace(namespace)
 	}
@@ -59,7 +58,7 @@ func In(d dynamic.Interface, r accumulator.Resource, namespace string) dynamic.R
 type dynamicSource struct {
 	in       dynamic.ResourceInterface
 	client   dynamic.Interface
-	resource accumulator.Resource
+	resource stream.Resource
 	stream.Untyped
 }
 
@@ -69,7 +68,7 @@ func (s *dynamicSource) Within(namespace string) stream.Source {
 }
 
 // Form is whole objects, whatever was asked for.
-func (*dynamicSource) Form() accumulator.Form { return accumulator.Whole }
+func (*dynamicSource) Form() stream.Form { return stream.Whole }
 
 // ListItems makes a list and hands out its items.
 func (s *dynamicSource) ListItems(

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -52,11 +51,11 @@ func accept(kind string) string {
 }
 
 // Form is metadata alone, until the server refuses that.
-func (s *metadataSource) Form() accumulator.Form {
+func (s *metadataSource) Form() stream.Form {
 	if s.refused.Load() {
-		return accumulator.Whole
+		return stream.Whole
 	}
-	return accumulator.Metadata
+	return stream.Metadata
 }
 
 // refuses notes that a server cannot shorten objects: it says so, or sends something else.

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -17,7 +16,7 @@ type Requests interface {
 	// Source lists and watches a resource. Its objects have the form that was asked for, or else
 	// are whole. An empty namespace is all namespaces.
 	Source(
-		r accumulator.Resource, namespace string, form accumulator.Form,
+		r stream.Resource, namespace string, form stream.Form,
 	) stream.Source
 	// Delete deletes one object.
 	Delete(ctx context.Context, at Address, o metav1.DeleteOptions) (Deletion, error)
@@ -30,7 +29,7 @@ type Requests interface {
 
 // Address is the place of one object on a server.
 type Address struct {
-	Resource        accumulator.Resource
+	Resource        stream.Resource
 	Namespace, Name string
 }
 
@@ -38,7 +37,7 @@ type Address struct {
 func (a Address) path() []string { return append(path(a.Resource, a.Namespace), a.Name) }
 
 // path is the path of a resource in the API, across all namespaces if none is given.
-func path(r accumulator.Resource, namespace string) []string {
+func path(r stream.Resource, namespace string) []string {
 	path := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {
 		path = []string{"api", r.Version}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -19,14 +18,14 @@ import (
 // reflector obeys Retry-After as well, and shows the server's message in the status meanwhile.
 type restSource struct {
 	client    rest.Interface
-	resource  accumulator.Resource
+	resource  stream.Resource
 	namespace string
-	form      accumulator.Form // that was asked for
+	form      stream.Form // that was asked for
 	stream.Untyped
 }
 
 // Form is the one that was asked for.
-func (s *restSource) Form() accumulator.Form { return s.form }
+func (s *restSource) Form() stream.Form { return s.form }
 
 // Within is the source for one namespace.
 func (s *restSource) Within(namespace string) stream.Source {

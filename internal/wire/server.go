@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -32,14 +31,14 @@ type Server struct {
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
 func (s *Server) Source(
-	r accumulator.Resource, namespace string, form accumulator.Form,
+	r stream.Resource, namespace string, form stream.Form,
 ) stream.Source {
 	whole := &restSource{client: s.Plain, resource: r, namespace: namespace, form: form}
 	short := restSource{client: s.Metadata, resource: r, namespace: namespace}
 	switch form {
-	case accumulator.Metadata:
+	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}
-	case accumulator.Typed:
+	case stream.Typed:
 		if typ, ok := TypeOf(s.Scheme, r.Kind); ok {
 			d := newDecoder(r, typ, s.ManagedFields)
 			return &typedSource{rest: short, decoder: d, streamed: s.StreamTyped}
@@ -54,7 +53,7 @@ func TypeOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (reflect.Type,
 	if err != nil {
 		return nil, false
 	}
-	_, ok := o.(accumulator.Object)
+	_, ok := o.(stream.Object)
 	return reflect.TypeOf(o).Elem(), ok
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
@@ -43,12 +42,12 @@ func (s *typedSource) Within(namespace string) stream.Source {
 }
 
 // Form is typed, with the encoding as soon as it is known.
-func (s *typedSource) Form() accumulator.Form {
+func (s *typedSource) Form() stream.Form {
 	e := s.came.Load()
 	if e == nil {
-		return accumulator.Typed
+		return stream.Typed
 	}
-	return accumulator.Typed + accumulator.Form(" from "+string(*e))
+	return stream.Typed + stream.Form(" from "+string(*e))
 }
 
 // Lists says how first lists are made.
