@@ -1,12 +1,15 @@
 package mutants
 
 const (
-	shardCore   = "internal/lease/shards/core.go"
-	shardAnswer = "internal/lease/shards/answer.go"
-	shardLoop   = "internal/lease/shards/replica.go"
-	waits       = "TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches"
-	frozen      = "TestWhoWasStoppedLongerThanItsLeaseWritesNothing"
-	overstays   = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
+	shardCore    = "internal/lease/shards/core.go"
+	shardAnswer  = "internal/lease/shards/answer.go"
+	shardRequest = "internal/lease/shards/request.go"
+	shardMembers = "internal/lease/shards/members.go"
+	shardKeys    = "internal/lease/shards/ownership.go"
+	shardLoop    = "internal/lease/shards/replica.go"
+	waits        = "TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches"
+	frozen       = "TestWhoWasStoppedLongerThanItsLeaseWritesNothing"
+	overstays    = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
 )
 
 // replicas are mistakes where several replicas share the work.
@@ -37,49 +40,49 @@ var replicas = []mutant{
 	},
 	{
 		name: "a shard that was frozen believes its timers", says: "given up when it has not been renewed for its duration", file: shardCore, caught: frozen,
-		old: `	case fence.Between(c.sent, now) >= c.config.LeaseDuration:`, new: `	case now.IsZero():`,
+		old: `	case c.own.age(now) >= c.config.LeaseDuration:`, new: `	case now.IsZero():`,
 	},
 	{
 		name: "a shard's lease counts from the answer", says: "counted from before the request was sent", file: shardAnswer, caught: "TestALeaseCountsFromWhenItsRenewalWasSent",
-		old: `		c.sent, c.next = sent, sent.Add(c.config.RetryPeriod)
+		old: `		c.own.sent, c.own.next = sent, sent.Add(c.config.RetryPeriod)
 		c.claims(got)`,
-		new: `		c.sent, c.next = now, sent.Add(c.config.RetryPeriod)
+		new: `		c.own.sent, c.own.next = now, sent.Add(c.config.RetryPeriod)
 		c.claims(got)`,
 	},
 	{
-		name: "others' claims do not matter", says: "no other member that it sees is the key's owner by that one's own claim", file: shardCore, caught: "TestAKeyIsNotTakenWhileAnotherClaimsIt",
-		old: `name != c.self && o.claim != nil &&`, new: `name != c.self && o.claim != nil && c.self == "" &&`,
+		name: "others' claims do not matter", says: "no other member that it sees is the key's owner by that one's own claim", file: shardMembers, caught: "TestAKeyIsNotTakenWhileAnotherClaimsIt",
+		old: `name != m.self && o.claim != nil &&`, new: `name != m.self && o.claim != nil && m.self == "" &&`,
 	},
 	{
 		name: "a claim counts before it has come back", says: "it has seen its own claim come back through the watch", file: shardCore, caught: "TestAClaimCountsWhenItHasComeBack",
-		old: `!coherence.Newer(c.claimed, p.version)`, new: `!coherence.Newer("", p.version)`,
+		old: `!coherence.Newer(k.claimedRV, p.version)`, new: `!coherence.Newer("", p.version)`,
 	},
 	{
-		name: "keys that were another's meanwhile are begun with at once", says: "its watches catch up with the server", file: shardCore, caught: waits,
-		old: `c.grants = append(c.grants, g)`, new: `c.grants = []*grant{g}`,
+		name: "keys that were another's meanwhile are begun with at once", says: "its watches catch up with the server", file: shardKeys, caught: waits,
+		old: `o.grants = append(o.grants, g)`, new: `o.grants = []*grant{g}`,
 	},
 	{
-		name: "what happens while the watches catch up is forgotten", says: "its watches catch up with the server", file: shardCore, caught: waits,
-		old: `c.grants, c.caught = c.grants[i:], true`, new: `c.grants, c.caught = c.grants[len(c.grants)-1+0*i:], true`,
+		name: "what happens while the watches catch up is forgotten", says: "its watches catch up with the server", file: shardKeys, caught: waits,
+		old: `o.grants, o.caught = o.grants[i:], true`, new: `o.grants, o.caught = o.grants[len(o.grants)-1+0*i:], true`,
 	},
 	{
-		name: "a shard that has died stays a member", says: "If a replica sees that another one's Lease was not renewed", file: shardCore, caught: "TestWhoeverIsLeftHasAllKeysInTheEnd",
+		name: "a shard that has died stays a member", says: "If a replica sees that another one's Lease was not renewed", file: shardRequest, caught: "TestWhoeverIsLeftHasAllKeysInTheEnd",
 		old: `		if !now.Before(until) {`, new: `		if !now.Before(until) && now.IsZero() {`,
 	},
 	{
-		name: "a key moves though its work has not ended", says: "waits until what it does for such keys has ended", file: shardCore, caught: "TestAKeyMovesWhenWhatIsDoneForItHasEnded",
+		name: "a key moves though its work has not ended", says: "waits until what it does for such keys has ended", file: shardRequest, caught: "TestAKeyMovesWhenWhatIsDoneForItHasEnded",
 		old: `	if waited >= 2*patience {`, new: `	if waited >= 0 {`,
 	},
 	{
-		name: "only one of those that overstay is cancelled", says: "has its contexts cancelled", file: shardCore, caught: overstays,
-		old: `			again = c.since.Add(2 * patience)
+		name: "only one of those that overstay is cancelled", says: "has its contexts cancelled", file: shardRequest, caught: overstays,
+		old: `			again = c.group.since.Add(2 * patience)
 `,
-		new: `			return false, c.since.Add(2 * patience)
+		new: `			return false, c.group.since.Add(2 * patience)
 `,
 	},
 	{
 		name: "that keys are usable is not told", says: "its watches catch up with the server", file: shardLoop, caught: "TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem",
-		old: `moved := now != r.told`, new: `moved := now.last != r.told.last || now.caught != r.told.caught`,
+		old: `moved := now != r.reported`, new: `moved := now.last != r.reported.last || now.caught != r.reported.caught`,
 	},
 	{
 		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_parts.go",

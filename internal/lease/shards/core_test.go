@@ -15,9 +15,9 @@ var start = time.Unix(1000, 0)
 // scripted is a core whose requests the test answers.
 type scripted struct {
 	*core
-	t    *testing.T
-	own  peer // as the server has it
-	next int
+	t     *testing.T
+	lease peer // as the server has it
+	next  int
 }
 
 func newScripted(t *testing.T) *scripted {
@@ -33,8 +33,8 @@ func (s *scripted) ask(at time.Time, want verb, after time.Duration) {
 	w, _ := s.todo(at)
 	require.Equal(s.t, want, w.verb)
 	s.next++
-	s.own = peer{member: s.self, uid: "own", version: string(rune('0' + s.next)), claim: w.claim, duration: s.config.LeaseDuration}
-	s.answered(w, s.own, at, at.Add(after), nil)
+	s.lease = peer{member: s.self, uid: "own", version: string(rune('0' + s.next)), claim: w.claim, duration: s.config.LeaseDuration}
+	s.answered(w, s.lease, at, at.Add(after), nil)
 }
 
 // joined returns a replica that has all keys, alone.
@@ -44,8 +44,8 @@ func joined(t *testing.T) *scripted {
 	s.observe(nil, start)
 	s.ask(start, create, 0)
 	s.ask(start, update, 0) // its claim
-	s.observe([]peer{s.own}, start)
-	s.caughtUp(s.current())
+	s.observe([]peer{s.lease}, start)
+	s.keys.caughtUp(s.keys.current())
 	require.True(t, s.mine("key", start))
 	return s
 }
@@ -81,29 +81,29 @@ func TestAClaimCountsWhenItHasComeBack(t *testing.T) {
 	s := newScripted(t)
 	s.observe(nil, start)
 	s.ask(start, create, 0)
-	before := s.own
+	before := s.lease
 	s.ask(start, update, 0)
 	s.observe([]peer{before}, start) // the watch is late
-	assert.Nil(t, s.current(), "who knows what others have claimed before")
-	s.observe([]peer{s.own}, start)
-	assert.NotNil(t, s.current())
+	assert.Nil(t, s.keys.current(), "who knows what others have claimed before")
+	s.observe([]peer{s.lease}, start)
+	assert.NotNil(t, s.keys.current())
 }
 
 func TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches(t *testing.T) {
 	for name, catching := range map[string]func(*scripted) *grant{
 		"that have not begun":    func(*scripted) *grant { return nil },
-		"that had begun earlier": func(s *scripted) *grant { return s.current() },
+		"that had begun earlier": func(s *scripted) *grant { return s.keys.current() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := joined(t)
 			with := catching(s)
 			moves := of(t, "other", claim{"other", s.self})
-			s.observe([]peer{s.own, other()}, start)
+			s.observe([]peer{s.lease, other()}, start)
 			assert.False(t, s.mine(moves, start))
-			s.observe([]peer{s.own}, start)
-			s.caughtUp(with)
+			s.observe([]peer{s.lease}, start)
+			s.keys.caughtUp(with)
 			assert.False(t, s.mine(moves, start), "it may have been worked at")
-			s.caughtUp(s.current())
+			s.keys.caughtUp(s.keys.current())
 			assert.True(t, s.mine(moves, start))
 		})
 	}
@@ -114,11 +114,11 @@ func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 	both := claim{"other", s.self}
 	there := other()
 	there.claim = claim{"other"} // it decides by itself alone
-	s.observe([]peer{s.own, there}, start)
+	s.observe([]peer{s.lease, there}, start)
 	stays := of(t, s.self, both)
 	assert.False(t, s.mine(stays, start))
 	there.claim, there.version = both, "101"
-	s.observe([]peer{s.own, there}, start)
-	s.caughtUp(s.current())
+	s.observe([]peer{s.lease, there}, start)
+	s.keys.caughtUp(s.keys.current())
 	assert.True(t, s.mine(stays, start))
 }

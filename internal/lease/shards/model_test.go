@@ -180,10 +180,10 @@ func (w *world) take(r *simulated) {
 // catchUp begins a catch-up of a replica's watches, or ends it.
 func (w *world) catchUp(r *simulated) {
 	if r.catching == nil {
-		r.catching, r.began = r.current(), w.moment
+		r.catching, r.began = r.keys.current(), w.moment
 		return
 	}
-	if r.caughtUp(r.catching); len(r.grants) > 0 && r.grants[0] == r.catching {
+	if r.keys.caughtUp(r.catching); len(r.keys.grants) > 0 && r.keys.grants[0] == r.catching {
 		r.caught = r.began
 	}
 	r.catching = nil
@@ -263,8 +263,8 @@ func (w *world) end() {
 		w.t.Fatalf("the members are %v in the end, and %v live", members, alive)
 	}
 	for i, r := range w.replicas {
-		if !r.dead && (!r.joined || !r.claim.equal(alive)) {
-			w.t.Fatalf("replica %d claims %v in the end, and %v live", i, r.claim, alive)
+		if !r.dead && (!r.own.joined || !r.keys.claim.equal(alive)) {
+			w.t.Fatalf("replica %d claims %v in the end, and %v live", i, r.keys.claim, alive)
 		}
 	}
 	for _, key := range w.keys {

@@ -27,13 +27,13 @@ type Replica struct {
 	leases dynamic.ResourceInterface
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	poke   chan struct{} // wakes the loop
+	again  chan struct{} // wakes the loop
 	behind chan struct{} // wakes the catch-up
 
-	mu      lockorder.Mutex[lockorder.Replica]
-	core    *core
-	told    standing // that Moved was last called for
-	failing bool     // and that is logged
+	mu       lockorder.Mutex[lockorder.Replica]
+	core     *core
+	reported standing // that Moved was last called for
+	failing  bool     // and that is logged
 }
 
 // Join makes a replica that has no key yet. It is a member of its group until [Replica.Leave]. It
@@ -46,7 +46,7 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &Replica{
 		config: config, leases: config.Client.Resource(lease.Resource).Namespace(config.Namespace), cancel: cancel,
-		poke: make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
+		again: make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
 	}
 	r.tasks.Go(func() { r.run(life) })
 	r.tasks.Go(func() { r.catchUp(life) })
@@ -73,7 +73,7 @@ func (r *Replica) Give(key string) {
 	r.mu.Lock()
 	r.core.give(key)
 	r.mu.Unlock()
-	signal(r.poke) // the loop may wait for this
+	signal(r.again) // the loop may wait for this
 }
 
 // Context returns a context for the work for a taken key. It ends when the key is lost, with a
@@ -104,7 +104,7 @@ func (r *Replica) Leave() {
 	r.cancel()
 	r.tasks.Wait()
 	r.mu.Lock()
-	uid, joined := r.core.uid, r.core.joined
+	uid, joined := r.core.own.uid, r.core.own.joined
 	r.core.lose(errors.New("it has left"))
 	r.mu.Unlock()
 	if !joined {
@@ -137,20 +137,18 @@ func (r *Replica) run(ctx context.Context) {
 			w, wake = r.core.todo(now)
 		}
 		r.mu.Unlock()
-		r.tell()
+		r.report()
 		if w.verb != none {
 			r.ask(ctx, w)
-			r.tell()
+			r.report()
 			continue
 		}
-		timer := time.NewTimer(time.Until(wake))
 		select {
-		case <-timer.C:
+		case <-time.After(time.Until(wake)):
 		case <-r.config.Watch.Changed():
-		case <-r.poke:
+		case <-r.again:
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 
@@ -231,13 +229,13 @@ func (r *Replica) note(w write, err error) {
 	}
 }
 
-// tell calls Moved, if something has changed.
-func (r *Replica) tell() {
+// report calls Moved, if something has changed.
+func (r *Replica) report() {
 	r.mu.Lock()
-	now, lost := r.core.standing(), r.core.lost
+	now, lost := r.core.keys.standing(), r.core.lost
 	r.core.lost = nil
-	moved := now != r.told
-	r.told = now
+	moved := now != r.reported
+	r.reported = now
 	r.mu.Unlock()
 	if lost != nil {
 		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "error", lost.Error())
@@ -259,29 +257,23 @@ func (r *Replica) catchUp(ctx context.Context) {
 			return
 		}
 		r.mu.Lock()
-		with := r.core.current()
+		with := r.core.keys.current()
 		r.mu.Unlock()
 		if with == nil {
 			continue
 		}
 		if err := r.config.CatchUp(ctx); err != nil {
-			pause(ctx, r.config.RetryPeriod)
+			select {
+			case <-time.After(r.config.RetryPeriod):
+			case <-ctx.Done():
+			}
 			signal(r.behind)
 			continue
 		}
 		r.mu.Lock()
-		r.core.caughtUp(with)
+		r.core.keys.caughtUp(with)
 		r.mu.Unlock()
-		r.tell()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		r.report()
 	}
 }
 

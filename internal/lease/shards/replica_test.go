@@ -299,7 +299,7 @@ func TestWhoWasStoppedLongerThanItsLeaseWritesNothing(t *testing.T) {
 		defer cancel()
 		require.NoError(t, fence.Check(ctx))
 		a.mu.Lock()
-		a.core.sent = a.core.sent.Add(-15 * time.Second)
+		a.core.own.sent = a.core.own.sent.Add(-15 * time.Second)
 		a.mu.Unlock()
 		require.ErrorIs(t, fence.Check(ctx), ErrLost)
 		assert.False(t, a.Mine("key"))
@@ -316,7 +316,7 @@ func TestWhoseLeaseWasDeletedHasLostAtOnce(t *testing.T) {
 		ctx, cancel := a.Context(t.Context(), "key")
 		defer cancel()
 		a.mu.Lock()
-		uid := types.UID(a.core.uid)
+		uid := types.UID(a.core.own.uid)
 		a.mu.Unlock()
 		require.NoError(t, l.Resource(lease.Resource).Namespace("ns").Delete(t.Context(), leaseName("group", member("a")),
 			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}))

@@ -1,0 +1,123 @@
+package shards
+
+import (
+	"fmt"
+	"time"
+)
+
+// verb is a kind of request.
+type verb int
+
+const (
+	none verb = iota
+	create
+	update
+	read
+	remove
+)
+
+// write is a request that is due.
+type write struct {
+	verb         verb
+	member       string
+	uid, version string
+	claim        claim
+}
+
+// removal is the request that deletes a Lease as it was seen.
+func (o *observed) removal() write {
+	return write{verb: remove, member: o.member, uid: o.uid, version: o.version}
+}
+
+// todo returns the request to make now, and when to call todo again if nothing happens. The
+// request must be answered before that.
+func (c *core) todo(now time.Time) (write, time.Time) {
+	if c.own.joined && c.own.age(now) >= c.config.RenewDeadline {
+		c.lose(fmt.Errorf("its lease could not be renewed within %s", c.config.RenewDeadline))
+	}
+	w, wake := write{}, now
+	if c.own.joined {
+		w, wake = c.stay(now)
+	} else {
+		w, wake = c.join(now)
+	}
+	c.own.flying = w.verb != none
+	if w.claim != nil {
+		c.keys.written = c.keys.written.with(w.claim)
+	}
+	return w, wake
+}
+
+// join is todo for a replica that is no member. An older Lease of its name has to expire first.
+func (c *core) join(now time.Time) (write, time.Time) {
+	if old := c.group.peers[c.self]; old != nil {
+		if until := old.expiry(); now.Before(until) {
+			return write{}, until
+		}
+		return old.removal(), now
+	}
+	if now.Before(c.own.next) {
+		return write{}, c.own.next
+	}
+	return write{verb: create, member: c.self}, now
+}
+
+// stay is todo for a member. It renews its Lease, with the claim to the members that it sees if
+// the work for other keys has ended, and deletes the Leases of others that have expired.
+func (c *core) stay(now time.Time) (write, time.Time) {
+	due, wake := !now.Before(c.own.next), c.own.next
+	sooner := func(t time.Time) {
+		if wake.IsZero() || t.Before(wake) {
+			wake = t
+		}
+	}
+	sooner(c.own.sent.Add(c.config.RenewDeadline))
+	if c.own.unknown {
+		if due {
+			return write{verb: read, member: c.self}, now
+		}
+		return write{}, wake
+	}
+	w := write{verb: update, member: c.self, uid: c.own.uid, version: c.own.version, claim: c.keys.claim}
+	if !c.group.all.equal(c.keys.claim) {
+		drained, again := c.drained(now)
+		if drained {
+			w.claim = c.group.all
+			due = due || !c.own.failing
+		} else {
+			sooner(again)
+		}
+	}
+	if due {
+		return w, now
+	}
+	for _, o := range c.group.peers {
+		until := o.expiry()
+		if !now.Before(until) {
+			return o.removal(), now
+		}
+		sooner(until)
+	}
+	return write{}, wake
+}
+
+// drained reports whether no work is left for keys that other members own by now. If some is
+// left, it also returns when to look again. Work that takes too long is cancelled. Later nobody
+// waits for it.
+func (c *core) drained(now time.Time) (bool, time.Time) {
+	patience, waited := c.config.LeaseDuration, now.Sub(c.group.since)
+	if waited >= 2*patience {
+		return true, time.Time{}
+	}
+	drained, again := true, c.group.since.Add(patience)
+	for key, t := range c.running {
+		if owner(c.config.Group, key, c.group.all) == c.self {
+			continue
+		}
+		if drained = false; waited >= patience {
+			t.revoke(fmt.Errorf("%w: it has not ended %s after the key was another's", ErrLost, patience))
+			again = c.group.since.Add(2 * patience)
+		}
+	}
+	return drained, again
+}
