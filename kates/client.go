@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
@@ -233,66 +232,6 @@ func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 // DynamicInterface returns the dynamic client that this client uses. A write through it is not an
 // own write unless it is given to [Client.Observe].
 func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
-
-// WaitFor returns when the server serves the kind, given as in [Query]. It returns ctx's error if
-// ctx ends first. For a text that cannot be a kind ("", "a/b/c/d") it returns an error at once.
-func (c *Client) WaitFor(ctx context.Context, kind string) error {
-	if err := kinds.Check(kind); err != nil {
-		return fmt.Errorf("wait for %q: %w", kind, err)
-	}
-	for {
-		_, err := c.core.kinds.Kind(ctx, kind)
-		if err == nil {
-			return nil
-		}
-		t := time.NewTimer(time.Second)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return fmt.Errorf("wait for %q: %w (last: %w)", kind, ctx.Err(), err)
-		}
-	}
-}
-
-// InvalidateCache forgets what discovery and OpenAPI said. The next use of a kind, or of a custom
-// kind's field in a query, asks the server. An unknown kind does this by itself, at most once a
-// second.
-func (c *Client) InvalidateCache() error { return c.core.kinds.Invalidate() }
-
-// ServerVersion asks the server for its version.
-func (c *Client) ServerVersion() (*VersionInfo, error) {
-	if c.core.disco == nil {
-		return nil, kinds.ErrNoDiscovery
-	}
-	return c.core.disco.ServerVersion()
-}
-
-// ServerResources returns every resource that the server serves, in every version. If discovery
-// was incomplete, it returns what it has, and an error.
-func (c *Client) ServerResources() ([]APIResource, error) {
-	if c.core.disco == nil {
-		return nil, kinds.ErrNoDiscovery
-	}
-	_, lists, err := c.core.disco.ServerGroupsAndResources()
-	return flattened(lists, err)
-}
-
-// ServerPreferredResources is like ServerResources, with each resource in the server's preferred
-// version only.
-func (c *Client) ServerPreferredResources() ([]APIResource, error) {
-	if c.core.disco == nil {
-		return nil, kinds.ErrNoDiscovery
-	}
-	lists, err := c.core.disco.ServerPreferredResources()
-	return flattened(lists, err)
-}
-
-// flattened makes one list of resources, and keeps it beside discovery's error.
-func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
-	all, ferr := kinds.Flatten(lists)
-	return all, errors.Join(err, ferr)
-}
 
 // Sync returns when every watch of the client is as new as the server was at the call. A new
 // leader needs this before it acts. Sync lists each watched query once.

@@ -6,18 +6,41 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire"
 )
+
+// Get reads one object from the server into target. The resource says which: an
+// object of any form with a kind and a name; a namespaced one without a namespace is
+// looked for in the client's default namespace.
+//
+// The target is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed
+// before it is filled, and untouched on error. A Go type of another kind or version than the
+// resource's is an error: it would lose what it does not know. In a struct of one's own, a field
+// of type any has its numbers as float64, as encoding/json gives them, which is not exact for
+// integers past 2^53. A Get does not change what watches show.
+func (c *Client) Get(ctx context.Context, resource, target any) error {
+	if err := c.checkTarget(target); err != nil {
+		return err
+	}
+	o, err := c.object(ctx, resource)
+	if err == nil {
+		err = cmp.Or(o.named(), c.fitsTarget(target, o.resource.Kind), ctx.Err())
+	}
+	if err != nil {
+		return fmt.Errorf("get: %w", err)
+	}
+	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return o.failed(opGet, err)
+	}
+	return jsonform.Fill(target, got)
+}
 
 // A GetOption changes one [Get].
 type GetOption func(*getSettings)
@@ -135,51 +158,6 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 	}
 	u.SetGroupVersionKind(mapping.GroupVersionKind)
 	return u, nil
-}
-
-// kindsOf returns the kinds that a Go type is registered for; none for a type that takes any kind.
-func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
-	typed, ok := reflect.New(t).Interface().(runtime.Object)
-	if _, partial := typed.(*metav1.PartialObjectMetadata); !ok || partial || t == reflect.TypeFor[Unstructured]() {
-		return nil
-	}
-	gvks, _, err := c.core.scheme.ObjectKinds(typed)
-	if err != nil {
-		return nil
-	}
-	return gvks
-}
-
-// fits is an error if a Go type belongs to another kind or version than an object.
-func (c *Client) fits(t reflect.Type, kind schema.GroupVersionKind) error {
-	gvks := c.kindsOf(t)
-	if len(gvks) == 0 || slices.Contains(gvks, kind) {
-		return nil
-	}
-	return fmt.Errorf("%s is %s, not %s", t, gvks[0], kind)
-}
-
-// fitsTarget is fits for the objects that a target holds: one, or a list.
-func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
-	if target == nil {
-		return nil
-	}
-	t := reflect.TypeOf(target)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if jsonform.IsTypedList(t) && len(c.kindsOf(t)) > 0 { // a kind may have Items of its own
-		if items, _ := t.FieldByName("Items"); strings.HasSuffix(c.kindsOf(t)[0].Kind, "List") {
-			t = items.Type
-		}
-	}
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	return c.fits(t, kind)
 }
 
 // fillFrom is fill from an object of a stream, in any form.

@@ -1,11 +1,25 @@
 package kates
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/kinds"
+	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
 // ErrIncompleteDiscovery is wrapped by the errors of look-ups that found no such kind while the
@@ -20,12 +34,146 @@ var ErrIncompleteDiscovery = kinds.ErrIncompleteDiscovery
 // so meta.IsNoMatchError holds. Use it with errors.As.
 type UnknownKindError = kinds.UnknownKindError
 
-// saysVersion reports whether a kind is written with its version: deployments.v1.apps.
-func saysVersion(kind string) bool {
-	gvr, _ := schema.ParseResourceArg(kind)
-	return gvr != nil && looksLikeVersion(gvr.Version)
+// WaitFor returns when the server serves the kind, given as in [Query]. It returns ctx's error if
+// ctx ends first. For a text that cannot be a kind ("", "a/b/c/d") it returns an error at once.
+func (c *Client) WaitFor(ctx context.Context, kind string) error {
+	if err := kinds.Check(kind); err != nil {
+		return fmt.Errorf("wait for %q: %w", kind, err)
+	}
+	for {
+		_, err := c.core.kinds.Kind(ctx, kind)
+		if err == nil {
+			return nil
+		}
+		t := time.NewTimer(time.Second)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("wait for %q: %w (last: %w)", kind, ctx.Err(), err)
+		}
+	}
 }
 
-func looksLikeVersion(s string) bool {
-	return len(s) > 1 && strings.HasPrefix(s, "v") && s[1] >= '0' && s[1] <= '9'
+// InvalidateCache forgets what discovery and OpenAPI said. The next use of a kind, or of a custom
+// kind's field in a query, asks the server. An unknown kind does this by itself, at most once a
+// second.
+func (c *Client) InvalidateCache() error { return c.core.kinds.Invalidate() }
+
+// ServerVersion asks the server for its version.
+func (c *Client) ServerVersion() (*VersionInfo, error) {
+	if c.core.disco == nil {
+		return nil, kinds.ErrNoDiscovery
+	}
+	return c.core.disco.ServerVersion()
+}
+
+// ServerResources returns every resource that the server serves, in every version. If discovery
+// was incomplete, it returns what it has, and an error.
+func (c *Client) ServerResources() ([]APIResource, error) {
+	if c.core.disco == nil {
+		return nil, kinds.ErrNoDiscovery
+	}
+	_, lists, err := c.core.disco.ServerGroupsAndResources()
+	return flattened(lists, err)
+}
+
+// ServerPreferredResources is like ServerResources, with each resource in the server's preferred
+// version only.
+func (c *Client) ServerPreferredResources() ([]APIResource, error) {
+	if c.core.disco == nil {
+		return nil, kinds.ErrNoDiscovery
+	}
+	lists, err := c.core.disco.ServerPreferredResources()
+	return flattened(lists, err)
+}
+
+// flattened makes one list of resources, and keeps it beside discovery's error.
+func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
+	all, ferr := kinds.Flatten(lists)
+	return all, errors.Join(err, ferr)
+}
+
+func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {
+	return stream.Resource{
+		GroupVersionResource: m.Resource,
+		Kind:                 m.GroupVersionKind,
+		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
+		Storage:              c.core.kinds.Storage(ctx, m.Resource),
+		Field:                reader(selectable.BuiltIn(m.Resource)),
+	}
+}
+
+// kindOf returns the kind that obj carries, or else the one that the client's scheme knows.
+func (c *Client) kindOf(obj Object) schema.GroupVersionKind {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" || gvk.Version == "" {
+		if kinds, _, err := c.core.scheme.ObjectKinds(obj); err == nil && len(kinds) > 0 {
+			return kinds[0]
+		}
+	}
+	return gvk
+}
+
+// kindsOf returns the kinds that a Go type is registered for; none for a type that takes any kind.
+func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
+	typed, ok := reflect.New(t).Interface().(runtime.Object)
+	if _, partial := typed.(*metav1.PartialObjectMetadata); !ok || partial || t == reflect.TypeFor[Unstructured]() {
+		return nil
+	}
+	gvks, _, err := c.core.scheme.ObjectKinds(typed)
+	if err != nil {
+		return nil
+	}
+	return gvks
+}
+
+// fits is an error if a Go type belongs to another kind or version than an object.
+func (c *Client) fits(t reflect.Type, kind schema.GroupVersionKind) error {
+	gvks := c.kindsOf(t)
+	if len(gvks) == 0 || slices.Contains(gvks, kind) {
+		return nil
+	}
+	return fmt.Errorf("%s is %s, not %s", t, gvks[0], kind)
+}
+
+// fitsTarget is fits for the objects that a target holds: one, or a list.
+func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
+	if target == nil {
+		return nil
+	}
+	t := reflect.TypeOf(target)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if jsonform.IsTypedList(t) && len(c.kindsOf(t)) > 0 { // a kind may have Items of its own
+		if items, _ := t.FieldByName("Items"); strings.HasSuffix(c.kindsOf(t)[0].Kind, "List") {
+			t = items.Type
+		}
+	}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	return c.fits(t, kind)
+}
+
+// gone reports whether the error of a list or watch certainly means that nothing is left to watch.
+// In doubt it is false, and what is shown stays (G8).
+func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, err error) bool {
+	if apierrors.IsNotFound(err) {
+		served, err := c.kinds.Serves(ctx, r.GroupResource())
+		return err == nil && !served
+	}
+	// The rights within a namespace are deleted with it, so a list there is forbidden. This get is
+	// forbidden, too, unless a cluster role allows it: then nobody can tell, and what is shown
+	// stays.
+	if namespace == "" || !apierrors.IsForbidden(err) {
+		return false
+	}
+	namespaces := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	_, err = namespaces.Get(ctx, namespace, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
 }

@@ -13,8 +13,30 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
 )
+
+// List reads the objects of a query from the server into target: a pointer to a slice (of
+// *Service, Service, *Unstructured, map[string]any, …), a map by name, or a list type such as
+// *corev1.ServiceList. A Go type of another kind or version than the query's is an error. It is
+// replaced, not added to, and untouched on error. An empty namespace lists all namespaces. Long
+// lists are fetched in pages. A List does not change what watches show.
+func (c *Client) List(ctx context.Context, query Query, target any) error {
+	if err := jsonform.CheckListTarget(target); err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	r, items, err := c.list(ctx, opList, query)
+	if err == nil {
+		if err = c.fitsTarget(target, r.Kind); err != nil {
+			err = fmt.Errorf("list: %w", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return jsonform.FillList(target, items)
+}
 
 // pageSize of lists.
 const pageSize = 500

@@ -2,11 +2,19 @@ package kates
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -62,7 +70,163 @@ type server interface {
 	hasManagedFields() bool
 }
 
-// address is the place of the object on its server.
-func (o *object) address() wire.Address {
-	return wire.Address{Resource: o.resource, Namespace: o.GetNamespace(), Name: o.GetName()}
+// apiServer is a real API server, over REST or through a dynamic.Interface.
+type apiServer struct {
+	wire.Requests
+	core *core
 }
+
+// checkFields asks the server whether it knows the query's fields: a watch would repeat the error
+// for ever.
+func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target) error {
+	namespace := t.Namespace
+	if len(t.Namespaces) > 0 {
+		namespace = t.Namespaces[0]
+	}
+	source := s.Source(r, namespace, t.formOf())
+	for _, selection := range append([]Selection{{FieldSelector: t.FieldSelector}}, t.AnyOf...) {
+		_, f, err := selection.selectors()
+		if err != nil {
+			return err
+		}
+		// Every resource has metadata.name, and nothing else for certain: some resources without
+		// namespaces refuse metadata.namespace.
+		doubted := func(r fields.Requirement) bool { return r.Field != "metadata.name" }
+		if f == nil || !slices.ContainsFunc(f.Requirements(), doubted) {
+			continue
+		}
+		o := metav1.ListOptions{FieldSelector: selection.FieldSelector, Limit: 1}
+		drop := func(runtime.Object) error { return nil }
+		if _, err = source.ListItems(ctx, o, drop); apierrors.IsBadRequest(err) {
+			return fmt.Errorf("field selector %q: %w", selection.FieldSelector, err)
+		}
+	}
+	return nil
+}
+
+func (s *apiServer) declaredFields(
+	ctx context.Context, kind schema.GroupVersionKind, wanted []string,
+) selectable.Fields {
+	declared, err := s.core.kinds.Declared(ctx, kind, wanted)
+	if err != nil {
+		const says = "selectable fields not known: own writes are settled by a list each"
+		s.core.log.V(1).Info(says, "kind", kind.String(), "fields", wanted, "error", err.Error())
+	}
+	return declared
+}
+
+func (*apiServer) selects(stream.Resource, stream.Selection, *Unstructured) bool {
+	return true
+}
+
+func (*apiServer) checkSubresource(string, bool) error { return nil }
+
+func (*apiServer) own(answer *Unstructured) *Unstructured { return answer }
+
+func (*apiServer) checkVersion(o *Unstructured) error {
+	if version := o.GetResourceVersion(); !coherence.Comparable(version) {
+		return fmt.Errorf("%w: %q", errNoVersion, version)
+	}
+	return nil
+}
+
+func (*apiServer) checkOwner(o *object) error {
+	if o.GetUID() == "" {
+		return fmt.Errorf("the owner %s has no UID: it is to be as the server has it", o)
+	}
+	return nil
+}
+
+func (s *apiServer) newest(
+	r stream.Resource, key stream.Key, form stream.Form,
+) stream.Object {
+	o := s.core.streams.Newest(r, key, form)
+	if o == nil || o.GetResourceVersion() == "" {
+		return nil
+	}
+	return o
+}
+
+func (s *apiServer) shown(o *object) (live Object, known bool) {
+	return s.core.streams.Lookup(o.resource, o.key(), stream.Meta)
+}
+
+func (s *apiServer) begin(ctx context.Context) context.Context {
+	if !fence.Fenced(ctx) {
+		return ctx
+	}
+	return fence.WithHorizon(ctx, s.core.streams.Horizon())
+}
+
+func (s *apiServer) bind(
+	ctx context.Context, op operation, o *object, w writeOptions,
+) (writeOptions, error) {
+	if !fence.Fenced(ctx) || w.unfenced || w.version != nil || !op.preconditioned(o) {
+		return w, nil
+	}
+	uid, version, err := s.seen(ctx, o, w.uid)
+	switch {
+	case apierrors.IsNotFound(err) && op == opApply:
+		return w, nil // it creates the object, and a create takes no precondition
+	case err != nil:
+		return w, err
+	}
+	if !fence.HorizonOf(ctx).Includes(o.resource.Storage, o.stored(), version) {
+		return w, o.conflict(errUnseen)
+	}
+	w.uid, w.version = &uid, &version
+	return w, nil
+}
+
+// seen returns the UID and the version of an object as the client knows it, or else the server.
+func (s *apiServer) seen(
+	ctx context.Context, o *object, wanted *types.UID,
+) (uid types.UID, version string, err error) {
+	var found stream.Object
+	known, ok := s.core.streams.Lookup(o.resource, o.key(), stream.Version)
+	if ok && known != nil {
+		found = known
+	} else if found, err = s.core.get(ctx, o); err != nil {
+		return "", "", err
+	}
+	if wanted != nil && found.GetUID() != *wanted {
+		return *wanted, found.GetResourceVersion(), nil // the server will answer with a conflict
+	}
+	return found.GetUID(), found.GetResourceVersion(), nil
+}
+
+// outlived reports whether nothing is left to delete: the object is gone, or another one has its
+// name.
+func (s *apiServer) outlived(ctx context.Context, o *object, uid types.UID, err error) bool {
+	switch {
+	case apierrors.IsNotFound(err):
+		return true
+	case !apierrors.IsConflict(err):
+		return false
+	}
+	now, err := s.core.get(ctx, o)
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	return now.GetUID() != uid
+}
+
+func (*apiServer) possible(op operation, o *object, w writeOptions) error {
+	if !op.takesOptions() {
+		return nil
+	}
+	if err := w.possible(); err != nil {
+		return o.conflict(err)
+	}
+	return nil
+}
+
+func (*apiServer) applyError(err error) error { return err }
+
+func (*apiServer) applyOwned(
+	ctx context.Context, a *ownedApply, o *object, w writeOptions, _ Object,
+) (reply, bool, error) {
+	return a.client.applied(ctx, o, w)
+}
+
+func (*apiServer) hasManagedFields() bool { return true }

@@ -153,9 +153,6 @@ type ownedApply struct {
 	errs    []error
 }
 
-// stored names the object, whatever version serves it.
-func (o *object) stored() applied.Key { return applied.Key{Storage: o.resource.Storage, Key: o.key()} }
-
 func (a *ownedApply) fail(err error) {
 	if err != nil {
 		a.errs = append(a.errs, err)

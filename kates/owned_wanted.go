@@ -14,15 +14,6 @@ import (
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
-// bare returns an object with nothing but its kind and name.
-func bare(r stream.Resource, key stream.Key) *object {
-	o := &object{&Unstructured{Object: map[string]any{}}, r}
-	o.SetGroupVersionKind(r.Kind)
-	o.SetNamespace(key.Namespace)
-	o.SetName(key.Name)
-	return o
-}
-
 // want takes in one object of the set. An object that its owner may not own is reported, but does
 // not make the wanted objects uncertain: its error is not returned.
 func (a *ownedApply) want(ctx context.Context, given Object) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/kates-go/kates/internal/keyed"
 )
@@ -97,3 +98,80 @@ func (s eachSource[S]) Next(ctx context.Context) (eachTurn[S], error) {
 	}
 	return eachTurn[S]{turn}, nil
 }
+
+// parts are partitions as the watch of a loop: what package keyed wants beyond what is public.
+type parts struct{ *partitioned }
+
+var (
+	_ keyed.Watch = parts{}
+	_ keyed.Keys  = parts{}
+)
+
+// Changed implements [keyed.Watch].
+func (p parts) Changed() <-chan struct{} { return p.all.Changed() }
+
+// Refresh implements [keyed.Watch].
+func (p parts) Refresh(ctx context.Context) error {
+	if err := p.all.Refresh(ctx); err != nil {
+		return p.because(err)
+	}
+	return nil
+}
+
+// Sync implements [keyed.Watch].
+func (p parts) Sync(ctx context.Context) error { return p.all.Sync(ctx) }
+
+// Done implements [keyed.Watch].
+func (p parts) Done() <-chan struct{} { return p.all.Done() }
+
+// Err implements [keyed.Watch].
+func (p parts) Err() error { return p.all.Err() }
+
+// eachTurn is a turn of partitions in a loop.
+type eachTurn[S any] struct{ *Turn[S] }
+
+// Name implements [keyed.Turn].
+func (t eachTurn[S]) Name() string { return t.Key }
+
+// Again implements [keyed.Turn].
+func (t eachTurn[S]) Again(after time.Duration) {
+	if t.end(true) {
+		t.turn.Again(after)
+	}
+}
+
+// Keep implements [keyed.Turn].
+func (t eachTurn[S]) Keep() {
+	if t.end(false) {
+		t.turn.Keep()
+	}
+}
+
+// Drop implements [keyed.Turn].
+func (t eachTurn[S]) Drop() {
+	if t.end(!t.Gone) {
+		t.turn.Done(nil)
+	}
+}
+
+// Yield implements [keyed.Turn].
+func (t eachTurn[S]) Yield() {
+	if t.end(true) {
+		t.turn.Keep() // also a key that is gone
+		t.of.Activate(t.Key)
+	}
+}
+
+// KeyError is an error of one key of a [RunEach] or a controller. [OnError] gets it.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+// Error names the key.
+func (e *KeyError) Error() string { return fmt.Sprintf("key %q: %s", e.Key, e.Err.Error()) }
+
+// Unwrap returns the error.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+func newKeyError(key string, err error) error { return &KeyError{Key: key, Err: err} }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,4 +162,16 @@ func retryable(err error) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// isNil reports whether v is nil, or a nil pointer or map in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		return r.IsNil()
+	}
+	return false
 }

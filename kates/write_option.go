@@ -1,9 +1,6 @@
 package kates
 
 import (
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,45 +70,6 @@ func (c *Client) writeOptions(opts []WriteOption) writeOptions {
 	return o
 }
 
-// precondition sets IfUID and IfResourceVersion in an object that is sent. The server takes them
-// as preconditions.
-func (w writeOptions) precondition(o *object, u *Unstructured) error {
-	if err := w.agrees(u.GetUID(), u.GetResourceVersion()); err != nil {
-		return o.conflict(err)
-	}
-	if w.uid != nil {
-		u.SetUID(*w.uid)
-	}
-	if w.version != nil {
-		u.SetResourceVersion(*w.version)
-	}
-	return nil
-}
-
-// agrees returns an error if what is sent has a UID or version that contradicts the options. One
-// of the two conditions would be lost without an error.
-func (w writeOptions) agrees(uid types.UID, version string) error {
-	switch {
-	case w.uid != nil && uid != "" && uid != *w.uid:
-		return fmt.Errorf("what is sent is for the UID %q, the precondition for %q", uid, *w.uid)
-	case w.version != nil && version != "" && version != *w.version:
-		return fmt.Errorf("what is sent is for the resource version %q, the precondition for %q", version, *w.version)
-	}
-	return nil
-}
-
-// possible returns an error if no object can meet the preconditions. The server reads an empty
-// UID, an empty version and "0" as no precondition.
-func (w writeOptions) possible() error {
-	switch {
-	case w.uid != nil && *w.uid == "":
-		return errors.New("no object has the empty UID of the precondition")
-	case w.version != nil && strings.Trim(*w.version, "0") == "":
-		return fmt.Errorf("no object has the resource version %q of the precondition", *w.version)
-	}
-	return nil
-}
-
 func (w writeOptions) create() metav1.CreateOptions {
 	return metav1.CreateOptions{DryRun: w.dryRun, FieldManager: w.fieldManager}
 }
@@ -141,3 +99,8 @@ func (w writeOptions) delete() metav1.DeleteOptions {
 	}
 	return o
 }
+
+// Unfenced sends a write without the preconditions that it has under a lease (see
+// [LeaderElection], Fencing). It is for writes that may overwrite any version. The write is still
+// not sent if the lease is over.
+func Unfenced() WriteOption { return func(o *writeOptions) { o.unfenced = true } }

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,125 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/jsonform"
 )
+
+// reply is the server's answer to a write, and what the answer tells about the object.
+type reply struct {
+	object *Unstructured // for the target; nil if the answer has none
+	stream.Outcome
+	// unrelated says that the write did not change the object that it was addressed to.
+	unrelated bool
+}
+
+// request is the one request of a write, or several.
+type request func(*object, writeOptions) (reply, error)
+
+// write is send for requests whose answer is the object that was written.
+func (c *Client) write(ctx context.Context, op operation, resource, target any, opts []WriteOption,
+	send func(*object, writeOptions) (*Unstructured, error),
+) error {
+	return c.send(ctx, op, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+		if err := c.fitsTarget(target, o.resource.Kind); err != nil {
+			return reply{}, err // an error must not come after the write
+		}
+		got, err := send(o, w)
+		if err != nil {
+			return reply{}, err
+		}
+		return c.answered(op, got), nil
+	})
+}
+
+// answered reads an answer that is the object as it was written. For removed see written.
+func (c *Client) answered(op operation, got *Unstructured, removed ...string) reply {
+	write := written(op, c.core.server.own(got), removed...)
+	return reply{object: got, Outcome: stream.Outcome{Write: write}}
+}
+
+// send does what all writes have in common: it reads the caller's value, sends the request, makes
+// the answer an own write, and fills the target.
+func (c *Client) send(ctx context.Context, op operation, resource, target any, opts []WriteOption, r request) error {
+	if err := c.checkTarget(target); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	o, err := c.object(ctx, resource)
+	if err == nil && op != opCreate {
+		err = o.named()
+	}
+	if err = cmp.Or(err, fence.Check(ctx), ctx.Err()); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	got, err := c.do(ctx, op, o, c.writeOptions(opts), r)
+	if err != nil {
+		return err
+	}
+	return jsonform.Fill(target, got)
+}
+
+// do sends a request, unless ctx or the lease is over, and makes its answer an own write. It holds
+// no lock meanwhile.
+func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions, r request) (*Unstructured, error) {
+	w, err := c.fenced(ctx, op, o, w)
+	if err == nil {
+		err = c.core.server.possible(op, o, w)
+	}
+	if err != nil {
+		return nil, o.failed(op, err)
+	}
+	begun := c.core.streams.Begin(o.resource, o.key())
+	a, err := r(o, w)
+	switch {
+	case err != nil:
+		begun.Abandon()
+		return nil, o.failed(op, err)
+	case w.dryRun != nil || a.unrelated:
+		begun.Abandon()
+	default:
+		wrote(ctx, o, a.Outcome)
+		c.commit(ctx, begun, o, a.Outcome)
+	}
+	return a.object, nil
+}
+
+// commit makes a write that has succeeded an own write.
+func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out stream.Outcome) {
+	if out.Key.Name == "" {
+		out.Key = o.key()
+	}
+	if err := begun.Commit(ctx, out); err != nil {
+		// The write has succeeded: this is no error of the write.
+		c.core.log.Info("own write not settled, the watch will bring it", "object", o.String(), "error", err.Error())
+	}
+}
+
+// errUnseen is the reason for a conflict.
+var errUnseen = errors.New("it has been changed since this work began")
+
+// fenced returns the options of a write, and with them the preconditions that it needs to be sent
+// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it
+// writes to the object. Their version was known while the lease was held and when the work began,
+// or the work wrote it itself. So it is older than all that another holder has written since,
+// whatever the clocks say.
+func (c *Client) fenced(
+	ctx context.Context, op operation, o *object, w writeOptions,
+) (writeOptions, error) {
+	if err := fence.Check(ctx); err != nil {
+		return w, err
+	}
+	return c.core.server.bind(ctx, op, o, w)
+}
+
+// wrote notes the version that a write made, for later writes of the same work.
+func wrote(ctx context.Context, o *object, out stream.Outcome) {
+	if coherence.Comparable(out.Version) {
+		fence.HorizonOf(ctx).Wrote(o.stored(), out.Version)
+	}
+}
+
+// begin returns the context of work that begins with what the client knows now.
+func (c *Client) begin(ctx context.Context) context.Context { return c.core.server.begin(ctx) }
 
 var getOptions = metav1.GetOptions{}
 
@@ -61,43 +180,6 @@ func kept(u *Unstructured, removed ...string) bool {
 		return len(own) > 0
 	}
 	return false
-}
-
-// Delete deletes the object that the resource names. The target receives its last state
-// where the server answers with it, and is zeroed where it does not.
-//
-// After Delete snapshots do not show the object, or show it with its deletionTimestamp where
-// finalizers or a grace period keep it. What else goes with it (owned objects) comes with the
-// watch. See [Client.Create] for what holds for every write, and [IfUID], [IfResourceVersion],
-// [Propagation] and [GracePeriod].
-func (c *Client) Delete(ctx context.Context, resource, target any, opts ...WriteOption) error {
-	return c.send(ctx, opDelete, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
-		return c.delete(ctx, o, w)
-	})
-}
-
-// delete sends the request and reads the answer.
-func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, error) {
-	options := w.delete()
-	d, err := c.core.server.Delete(ctx, o.address(), options)
-	switch {
-	case err != nil:
-		return reply{}, err
-	case d.Object != nil:
-		return c.answered(opDelete, d.Object, removedBy(options)...), nil
-	}
-	a := reply{Outcome: stream.Outcome{Unknown: d.Unknown}}
-	a.UID = d.UID
-	return a, nil
-}
-
-// removedBy are the finalizers that a deletion takes off the object. If none is left after that,
-// the server deletes it, and answers with the object as it was before: with them.
-func removedBy(o metav1.DeleteOptions) []string {
-	if p := o.PropagationPolicy; p != nil && *p == metav1.DeletePropagationBackground {
-		return []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
-	}
-	return nil
 }
 
 // Observe makes a write that another client made an own write of this one: written

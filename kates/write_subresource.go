@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"regexp"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -161,32 +158,4 @@ func (c *Client) body(o *object, value any) (*Unstructured, error) {
 		u.SetNamespace(ns)
 	}
 	return u, nil
-}
-
-// preconditionBody puts the options into a body that is posted.
-func (w writeOptions) preconditionBody(o *object, u *Unstructured) error {
-	if gvk := u.GroupVersionKind(); gvk.Group != "policy" || gvk.Kind != "Eviction" {
-		return w.precondition(o, u)
-	}
-	own, _, _ := unstructured.NestedStringMap(u.Object, "deleteOptions", "preconditions")
-	if err := w.agrees(types.UID(own["uid"]), own["resourceVersion"]); err != nil {
-		return o.conflict(err)
-	}
-	set := func(value any, field ...string) error {
-		return unstructured.SetNestedField(u.Object, value, append([]string{"deleteOptions"}, field...)...)
-	}
-	var errs []error
-	if w.uid != nil {
-		errs = append(errs, set(string(*w.uid), "preconditions", "uid"))
-	}
-	if w.version != nil {
-		errs = append(errs, set(*w.version, "preconditions", "resourceVersion"))
-	}
-	if w.grace != nil {
-		errs = append(errs, set(*w.grace, "gracePeriodSeconds"))
-	}
-	if w.propagation != nil {
-		errs = append(errs, set(string(*w.propagation), "propagationPolicy"))
-	}
-	return errors.Join(errs...)
 }

@@ -2,7 +2,7 @@ package mutants
 
 const (
 	reconciles = "controller/reconcile.go"
-	roles      = "kates/run_roles.go"
+	roles      = "kates/run_controlled.go"
 
 	inController = "controller"
 	deleted      = "TestARootThatWasDeletedIsReconciledOnceMoreWithTheLastKnownObjectAndWhatItOwns"

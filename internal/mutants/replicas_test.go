@@ -85,7 +85,7 @@ var replicas = []mutant{
 		old: `moved := now != r.reported`, new: `moved := now.last != r.reported.last || now.caught != r.reported.caught`,
 	},
 	{
-		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_parts.go",
+		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_each.go",
 		caught: "TestG7AShardsDeltasLeadFromItsLastCallToThisOne",
 		old:    `t.end(!t.Gone)`, new: `t.end(false)`,
 	},

@@ -37,7 +37,7 @@ var classifier = []mutant{
 		old: `if u.GetKind() == "Namespace" &&`, new: `if false &&`,
 	},
 	{
-		name: "a dry run is a write", rule: 5, file: "kates/write_send.go", in: "kates", caught: "TestG4ADryRunIsNoOwnWrite",
+		name: "a dry run is a write", rule: 5, file: own, in: "kates", caught: "TestG4ADryRunIsNoOwnWrite",
 		old: `case w.dryRun != nil || a.unrelated:`, new: `case a.unrelated:`,
 	},
 }

@@ -103,7 +103,7 @@ var runs = []mutant{
 		old:    `again == 0 && err == nil && r.changes != nil {`, new: `r.changes != nil {`,
 	},
 	{
-		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/run_changes.go",
+		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/watch_delta.go",
 		caught: deltas,
 		old: `		if !now.before {
 `, new: `		if false {

@@ -7,10 +7,48 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator/stream"
 )
+
+// Delete deletes the object that the resource names. The target receives its last state
+// where the server answers with it, and is zeroed where it does not.
+//
+// After Delete snapshots do not show the object, or show it with its deletionTimestamp where
+// finalizers or a grace period keep it. What else goes with it (owned objects) comes with the
+// watch. See [Client.Create] for what holds for every write, and [IfUID], [IfResourceVersion],
+// [Propagation] and [GracePeriod].
+func (c *Client) Delete(ctx context.Context, resource, target any, opts ...WriteOption) error {
+	return c.send(ctx, opDelete, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
+		return c.delete(ctx, o, w)
+	})
+}
+
+// delete sends the request and reads the answer.
+func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, error) {
+	options := w.delete()
+	d, err := c.core.server.Delete(ctx, o.address(), options)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case d.Object != nil:
+		return c.answered(opDelete, d.Object, removedBy(options)...), nil
+	}
+	a := reply{Outcome: stream.Outcome{Unknown: d.Unknown}}
+	a.UID = d.UID
+	return a, nil
+}
+
+// removedBy are the finalizers that a deletion takes off the object. If none is left after that,
+// the server deletes it, and answers with the object as it was before: with them.
+func removedBy(o metav1.DeleteOptions) []string {
+	if p := o.PropagationPolicy; p != nil && *p == metav1.DeletePropagationBackground {
+		return []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	}
+	return nil
+}
 
 // deletesAtOnce is how many objects DeleteAll deletes at a time.
 const deletesAtOnce = 10

@@ -1,7 +1,6 @@
 package kates
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,61 +8,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire"
 )
-
-// Get reads one object from the server into target. The resource says which: an
-// object of any form with a kind and a name; a namespaced one without a namespace is
-// looked for in the client's default namespace.
-//
-// The target is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed
-// before it is filled, and untouched on error. A Go type of another kind or version than the
-// resource's is an error: it would lose what it does not know. In a struct of one's own, a field
-// of type any has its numbers as float64, as encoding/json gives them, which is not exact for
-// integers past 2^53. A Get does not change what watches show.
-func (c *Client) Get(ctx context.Context, resource, target any) error {
-	if err := c.checkTarget(target); err != nil {
-		return err
-	}
-	o, err := c.object(ctx, resource)
-	if err == nil {
-		err = cmp.Or(o.named(), c.fitsTarget(target, o.resource.Kind), ctx.Err())
-	}
-	if err != nil {
-		return fmt.Errorf("get: %w", err)
-	}
-	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
-	if err != nil {
-		return o.failed(opGet, err)
-	}
-	return jsonform.Fill(target, got)
-}
-
-// List reads the objects of a query from the server into target: a pointer to a slice (of
-// *Service, Service, *Unstructured, map[string]any, …), a map by name, or a list type such as
-// *corev1.ServiceList. A Go type of another kind or version than the query's is an error. It is
-// replaced, not added to, and untouched on error. An empty namespace lists all namespaces. Long
-// lists are fetched in pages. A List does not change what watches show.
-func (c *Client) List(ctx context.Context, query Query, target any) error {
-	if err := jsonform.CheckListTarget(target); err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	r, items, err := c.list(ctx, opList, query)
-	if err == nil {
-		if err = c.fitsTarget(target, r.Kind); err != nil {
-			err = fmt.Errorf("list: %w", err)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return jsonform.FillList(target, items)
-}
 
 // object is a copy of the caller's value, ready for a request: its kind is as the server serves
 // it, its namespace is filled in.
@@ -164,3 +115,20 @@ func (c *Client) in(r stream.Resource, namespace string) dynamic.ResourceInterfa
 func (c *core) get(ctx context.Context, o *object) (*Unstructured, error) {
 	return wire.In(c.dynamic, o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
 }
+
+// bare returns an object with nothing but its kind and name.
+func bare(r stream.Resource, key stream.Key) *object {
+	o := &object{&Unstructured{Object: map[string]any{}}, r}
+	o.SetGroupVersionKind(r.Kind)
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
+	return o
+}
+
+// address is the place of the object on its server.
+func (o *object) address() wire.Address {
+	return wire.Address{Resource: o.resource, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// stored names the object, whatever version serves it.
+func (o *object) stored() applied.Key { return applied.Key{Storage: o.resource.Storage, Key: o.key()} }

@@ -2,15 +2,55 @@ package kates
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/jsonform"
 )
+
+// precondition sets IfUID and IfResourceVersion in an object that is sent. The server takes them
+// as preconditions.
+func (w writeOptions) precondition(o *object, u *Unstructured) error {
+	if err := w.agrees(u.GetUID(), u.GetResourceVersion()); err != nil {
+		return o.conflict(err)
+	}
+	if w.uid != nil {
+		u.SetUID(*w.uid)
+	}
+	if w.version != nil {
+		u.SetResourceVersion(*w.version)
+	}
+	return nil
+}
+
+// agrees returns an error if what is sent has a UID or version that contradicts the options. One
+// of the two conditions would be lost without an error.
+func (w writeOptions) agrees(uid types.UID, version string) error {
+	switch {
+	case w.uid != nil && uid != "" && uid != *w.uid:
+		return fmt.Errorf("what is sent is for the UID %q, the precondition for %q", uid, *w.uid)
+	case w.version != nil && version != "" && version != *w.version:
+		return fmt.Errorf("what is sent is for the resource version %q, the precondition for %q", version, *w.version)
+	}
+	return nil
+}
+
+// possible returns an error if no object can meet the preconditions. The server reads an empty
+// UID, an empty version and "0" as no precondition.
+func (w writeOptions) possible() error {
+	switch {
+	case w.uid != nil && *w.uid == "":
+		return errors.New("no object has the empty UID of the precondition")
+	case w.version != nil && strings.Trim(*w.version, "0") == "":
+		return fmt.Errorf("no object has the resource version %q of the precondition", *w.version)
+	}
+	return nil
+}
 
 // preconditionPatch adds IfUID and IfResourceVersion to a patch: as part of the metadata, which
 // the server compares, or as tests of a JSON patch.
@@ -62,6 +102,34 @@ func (w writeOptions) testsBefore(data []byte) ([]byte, error) {
 	return jsonform.Encode(append(tests, ops...))
 }
 
+// preconditionBody puts the options into a body that is posted.
+func (w writeOptions) preconditionBody(o *object, u *Unstructured) error {
+	if gvk := u.GroupVersionKind(); gvk.Group != "policy" || gvk.Kind != "Eviction" {
+		return w.precondition(o, u)
+	}
+	own, _, _ := unstructured.NestedStringMap(u.Object, "deleteOptions", "preconditions")
+	if err := w.agrees(types.UID(own["uid"]), own["resourceVersion"]); err != nil {
+		return o.conflict(err)
+	}
+	set := func(value any, field ...string) error {
+		return unstructured.SetNestedField(u.Object, value, append([]string{"deleteOptions"}, field...)...)
+	}
+	var errs []error
+	if w.uid != nil {
+		errs = append(errs, set(string(*w.uid), "preconditions", "uid"))
+	}
+	if w.version != nil {
+		errs = append(errs, set(*w.version, "preconditions", "resourceVersion"))
+	}
+	if w.grace != nil {
+		errs = append(errs, set(*w.grace, "gracePeriodSeconds"))
+	}
+	if w.propagation != nil {
+		errs = append(errs, set(string(*w.propagation), "propagationPolicy"))
+	}
+	return errors.Join(errs...)
+}
+
 // preconditionError turns the answer to a patch or apply into a conflict if a precondition did
 // not hold. For a UID, and for a JSON patch, the server answers "invalid". For a JSON patch it
 // does not say what is wrong, so the object is read.
@@ -83,16 +151,4 @@ func (c *Client) preconditionError(ctx context.Context, o *object, w writeOption
 // holds reports whether an object meets the preconditions.
 func (w writeOptions) holds(u *Unstructured) bool {
 	return (w.uid == nil || u.GetUID() == *w.uid) && (w.version == nil || u.GetResourceVersion() == *w.version)
-}
-
-// isNil reports whether v is nil, or a nil pointer or map in an interface.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
-		return r.IsNil()
-	}
-	return false
 }

@@ -1,0 +1,208 @@
+package kates
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/owners"
+	"github.com/kates-go/kates/internal/patch"
+)
+
+// ParseManifests reads the objects of a manifest: YAML documents, each of which may begin with
+// "---" and end with "...", or JSON objects one after the other. No document is passed over: one
+// that cannot be read is an error. Kinds that client-go's scheme knows become their Go types
+// (*corev1.Service …), all others *Unstructured. Documents that are empty or have only comments
+// are skipped. Lists (kind List, ServiceList …) give their items. As in kubectl's client, unknown
+// fields and repeated keys are no error.
+//
+// Errors name the document by its number, counting from 1, and never quote its content.
+func ParseManifests(text string) ([]Object, error) {
+	return parseManifests(text, typedObject)
+}
+
+// ParseManifestsToUnstructured is ParseManifests with every object an *Unstructured.
+func ParseManifestsToUnstructured(text string) ([]Object, error) {
+	return parseManifests(text, func(u *Unstructured) (Object, error) { return u, nil })
+}
+
+func parseManifests(text string, as func(*Unstructured) (Object, error)) ([]Object, error) {
+	objects := []Object{}
+	err := jsonform.EachObject(text, func(u *Unstructured) error {
+		obj, err := as(u)
+		if err == nil {
+			objects = append(objects, obj)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return objects, nil
+}
+
+func typedObject(u *Unstructured) (Object, error) { return jsonform.Typed(u) }
+
+// NewObject makes an empty object of a kind and apiVersion ("v1", "networking.k8s.io/v1"). It has
+// its Go type if client-go's scheme knows the kind, and is an *Unstructured otherwise. It is an
+// error if either is missing or malformed, or if the kind is not that of an object (a list, an
+// options type).
+func NewObject(kind, version string) (Object, error) {
+	if _, err := jsonform.ParseGVK(version, kind); err != nil {
+		return nil, fmt.Errorf("new object: %w", err)
+	}
+	return NewObjectFromUnstructured(NewUnstructured(kind, version))
+}
+
+// NewUnstructured makes an empty *Unstructured of a kind and apiVersion.
+func NewUnstructured(kind, version string) *Unstructured {
+	u := &Unstructured{}
+	u.SetAPIVersion(version)
+	u.SetKind(kind)
+	return u
+}
+
+// NewObjectFromUnstructured copies u into its Go type if client-go's scheme knows its kind, and
+// into another *Unstructured otherwise. Fields that the Go type lacks are dropped. A field that
+// does not fit its type is an error.
+func NewObjectFromUnstructured(u *Unstructured) (Object, error) {
+	copied, err := jsonform.ToUnstructured(nil, u)
+	if err != nil {
+		return nil, err
+	}
+	return typedObject(copied)
+}
+
+// NewUnstructuredFromObject copies obj into an *Unstructured. A Go type of client-go's scheme
+// whose kind is empty gets apiVersion and kind from there.
+func NewUnstructuredFromObject(obj Object) (*Unstructured, error) {
+	return jsonform.ToUnstructured(clientscheme.Scheme, obj)
+}
+
+// ConvertObject copies src into dst, which may be of another Go type for the same or a similar
+// kind. It uses the conversion that is registered in scheme (client-go's if nil), or else JSON,
+// which drops the fields that dst does not have. dst gets the apiVersion and kind that the scheme
+// knows for its type. It shares no memory with src, and is untouched on an error.
+func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
+	return jsonform.Convert(scheme, src, dst)
+}
+
+// MergeUpdate updates target with what source asks for:
+//
+//   - Labels and annotations are merged, source's win.
+//   - Owner references and finalizers are source's if it has any.
+//   - Every other top-level section of source (spec, data, stringData, rules, subjects, …)
+//     replaces target's. Sections that only target has stay.
+//
+// apiVersion, kind, status and all other metadata stay target's, so that target can be sent as an
+// update of the object that it was read from. Target gets copies: it never shares memory with
+// source. MergeUpdate panics if source holds something that does not encode as JSON, such as a
+// channel.
+func MergeUpdate(target, source *Unstructured) { patch.MergeUpdate(target, source) }
+
+// ByName indexes objs by name into target. Objs is a slice of objects, or of structs whose
+// pointers are objects. Target is a map[string]X, where X is the slice's element type or a
+// pointer to it. Of several objects with one name the last is kept. Nil elements are skipped. The
+// map's values are the slice's objects, not copies.
+//
+// It panics if objs or target are of other types, or target is nil.
+func ByName(objs any, target any) {
+	source, index := reflect.ValueOf(objs), reflect.ValueOf(target)
+	if source.Kind() != reflect.Slice {
+		panic(fmt.Sprintf("kates.ByName: %T is not a slice of objects", objs))
+	}
+	if index.Kind() != reflect.Map || index.Type().Key().Kind() != reflect.String || index.IsNil() {
+		panic(fmt.Sprintf("kates.ByName: %T is not a (non-nil) map from names to objects", target))
+	}
+	for i := range source.Len() {
+		elem := source.Index(i)
+		if (elem.Kind() == reflect.Pointer || elem.Kind() == reflect.Interface) && elem.IsNil() {
+			continue
+		}
+		named, ok := elem.Interface().(metav1.Object)
+		if !ok {
+			named, ok = elem.Addr().Interface().(metav1.Object)
+		}
+		if !ok {
+			panic(fmt.Sprintf("kates.ByName: a %s is not an object", elem.Type()))
+		}
+		value, ok := indexable(elem, index.Type().Elem())
+		if !ok {
+			panic(fmt.Sprintf("kates.ByName: a %T cannot hold a %s", target, elem.Type()))
+		}
+		index.SetMapIndex(reflect.ValueOf(named.GetName()).Convert(index.Type().Key()), value)
+	}
+}
+
+// indexable returns elem, what it holds or points to, or its address: the one that a map of want
+// can hold.
+func indexable(elem reflect.Value, want reflect.Type) (reflect.Value, bool) {
+	candidates := []reflect.Value{elem, elem.Addr()}
+	if elem.Kind() == reflect.Interface {
+		elem = elem.Elem()
+		candidates = append(candidates, elem)
+	}
+	if elem.Kind() == reflect.Pointer {
+		candidates = append(candidates, elem.Elem())
+	}
+	for _, candidate := range candidates {
+		if candidate.Type().AssignableTo(want) {
+			return candidate, true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// Errors of owner references, for errors.Is.
+var (
+	// ErrControlled: the object has another controller, and an object has at most one.
+	ErrControlled = owners.ErrControlled
+	// ErrOwnerScope: a namespaced owner owns objects of its own namespace only. The garbage
+	// collector would take others for orphans.
+	ErrOwnerScope = owners.ErrOwnerScope
+)
+
+// SetControllerReference makes owner the controller of an object, which it modifies. The object
+// gets a reference to owner that blocks the owner's foreground deletion. It replaces any other
+// reference to the same owner; references to other owners stay. An object that another owner
+// controls is [ErrControlled]. One that is not in the namespace of its owner is [ErrOwnerScope],
+// and so is a cluster-scoped object of a namespaced owner. On an error the object is not
+// modified.
+//
+// The owner's kind is taken from the owner, or from client-go's scheme. A real server needs its
+// UID. Where the server enforces it, blocking needs the right to update the owner's finalizers.
+// See https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/ and
+// https://kubernetes.io/docs/concepts/architecture/garbage-collection/
+func SetControllerReference(owner, object Object) error { return owners.SetController(owner, object) }
+
+// AddOwnerReference makes owner one of the owners of an object, which it modifies. The object is
+// garbage when all of its owners are gone. The reference does not make owner a controller and
+// blocks nothing; if owner is the controller already, it stays so. Errors are those of
+// [SetControllerReference] except [ErrControlled]: it does not matter who controls the object.
+func AddOwnerReference(owner, object Object) error { return owners.Add(owner, object) }
+
+// RemoveOwnerReference takes owner from the owners of an object, which it modifies, and reports
+// whether it was one.
+func RemoveOwnerReference(owner, object Object) bool { return owners.Remove(owner, object) }
+
+// HasOwnerReference reports whether other names owner among its owners. Owners are compared by
+// UID, or by group, kind and name if neither has one (objects that no server has seen).
+func HasOwnerReference(owner, other Object) bool { return owners.Has(owner, other) }
+
+// SetOwnerReferences makes owner the controller of objects, which it modifies. Each gets a
+// controller reference that blocks the owner's foreground deletion, in place of any that it has
+// to another controller. References to other owners stay. The empty kind of a typed owner is
+// taken from client-go's scheme. An owner of any other Go type must carry its apiVersion and
+// kind, or the server rejects the reference.
+//
+// Owner and object must be in the same namespace, or the owner cluster-scoped:
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
+func SetOwnerReferences(owner Object, objects ...Object) {
+	for _, object := range objects {
+		owners.Replace(owner, object)
+	}
+}

@@ -1,0 +1,172 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// target is a query with what a struct's field adds to it.
+type target struct {
+	Query
+	// kind is fixed by the field's Go type; empty if it is not.
+	kind schema.GroupVersionKind
+	// form is fixed by it, too.
+	form stream.Form
+
+	index []int        // of the field
+	typ   reflect.Type // of the field that objects are put into; nil if it is the struct's own
+	role  role         // in a controller's type
+}
+
+// formOf returns the form in which the target's objects are watched.
+func (t target) formOf() stream.Form {
+	if t.MetadataOnly {
+		return stream.Metadata
+	}
+	return t.form
+}
+
+// compile turns queries into those of the accumulator. Every error names its query.
+func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
+	if len(targets) == 0 {
+		return nil, errors.New("nothing to watch: no query was given")
+	}
+	transform := c.watch.get().transform
+	seen := make(map[string]bool)
+	var queries []accumulator.Query
+	for i, t := range targets {
+		switch {
+		case t.Name == "":
+			return nil, fmt.Errorf("query %d (kind %q) has no name", i, t.Kind)
+		case seen[t.Name]:
+			return nil, fmt.Errorf("query %q: there are two of that name", t.Name)
+		case t.Kind == "" && t.kind.Empty():
+			return nil, fmt.Errorf("query %q has no kind", t.Name)
+		}
+		seen[t.Name] = true
+		if t.Transform == nil {
+			t.Transform = transform
+		}
+		q, err := c.compileOne(t)
+		if err != nil {
+			return nil, fmt.Errorf("query %q: %w", t.Name, err)
+		}
+		queries = append(queries, q)
+	}
+	return queries, nil
+}
+
+func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
+	if err := t.checkNamespaces(); err != nil {
+		return q, err
+	}
+	q = accumulator.Query{
+		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
+		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal, Key: t.Key,
+		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t) },
+	}
+	if q.Kind == "" {
+		q.Kind = t.kind.Kind
+	}
+	if q.Labels, q.Fields, err = t.selectors(); err != nil {
+		return q, err
+	}
+	if q.Refs, err = t.refs(); err != nil {
+		return q, err
+	}
+	if t.AnyOf != nil {
+		q.AnyOf = make([]stream.Selection, len(t.AnyOf))
+	}
+	for i, s := range t.AnyOf {
+		if q.AnyOf[i].Labels, q.AnyOf[i].Fields, err = s.selectors(); err != nil {
+			return q, err
+		}
+	}
+	if t.NamespaceSelector == "" {
+		return q, nil
+	}
+	l, err := parseLabels(t.NamespaceSelector)
+	if err != nil {
+		return q, fmt.Errorf("namespace selector %q: %w", t.NamespaceSelector, err)
+	}
+	q.Spaces = &accumulator.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
+		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")})
+	}}
+	return q, nil
+}
+
+// checkNamespaces returns an error for namespaces and selections that make no sense.
+func (q Query) checkNamespaces() error {
+	switch {
+	case q.Namespaces != nil && q.Namespace != "":
+		return errors.New("it has both a Namespace and Namespaces: say one")
+	case q.NamespaceSelector != "" && (q.Namespace != "" || q.Namespaces != nil):
+		return errors.New("a NamespaceSelector narrows all namespaces: it goes with neither Namespace nor Namespaces")
+	case slices.Contains(q.Namespaces, ""):
+		return errors.New("one of its Namespaces is empty: for all namespaces leave them out")
+	case q.AnyOf != nil && len(q.AnyOf) == 0:
+		return errors.New("AnyOf is empty, so nothing could be selected: leave it out to select everything")
+	}
+	for _, namespace := range append(slices.Clone(q.Namespaces), q.Namespace) {
+		if err := segment("namespace", namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve finds the resource of a query and checks that it can be watched as the query wants.
+func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error) {
+	if err := ctx.Err(); err != nil {
+		return stream.Resource{}, err
+	}
+	var mapping *meta.RESTMapping
+	var err error
+	if t.kind.Empty() {
+		mapping, err = c.core.kinds.Kind(ctx, t.Kind)
+	} else {
+		mapping, err = c.core.kinds.GVK(ctx, t.kind)
+	}
+	if err != nil {
+		return stream.Resource{}, definite(err)
+	}
+	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
+		return stream.Resource{}, err
+	}
+	r := c.resource(ctx, mapping)
+	if err := t.suits(r); err != nil {
+		return r, err
+	}
+	if err := c.core.server.checkFields(ctx, r, t); err != nil {
+		return stream.Resource{}, err
+	}
+	c.readFields(ctx, &r, t.Query)
+	return r, nil
+}
+
+// suits returns an error for a query that makes no sense for a resource.
+func (q Query) suits(r stream.Resource) error {
+	if q.NamespaceSelector != "" && !r.Namespaced {
+		return fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
+	}
+	return nil
+}
+
+// definite marks an error of discovery as final where it is final.
+func definite(err error) error {
+	var unknown *UnknownKindError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("%w: %w", accumulator.ErrNotServed, err)
+	}
+	return err
+}
