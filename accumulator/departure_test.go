@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
@@ -29,10 +30,14 @@ func forked(t *testing.T, test func(t *testing.T, f *fork)) {
 }
 
 func forkedWith(t *testing.T, c stream.Config, test func(t *testing.T, f *fork)) {
+	forkedOf(t, union(), c, test)
+}
+
+func forkedOf(t *testing.T, q Query, c stream.Config, test func(t *testing.T, f *fork)) {
 	bubble(t, c, func(t *testing.T, s *sim, streams *stream.Set) {
 		f := &fork{sim: s, streams: streams}
 		s.create("as", thing("x", "l", "yes"))
-		f.a = watching(t, streams, Options{}, union())
+		f.a = watching(t, streams, Options{}, q)
 		require.True(t, signalled(f.a))
 		update(t, f.a, &f.snap)
 		f.left, f.right = f.a.fields[0].parts[0].sub.Stage(), f.a.fields[0].parts[1].sub.Stage()
@@ -231,6 +236,34 @@ func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t
 		w.Object = f.relabelled("x", "l", "yes")
 		require.True(t, f.left.OwnDeletion(w))
 		f.shows(t, "x@3")
+	})
+}
+
+// One watch has shown the deletion, and what was made anew since. The other has to ask the server.
+func TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
+	everything := Selection{}
+	q := simQuery("A", "as")
+	q.AnyOf = []Selection{everything, {Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}}
+	forkedOf(t, q, stream.Config{}, func(t *testing.T, f *fork) {
+		all, some := f.left, f.right
+		key := Key{Namespace: "ns", Name: "x"}
+		gone := f.relabelled("x", "l", "yes")
+		write := f.streams.Begin(simResource("as"), key)
+		f.remove("as", "x")
+		gone.SetResourceVersion(strconv.Itoa(f.rev))
+		require.NoError(t, all.Event(gone, true))
+		f.create("as", thing("x", "l", "yes"))
+		f.relists(t, some)
+		f.relabel("x", "l", "no")
+		f.relists(t, all)
+		f.shows(t, "x@4")
+		f.create("bs", thing("other")) // so that the answer to the watch that asks is newer
+		w := coherence.Write{Key: key, UID: gone.GetUID()}
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: w}))
+		f.shows(t, "x@4")
+		f.relists(t, all)
+		f.relists(t, some)
+		f.shows(t, "x@4")
 	})
 }
 

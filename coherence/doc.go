@@ -148,7 +148,8 @@
 //     departure by V. It also replaces the newest known state, if that is older than V, where the
 //     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
 //     the union selects it; by the object as written, where the stream's position, or a newer
-//     own write, has passed V.
+//     own write, has passed V. A deletion that was answered without a version counts at the
+//     earliest version at which a watch has shown it, or an answer (rule 6) shows it done.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
 //     go, because there are too many, has skipped up to the stream's position.

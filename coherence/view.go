@@ -104,6 +104,10 @@ func (v *View) note(ev Event) {
 	}
 }
 
+// Deleted returns the version at which the watch has shown the deletion of an object, "" if it has
+// not. It knows of deletions that came while a write of key was under way (rule 4).
+func (v *View) Deleted(key Key, uid types.UID) string { return v.flights[key].deleted(uid) }
+
 // Record adds an own write. Its object is as the stream would show it, nil if the object is gone
 // or not in the stream's query. Stored is what the watch shows for the key. Record reports false
 // if the view cannot judge the write: then the server is asked for the object, and its answer is
@@ -114,7 +118,7 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 		return true
 	}
 	if !Comparable(w.Version) {
-		w.Version = v.flights[w.Key].deleted(w.UID)
+		w.Version = v.Deleted(w.Key, w.UID)
 	}
 	if Comparable(w.Version) && !v.belied(w, stored) {
 		v.enter(w)

@@ -67,6 +67,14 @@ func (s *stream) deleted(key Key, version string) {
 	run(wake)
 }
 
+// sawDeleted returns the version at which the watch has shown an own deletion that is under way,
+// "" if it has not.
+func (s *stream) sawDeleted(w coherence.Write) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.view.Deleted(w.Key, w.UID)
+}
+
 // depart adds to how a key left. Called with the stream's lock held.
 func (l *Listener) depart(key Key, d coherence.Departure) {
 	// Memory is bounded by objects, not by events.

@@ -81,13 +81,16 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	how.as, _ = o.Object.(Object)
 	var unsettled []error
 	var asked []*stream
-	var by string // the earliest version at which the answers show the deletion done
+	var by string // the earliest version at which a watch or an answer shows the deletion done
 	for _, st := range streams {
 		if !st.covers(o.Key) {
 			continue
 		}
 		st.reach(AtCommit, o.Key)
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
+			if how.by == deleted {
+				by = older(by, st.sawDeleted(o.Write))
+			}
 			continue
 		}
 		version, err := w.settle(ctx, st, o.Write, how)
@@ -95,9 +98,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 			st.unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
 		} else if how.by == deleted {
-			if asked = append(asked, st); by == "" || coherence.Newer(by, version) {
-				by = version
-			}
+			asked, by = append(asked, st), older(by, version)
 		}
 	}
 	if unsettled == nil {
@@ -108,6 +109,14 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s.Reach(AtLand)
 	w.land(&o.Write)
 	return errors.Join(unsettled...)
+}
+
+// older returns the older of two versions, either of which may be unknown ("").
+func older(a, b string) string {
+	if a == "" || b != "" && coherence.Newer(a, b) {
+		return b
+	}
+	return a
 }
 
 // record hands the write to a stream, in the stream's form.

@@ -196,9 +196,9 @@ var overtaking = []mutant{
 	},
 	{
 		name: "a deletion that was seen hides who has the name since", rule: 4, file: view, caught: "TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince",
-		old: `		w.Version = v.flights[w.Key].deleted(w.UID)
+		old: `		w.Version = v.Deleted(w.Key, w.UID)
 `,
-		new: `		if w.Version = v.flights[w.Key].deleted(w.UID); w.Version != "" {
+		new: `		if w.Version = v.Deleted(w.Key, w.UID); w.Version != "" {
 			v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, open: true}
 			return true
 		}

@@ -137,6 +137,11 @@ var several = []mutant{
 		new: ``,
 	},
 	{
+		name: "an own deletion that one watch has shown ends what was made anew, where another had to ask", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince",
+		old: `by = older(by, st.sawDeleted(o.Write))`,
+		new: `_ = st.sawDeleted`,
+	},
+	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
 		old: `case how.by == deleted || l.Union.excludes(how.as):`,
 		new: `case l.Union.excludes(how.as):`,
