@@ -19,7 +19,8 @@ import (
 // audited is a cluster of its own. Its API server logs who has written what.
 type audited struct {
 	*cluster.Cluster
-	log string
+	log  string
+	held chan heldWrite // by replicas, see holdAWrite
 }
 
 // policy logs every write when it has been answered.
@@ -40,7 +41,7 @@ func newAudited(t *testing.T) *audited {
 	c, err := cluster.Start(t.Context(), "audit-policy-file="+rules, "audit-log-path="+log)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
-	return &audited{c, log}
+	return &audited{c, log, make(chan heldWrite, heldMost)}
 }
 
 // auditEvent holds the fields that the tests read of an event of audit.k8s.io/v1.

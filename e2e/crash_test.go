@@ -278,7 +278,7 @@ func (p *crashable) waitForWork() {
 	case <-p.first:
 	case <-p.read:
 		p.t.Fatalf("it has ended by itself: %v: %s", p.cmd.Wait(), &p.errors)
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		p.t.Fatalf("it does not begin: %s", p.said())
 	}
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,7 +16,7 @@ import (
 // awaitEvents waits for the events about an object.
 func awaitEvents(t *testing.T, c *kates.Client, ns, name string, wanted func([]*eventsv1.Event) bool) []*eventsv1.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := kates.Watch[struct{ Events []*eventsv1.Event }](ctx, c, kates.Query{Name: "Events", Namespace: ns, FieldSelector: "regarding.name=" + name})
 	require.NoError(t, err)

@@ -178,13 +178,16 @@ func (h *handover) judge(t *testing.T, rounds []frozen) (refused int) {
 func TestNoneOfTheLateWritesOfALeaderThatWasFrozenLands(t *testing.T) {
 	t.Parallel()
 	h := newHandover(t, newAudited(t), 32)
-	replicas := map[string]*replicaProcess{}
+	var replicas []*replicaProcess
 	for i := range 3 {
-		role := replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i)}
-		replicas[role.Identity] = h.startReplica(t, role)
+		replicas = append(replicas, h.startReplica(t, replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i)}))
 	}
-	tried := h.freeze(t, 10, func() *replicaProcess { return replicas[h.leader(t)] })
-	assert.Positive(t, tried, "they tried")
+	h.freeze(t, 10, frozenOne{
+		amidst: func(round int) *replicaProcess { return h.holdAWrite(t, round, replicas) },
+		woke: func(round int, p *replicaProcess) {
+			assert.NotEqual(t, "<nil>", p.letGo(t, round), "a late write is tried")
+		},
+	})
 }
 
 // This is the same test for one of three shards.
@@ -195,10 +198,12 @@ func TestNoneOfTheLateWritesOfAShardThatWasFrozenLands(t *testing.T) {
 	for i := range 3 {
 		replicas = append(replicas, h.startReplica(t, replicaRole{Namespace: h.ns, Identity: fmt.Sprint("replica-", i), Sharded: true}))
 	}
-	h.freeze(t, 10, func() *replicaProcess {
-		one := replicas[rand.IntN(len(replicas))]
-		require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, patience, 20*time.Millisecond)
-		return one
+	h.freeze(t, 10, frozenOne{
+		before: func() *replicaProcess {
+			one := replicas[rand.IntN(len(replicas))]
+			require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, patience, 20*time.Millisecond)
+			return one
+		},
 	})
 	by := h.copies(t)
 	for _, p := range replicas {
@@ -215,9 +220,17 @@ func countOf(all []string, one string) (n int) {
 	return n
 }
 
+// frozenOne chooses the process to stop: before there is anything to do, or amidst that. Woke, if
+// there is one, is called when the process has gone on.
+type frozenOne struct {
+	before func() *replicaProcess
+	amidst func(round int) *replicaProcess
+	woke   func(round int, p *replicaProcess)
+}
+
 // freeze stops one process in each round. It wakes the process when others have begun its work,
-// or have finished it. It returns how many late writes were not sent, or refused.
-func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProcess) (tried int) {
+// or have finished it.
+func (h *handover) freeze(t *testing.T, rounds int, v frozenOne) {
 	t.Helper()
 	var all []frozen
 	seen := map[*replicaProcess]bool{}
@@ -225,9 +238,15 @@ func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProces
 	stop()
 	h.taken(t, "nobody")
 	for n := range rounds {
-		one := victim()
-		seen[one] = true
+		var one *replicaProcess
+		if v.before != nil {
+			one = v.before()
+		}
 		stop := h.load(t)
+		if v.amidst != nil {
+			one = v.amidst(n + 1)
+		}
+		seen[one] = true
 		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
 		one.signal(t, syscall.SIGSTOP)
 		round := frozen{user: one.role.Identity, stopped: time.Now(), whole: n%2 == 0}
@@ -241,6 +260,9 @@ func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProces
 		}
 		round.woke = time.Now()
 		one.signal(t, syscall.SIGCONT)
+		if v.woke != nil {
+			v.woke(n+1, one)
+		}
 		time.Sleep(time.Duration(100+rand.IntN(400)) * time.Millisecond)
 		stop()
 		h.taken(t, "nobody")
@@ -251,7 +273,6 @@ func (h *handover) freeze(t *testing.T, rounds int, victim func() *replicaProces
 		refused += int(p.refused.Load())
 	}
 	t.Logf("%d rounds: %d late writes were not sent, %d were refused by the server", rounds, refused, conflicts)
-	return refused + conflicts
 }
 
 // No client can stop these writes any more; preconditions keep them out. The network holds

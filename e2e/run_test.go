@@ -98,7 +98,7 @@ func (r *replica) ended() error {
 	select {
 	case err := <-r.done:
 		return err
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		r.t.Fatal("it does not end")
 		return nil
 	}
@@ -121,7 +121,7 @@ func receive[T any](t *testing.T, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("nothing comes")
 		panic("unreachable")
 	}

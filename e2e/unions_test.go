@@ -339,7 +339,7 @@ func TestG1G7AQueryThatIsAddedIsShownWholeAndOneThatIsRemovedLeavesWhole(t *test
 	}
 	until := func(cond func() bool) {
 		t.Helper()
-		for deadline := time.After(30 * time.Second); !cond(); read() {
+		for deadline := time.After(patience); !cond(); read() {
 			select {
 			case <-f.acc.Changed():
 			case <-deadline:

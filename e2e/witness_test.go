@@ -289,9 +289,9 @@ func (j *witness) read(ctx context.Context, leisure time.Duration, r *rand.Rand)
 // Cancelled writes may still be under way to the server at first.
 func (j *witness) settled() {
 	var server map[id]seen
-	ctx, cancel := context.WithTimeout(j.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(j.t.Context(), patience)
 	defer cancel()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience / 2); time.Now().Before(deadline); {
 		if !assert.NoError(j.t, j.w.client.Sync(ctx), "%s", j.w.client.Status()) || !j.update() {
 			return
 		}
