@@ -35,7 +35,7 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 	if err != nil {
 		return fmt.Errorf("get: %w", err)
 	}
-	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+	got, err := c.core.get(ctx, o)
 	if err != nil {
 		return o.failed(opGet, err)
 	}
@@ -93,7 +93,7 @@ func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...
 	switch {
 	case !ok:
 		var got *Unstructured
-		if got, err = c.in(o.resource, o.GetNamespace()).Get(ctx, name, getOptions); err == nil {
+		if got, err = c.core.get(ctx, o); err == nil {
 			err = jsonform.Fill(result, got)
 		}
 	case known == nil:

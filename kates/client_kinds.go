@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 )
@@ -45,11 +46,8 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 		if err == nil {
 			return nil
 		}
-		t := time.NewTimer(time.Second)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		keyed.Pause(ctx, time.Second, nil)
+		if ctx.Err() != nil {
 			return fmt.Errorf("wait for %q: %w (last: %w)", kind, ctx.Err(), err)
 		}
 	}
@@ -174,6 +172,6 @@ func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, er
 		return false
 	}
 	namespaces := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	_, err = namespaces.Get(ctx, namespace, metav1.GetOptions{})
+	_, err = namespaces.Get(ctx, namespace, GetOptions{})
 	return apierrors.IsNotFound(err)
 }

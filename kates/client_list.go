@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // List reads the objects of a query from the server into target: a pointer to a slice (of
@@ -98,20 +100,15 @@ func (c *Client) listAll(ctx context.Context, r stream.Resource, q accumulator.Q
 			}
 		}
 	}
-	all := make([]*Unstructured, 0, len(found))
-	for _, u := range found {
-		all = append(all, u)
-	}
-	slices.SortFunc(all, func(a, b *Unstructured) int {
+	return slices.SortedFunc(maps.Values(found), func(a, b *Unstructured) int {
 		return objects.Compare(objects.KeyOf(a), objects.KeyOf(b))
-	})
-	return all, nil
+	}), nil
 }
 
 // listOne makes one list, in pages. If the version of the pages expires meanwhile, it starts again
 // with one page for everything.
 func (c *Client) listOne(ctx context.Context, r stream.Resource, namespace string, s stream.Selection) ([]*Unstructured, error) {
-	in := c.in(r, namespace)
+	in := wire.In(c.core.dynamic, r, namespace)
 	items := []*Unstructured{}
 	o := metav1.ListOptions{Limit: pageSize}
 	if s.Labels != nil {

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -91,6 +92,20 @@ func (o *object) failed(op operation, err error) error {
 	return fmt.Errorf("%s %s: %w", op, o, err)
 }
 
+// replaced reports whether the object of that UID is gone, or another one has its name.
+func (c *core) replaced(ctx context.Context, o *object, uid types.UID) bool {
+	now, err := c.get(ctx, o)
+	return IsNotFound(err) || err == nil && now.GetUID() != uid
+}
+
+// while wraps an error with what was being done; nil stays nil.
+func while(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
 // ErrShared is returned by methods that are given, as the target, an object that a
 // snapshot shows: it is shared, and nobody may write to it. Give a copy, or nil.
 var ErrShared = errors.New("the target is an object of a live snapshot, which is shared and read-only")
@@ -106,14 +121,14 @@ func (c *Client) checkTarget(target any) error {
 	return nil
 }
 
-// in is the dynamic client for a resource, in one namespace or, if that is empty, in all.
-func (c *Client) in(r stream.Resource, namespace string) dynamic.ResourceInterface {
-	return wire.In(c.core.dynamic, r, namespace)
+// at returns the dynamic client for the resource and the namespace of an object.
+func (c *core) at(o *object) dynamic.ResourceInterface {
+	return wire.In(c.dynamic, o.resource, o.GetNamespace())
 }
 
-// get asks the server for an object.
-func (c *core) get(ctx context.Context, o *object) (*Unstructured, error) {
-	return wire.In(c.dynamic, o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+// get asks the server for an object, or for a subresource of it.
+func (c *core) get(ctx context.Context, o *object, subresource ...string) (*Unstructured, error) {
+	return c.at(o).Get(ctx, o.GetName(), GetOptions{}, subresource...)
 }
 
 // bare returns an object with nothing but its kind and name.

@@ -50,8 +50,6 @@ type server interface {
 	// such object. known says that the streams answer for the object.
 	shown(o *object) (live Object, known bool)
 
-	// begin returns the context of work that begins with what the client knows now.
-	begin(ctx context.Context) context.Context
 	// bind returns the options that bind a write to the lease of its context.
 	bind(ctx context.Context, op operation, o *object, w writeOptions) (writeOptions, error)
 	// possible is a conflict if no object can have what the options ask for.
@@ -151,13 +149,6 @@ func (s *apiServer) shown(o *object) (live Object, known bool) {
 	return s.core.streams.Lookup(o.resource, o.key(), stream.Meta)
 }
 
-func (s *apiServer) begin(ctx context.Context) context.Context {
-	if !fence.Fenced(ctx) {
-		return ctx
-	}
-	return fence.WithHorizon(ctx, s.core.streams.Horizon())
-}
-
 func (s *apiServer) bind(
 	ctx context.Context, op operation, o *object, w writeOptions,
 ) (writeOptions, error) {
@@ -204,11 +195,7 @@ func (s *apiServer) outlived(ctx context.Context, o *object, uid types.UID, err 
 	case !apierrors.IsConflict(err):
 		return false
 	}
-	now, err := s.core.get(ctx, o)
-	if err != nil {
-		return apierrors.IsNotFound(err)
-	}
-	return now.GetUID() != uid
+	return s.core.replaced(ctx, o, uid)
 }
 
 func (*apiServer) possible(op operation, o *object, w writeOptions) error {

@@ -67,8 +67,6 @@ func (*bareFake) newest(
 
 func (*bareFake) shown(*object) (Object, bool) { return nil, false }
 
-func (*bareFake) begin(ctx context.Context) context.Context { return ctx }
-
 func (*bareFake) bind(
 	_ context.Context, _ operation, _ *object, w writeOptions,
 ) (writeOptions, error) {

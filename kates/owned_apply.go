@@ -65,7 +65,7 @@ func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object
 			return live, false, nil
 		}
 	}
-	got, err := a.client.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+	got, err := a.client.core.get(ctx, o)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, true, nil
@@ -108,7 +108,7 @@ func (a *ownedApply) belongedToOthers(ctx context.Context, o *object, got *Unstr
 	version, err := strconv.ParseUint(got.GetResourceVersion(), 10, 64)
 	var list *unstructured.UnstructuredList
 	if err == nil {
-		list, err = a.client.in(o.resource, o.GetNamespace()).List(ctx, metav1.ListOptions{
+		list, err = a.client.core.at(o).List(ctx, metav1.ListOptions{
 			FieldSelector:   "metadata.name=" + o.GetName(),
 			ResourceVersion: strconv.FormatUint(version-1, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 		})
@@ -127,14 +127,10 @@ func (a *ownedApply) belongedToOthers(ctx context.Context, o *object, got *Unstr
 // withdraw takes back an apply to an object that somebody else created a moment ago. It was
 // applied without force, so none of the other's fields were changed.
 func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured) error {
-	empty := &Unstructured{Object: map[string]any{}}
-	empty.SetGroupVersionKind(o.GroupVersionKind())
-	empty.SetNamespace(o.GetNamespace())
-	empty.SetName(o.GetName())
-	uid, w := got.GetUID(), a.options
+	empty, uid, w := bare(o.resource, o.key()), got.GetUID(), a.options
 	empty.SetUID(uid)
 	w.uid, w.force = &uid, false
-	_, err := a.client.do(ctx, opWithdraw, &object{empty, o.resource}, w, func(o *object, w writeOptions) (reply, error) {
+	_, err := a.client.do(ctx, opWithdraw, empty, w, func(o *object, w writeOptions) (reply, error) {
 		r, _, err := a.client.applied(ctx, o, w)
 		return r, err
 	})
@@ -167,7 +163,7 @@ func onlyBy(o *Unstructured, manager string) bool {
 
 // merge replaces server-side apply on a fake.
 func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live Object) (reply, error) {
-	in := a.client.in(o.resource, o.GetNamespace())
+	in := a.client.core.at(o)
 	there, ok := live.(*Unstructured)
 	if !ok {
 		got, err := in.Create(ctx, o.Unstructured, w.create())

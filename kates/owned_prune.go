@@ -127,7 +127,7 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
 		case !apierrors.IsConflict(err) || try == pruneTries:
 			return err
 		}
-		now, readErr := a.client.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+		now, readErr := a.client.core.get(ctx, o)
 		switch {
 		case apierrors.IsNotFound(readErr):
 			return nil
@@ -150,14 +150,7 @@ func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
 	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
 		w.uid, w.version = &uid, &version
 	}
-	_, err := a.client.do(ctx, opPrune, o, w, func(o *object, w writeOptions) (reply, error) {
-		r, err := a.client.delete(ctx, o, w)
-		if err == nil || !a.client.core.server.outlived(ctx, o, u.GetUID(), err) {
-			return r, err
-		}
-		return reply{Outcome: stream.Outcome{Unknown: true}}, nil // gone, if not in the watches
-	})
-	return err
+	return a.client.deleteKnown(ctx, opPrune, o, u.GetUID(), w)
 }
 
 // release removes the label and the owner reference from an object that others own too.

@@ -24,8 +24,17 @@ type target struct {
 	form stream.Form
 
 	index []int        // of the field
-	typ   reflect.Type // of the field that objects are put into; nil if it is the struct's own
+	typ   reflect.Type // of the field that objects are put into
 	role  role         // in a controller's type
+}
+
+// targetsOf returns queries without fields.
+func targetsOf(queries []Query) []target {
+	targets := make([]target, len(queries))
+	for i, q := range queries {
+		targets[i] = target{Query: q}
+	}
+	return targets
 }
 
 // formOf returns the form in which the target's objects are watched.
@@ -92,12 +101,9 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 			return q, err
 		}
 	}
-	if t.NamespaceSelector == "" {
-		return q, nil
-	}
-	l, err := parseLabels(t.NamespaceSelector)
-	if err != nil {
-		return q, fmt.Errorf("namespace selector %q: %w", t.NamespaceSelector, err)
+	l, err := parseLabels("namespace", t.NamespaceSelector)
+	if l == nil || err != nil {
+		return q, err
 	}
 	q.Spaces = &accumulator.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
 		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")})
@@ -130,13 +136,7 @@ func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error)
 	if err := ctx.Err(); err != nil {
 		return stream.Resource{}, err
 	}
-	var mapping *meta.RESTMapping
-	var err error
-	if t.kind.Empty() {
-		mapping, err = c.core.kinds.Kind(ctx, t.Kind)
-	} else {
-		mapping, err = c.core.kinds.GVK(ctx, t.kind)
-	}
+	mapping, err := c.mappingOf(ctx, t)
 	if err != nil {
 		return stream.Resource{}, definite(err)
 	}
@@ -152,6 +152,14 @@ func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error)
 	}
 	c.readFields(ctx, &r, t.Query)
 	return r, nil
+}
+
+// mappingOf returns the resource of a target's kind.
+func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, error) {
+	if t.kind.Empty() {
+		return c.core.kinds.Kind(ctx, t.Kind)
+	}
+	return c.core.kinds.GVK(ctx, t.kind)
 }
 
 // suits returns an error for a query that makes no sense for a resource.

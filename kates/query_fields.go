@@ -104,7 +104,7 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		}
 		q, named := refine[sf.Name]
 		delete(refine, sf.Name)
-		watched, err := c.roleTarget(ctx, f, sf, tag, tagged, q, named)
+		watched, err := c.fieldTarget(ctx, f, sf, q, named)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
@@ -117,22 +117,21 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 	return nil
 }
 
-// fieldTarget is what one field watches.
-func (c *Client) fieldTarget(ctx context.Context, sf reflect.StructField, tag string, tagged bool, q Query, named bool) (target, error) {
-	said, err := parseTag(tag)
-	if err != nil {
-		return target{}, err
+// fieldTarget is what one field of f watches: by its type, its tag, and the query of its name, which
+// is empty unless the field is named.
+func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.StructField, q Query, named bool) (target, error) {
+	text, tagged := sf.Tag.Lookup("kates")
+	if text == "-" { // the query comes at run time
+		text = ""
 	}
-	if said.role != "" {
-		return target{}, fmt.Errorf("the option %q is of package controller", said.role)
+	tag, err := parseTag(text)
+	if err == nil && tag.role != "" {
+		sf.Type, err = f.roleType(tag, sf.Type, q)
 	}
-	return c.taggedTarget(ctx, sf, said, tagged, q, named, false)
-}
-
-// taggedTarget is what a field with this tag watches. If blind, it does not ask the server whether
-// the names of kinds agree.
-func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag fieldTag, tagged bool, q Query, named, blind bool) (target, error) {
-	gvk, err := c.registered(sf.Type)
+	var gvk schema.GroupVersionKind
+	if err == nil {
+		gvk, err = c.registered(sf.Type)
+	}
 	if err != nil {
 		return target{}, err
 	}
@@ -145,7 +144,7 @@ func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag f
 	if q.Key != nil && snapshot.LookupElement(sf.Type) != nil {
 		return target{}, errors.New("its query has a Key, but what is looked up belongs to no partition")
 	}
-	t := target{Query: q, kind: gvk, form: c.core.formOf(sf.Type, gvk)}
+	t := target{Query: q, kind: gvk, form: c.core.formOf(sf.Type, gvk), typ: sf.Type, role: tag.role}
 	t.Name = sf.Name
 	t.Optional = q.Optional || tag.optional
 	for _, said := range []string{tag.kind, q.Kind} {
@@ -153,14 +152,14 @@ func (c *Client) taggedTarget(ctx context.Context, sf reflect.StructField, tag f
 			continue
 		}
 		t.Kind = said
-		if blind {
+		if f.blind {
 			continue
 		}
 		if err := c.agrees(ctx, said, gvk, sf.Type); err != nil {
 			return target{}, err
 		}
 	}
-	if tag.kind != "" && q.Kind != "" && gvk.Empty() && !blind {
+	if tag.kind != "" && q.Kind != "" && gvk.Empty() && !f.blind {
 		if err := c.same(ctx, tag.kind, q.Kind); err != nil {
 			return target{}, err
 		}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -55,24 +57,13 @@ func DropFields(paths ...string) func(Object) error {
 }
 
 // dropFields reports whether any of the fields was there.
-func dropFields(content map[string]any, paths [][]string) (any bool) {
+func dropFields(content map[string]any, paths [][]string) (dropped bool) {
 	for _, path := range paths {
-		any = dropField(content, path) || any
+		_, there, _ := unstructured.NestedFieldNoCopy(content, path...)
+		unstructured.RemoveNestedField(content, path...)
+		dropped = dropped || there
 	}
-	return any
-}
-
-func dropField(content map[string]any, path []string) bool {
-	for ; len(path) > 1; path = path[1:] {
-		inner, ok := content[path[0]].(map[string]any)
-		if !ok {
-			return false
-		}
-		content = inner
-	}
-	_, there := content[path[0]]
-	delete(content, path[0])
-	return there
+	return dropped
 }
 
 // splitPath returns the names of a path, nil if one is empty.
@@ -127,11 +118,6 @@ func AnnotationsChanged(old, current Object) bool {
 //	Signal: kates.AnyOf(kates.GenerationChanged, kates.LabelsChanged)
 func AnyOf(signals ...func(old, current Object) bool) func(old, current Object) bool {
 	return func(old, current Object) bool {
-		for _, f := range signals {
-			if f(old, current) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
 	}
 }

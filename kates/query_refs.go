@@ -122,10 +122,12 @@ func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
 	return r
 }
 
+// elements is a snapshot of one query.
+type elements[T any] struct{ Objects []T }
+
 // elementsOf returns the conversion of objects to a T.
 func elementsOf[T any]() (*snapshot.Binding, error) {
-	type one struct{ Objects []T }
-	return snapshot.Compile(reflect.TypeFor[one](), []snapshot.Query{{Name: "Objects"}})
+	return snapshot.Compile(reflect.TypeFor[elements[T]](), []snapshot.Query{{Name: "Objects"}})
 }
 
 // refs returns a query's references in the accumulator's form.

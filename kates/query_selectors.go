@@ -24,43 +24,36 @@ func (q Query) selectors() (labels.Selector, fields.Selector, error) {
 }
 
 // selectors parses selectors; nil where there are none.
-func (q Selection) selectors() (labels.Selector, fields.Selector, error) {
-	var l labels.Selector
-	var f fields.Selector
-	var err error
-	if q.LabelSelector != "" {
-		if l, err = parseLabels(q.LabelSelector); err != nil {
-			return nil, nil, fmt.Errorf("label selector %q: %w", q.LabelSelector, err)
-		}
+func (q Selection) selectors() (l labels.Selector, f fields.Selector, err error) {
+	if l, err = parseLabels("label", q.LabelSelector); err != nil {
+		return nil, nil, err
 	}
-	if q.FieldSelector != "" {
-		if f, err = parseFields(q.FieldSelector); err != nil {
-			return nil, nil, fmt.Errorf("field selector %q: %w", q.FieldSelector, err)
-		}
-	}
-	return l, f, nil
+	f, err = parseSelector("field", q.FieldSelector, fields.ParseSelector)
+	return l, f, err
 }
 
 // errSelectsAll is the error of a selector that is not empty, but selects everything, like " "
 // and ",". The program that composed it meant fewer objects, and may be about to delete them.
 var errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
 
-// parseLabels parses a label selector that is not empty.
-func parseLabels(selector string) (labels.Selector, error) {
-	l, err := labels.Parse(selector)
-	if err == nil && l.Empty() {
-		return nil, errSelectsAll
-	}
-	return l, err
+// parseLabels parses a selector of labels; nil if it is empty. what names it in the error.
+func parseLabels(what, selector string) (labels.Selector, error) {
+	return parseSelector(what, selector, func(s string) (labels.Selector, error) { return labels.Parse(s) })
 }
 
-// parseFields parses a field selector that is not empty.
-func parseFields(selector string) (fields.Selector, error) {
-	f, err := fields.ParseSelector(selector)
-	if err == nil && f.Empty() {
-		return nil, errSelectsAll
+func parseSelector[S interface{ Empty() bool }](what, text string, parse func(string) (S, error)) (S, error) {
+	var none S
+	if text == "" {
+		return none, nil
 	}
-	return f, err
+	selector, err := parse(text)
+	if err == nil && selector.Empty() {
+		err = errSelectsAll
+	}
+	if err != nil {
+		return none, fmt.Errorf("%s selector %q: %w", what, text, err)
+	}
+	return selector, nil
 }
 
 // reader is how the accumulator reads selectable fields; nil if there are none.

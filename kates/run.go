@@ -71,18 +71,18 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	defer snapshots.Close()
 	r := &runner[S]{
-		call: f, begin: c.begin, snapshots: snapshots, poked: make(chan struct{}, 1), due: true,
+		call: f, begin: c.begin, snapshots: snapshots, triggered: make(chan struct{}, 1), due: true,
 		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log},
 	}
 	if snapshots.deltas != nil {
 		r.changes = newChanges(snapshots.Status())
 	}
-	defer keyed.Listen(ctx, config.Triggers, r.poke)()
+	defer keyed.Listen(ctx, config.Triggers, r.trigger)()
 	if config.Election == nil {
 		err = r.loop(ctx)
 	} else {
 		err = lease.Lead(ctx, *config.Election, keyed.Leader{
-			Watch: following[S]{snapshots.acc, r}, Poked: r.poked, Log: config.Log, Backoff: config.Policy.Backoff,
+			Watch: following[S]{snapshots.acc, r}, Poked: r.triggered, Log: config.Log, Backoff: config.Policy.Backoff,
 			Work: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
 	}
@@ -113,14 +113,14 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 }
 
 // runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to
-// poked.
+// triggered.
 type runner[S any] struct {
 	call      func(context.Context, *S) error
 	begin     func(context.Context) context.Context
 	snapshots *Snapshots[S]
 	tries     keyed.Tries
 	changes   *changes      // nil if S has no field for deltas
-	poked     chan struct{} // by another trigger
+	triggered chan struct{} // by another trigger
 	due       bool          // the function is to be called, though nothing may have changed
 }
 
@@ -128,7 +128,7 @@ type runner[S any] struct {
 func (r *runner[S]) loop(ctx context.Context) error {
 	for {
 		select {
-		case <-r.poked:
+		case <-r.triggered:
 			r.due = true
 		default:
 		}
@@ -145,7 +145,7 @@ func (r *runner[S]) loop(ctx context.Context) error {
 			return err
 		}
 		r.due = again > 0
-		r.rest(ctx, again)
+		keyed.Pause(ctx, again, r.snapshots.acc.Done()) // no change ends a backoff
 	}
 }
 
@@ -180,21 +180,16 @@ func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err 
 func (r *runner[S]) wait(ctx context.Context) {
 	select {
 	case <-r.snapshots.Changed(): // closed at the end
-	case <-r.poked:
+	case <-r.triggered:
 		r.due = true
 	case <-ctx.Done():
 	}
 }
 
-// rest lets a backoff pass. No change ends it.
-func (r *runner[S]) rest(ctx context.Context, d time.Duration) {
-	keyed.Pause(ctx, d, r.snapshots.acc.Done())
-}
-
-// poke has the function called, for another trigger.
-func (r *runner[S]) poke() {
+// trigger has the function called, for another trigger than a change.
+func (r *runner[S]) trigger() {
 	select {
-	case r.poked <- struct{}{}:
+	case r.triggered <- struct{}{}:
 	default: // a call is due already
 	}
 }

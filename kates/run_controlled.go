@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,12 +81,12 @@ func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &roots{parts: parts{newPartitioned(c, all, fields)}, typ: p.typ, targets: fields.targets}, nil
+	return &roots{partitionWatch{newPartitioned(c, all, fields)}, p.typ, fields.targets}, nil
 }
 
 // roots are partitions by roots.
 type roots struct {
-	parts
+	partitionWatch
 	typ     reflect.Type // of the controller's struct
 	targets []target
 }
@@ -98,12 +97,13 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 	if err != nil {
 		return nil, r.because(err)
 	}
-	t := &rootTurn{turn: turn, of: r, into: reflect.New(r.typ).Elem()}
-	root := &keyed.Root{RootTurn: t, Struct: t.into}
+	into := reflect.New(r.typ).Elem()
+	t := &rootTurn{keyTurn: r.turnOf(turn, into), targets: r.targets, into: into}
+	root := &keyed.Root{RootTurn: t, Struct: into}
 	shape := reflect.ValueOf(turn.Snapshot).Elem()
 	for i, target := range r.targets {
 		if target.role != rootRole {
-			t.into.FieldByIndex(target.index).Set(shape.Field(i))
+			into.FieldByIndex(target.index).Set(shape.Field(i))
 			continue
 		}
 		if all := shape.Field(i); all.Len() > 0 {
@@ -120,7 +120,6 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 	if root.Object != nil {
 		t.OwnedBy(root.Object.GetUID())
 	}
-	t.changes = r.report(turn, t.into)
 	return root, nil
 }
 
@@ -136,22 +135,15 @@ func (r *roots) Selective() bool {
 
 // rootTurn is the turn of a root's key.
 type rootTurn struct {
-	turn    *accumulator.Turn
-	of      *roots
+	*keyTurn
+	targets []target
 	into    reflect.Value // the controller's struct
-	changes *changes      // nil if that has no field for deltas
 }
-
-// Name implements [keyed.Turn].
-func (t *rootTurn) Name() string { return t.turn.Key }
-
-// Context implements [keyed.Turn].
-func (t *rootTurn) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
 // OwnedBy implements [keyed.RootTurn]. The fields have what names the root as its controller: what
 // remains has its UID, too.
 func (t *rootTurn) OwnedBy(uid types.UID) {
-	for _, target := range t.of.targets {
+	for _, target := range t.targets {
 		if target.role != ownedRole {
 			continue
 		}
@@ -161,35 +153,8 @@ func (t *rootTurn) OwnedBy(uid types.UID) {
 	}
 }
 
-// Done implements [keyed.Turn].
-func (t *rootTurn) Done(err error) {
-	t.report(err != nil)
-	t.turn.Done(err)
-}
-
-// Drop implements [keyed.Turn].
-func (t *rootTurn) Drop() {
-	t.report(!t.turn.Gone)
-	t.turn.Done(nil)
-}
-
-// Again implements [keyed.Turn].
-func (t *rootTurn) Again(after time.Duration) {
-	t.report(true)
-	t.turn.Again(after)
-}
-
 // Yield implements [keyed.Turn].
 func (t *rootTurn) Yield() { t.Again(0) }
-
-// Keep implements [keyed.Turn].
-func (t *rootTurn) Keep() {
-	t.report(false)
-	t.turn.Keep()
-}
-
-// report says whether the next turn has the deltas of this one, too.
-func (t *rootTurn) report(again bool) { t.of.done(t.turn.Key, t.changes, again) }
 
 // role is the role of a field's objects for a controller. It is empty for watched objects.
 type role string
@@ -199,30 +164,24 @@ const (
 	ownedRole role = "owned"
 )
 
-// roleTarget returns what a field watches. The field may have a role.
-func (c *Client) roleTarget(ctx context.Context, f *structFields, sf reflect.StructField, tag string, tagged bool, q Query, named bool) (target, error) {
-	if !f.roles {
-		return c.fieldTarget(ctx, sf, tag, tagged, q, named)
-	}
-	said, err := parseTag(tag)
-	if err != nil {
-		return target{}, err
-	}
+// roleType returns the type of the field that objects are put into, for a field of type t whose tag
+// says a role.
+func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.Type, error) {
 	switch {
-	case said.role != "" && q.Key != nil:
-		return target{}, fmt.Errorf("its query has a Key: the key of what is %q is the root's name", said.role)
-	case said.role == rootRole && (said.optional || q.Optional):
-		return target{}, errors.New("a root is not optional")
-	case said.role == rootRole && (sf.Type.Kind() != reflect.Pointer || !sf.Type.Implements(reflect.TypeFor[Object]())):
-		return target{}, fmt.Errorf("a root is a pointer to an API type, or *kates.Unstructured, not %s", sf.Type)
-	case said.role == ownedRole && (elementOf(sf.Type) == nil || snapshot.LookupElement(sf.Type) != nil):
-		return target{}, fmt.Errorf("what is owned is a slice or a map, not %s", sf.Type)
-	case said.role == rootRole:
-		sf.Type = reflect.SliceOf(sf.Type)
+	case !f.roles:
+		return nil, fmt.Errorf("the option %q is of package controller", tag.role)
+	case q.Key != nil:
+		return nil, fmt.Errorf("its query has a Key: the key of what is %q is the root's name", tag.role)
+	case tag.role == rootRole && (tag.optional || q.Optional):
+		return nil, errors.New("a root is not optional")
+	case tag.role == rootRole && (t.Kind() != reflect.Pointer || !t.Implements(reflect.TypeFor[Object]())):
+		return nil, fmt.Errorf("a root is a pointer to an API type, or *kates.Unstructured, not %s", t)
+	case tag.role == ownedRole && (elementOf(t) == nil || snapshot.LookupElement(t) != nil):
+		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", t)
+	case tag.role == rootRole:
+		return reflect.SliceOf(t), nil
 	}
-	t, err := c.taggedTarget(ctx, sf, said, tagged, q, named, f.blind)
-	t.role, t.typ = said.role, sf.Type
-	return t, err
+	return t, nil
 }
 
 // root returns the root among the fields.
@@ -279,13 +238,6 @@ func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
 		t.Key = keyOfController(kind)
 	}
 	return nil
-}
-
-func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, error) {
-	if t.kind.Empty() {
-		return c.core.kinds.Kind(ctx, t.Kind)
-	}
-	return c.core.kinds.GVK(ctx, t.kind)
 }
 
 // keyOfController returns the key function of what a root of this kind controls: it gives the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/kates-go/kates/internal/keyed"
 )
@@ -49,26 +48,30 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, err))
 	}
 	defer partitions.Close()
-	loop := &keyed.Loop[eachTurn[S]]{
-		Config: config, Source: eachSource[S]{parts{partitions.partitioned}, partitions}, Work: each[S]{f},
-	}
+	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f}
+	loop := &keyed.Loop[eachTurn[S]]{Config: config, Source: all, Work: all}
 	err = loop.Run(ctx)
 	return keyed.Lacking(config.Log, partitions.Ready(), endOfRun(ctx, t, err))
 }
 
-// each is the work of a RunEach.
+// each is a RunEach: the turns of a loop, and the work.
 type each[S any] struct {
-	f func(context.Context, string, *S) error
+	partitionWatch
+	partitions *Partitions[S]
+	f          func(context.Context, string, *S) error
 }
 
-var _ keyed.Work[eachTurn[struct{}]] = each[struct{}]{}
+var (
+	_ keyed.Work[eachTurn[struct{}]]   = each[struct{}]{}
+	_ keyed.Source[eachTurn[struct{}]] = each[struct{}]{}
+)
 
 // Begin implements [keyed.Work].
 func (e each[S]) Begin(_ eachTurn[S], ours bool) bool { return ours }
 
 // Call implements [keyed.Work].
 func (e each[S]) Call(ctx context.Context, turn eachTurn[S], _ int) error {
-	return e.f(ctx, turn.Key, turn.Snapshot)
+	return e.f(ctx, turn.Name(), turn.snapshot)
 }
 
 // End implements [keyed.Work].
@@ -84,81 +87,42 @@ func (e each[S]) End(turn eachTurn[S], o keyed.Outcome) error {
 	return nil
 }
 
-// eachSource is partitions as the source of a loop.
-type eachSource[S any] struct {
-	parts
-	partitions *Partitions[S]
-}
-
 // Next implements [keyed.Source].
-func (s eachSource[S]) Next(ctx context.Context) (eachTurn[S], error) {
-	turn, err := s.partitions.Next(ctx)
+func (e each[S]) Next(ctx context.Context) (eachTurn[S], error) {
+	turn, err := e.partitions.Next(ctx)
 	if err != nil {
-		return eachTurn[S]{}, s.because(err)
+		return eachTurn[S]{}, e.because(err)
 	}
-	return eachTurn[S]{turn}, nil
+	return eachTurn[S]{turn.turn, turn.Snapshot}, nil
 }
 
-// parts are partitions as the watch of a loop: what package keyed wants beyond what is public.
-type parts struct{ *partitioned }
+// partitionWatch is partitions as the [keyed.Watch] of a loop, and its [keyed.Keys]: what package
+// keyed wants beyond what is public.
+type partitionWatch struct{ *partitioned }
 
-var (
-	_ keyed.Watch = parts{}
-	_ keyed.Keys  = parts{}
-)
+func (p partitionWatch) Changed() <-chan struct{}       { return p.all.Changed() }
+func (p partitionWatch) Sync(ctx context.Context) error { return p.all.Sync(ctx) }
+func (p partitionWatch) Done() <-chan struct{}          { return p.all.Done() }
+func (p partitionWatch) Err() error                     { return p.all.Err() }
 
-// Changed implements [keyed.Watch].
-func (p parts) Changed() <-chan struct{} { return p.all.Changed() }
-
-// Refresh implements [keyed.Watch].
-func (p parts) Refresh(ctx context.Context) error {
+func (p partitionWatch) Refresh(ctx context.Context) error {
 	if err := p.all.Refresh(ctx); err != nil {
 		return p.because(err)
 	}
 	return nil
 }
 
-// Sync implements [keyed.Watch].
-func (p parts) Sync(ctx context.Context) error { return p.all.Sync(ctx) }
-
-// Done implements [keyed.Watch].
-func (p parts) Done() <-chan struct{} { return p.all.Done() }
-
-// Err implements [keyed.Watch].
-func (p parts) Err() error { return p.all.Err() }
-
 // eachTurn is a turn of partitions in a loop.
-type eachTurn[S any] struct{ *Turn[S] }
-
-// Name implements [keyed.Turn].
-func (t eachTurn[S]) Name() string { return t.Key }
-
-// Again implements [keyed.Turn].
-func (t eachTurn[S]) Again(after time.Duration) {
-	if t.end(true) {
-		t.turn.Again(after)
-	}
-}
-
-// Keep implements [keyed.Turn].
-func (t eachTurn[S]) Keep() {
-	if t.end(false) {
-		t.turn.Keep()
-	}
-}
-
-// Drop implements [keyed.Turn].
-func (t eachTurn[S]) Drop() {
-	if t.end(!t.Gone) {
-		t.turn.Done(nil)
-	}
+type eachTurn[S any] struct {
+	*keyTurn
+	snapshot *S
 }
 
 // Yield implements [keyed.Turn].
 func (t eachTurn[S]) Yield() {
 	if t.end(true) {
 		t.turn.Keep() // also a key that is gone
-		t.of.Activate(t.Key)
+		t.of.Activate(t.Name())
 	}
 }
 

@@ -2,10 +2,10 @@ package kates
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/attempts"
@@ -48,9 +48,15 @@ type Turn[S any] struct {
 	// Attempt is 1, or more after turns of the key that ended with an error, in a row.
 	Attempt int
 
+	turn *keyTurn
+}
+
+// keyTurn is the turn of a key, and a [keyed.Turn] but for Yield. It ends once, by whichever method
+// is called first.
+type keyTurn struct {
 	of      *partitioned
 	turn    *accumulator.Turn
-	changes *changes // nil if S has no field for deltas
+	changes *changes // nil if the struct has no field for deltas
 	ended   atomic.Bool
 }
 
@@ -133,42 +139,25 @@ func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn[S]{Key: turn.Key, Snapshot: turn.Snapshot.(*S), Gone: turn.Gone, Attempt: turn.Attempt, of: p.partitioned, turn: turn}
-	t.changes = p.report(turn, reflect.ValueOf(t.Snapshot).Elem())
-	return t, nil
+	snap := turn.Snapshot.(*S)
+	return &Turn[S]{
+		Key: turn.Key, Snapshot: snap, Gone: turn.Gone, Attempt: turn.Attempt,
+		turn: p.turnOf(turn, reflect.ValueOf(snap).Elem()),
+	}, nil
 }
 
-// report fills in the deltas and the invalid objects. It returns the changes for done, nil if S
-// has no field for deltas.
-func (p *partitioned) report(turn *accumulator.Turn, into reflect.Value) (c *changes) {
+// turnOf returns a turn, and fills the deltas and the invalid objects into its struct.
+func (p *partitioned) turnOf(turn *accumulator.Turn, into reflect.Value) *keyTurn {
+	t := &keyTurn{of: p, turn: turn}
 	if p.deltas != nil {
-		c = p.changesOf(turn.Key)
-		c.add(deltasOf(turn.Differences))
-		into.FieldByIndex(p.deltas).Set(reflect.ValueOf(c.deltas()))
+		t.changes = p.changesOf(turn.Key)
+		t.changes.add(deltasOf(turn.Differences))
+		into.FieldByIndex(p.deltas).Set(reflect.ValueOf(t.changes.deltas()))
 	}
-	if p.invalid != nil && len(turn.Invalid) > 0 {
-		invalid := make([]Invalid, len(turn.Invalid))
-		for i, x := range turn.Invalid {
-			invalid[i] = invalidOf(x)
-		}
-		into.FieldByIndex(p.invalid).Set(reflect.ValueOf(invalid))
+	if p.invalid != nil {
+		into.FieldByIndex(p.invalid).Set(reflect.ValueOf(invalidsOf(turn.Invalid)))
 	}
-	return c
-}
-
-// done notes whether the next turn of the key has these changes again: after a turn that failed,
-// or was dropped, it has.
-func (p *partitioned) done(key string, c *changes, again bool) {
-	if c == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if again {
-		p.failed[key] = c
-	} else {
-		delete(p.failed, key)
-	}
+	return t
 }
 
 // changesOf are those of a key since its last turn without an error. They belong to the key's
@@ -187,26 +176,59 @@ func (p *partitioned) changesOf(key string) *changes {
 // changes: 100 ms after the first error, twice as long after each further one in a row, up to a
 // minute. End each turn once, from any goroutine. Further calls do nothing, even if the key is in
 // another turn.
-func (t *Turn[S]) Done(err error) {
+func (t *Turn[S]) Done(err error) { t.turn.Done(err) }
+
+// Context returns ctx, which Next was called with, for what is done in the turn. Where ctx is
+// bound to a lease, the preconditions of writes are about what was known when Context was called.
+// Call it at once (see [LeaderElection]). [RunEach] does so.
+func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.turn.Context(ctx) }
+
+func (t *keyTurn) Name() string                                { return t.turn.Key }
+func (t *keyTurn) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
+
+func (t *keyTurn) Done(err error) {
 	if t.end(err != nil) {
 		t.turn.Done(err)
 	}
 }
 
+func (t *keyTurn) Again(after time.Duration) {
+	if t.end(true) {
+		t.turn.Again(after)
+	}
+}
+
+func (t *keyTurn) Keep() {
+	if t.end(false) {
+		t.turn.Keep()
+	}
+}
+
+func (t *keyTurn) Drop() {
+	if t.end(!t.turn.Gone) {
+		t.turn.Done(nil)
+	}
+}
+
 // end reports whether the turn ends now. again: the key's next turn has the changes of this one,
 // too.
-func (t *Turn[S]) end(again bool) bool {
+func (t *keyTurn) end(again bool) bool {
 	if t.ended.Swap(true) {
 		return false
 	}
-	t.of.done(t.Key, t.changes, again)
+	if t.changes == nil {
+		return true
+	}
+	p := t.of
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if again {
+		p.failed[t.turn.Key] = t.changes
+	} else {
+		delete(p.failed, t.turn.Key)
+	}
 	return true
 }
-
-// Context returns ctx, which Next was called with, for what is done in the turn. Where ctx is
-// bound to a lease, the preconditions of writes are about what was known when Context was called.
-// Call it at once (see [LeaderElection]). [RunEach] does so.
-func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
 
 // Activate gives some keys a turn, though nothing may have changed. It ignores keys that no object
 // has. A key that is in a turn, or waits for a backoff, has its turn after that.
@@ -228,9 +250,4 @@ func (p *partitioned) Status() Status { return statusOf(p.all.Status()) }
 func (p *partitioned) Close() { p.all.Close() }
 
 // because adds to the error of an end what was incomplete.
-func (p *partitioned) because(err error) error {
-	if why := p.Ready(); why != nil && !errors.Is(err, why) {
-		return fmt.Errorf("%w (%w)", err, why)
-	}
-	return err
-}
+func (p *partitioned) because(err error) error { return endedWithout(p.Ready(), err) }

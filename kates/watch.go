@@ -66,11 +66,7 @@ type Invalid struct {
 //
 // See the function [Watch] for snapshots with a struct type of their own.
 func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, error) {
-	targets := make([]target, len(queries))
-	for i, q := range queries {
-		targets[i] = target{Query: q}
-	}
-	acc, err := c.accumulate(ctx, targets)
+	acc, err := c.accumulate(ctx, targetsOf(queries))
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
@@ -160,6 +156,14 @@ func checkStruct(t reflect.Type, targets []target) error {
 	}
 	_, err := snapshot.Compile(t, queries)
 	return err
+}
+
+// invalidsOf is invalidOf for several objects; nil for none.
+func invalidsOf(all []accumulator.Invalid) (invalid []Invalid) {
+	for _, i := range all {
+		invalid = append(invalid, invalidOf(i))
+	}
+	return invalid
 }
 
 func invalidOf(i accumulator.Invalid) Invalid {

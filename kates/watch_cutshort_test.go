@@ -42,12 +42,12 @@ func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T
 		return turn
 	}
 	for range 3 {
-		eachTurn[tenant]{next(false, ObjectAdd)}.Yield()
+		eachTurn[tenant]{next(false, ObjectAdd).turn, nil}.Yield()
 	}
 	next(false, ObjectAdd).Done(nil)
 	require.NoError(t, client.Delete(t.Context(), object, nil))
 	for range 3 {
-		eachTurn[tenant]{next(true, ObjectDelete)}.Yield()
+		eachTurn[tenant]{next(true, ObjectDelete).turn, nil}.Yield()
 	}
 	next(true, ObjectDelete).Done(nil)
 	assert.Empty(t, tenants.Keys())

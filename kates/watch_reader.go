@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,40 +48,29 @@ type converted[T any] struct {
 	err    error
 }
 
-// readers is a snapshot with the objects of a reader.
-type readers[T any] struct{ Objects []T }
-
 // Open opens a reader of a query and waits for its first list, as long as ctx allows. The query's
 // Kind may be empty where T implies it. Its Name does not matter. The reader runs until Close, or
 // until the client's Close: ctx bounds only the opening. After an error nothing is left running.
 func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error) {
-	query.Name = "Objects"
-	t := reflect.TypeFor[readers[T]]()
-	wanted, err := c.fieldTarget(ctx, t.Field(0), "", false, query, query.Kind != "")
+	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, query.Kind != "")
+	var binding *snapshot.Binding
 	if err == nil {
-		err = checkStruct(t, []target{wanted})
+		binding, err = elementsOf[T]()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open a reader of %s: %w", reflect.TypeFor[T](), err)
 	}
 	compiled, err := c.compile([]target{wanted})
-	if err != nil {
-		return nil, fmt.Errorf("open a reader: %w", err)
-	}
-	binding, err := snapshot.Compile(t, []snapshot.Query{{Name: query.Name}})
-	if err != nil {
-		return nil, fmt.Errorf("open a reader: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("open a reader: %w", err)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return nil, while("open a reader", err)
 	}
 	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.streams, compiled[0])
 	if err != nil {
-		return nil, fmt.Errorf("open a reader: %w", err)
+		return nil, while("open a reader", err)
 	}
 	if err := reader.Wait(ctx); err != nil {
 		reader.Close()
-		return nil, fmt.Errorf("open a reader: %w", err)
+		return nil, while("open a reader", err)
 	}
 	return &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}, nil
 }
@@ -110,12 +100,12 @@ func (r *Reader[T]) Get(namespace, name string) (T, error) {
 // [Query.LabelSelector]; "" for all), ordered by namespace and name. Objects that do not decode
 // are left out. Then an error that names them comes with the others.
 func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
-	selector := labels.Everything()
-	if labelSelector != "" {
-		var err error
-		if selector, err = parseLabels(labelSelector); err != nil {
-			return nil, fmt.Errorf("label selector %q: %w", labelSelector, err)
-		}
+	selector, err := parseLabels("label", labelSelector)
+	if err != nil {
+		return nil, err
+	}
+	if selector == nil {
+		selector = labels.Everything()
 	}
 	var errs []error
 	objects := r.reader.List(namespace, selector)

@@ -88,13 +88,7 @@ func (s *Snapshots[S]) invalidNow(now []accumulator.Invalid) []Invalid {
 	if len(now) == len(s.source) && (len(now) == 0 || &now[0] == &s.source[0]) {
 		return s.shown
 	}
-	s.source, s.shown = now, nil
-	if len(now) > 0 {
-		s.shown = make([]Invalid, len(now))
-		for i, x := range now {
-			s.shown[i] = invalidOf(x)
-		}
-	}
+	s.source, s.shown = now, invalidsOf(now)
 	return s.shown
 }
 
@@ -146,9 +140,12 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 }
 
 // because adds to the error of an end what was incomplete.
-func (s *Snapshots[S]) because(err error) error {
-	if why := s.acc.Ready(); why != nil && !errors.Is(err, why) {
-		return fmt.Errorf("%w (%w)", err, why)
+func (s *Snapshots[S]) because(err error) error { return endedWithout(s.acc.Ready(), err) }
+
+// endedWithout adds to the error of an end what is missing, if the error does not say it.
+func endedWithout(missing, err error) error {
+	if missing != nil && !errors.Is(err, missing) {
+		return fmt.Errorf("%w (%w)", err, missing)
 	}
 	return err
 }

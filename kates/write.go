@@ -38,7 +38,7 @@ func (c *Client) Create(ctx context.Context, resource, target any, opts ...Write
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, o.named()
 		}
-		return c.in(o.resource, o.GetNamespace()).Create(ctx, o.Unstructured, w.create())
+		return c.core.at(o).Create(ctx, o.Unstructured, w.create())
 	})
 }
 
@@ -50,7 +50,7 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 		if err := w.precondition(o, o.Unstructured); err != nil {
 			return nil, err
 		}
-		return c.in(o.resource, o.GetNamespace()).Update(ctx, o.Unstructured, w.update())
+		return c.core.at(o).Update(ctx, o.Unstructured, w.update())
 	})
 }
 
@@ -61,7 +61,7 @@ func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ..
 		if err := w.precondition(o, o.Unstructured); err != nil {
 			return nil, err
 		}
-		return c.in(o.resource, o.GetNamespace()).UpdateStatus(ctx, o.Unstructured, w.update())
+		return c.core.at(o).UpdateStatus(ctx, o.Unstructured, w.update())
 	})
 }
 
@@ -74,7 +74,7 @@ func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []b
 		if err != nil {
 			return nil, err
 		}
-		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
 		return got, c.preconditionError(ctx, o, w, pt, err)
 	})
 }
@@ -97,7 +97,7 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 			return nil, err
 		}
 		pt := types.ApplyPatchType
-		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
 		return got, c.preconditionError(ctx, o, w, pt, c.core.server.applyError(err))
 	})
 }
@@ -124,14 +124,14 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 }
 
 func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
-	in := c.in(o.resource, o.GetNamespace())
+	in := c.core.at(o)
 	o.Unstructured = o.DeepCopy()
 	MergeUpdate(o.Unstructured, from)
 	next := o.DeepCopy() // the next try; without a version, the server's object is read first
 	last := error(nil)
 	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
 		if next.GetResourceVersion() == "" {
-			stored, err := in.Get(ctx, o.GetName(), getOptions)
+			stored, err := c.core.get(ctx, o)
 			switch {
 			case apierrors.IsNotFound(err):
 				fresh := o.DeepCopy()

@@ -104,7 +104,13 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 			break
 		}
 		workers.Go(func() {
-			failed[i] = c.deleteListed(ctx, r, l.key, l.uid, w)
+			options := w
+			if l.uid != "" { // objects of a fake have none
+				options.uid = &l.uid
+			}
+			if err := c.deleteKnown(ctx, opDelete, bare(r, l.key), l.uid, options); !apierrors.IsNotFound(err) {
+				failed[i] = err
+			}
 			<-places
 		})
 	}
@@ -112,25 +118,15 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	return errors.Join(failed...)
 }
 
-// deleteListed deletes an object that was listed. If it no longer exists, watches may still show
-// it: they ask the server for it.
-func (c *Client) deleteListed(ctx context.Context, r stream.Resource, key stream.Key, uid types.UID, w writeOptions) error {
-	o := &object{&Unstructured{}, r}
-	o.SetGroupVersionKind(r.Kind)
-	o.SetNamespace(key.Namespace)
-	o.SetName(key.Name)
-	if uid != "" {
-		w.uid = &uid
-	}
-	_, err := c.do(ctx, opDelete, o, w, func(o *object, w writeOptions) (reply, error) {
-		a, err := c.delete(ctx, o, w)
+// deleteKnown deletes the object of that UID. If it no longer exists, that is no error; watches may
+// still show it, and ask the server for it.
+func (c *Client) deleteKnown(ctx context.Context, op operation, o *object, uid types.UID, w writeOptions) error {
+	_, err := c.do(ctx, op, o, w, func(o *object, w writeOptions) (reply, error) {
+		r, err := c.delete(ctx, o, w)
 		if err == nil || !c.core.server.outlived(ctx, o, uid, err) {
-			return a, err
+			return r, err
 		}
 		return reply{Outcome: stream.Outcome{Unknown: true}}, nil
 	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	return err
 }

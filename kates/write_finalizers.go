@@ -114,8 +114,11 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 		return err
 	}
 	err = c.RemoveFinalizer(ctx, leaving, finalizer, about(leaving, opts)...)
-	if IsConflict(err) && c.replaced(ctx, leaving) {
-		return nil // the object is gone, and another one has its name
+	if IsConflict(err) {
+		o, objectErr := c.object(ctx, leaving)
+		if objectErr == nil && c.core.replaced(ctx, o, leaving.GetUID()) {
+			return nil // the object is gone, and another one has its name
+		}
 	}
 	return err
 }
@@ -154,16 +157,6 @@ func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer str
 		return nil, err
 	}
 	return got, nil
-}
-
-// replaced reports whether this object is gone, or another one has its name.
-func (c *Client) replaced(ctx context.Context, was *Unstructured) bool {
-	now, err := c.object(ctx, was)
-	if err != nil {
-		return false
-	}
-	stored, err := c.in(now.resource, now.GetNamespace()).Get(ctx, now.GetName(), getOptions)
-	return IsNotFound(err) || err == nil && stored.GetUID() != was.GetUID()
 }
 
 // checkFinalizer returns an error for a name that the server rejects or warns about.

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/patch"
 )
 
@@ -144,11 +145,8 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 		if backoff.Steps == 0 {
 			return nil, fmt.Errorf("%w (after %d tries)", err, modifyBackoff.Steps+1)
 		}
-		t := time.NewTimer(backoff.Step())
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		keyed.Pause(ctx, backoff.Step(), nil)
+		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w (last: %v)", m.object.failed(m.op, ctx.Err()), err)
 		}
 		from = base{} // from was not the newest version
@@ -159,7 +157,7 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 // another try with the server's object may succeed, since that is newer or more complete.
 func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got *Unstructured, again bool, err error) {
 	if from.object == nil {
-		if from.object, err = c.in(m.object.resource, m.object.GetNamespace()).Get(ctx, m.object.GetName(), getOptions); err == nil {
+		if from.object, err = c.core.get(ctx, m.object); err == nil {
 			err = m.holds(from.object)
 		}
 		if err != nil {
@@ -182,7 +180,7 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 
 // lives reports whether the server still has that very object.
 func (c *Client) lives(ctx context.Context, was *Unstructured, o *object) bool {
-	now, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+	now, err := c.core.get(ctx, o)
 	return err == nil && now.GetUID() != "" && now.GetUID() == was.GetUID()
 }
 
@@ -221,7 +219,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		subresources = []string{m.op.subresource}
 	}
 	return c.do(ctx, m.op, m.object, w, func(o *object, w writeOptions) (reply, error) {
-		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), subresources...)
+		got, err := c.core.at(o).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), subresources...)
 		switch {
 		case change.Refused(err):
 			return reply{}, err // the object is read next
@@ -269,11 +267,11 @@ type base struct {
 // than that.
 func (c *Client) newest(m *modification) base {
 	var from base
-	if whole, ok := c.known(m, stream.Whole).(*Unstructured); ok {
-		from.object = whole
+	known := func(form stream.Form) stream.Object {
+		return c.core.server.newest(m.object.resource, m.object.key(), form)
 	}
-	typed := c.known(m, stream.Typed)
-	if typed != nil && m.shows(typed) &&
+	from.object, _ = known(stream.Whole).(*Unstructured)
+	if typed := known(stream.Typed); typed != nil && m.shows(typed) &&
 		(from.object == nil || coherence.Newer(typed.GetResourceVersion(), from.object.GetResourceVersion())) {
 		if u, err := jsonform.ToUnstructured(nil, typed); err == nil {
 			from = base{object: u, partial: true}
@@ -283,9 +281,4 @@ func (c *Client) newest(m *modification) base {
 		return base{}
 	}
 	return from
-}
-
-// known returns the newest version in one form, nil if there is none.
-func (c *Client) known(m *modification, form stream.Form) stream.Object {
-	return c.core.server.newest(m.object.resource, m.object.key(), form)
 }

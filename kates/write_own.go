@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -130,9 +129,12 @@ func wrote(ctx context.Context, o *object, out stream.Outcome) {
 }
 
 // begin returns the context of work that begins with what the client knows now.
-func (c *Client) begin(ctx context.Context) context.Context { return c.core.server.begin(ctx) }
-
-var getOptions = metav1.GetOptions{}
+func (c *Client) begin(ctx context.Context) context.Context {
+	if !fence.Fenced(ctx) {
+		return ctx
+	}
+	return fence.WithHorizon(ctx, c.core.streams.Horizon())
+}
 
 // written reads the server's answer to a write: is the object present, terminating, or gone? The
 // answers of all writes are read here, and only here.

@@ -139,7 +139,7 @@ func (c *Client) preconditionError(ctx context.Context, o *object, w writeOption
 	}
 	failed := strings.Contains(err.Error(), "metadata.uid")
 	if !failed && pt == types.JSONPatchType {
-		now, getErr := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions)
+		now, getErr := c.core.get(ctx, o)
 		failed = getErr == nil && !w.holds(now)
 	}
 	if failed {

@@ -53,7 +53,7 @@ func FindCondition(object any, conditionType string) *Condition {
 // conflict ([IsConflict]). It is not modified. See [Client.Create] for what holds for every
 // write.
 func (c *Client) SetConditions(ctx context.Context, object any, set []Condition, opts ...WriteOption) error {
-	about, err := c.looked(object, opts)
+	about, opts, err := c.given(object, opts)
 	if err == nil {
 		err = conditions.Check(set...)
 	}
@@ -63,18 +63,18 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 	stated := slices.Clone(set)
 	for i := range stated {
 		if stated[i].ObservedGeneration == 0 {
-			stated[i].ObservedGeneration = about.object.GetGeneration()
+			stated[i].ObservedGeneration = about.GetGeneration()
 		}
 	}
 	m := &modification{op: opModifyStatus, shows: conditions.Shown}
-	_, err = modify(ctx, c, m, about.object, func(u *Unstructured) error {
+	_, err = modify(ctx, c, m, about, func(u *Unstructured) error {
 		for _, condition := range stated {
 			if _, err := conditions.SetUntyped(u.Object, condition); err != nil {
 				return fmt.Errorf("set conditions of %s: %w", jsonform.Describe(u), err)
 			}
 		}
 		return nil
-	}, about.options)
+	}, opts)
 	return err
 }
 
@@ -96,19 +96,19 @@ func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOp
 	if known, ok := any(c.sameStatus(ctx, object, opts)).(*T); ok {
 		return known, nil
 	}
-	about, err := c.looked(object, opts)
+	about, opts, err := c.given(object, opts)
 	if err == nil {
 		err = jsonform.CheckTarget(new(T))
+	}
+	given := new(T)
+	if err == nil {
+		err = jsonform.Fill(given, about)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("set the status: %w", err)
 	}
-	given := new(T)
-	if err := jsonform.Fill(given, about.object); err != nil {
-		return nil, fmt.Errorf("set the status: %w", err)
-	}
 	m := &modification{op: opSetStatus}
-	return modify(ctx, c, m, about.object, func(now *T) error { return copyStatus(now, given) }, about.options)
+	return modify(ctx, c, m, about, func(now *T) error { return copyStatus(now, given) }, opts)
 }
 
 // sameStatus returns a copy of the object as a watch of Go types has it, if that has the same
@@ -172,16 +172,11 @@ func copyStatus(to, from any) error {
 	return fmt.Errorf("set the status: a %T has no Status", to)
 }
 
-// looked is an object as the caller has given it.
-type looked struct {
-	object  *Unstructured
-	options []WriteOption // bind a write to that very object
-}
-
-func (c *Client) looked(object any, opts []WriteOption) (*looked, error) {
+// given returns the object that the caller has given, and the options that bind a write to it.
+func (c *Client) given(object any, opts []WriteOption) (*Unstructured, []WriteOption, error) {
 	u, err := jsonform.ToUnstructured(c.core.scheme, object)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &looked{u, about(u, slices.Clone(opts))}, nil
+	return u, about(u, opts), nil
 }

@@ -32,7 +32,7 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 	if err != nil {
 		return fmt.Errorf("get the %s of: %w", subresource, err)
 	}
-	got, err := c.in(o.resource, o.GetNamespace()).Get(ctx, o.GetName(), getOptions, subresource)
+	got, err := c.core.get(ctx, o, subresource)
 	if err != nil {
 		return o.failed(operation{toGet, subresource}, err)
 	}
@@ -62,7 +62,7 @@ func (c *Client) CreateSubresource(ctx context.Context, resource any, subresourc
 		if err := w.preconditionBody(o, u); err != nil {
 			return nil, err
 		}
-		return c.in(o.resource, o.GetNamespace()).Create(ctx, u, w.create(), subresource)
+		return c.core.at(o).Create(ctx, u, w.create(), subresource)
 	})
 }
 
@@ -82,7 +82,7 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 		if err := w.precondition(o, u); err != nil {
 			return nil, err
 		}
-		return c.in(o.resource, o.GetNamespace()).Update(ctx, u, w.update(), subresource)
+		return c.core.at(o).Update(ctx, u, w.update(), subresource)
 	})
 }
 
@@ -98,7 +98,7 @@ func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource
 		if err != nil {
 			return nil, err
 		}
-		got, err := c.in(o.resource, o.GetNamespace()).Patch(ctx, o.GetName(), pt, data, w.patch(pt), subresource)
+		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt), subresource)
 		return got, c.preconditionError(ctx, o, w, pt, err)
 	})
 }

@@ -155,7 +155,7 @@ var partitions = []mutant{
 	{
 		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/run_partitions.go",
 		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
-		old:    `		p.failed[key] = c`, new: `		delete(p.failed, key)`,
+		old:    `		p.failed[t.turn.Key] = t.changes`, new: `		delete(p.failed, t.turn.Key)`,
 	},
 	{
 		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: "accumulator/partitions.go",

@@ -85,9 +85,9 @@ var replicas = []mutant{
 		old: `moved := now != r.reported`, new: `moved := now.last != r.reported.last || now.caught != r.reported.caught`,
 	},
 	{
-		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_each.go",
+		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_partitions.go",
 		caught: "TestG7AShardsDeltasLeadFromItsLastCallToThisOne",
-		old:    `t.end(!t.Gone)`, new: `t.end(false)`,
+		old:    `t.end(!t.turn.Gone)`, new: `t.end(false)`,
 	},
 	{
 		name: "keys of others are owed for ever", says: "each is one replica's", file: "internal/keyed/shard.go", caught: "TestG3AShardForgetsTheKeysOfOthersThatAreGone",

@@ -18,11 +18,11 @@ const (
 var runs = []mutant{
 	{
 		name: "a change ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
-		old: `	keyed.Pause(ctx, d, r.snapshots.acc.Done())`, new: `	keyed.Pause(ctx, d, r.snapshots.Changed())`,
+		old: `keyed.Pause(ctx, again, r.snapshots.acc.Done())`, new: `keyed.Pause(ctx, again, r.snapshots.Changed())`,
 	},
 	{
 		name: "another trigger ends the backoff", says: "no sooner than its backoff", file: run, caught: underChurn,
-		old: `	keyed.Pause(ctx, d, r.snapshots.acc.Done())`, new: `	keyed.Pause(ctx, d, r.poked)`,
+		old: `keyed.Pause(ctx, again, r.snapshots.acc.Done())`, new: `keyed.Pause(ctx, again, r.triggered)`,
 	},
 	{
 		name: "a try again has the snapshot that failed", says: "with the newest snapshot", file: run, caught: underChurn,
@@ -30,7 +30,7 @@ var runs = []mutant{
 `,
 		new: `		again, err := r.try(ctx, snap)
 		for again > 0 && err == nil {
-			r.rest(ctx, again)
+			keyed.Pause(ctx, again, nil)
 			again, err = r.try(ctx, snap)
 		}
 `,
@@ -86,10 +86,10 @@ var runs = []mutant{
 	{
 		name: "a trigger calls only if something has changed", says: "though nothing may have changed", file: run,
 		caught: "TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged",
-		old: `	case <-r.poked:
+		old: `	case <-r.triggered:
 		r.due = true
 	case <-ctx.Done():`,
-		new: `	case <-r.poked:
+		new: `	case <-r.triggered:
 	case <-ctx.Done():`,
 	},
 	{
