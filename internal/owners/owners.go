@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 
 	"github.com/kates-go/kates/internal/jsonform"
 )
@@ -29,8 +30,7 @@ func SetController(owner, object Object) error {
 	if err != nil {
 		return err
 	}
-	yes := true
-	reference.Controller, reference.BlockOwnerDeletion = &yes, &yes
+	reference.Controller, reference.BlockOwnerDeletion = ptr.To(true), ptr.To(true)
 	if other := metav1.GetControllerOfNoCopy(object); other != nil && !Same(*other, reference) {
 		return fmt.Errorf("own %s %q: %w: %s %q",
 			object.GetNamespace(), object.GetName(), ErrControlled, other.Kind, other.Name)
@@ -56,13 +56,7 @@ func Add(owner, object Object) error {
 
 // Remove takes owner from the owners of an object and reports whether it was one.
 func Remove(owner, object Object) bool {
-	reference := ControllerReference(owner)
-	var kept []metav1.OwnerReference // a new slice: a live object may share the old one
-	for _, existing := range object.GetOwnerReferences() {
-		if !Same(existing, reference) {
-			kept = append(kept, *existing.DeepCopy())
-		}
-	}
+	kept := without(object, to(owner))
 	if len(kept) == len(object.GetOwnerReferences()) {
 		return false
 	}
@@ -72,50 +66,46 @@ func Remove(owner, object Object) bool {
 
 // Has reports whether an object names owner among its owners.
 func Has(owner, object Object) bool {
-	reference := ControllerReference(owner)
-	return slices.ContainsFunc(object.GetOwnerReferences(), func(existing metav1.OwnerReference) bool {
-		return Same(existing, reference)
-	})
+	return slices.ContainsFunc(object.GetOwnerReferences(), to(owner))
 }
 
 // HasOthers reports whether an object names owners other than this one.
-func HasOthers(owner, object Object) bool {
-	reference := ControllerReference(owner)
-	return slices.ContainsFunc(object.GetOwnerReferences(), func(existing metav1.OwnerReference) bool {
-		return !Same(existing, reference)
-	})
-}
+func HasOthers(owner, object Object) bool { return len(without(object, to(owner))) > 0 }
 
 // Replace makes owner the only controller of an object, in place of any other.
 func Replace(owner, object Object) {
-	reference := ControllerReference(owner)
-	// A new slice: a live object may share the old one.
-	references := make([]metav1.OwnerReference, 0, len(object.GetOwnerReferences())+1)
-	for _, existing := range object.GetOwnerReferences() {
-		controls := existing.Controller != nil && *existing.Controller
-		if !controls && !Same(existing, reference) {
-			references = append(references, *existing.DeepCopy())
-		}
-	}
-	object.SetOwnerReferences(append(references, reference))
+	same := to(owner)
+	others := without(object, func(existing metav1.OwnerReference) bool {
+		return same(existing) || ptr.Deref(existing.Controller, false)
+	})
+	object.SetOwnerReferences(append(others, ControllerReference(owner)))
 }
 
 // Put puts a reference in place of one to the same owner, or at the end.
 func Put(object Object, reference metav1.OwnerReference) {
-	put := false
-	references := make([]metav1.OwnerReference, 0, len(object.GetOwnerReferences())+1)
+	same := func(existing metav1.OwnerReference) bool { return Same(existing, reference) }
+	others, at := without(object, same), slices.IndexFunc(object.GetOwnerReferences(), same)
+	if at < 0 {
+		at = len(others)
+	}
+	object.SetOwnerReferences(slices.Insert(others, at, *reference.DeepCopy()))
+}
+
+// without returns an object's references except some, nil if there are no others. It copies them:
+// a live object may share its own.
+func without(object Object, drop func(metav1.OwnerReference) bool) (kept []metav1.OwnerReference) {
 	for _, existing := range object.GetOwnerReferences() {
-		switch {
-		case !Same(existing, reference):
-			references = append(references, *existing.DeepCopy())
-		case !put:
-			references, put = append(references, *reference.DeepCopy()), true
+		if !drop(existing) {
+			kept = append(kept, *existing.DeepCopy())
 		}
 	}
-	if !put {
-		references = append(references, *reference.DeepCopy())
-	}
-	object.SetOwnerReferences(references)
+	return kept
+}
+
+// to returns whether a reference is to this owner.
+func to(owner Object) func(metav1.OwnerReference) bool {
+	reference := ControllerReference(owner)
+	return func(existing metav1.OwnerReference) bool { return Same(existing, reference) }
 }
 
 // referenceTo returns a plain reference, if the object may have it.
