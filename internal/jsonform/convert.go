@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
@@ -28,52 +29,21 @@ func Convert(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	if _, err := Dereference(src); err != nil {
 		return err
 	}
-	converted, err := convertWithScheme(scheme, src, target.Type())
+	converted := reflect.New(target.Type()).Interface().(runtime.Object) // of dst's type
+	// A registered conversion may let its result share memory with its input.
+	err = scheme.Convert(src.DeepCopyObject(), converted, nil)
 	if isUnknownConversion(err) {
-		converted, err = convertWithJSON(scheme, src, target.Type())
+		var u *unstructured.Unstructured
+		if u, err = ToUnstructured(scheme, src); err == nil {
+			err = Fill(converted, u)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("convert %T to %T: %w", src, dst, err)
 	}
+	stampType(scheme, converted)
 	target.Set(reflect.ValueOf(converted).Elem())
 	return nil
-}
-
-func convertWithScheme(scheme *runtime.Scheme, src runtime.Object, t reflect.Type) (runtime.Object, error) {
-	converted, err := newObjectOf(t)
-	if err != nil {
-		return nil, err
-	}
-	// A registered conversion may let its result share memory with its input.
-	if err := scheme.Convert(src.DeepCopyObject(), converted, nil); err != nil {
-		return nil, err
-	}
-	stampType(scheme, converted)
-	return converted, nil
-}
-
-func convertWithJSON(scheme *runtime.Scheme, src runtime.Object, t reflect.Type) (runtime.Object, error) {
-	u, err := ToUnstructured(scheme, src)
-	if err != nil {
-		return nil, err
-	}
-	converted, err := newObjectOf(t)
-	if err != nil {
-		return nil, err
-	}
-	if err := Fill(converted, u); err != nil {
-		return nil, err
-	}
-	stampType(scheme, converted)
-	return converted, nil
-}
-
-func newObjectOf(t reflect.Type) (runtime.Object, error) {
-	obj, ok := reflect.New(t).Interface().(runtime.Object)
-	if !ok {
-		return nil, fmt.Errorf("*%s is not an object", t)
-	}
-	return obj, nil
 }
 
 // stampType sets the kind that is registered for a Go type. The source may have named another

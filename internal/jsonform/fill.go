@@ -103,9 +103,9 @@ func decodeAs(t reflect.Type, u *unstructured.Unstructured) (reflect.Value, erro
 	case t == unstructuredType:
 		return reflect.ValueOf(u.DeepCopy()).Elem(), nil
 	case t == objectMapType, t.Kind() == reflect.Interface && objectMapType.AssignableTo(t):
-		return convertTo(t, u.DeepCopy().Object), nil
+		return reflect.ValueOf(u.DeepCopy().Object).Convert(t), nil
 	case t.Kind() == reflect.Interface:
-		return convertTo(t, u.DeepCopy()), nil
+		return reflect.ValueOf(u.DeepCopy()).Convert(t), nil
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
@@ -119,13 +119,6 @@ func decodeAs(t reflect.Type, u *unstructured.Unstructured) (reflect.Value, erro
 		return reflect.Value{}, fmt.Errorf("decode %s as %s: %w", Describe(u), t, err)
 	}
 	return decoded.Elem(), nil
-}
-
-// convertTo gives v the static type t: an interface that v implements, or v's own type.
-func convertTo(t reflect.Type, v any) reflect.Value {
-	out := reflect.New(t).Elem()
-	out.Set(reflect.ValueOf(v))
-	return out
 }
 
 // unmarshalInto decodes Kubernetes types and maps as Kubernetes does: names are case-sensitive

@@ -2,13 +2,11 @@ package kinds
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
@@ -18,18 +16,17 @@ import (
 // document is what the OpenAPI document of a group version declares. It is read, or being read.
 // The fields below read are set before done is closed.
 type document struct {
-	done   chan struct{}
-	read   time.Time
-	kinds  map[string]selectable.Fields
-	shapes Schemas
-	err    error
-	cut    bool // the context of the call that read it ended
+	done    chan struct{}
+	read    time.Time
+	schemas Schemas
+	err     error
+	cut     bool // the context of the call that read it ended
 }
 
 // lacks reports whether the document does not declare all of these fields of the kind.
 func (d *document) lacks(kind string, wanted []string) bool {
 	return slices.ContainsFunc(wanted, func(field string) bool {
-		_, ok := d.kinds[kind][field]
+		_, ok := d.schemas.selectable[kind][field]
 		return !ok
 	})
 }
@@ -46,11 +43,11 @@ func (r *Resolver) Declared(
 	case err != nil:
 		return nil, err
 	case !d.lacks(kind.Kind, wanted):
-		return d.kinds[kind.Kind], nil
+		return d.schemas.selectable[kind.Kind], nil
 	case d.err != nil:
 		return nil, d.err
 	}
-	return d.kinds[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
+	return d.schemas.selectable[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
 }
 
 // documented returns the document of a group version. It is read once. It is read again if it
@@ -107,10 +104,7 @@ func (r *Resolver) readDocument(ctx context.Context, d *document, gv schema.Grou
 	defer close(d.done)
 	raw, err := r.readOpenAPI(ctx, gv)
 	if err == nil {
-		d.kinds, err = declaredIn(gv, raw)
-	}
-	if err == nil {
-		d.shapes, err = ReadSchemas(gv, raw)
+		d.schemas, err = ReadSchemas(gv, raw)
 	}
 	if err != nil {
 		d.err = fmt.Errorf("read OpenAPI of %s: %w", gv, err)
@@ -133,35 +127,4 @@ func (r *Resolver) readOpenAPI(ctx context.Context, gv schema.GroupVersion) ([]b
 		return nil, errors.New("there is no such document")
 	}
 	return at.SchemaWithContext(ctx, "application/json")
-}
-
-// declaredIn finds the selectable fields of each kind in the OpenAPI v3 document of a group
-// version. The document also has kinds of other groups, which belong to every group.
-func declaredIn(gv schema.GroupVersion, raw []byte) (map[string]selectable.Fields, error) {
-	var doc struct {
-		Components struct {
-			Schemas map[string]struct {
-				Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-				Selectable []struct {
-					FieldPath string `json:"fieldPath"`
-				} `json:"x-kubernetes-selectable-fields"`
-			} `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, err
-	}
-	kinds := map[string]selectable.Fields{}
-	for _, s := range doc.Components.Schemas {
-		var paths []string
-		for _, f := range s.Selectable {
-			paths = append(paths, f.FieldPath)
-		}
-		for _, kind := range s.Kinds {
-			if len(paths) > 0 && kind.Group == gv.Group && kind.Version == gv.Version {
-				kinds[kind.Kind] = selectable.Custom(paths)
-			}
-		}
-	}
-	return kinds, nil
 }

@@ -72,40 +72,20 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 		}
 		all.failed[gv] = cause
 	}
-	for _, group := range inOrder(groups) {
-		for _, version := range preferredFirst(group) {
-			all.add(byVersion[version])
+	core := func(group *metav1.APIGroup) bool { return group.Name == "" }
+	if i := slices.IndexFunc(groups, core); i > 0 { // the core group first, like kubectl's mapper
+		groups = slices.Insert(slices.Delete(slices.Clone(groups), i, i+1), 0, groups[i])
+	}
+	for _, group := range groups {
+		preferred := group.PreferredVersion.GroupVersion
+		all.add(byVersion[preferred])
+		for _, version := range group.Versions {
+			if version.GroupVersion != preferred {
+				all.add(byVersion[version.GroupVersion])
+			}
 		}
 	}
 	return all
-}
-
-// inOrder puts the core group first, like kubectl's mapper.
-func inOrder(groups []*metav1.APIGroup) []*metav1.APIGroup {
-	sorted := slices.Clone(groups)
-	slices.SortStableFunc(sorted, func(a, b *metav1.APIGroup) int {
-		switch {
-		case a.Name == "" && b.Name != "":
-			return -1
-		case b.Name == "" && a.Name != "":
-			return 1
-		}
-		return 0
-	})
-	return sorted
-}
-
-func preferredFirst(group *metav1.APIGroup) []string {
-	versions := make([]string, 0, len(group.Versions)+1)
-	if preferred := group.PreferredVersion.GroupVersion; preferred != "" {
-		versions = append(versions, preferred)
-	}
-	for _, version := range group.Versions {
-		if !slices.Contains(versions, version.GroupVersion) {
-			versions = append(versions, version.GroupVersion)
-		}
-	}
-	return versions
 }
 
 // complete says that a resource that is missing here is not served.

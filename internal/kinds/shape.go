@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
 // shape is the part of an OpenAPI schema that decides how the parts of a value are owned (see
@@ -40,32 +42,44 @@ func (o *others) UnmarshalJSON(data []byte) error {
 // shapeAge is how long the shapes of a group version are used before they are read again.
 const shapeAge = 10 * time.Minute
 
-// Schemas are the schemas of a group version's document: by the name that references use, and the
-// name of each kind's schema.
+// Schemas are the schemas of a group version's document.
 type Schemas struct {
-	named map[string]*shape
-	kinds map[string]string
+	named      map[string]*shape            // by the name that references use
+	kinds      map[string]string            // the name of each kind's schema
+	selectable map[string]selectable.Fields // the fields that each kind declares
 }
 
-// ReadSchemas reads the schemas in the OpenAPI v3 document of a group version.
+// ReadSchemas reads the schemas in the OpenAPI v3 document of a group version. The document also
+// has kinds of other groups, which belong to every group: they are left out.
 func ReadSchemas(gv schema.GroupVersion, raw []byte) (Schemas, error) {
 	var doc struct {
 		Components struct {
 			Schemas map[string]struct {
 				shape
-				Kinds []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+				Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+				Selectable []struct {
+					FieldPath string `json:"fieldPath"`
+				} `json:"x-kubernetes-selectable-fields"`
 			} `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return Schemas{}, err
 	}
-	found := Schemas{map[string]*shape{}, map[string]string{}}
+	found := Schemas{map[string]*shape{}, map[string]string{}, map[string]selectable.Fields{}}
 	for name, s := range doc.Components.Schemas {
 		found.named[name] = &s.shape
+		var paths []string
+		for _, f := range s.Selectable {
+			paths = append(paths, f.FieldPath)
+		}
 		for _, kind := range s.Kinds {
-			if kind.Group == gv.Group && kind.Version == gv.Version {
-				found.kinds[kind.Kind] = name
+			if kind.Group != gv.Group || kind.Version != gv.Version {
+				continue
+			}
+			found.kinds[kind.Kind] = name
+			if len(paths) > 0 {
+				found.selectable[kind.Kind] = selectable.Custom(paths)
 			}
 		}
 	}
@@ -132,12 +146,12 @@ func (r *Resolver) Whole(
 		return true
 	}
 	d, err := r.documented(ctx, kind.GroupVersion(), func(d *document) bool {
-		return r.clock.Since(d.read) > shapeAge || d.shapes.at(kind.Kind, path) == nil
+		return r.clock.Since(d.read) > shapeAge || d.schemas.at(kind.Kind, path) == nil
 	})
 	if err != nil || d.err != nil {
 		return false
 	}
-	return d.shapes.Whole(kind.Kind, path, part)
+	return d.schemas.Whole(kind.Kind, path, part)
 }
 
 // Whole reports whether the schemas declare that a part of a kind's objects, which is a map or a

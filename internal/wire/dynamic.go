@@ -18,9 +18,7 @@ import (
 type Dynamic struct{ Client dynamic.Interface }
 
 // Source lists and watches a resource. The form is always whole objects.
-func (d Dynamic) Source(
-	r stream.Resource, namespace string, _ stream.Form,
-) stream.Source {
+func (d Dynamic) Source(r stream.Resource, namespace string, _ stream.Form) stream.Source {
 	return &dynamicSource{in: In(d.Client, r, namespace), client: d.Client, resource: r}
 }
 
@@ -64,7 +62,7 @@ type dynamicSource struct {
 
 // Within is the source for one namespace.
 func (s *dynamicSource) Within(namespace string) stream.Source {
-	return &dynamicSource{in: In(s.client, s.resource, namespace), client: s.client, resource: s.resource}
+	return Dynamic{s.client}.Source(s.resource, namespace, stream.Whole)
 }
 
 // Form is whole objects, whatever was asked for.

@@ -20,7 +20,7 @@ import (
 // metadataSource lists and watches the metadata of a resource's objects. A server that cannot
 // shorten objects, like some aggregated ones, sends whole objects.
 type metadataSource struct {
-	rest    restSource
+	rest    *restSource
 	whole   *restSource
 	refused atomic.Bool // the server cannot shorten objects
 	stream.Untyped
@@ -28,9 +28,7 @@ type metadataSource struct {
 
 // Within is the source for one namespace.
 func (s *metadataSource) Within(namespace string) stream.Source {
-	whole := restSource{client: s.whole.client, resource: s.rest.resource, namespace: namespace}
-	short := restSource{client: s.rest.client, resource: s.rest.resource, namespace: namespace}
-	one := &metadataSource{rest: short, whole: &whole}
+	one := &metadataSource{rest: s.rest.within(namespace), whole: s.whole.within(namespace)}
 	one.refused.Store(s.refused.Load())
 	return one
 }

@@ -15,9 +15,7 @@ import (
 type Requests interface {
 	// Source lists and watches a resource. Its objects have the form that was asked for, or else
 	// are whole. An empty namespace is all namespaces.
-	Source(
-		r stream.Resource, namespace string, form stream.Form,
-	) stream.Source
+	Source(r stream.Resource, namespace string, form stream.Form) stream.Source
 	// Delete deletes one object.
 	Delete(ctx context.Context, at Address, o metav1.DeleteOptions) (Deletion, error)
 	// Apply sends a server-side apply. created says that the object certainly did not exist

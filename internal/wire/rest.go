@@ -28,8 +28,12 @@ type restSource struct {
 func (s *restSource) Form() stream.Form { return s.form }
 
 // Within is the source for one namespace.
-func (s *restSource) Within(namespace string) stream.Source {
-	return &restSource{client: s.client, resource: s.resource, namespace: namespace, form: s.form}
+func (s *restSource) Within(namespace string) stream.Source { return s.within(namespace) }
+
+func (s *restSource) within(namespace string) *restSource {
+	one := *s
+	one.namespace = namespace
+	return &one
 }
 
 var (

@@ -30,11 +30,9 @@ type Server struct {
 }
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
-func (s *Server) Source(
-	r stream.Resource, namespace string, form stream.Form,
-) stream.Source {
+func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) stream.Source {
 	whole := &restSource{client: s.Plain, resource: r, namespace: namespace, form: form}
-	short := restSource{client: s.Metadata, resource: r, namespace: namespace}
+	short := &restSource{client: s.Metadata, resource: r, namespace: namespace}
 	switch form {
 	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}

@@ -21,7 +21,7 @@ import (
 // bytes of the answer: protobuf if the type decodes from it and the server sends it, else JSON.
 // The first bytes of an answer tell its encoding; the request is no promise.
 type typedSource struct {
-	rest restSource
+	rest *restSource
 	*decoder
 	streamed bool                            // initial lists are streamed
 	refused  atomic.Bool                     // the server refused protobuf
@@ -35,8 +35,7 @@ const (
 
 // Within is the source for one namespace. Its objects share memory with those of this source.
 func (s *typedSource) Within(namespace string) stream.Source {
-	rest := restSource{client: s.rest.client, resource: s.rest.resource, namespace: namespace}
-	one := &typedSource{rest: rest, decoder: s.decoder, streamed: s.streamed}
+	one := &typedSource{rest: s.rest.within(namespace), decoder: s.decoder, streamed: s.streamed}
 	one.refused.Store(s.refused.Load())
 	return one
 }

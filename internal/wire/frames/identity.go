@@ -16,7 +16,7 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 		_ = fields(raw, func(number protowire.Number, value []byte) {
 			if number == 1 {
 				_ = fields(value, func(number protowire.Number, value []byte) {
-					if into := id.field(number); into != nil {
+					if into := id.place(number, ""); into != nil {
 						*into = string(value)
 					}
 				})
@@ -28,7 +28,7 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 		b := inMemory(metadata)
 		_ = b.object(func(key []byte) error {
 			value, err := b.value()
-			if into := id.member(string(key)); err == nil && into != nil {
+			if into := id.place(0, string(key)); err == nil && into != nil {
 				_ = json.Unmarshal(value, into)
 			}
 			return err
@@ -37,31 +37,17 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 	return id
 }
 
-// field returns the place for a field of ObjectMeta, given by number; nil for other fields.
-func (id *Identity) field(number protowire.Number) *string {
-	switch number {
-	case 1:
+// place returns where a field of ObjectMeta belongs, by its number or by its key in JSON; nil for
+// other fields.
+func (id *Identity) place(number protowire.Number, key string) *string {
+	switch {
+	case number == 1 || key == `"name"`:
 		return &id.Name
-	case 3:
+	case number == 3 || key == `"namespace"`:
 		return &id.Namespace
-	case 5:
+	case number == 5 || key == `"uid"`:
 		return &id.UID
-	case 6:
-		return &id.Version
-	}
-	return nil
-}
-
-// member is field for JSON: the key is in quotes.
-func (id *Identity) member(key string) *string {
-	switch key {
-	case `"name"`:
-		return &id.Name
-	case `"namespace"`:
-		return &id.Namespace
-	case `"uid"`:
-		return &id.UID
-	case `"resourceVersion"`:
+	case number == 6 || key == `"resourceVersion"`:
 		return &id.Version
 	}
 	return nil

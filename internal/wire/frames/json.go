@@ -140,15 +140,8 @@ func (b *body) scalar() error {
 
 // object reads an object. The function reads the value of each member; the key is in quotes.
 func (b *body) object(member func(key []byte) error) error {
-	if err := b.expect('{'); err != nil {
-		return err
-	}
-	if c, err := b.space(); err != nil || c == '}' {
-		b.at++
-		return unexpected(err)
-	}
 	var key []byte
-	for {
+	return b.sequence('{', '}', func() error {
 		raw, err := b.value()
 		if err != nil {
 			return err
@@ -157,55 +150,46 @@ func (b *body) object(member func(key []byte) error) error {
 		if err := b.expect(':'); err != nil {
 			return err
 		}
-		if err := member(key); err != nil {
-			return err
-		}
-		switch c, err := b.next(); {
-		case err != nil:
-			return err
-		case c == '}':
-			return nil
-		case c != ',':
-			return broken("%q between the members of an object", c)
-		}
-	}
+		return member(key)
+	})
 }
 
 // array reads an array, or null, element by element.
 func (b *body) array(element func(raw []byte) error) error {
-	c, err := b.space()
-	if err == nil && c == 'n' {
+	if c, err := b.space(); err == nil && c == 'n' {
 		_, err = b.value()
 		return err
 	}
-	if err := b.expect('['); err != nil {
-		return err
-	}
-	if c, err := b.space(); err != nil || c == ']' {
-		b.at++
-		return unexpected(err)
-	}
-	for {
+	return b.sequence('[', ']', func() error {
 		raw, err := b.value()
 		if err != nil {
 			return err
 		}
-		if err := element(raw); err != nil {
+		return element(raw)
+	})
+}
+
+// sequence reads what is between two brackets. The function reads each part of it; commas are
+// between the parts.
+func (b *body) sequence(first, last byte, part func() error) error {
+	if err := b.expect(first); err != nil {
+		return err
+	}
+	if c, err := b.space(); err != nil || c == last {
+		b.at++
+		return unexpected(err)
+	}
+	for {
+		if err := part(); err != nil {
 			return err
 		}
 		switch c, err := b.next(); {
 		case err != nil:
 			return err
-		case c == ']':
+		case c == last:
 			return nil
 		case c != ',':
-			return broken("%q between the elements of an array", c)
+			return broken("%q where %q or a comma was to be", c, last)
 		}
 	}
-}
-
-// skip skips a value.
-func (b *body) skip() error {
-	_, err := b.value()
-	return err
 }

@@ -52,7 +52,8 @@ func (b *body) listJSON(m *metav1.ListMeta, item func(raw []byte) error) error {
 			}
 			return nil
 		}
-		return b.skip()
+		_, err := b.value()
+		return err
 	})
 	if err == nil && !items {
 		return broken("a list without items")
