@@ -3,7 +3,6 @@ package accumulator
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -21,7 +20,7 @@ func TestG11ThePacerAsksForNewsWithoutItsLock(t *testing.T) {
 		})
 		p.poke() // signals at once
 		p.poke() // the timer signals
-		time.Sleep(2 * second)
+		after(2 * second)
 		synctest.Wait()
 		assert.Equal(t, 2, asked)
 		p.close()
@@ -49,7 +48,7 @@ func TestG2AChangeWhileThePacerAsksForNewsIsSignalled(t *testing.T) {
 			if first {
 				<-p.out
 			}
-			time.Sleep(2 * second)
+			after(2 * second)
 			synctest.Wait()
 			assert.Len(t, p.out, 1)
 			assert.Equal(t, 2, asked)

@@ -87,6 +87,19 @@ var collecting = []mutant{
 			delete`,
 	},
 	{
+		name: "news is asked for while the pacer's lock is held", peer: lockHeld, file: pacer, caught: "TestG11ThePacerAsksForNewsWithoutItsLock",
+		old: `		p.mu.Unlock()
+		news := p.news()
+		p.mu.Lock()
+`,
+		new: `		news := p.news()
+`,
+	},
+	{
+		name: "a change while news is asked for is not noted", says: "none is lost", file: pacer, caught: "TestG2AChangeWhileThePacerAsksForNewsIsSignalled",
+		old: `if p.closed || (p.armed`, new: `if p.closed || p.asking || (p.armed`,
+	},
+	{
 		name: "a debounce only trails", peer: trailingOnly, file: pacer, caught: "TestG2ConstantChurnIsNeverStarvedOfSignals/debounce",
 		old: `limit.Before(due) {`, new: `false && limit.Before(due) {`,
 	},
