@@ -16,7 +16,8 @@ var at = func() (all [10]*thing) {
 	return all
 }()
 
-// TestG4G5UnionsTable is the table of the rules U1 to U7: a union of two streams, one row per case.
+// TestG4G5UnionsTable is the table of the rules U1 to U7: a union of two streams, one row per
+// case.
 func TestG4G5UnionsTable(t *testing.T) {
 	type sight = coherence.Sight
 	type departure = coherence.Departure
@@ -144,8 +145,8 @@ func TestG4PassedTable(t *testing.T) {
 	}
 }
 
-// TestG4G5GivenUpTable is the table of rule U6: a stream gives up an own write at version 5, and then no
-// longer shows a state.
+// TestG4G5GivenUpTable is the table of rule U6: a stream gives up an own write at version 5, and
+// then no longer shows a state.
 func TestG4G5GivenUpTable(t *testing.T) {
 	type departure = coherence.Departure
 	for _, c := range []struct {

@@ -9,9 +9,9 @@ import (
 
 // commit takes in a whole list, as of a version.
 //
-// A list that is older than the stream, or than an own write, is refused and asked for again. If the
-// server, asked for its newest state, gives an older list twice, it was restored from a backup: then
-// the list is taken, and a new history begins.
+// A list that is older than the stream, or than an own write, is refused and asked for again. If
+// the server, asked for its newest state, gives an older list twice, it was restored from a
+// backup: then the list is taken, and a new history begins.
 func (s *stream) commit(l listing, rv string, asked ask) error {
 	s.mu.Lock()
 	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)

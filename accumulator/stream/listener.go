@@ -57,8 +57,8 @@ type ListenOptions struct {
 // signals are the changes that are worth a signal and have not been taken.
 type signals struct {
 	any bool
-	// For a listener with PerKey. dirty: keys not taken yet that are worth a signal. late: keys that
-	// were taken before Signal answered yes.
+	// For a listener with PerKey. dirty: keys not taken yet that are worth a signal. late: keys
+	// that were taken before Signal answered yes.
 	dirty, late map[Key]bool
 }
 
@@ -179,8 +179,8 @@ func (l *Listener) signalled(key Key) bool {
 // dirtyRoom is for how many dirty keys a listener keeps room.
 const dirtyRoom = 1024
 
-// clean leaves no key dirty. A Go map never shrinks, and clearing one that was large once stays slow:
-// it is replaced.
+// clean leaves no key dirty. A Go map never shrinks, and clearing one that was large once stays
+// slow: it is replaced.
 func (l *Listener) clean() {
 	l.signals.dirty, l.signals.late = nil, nil
 	if l.most > dirtyRoom {
@@ -247,9 +247,9 @@ func (l *Listener) Get(key Key) Object {
 	return l.stream.read(key)
 }
 
-// Look returns what the stream says about a key, to a reader that may show it. If the key has changed
-// since the last batch, a later mark does not drop it: the reader may have shown it. How the key left
-// is taken with it, so that it counts once.
+// Look returns what the stream says about a key, to a reader that may show it. If the key has
+// changed since the last batch, a later mark does not drop it: the reader may have shown it. How
+// the key left is taken with it, so that it counts once.
 func (l *Listener) Look(key Key) coherence.Sight {
 	l.Reach(AtLook, key)
 	s := l.stream

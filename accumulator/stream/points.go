@@ -8,19 +8,19 @@ type Point string
 
 // The points of a stream and of those that read it.
 const (
-	AtUpdate   Point = "update"   // an Update has its turn, and has not looked whether all is complete
+	AtUpdate   Point = "update"   // an Update has its turn, and looks next whether all is complete
 	AtComplete Point = "complete" // all is complete, and is about to be taken
 	AtTake     Point = "take"     // a batch is about to be taken from a stream
-	AtMerge    Point = "merge"    // batches of several streams have been taken, and are about to be merged
+	AtMerge    Point = "merge"    // batches of several streams are about to be merged
 	AtLook     Point = "look"     // a stream is about to be asked for one key
-	AtNames    Point = "names"    // the names in objects have been read; objects may be held back for them
+	AtNames    Point = "names"    // the names in objects are known; objects may wait for them
 	AtNamed    Point = "named"    // what has changed of the named objects is about to be taken
 	AtTaken    Point = "taken"    // everything has been taken, and is about to be shown
 	AtList     Point = "list"     // a list is about to be asked for
 	AtListed   Point = "listed"   // a list is complete, and is about to replace the store
 	AtWatch    Point = "watch"    // a watch is about to be opened
 	AtCommit   Point = "commit"   // a stream is about to take in an own write
-	AtSettle   Point = "settle"   // the server has said what an own write means; a stream is about to take it in
+	AtSettle   Point = "settle"   // the server has told what an own write means to a stream
 	AtLand     Point = "land"     // all streams have an own write
 )
 

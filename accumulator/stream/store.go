@@ -166,8 +166,8 @@ func (s *store) list(rv string) []coherence.Ended {
 	return s.view.List(rv, func(key Key) types.UID { return object.UIDOf(s.objects[key]) })
 }
 
-// contains reports whether every object of a goal is stored, no older, and every other stored object
-// is newer than the goal.
+// contains reports whether every object of a goal is stored, no older, and every other stored
+// object is newer than the goal.
 func (s *store) contains(g goal) bool {
 	for key, want := range g.versions {
 		have, ok := s.objects[key]

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Backoff is how long to wait after failures in a row: First after the first one, then twice as long
-// each time, up to Most.
+// Backoff is how long to wait after failures in a row: First after the first one, then twice as
+// long each time, up to Most.
 type Backoff struct{ First, Most time.Duration }
 
 // Default is the backoff of loops whose options say nothing else.
@@ -56,8 +56,8 @@ func (l *Later) Error() string { return l.Err.Error() }
 // Unwrap returns the marked error.
 func (l *Later) Unwrap() error { return l.Err }
 
-// Final reports whether an error is marked as permanent, and returns it: without the mark, if that is
-// the outermost error.
+// Final reports whether an error is marked as permanent, and returns it: without the mark, if that
+// is the outermost error.
 func Final(err error) (error, bool) {
 	var p *Permanent
 	if !errors.As(err, &p) {
@@ -72,8 +72,8 @@ func Final(err error) (error, bool) {
 // ErrGoexit is the error of a function that has ended its goroutine, and with it its caller.
 var ErrGoexit = errors.New("the function has ended its goroutine (runtime.Goexit, as FailNow of a test does)")
 
-// Send sends what f returns, or [ErrGoexit] if f does not return. So a receiver that waits for workers
-// learns of the end of each.
+// Send sends what f returns, or [ErrGoexit] if f does not return. So a receiver that waits for
+// workers learns of the end of each.
 func Send(ends chan<- error, f func() error) {
 	err := ErrGoexit
 	defer func() { ends <- err }()

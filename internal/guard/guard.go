@@ -3,7 +3,8 @@
 //
 // [Call] is for code of ours that runs methods of the user's types. [Named] is for a function that
 // the user gave: its error says which one it was, and where. [Handle] is for an error type of the
-// caller's own. A function that ends its goroutine (runtime.Goexit) is not a panic: nothing returns.
+// caller's own. A function that ends its goroutine (runtime.Goexit) is not a panic: nothing
+// returns.
 //
 // No lock is held during the call, which the build tag lockorder checks.
 package guard

@@ -18,9 +18,9 @@
 //
 // # Why the types are here
 //
-// Package controller needs parts of package kates that are not public: how a struct's fields become
-// queries, and the partitions of roots. [Plan], [Roots] and [Root] are the types of what package
-// kates gives it, through kates.PlanController, its one entry for that. They are here because both
-// packages know them, and kates cannot import controller. Public types stay in package kates; this
-// package makes its errors through [Policy].
+// Package controller needs parts of package kates that are not public: how a struct's fields
+// become queries, and the partitions of roots. [Plan], [Roots] and [Root] are the types of what
+// package kates gives it, through kates.PlanController, its one entry for that. They are here
+// because both packages know them, and kates cannot import controller. Public types stay in
+// package kates; this package makes its errors through [Policy].
 package keyed

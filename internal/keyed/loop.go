@@ -143,8 +143,8 @@ func (l *Loop[T]) await(taking, work context.Context, w awaited) (why error) {
 	return why
 }
 
-// join makes this replica a shard, if it is to be one, when there is a complete snapshot. ended has
-// the error of a membership that has ended early. release ends the membership and waits; it is
+// join makes this replica a shard, if it is to be one, when there is a complete snapshot. ended
+// has the error of a membership that has ended early. release ends the membership and waits; it is
 // called when no work is under way.
 func (l *Loop[T]) join(ctx context.Context) (ended <-chan error, release func(), err error) {
 	if l.Shards == nil {

@@ -34,8 +34,8 @@ type Roots[Status any] interface {
 // Root is the turn of a root's key.
 type Root struct {
 	RootTurn
-	// Struct is a value of the controller's struct type, and addressable. It has everything but the
-	// root and the special field.
+	// Struct is a value of the controller's struct type, and addressable. It has everything but
+	// the root and the special field.
 	Struct reflect.Value
 	// Object is the root that the query shows, nil if there is none.
 	Object object.Object

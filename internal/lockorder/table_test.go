@@ -19,8 +19,8 @@ var others = []string{
 	"bench", "e2e", "testdata",
 }
 
-// TestEveryMutexHasOneRowOfTheTable reads the module's source: each mutex is a field that the table
-// names, and the table names nothing else.
+// TestEveryMutexHasOneRowOfTheTable reads the module's source: each mutex is a field that the
+// table names, and the table names nothing else.
 func TestEveryMutexHasOneRowOfTheTable(t *testing.T) {
 	found := mutexes(t, filepath.Join("..", ".."))
 	var rows []string

@@ -234,9 +234,9 @@ func (w *world) pass(steps int, by time.Duration) {
 }
 
 // settling is longer than the group needs to come to rest. It needs at most five lease durations:
-// one until a replica knows that its Lease is lost, one until an old Lease has expired, one more if
-// its deletion fails (once, because an earlier deletion was under way), and two for work that has
-// not ended. The sixth shows that the result stays.
+// one until a replica knows that its Lease is lost, one until an old Lease has expired, one more
+// if its deletion fails (once, because an earlier deletion was under way), and two for work that
+// has not ended. The sixth shows that the result stays.
 const settling = 6 * leaseDuration
 
 // settle lets time pass without trouble, until each key has an owner.
