@@ -177,8 +177,8 @@ func (m *model) end(i int) {
 	m.inFlight = append(m.inFlight[:i], m.inFlight[i+1:]...)
 }
 
-// settle delivers everything, and fails if anything is still pending.
-func (m *model) settle(t *rapid.T) {
+// deliverAll delivers everything, and fails if anything is still pending.
+func (m *model) deliverAll(t *rapid.T) {
 	for len(m.inFlight) > 0 {
 		m.commit(t, 0)
 	}
@@ -232,7 +232,7 @@ func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 			}
 		}
 		t.Repeat(actions)
-		m.settle(t)
+		m.deliverAll(t)
 	})
 }
 

@@ -55,7 +55,7 @@ func Decide(shown Object, left Departure, sights []Sight) Decision {
 			left.LeftRV = Newest(left.LeftRV, sights[i].SkippedRV) // U5
 		}
 	}
-	if settled(best, left.LeftRV, sights) {
+	if final(best, left.LeftRV, sights) {
 		if best != nil && isNewer(shown, best) {
 			return Decision{Object: shown, Kept: true} // nothing shown is taken back
 		}
@@ -90,9 +90,9 @@ func newestOf(sights []Sight) (best Object, lost bool) {
 	return best, lost
 }
 
-// settled reports whether the newest object that streams show is the truth (rule U2): it is no
+// final reports whether the newest object that streams show is the truth (rule U2): it is no
 // older than the departure, or every stream has reached the departure.
-func settled(best Object, leftRV string, sights []Sight) bool {
+func final(best Object, leftRV string, sights []Sight) bool {
 	if best != nil && !Newer(leftRV, best.GetResourceVersion()) {
 		return true
 	}

@@ -386,8 +386,8 @@ func (m *unionModel) check(t *rapid.T) {
 		m.shown, m.asOf, m.due, m.rev, m.history)
 }
 
-// settle lets everything arrive, and looks for what is left.
-func (m *unionModel) settle(t *rapid.T) {
+// deliverAll lets everything arrive, and looks for what is left.
+func (m *unionModel) deliverAll(t *rapid.T) {
 	m.decide(t) // the round that may be under way
 	for len(m.writes) > 0 {
 		m.answer(t, 0)
@@ -444,7 +444,7 @@ func TestG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows(t *testing.T) {
 			}
 		}
 		t.Repeat(actions)
-		m.settle(t)
+		m.deliverAll(t)
 	})
 }
 

@@ -82,7 +82,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		err = r.loop(ctx)
 	} else {
 		err = lease.Lead(ctx, *config.Election, keyed.Leader{
-			Watch: following[S]{snapshots.acc, r}, Poked: r.triggered, Log: config.Log, Backoff: config.Policy.Backoff,
+			Watch: following[S]{snapshots.acc, r}, Triggered: r.triggered, Log: config.Log, Backoff: config.Policy.Backoff,
 			Work: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
 	}
@@ -169,7 +169,7 @@ func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err err
 
 // try calls the function. If it failed, again is when to call it again. An error ends the run.
 func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
-	again, err = r.tries.Call(ctx, func() error { return r.call(r.begin(ctx), snap) })
+	_, again, err = r.tries.Call(ctx, func() error { return r.call(r.begin(ctx), snap) })
 	if again == 0 && err == nil && r.changes != nil {
 		r.changes.clear()
 	}

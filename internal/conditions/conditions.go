@@ -211,8 +211,5 @@ func Check(conditions ...Condition) error {
 	for i := range checked {
 		checked[i].LastTransitionTime = metav1.NewTime(time.Unix(1, 0))
 	}
-	if err := metav1validation.ValidateConditions(checked, field.NewPath("conditions")).ToAggregate(); err != nil {
-		return err
-	}
-	return nil
+	return metav1validation.ValidateConditions(checked, field.NewPath("conditions")).ToAggregate()
 }

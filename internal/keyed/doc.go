@@ -4,7 +4,7 @@
 // Start at [Loop]. It knows nothing of objects and snapshots:
 //
 //	Source   hands out the turns of keys: partitions of package kates
-//	Work     does what is to be done in a turn: the user's function, behind RunEach or a controller
+//	Work     does what is to be done in a turn: the user's function, of RunEach or a controller
 //	Config   how: workers, backoff, triggers, leadership, shards
 //
 // A turn goes this way:

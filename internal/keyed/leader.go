@@ -12,10 +12,11 @@ import (
 
 // Leader is the work of a replica that stands for election: it follows until it is elected.
 type Leader struct {
-	Watch   Watch
-	Poked   <-chan struct{} // by triggers, which are for the leader; nil if they do not come here
-	Log     logr.Logger
-	Backoff attempts.Backoff
+	Watch Watch
+	// Triggered wakes the leader for its triggers; nil if they do not come here.
+	Triggered <-chan struct{}
+	Log       logr.Logger
+	Backoff   attempts.Backoff
 	// Work calls the function, with contexts as in [lease.Work].
 	Work func(ctx, lease context.Context) error
 }
@@ -46,7 +47,7 @@ func (l Leader) follow(ctx context.Context, wake <-chan struct{}, until func() b
 		}
 		select {
 		case <-l.Watch.Changed():
-		case <-l.Poked:
+		case <-l.Triggered:
 		case <-wake:
 		case <-ctx.Done():
 		}
@@ -79,10 +80,8 @@ func Pause(ctx context.Context, d time.Duration, end <-chan struct{}) {
 	if d <= 0 {
 		return
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-end:
 	case <-ctx.Done():
 	}

@@ -22,16 +22,10 @@ type Tries struct {
 	panicked bool   // the last one was a panic
 }
 
-// Call calls f. It returns when to try again, if f has failed; and the error that ends the tries,
-// if that is permanent. An error that comes with the end of ctx counts as its consequence: then
-// the error is that of ctx.
-func (t *Tries) Call(ctx context.Context, f func() error) (again time.Duration, end error) {
-	_, again, end = t.call(ctx, f)
-	return again, end
-}
-
-// call is Call. It also returns what has failed, nil if that is nothing or a consequence of ctx.
-func (t *Tries) call(ctx context.Context, f func() error) (err error, again time.Duration, end error) {
+// Call calls f. It returns the error of f, and when to try again; and the error that ends the
+// tries, if that is permanent. An error that comes with the end of ctx counts as its consequence:
+// then err is nil, and end is the error of ctx.
+func (t *Tries) Call(ctx context.Context, f func() error) (err error, again time.Duration, end error) {
 	err, panicked := t.guarded(f)
 	if err == nil {
 		t.succeeded()
@@ -93,9 +87,9 @@ func (t *Tries) failed(err error, panicked, final bool) {
 	}
 	t.panicked = panicked
 	for _, f := range t.Policy.OnError {
-		told := guard.Handle(func() error { f(err, t.failures); return nil }, t.Policy.Panicked)
-		if told != nil {
-			t.Log.Error(told, "the function that is told of errors has panicked")
+		broken := guard.Handle(func() error { f(err, t.failures); return nil }, t.Policy.Panicked)
+		if broken != nil {
+			t.Log.Error(broken, "the function that is told of errors has panicked")
 		}
 	}
 }

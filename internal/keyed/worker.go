@@ -38,7 +38,7 @@ func (l *Loop[T]) take(ctx context.Context, turn T) error {
 	}
 	ctx = turn.Context(ctx)
 	t := l.tries(key)
-	err, again, end := t.call(ctx, func() error {
+	err, again, end := t.Call(ctx, func() error {
 		l.running.Add(1)
 		defer l.running.Add(-1)
 		return l.Work.Call(ctx, turn, t.failures+1)

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -49,15 +50,9 @@ func (c *Config) Complete() error {
 
 // Complete fills in the defaults and reports what is wrong.
 func (s *Settings) Complete() error {
-	if s.LeaseDuration == 0 {
-		s.LeaseDuration = 15 * time.Second
-	}
-	if s.RenewDeadline == 0 {
-		s.RenewDeadline = 10 * time.Second
-	}
-	if s.RetryPeriod == 0 {
-		s.RetryPeriod = 2 * time.Second
-	}
+	s.LeaseDuration = cmp.Or(s.LeaseDuration, 15*time.Second)
+	s.RenewDeadline = cmp.Or(s.RenewDeadline, 10*time.Second)
+	s.RetryPeriod = cmp.Or(s.RetryPeriod, 2*time.Second)
 	if s.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {

@@ -56,7 +56,8 @@ func (p *patcher) remove(path string) {
 func (p *patcher) object(path string, from, to map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(to)) {
 		if old, value := from[key], to[key]; value != nil && !reflect.DeepEqual(old, value) {
-			p.value("add", path+"/"+escape.Replace(key), old, value) // "add" replaces a member, too
+			// "add" replaces a member, too
+			p.value("add", path+"/"+escape.Replace(key), old, value)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(from)) {

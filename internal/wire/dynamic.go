@@ -60,7 +60,6 @@ type dynamicSource struct {
 	stream.Untyped
 }
 
-// Within is the source for one namespace.
 func (s *dynamicSource) Within(namespace string) stream.Source {
 	return Dynamic{s.client}.Source(s.resource, namespace, stream.Whole)
 }
@@ -68,7 +67,6 @@ func (s *dynamicSource) Within(namespace string) stream.Source {
 // Form is whole objects, whatever was asked for.
 func (*dynamicSource) Form() stream.Form { return stream.Whole }
 
-// ListItems makes a list and hands out its items.
 func (s *dynamicSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
@@ -79,7 +77,6 @@ func (s *dynamicSource) ListItems(
 	return stream.EachItem(list, put)
 }
 
-// WatchWithContext starts a watch.
 func (s *dynamicSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {

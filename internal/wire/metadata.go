@@ -26,7 +26,6 @@ type metadataSource struct {
 	stream.Untyped
 }
 
-// Within is the source for one namespace.
 func (s *metadataSource) Within(namespace string) stream.Source {
 	one := &metadataSource{rest: s.rest.within(namespace), whole: s.whole.within(namespace)}
 	one.refused.Store(s.refused.Load())
@@ -64,7 +63,6 @@ func (s *metadataSource) refuses(err error) bool {
 	return s.refused.Load()
 }
 
-// ListItems makes a list and hands out its items.
 func (s *metadataSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
@@ -90,7 +88,6 @@ func (s *metadataSource) ListItems(
 	return stream.EachItem(list, put)
 }
 
-// WatchWithContext starts a watch.
 func (s *metadataSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {

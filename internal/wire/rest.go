@@ -27,7 +27,6 @@ type restSource struct {
 // Form is the one that was asked for.
 func (s *restSource) Form() stream.Form { return s.form }
 
-// Within is the source for one namespace.
 func (s *restSource) Within(namespace string) stream.Source { return s.within(namespace) }
 
 func (s *restSource) within(namespace string) *restSource {
@@ -51,7 +50,6 @@ func (s *restSource) get(o metav1.ListOptions) *rest.Request {
 		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
 }
 
-// ListItems makes a list and hands out its items.
 func (s *restSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
@@ -62,7 +60,6 @@ func (s *restSource) ListItems(
 	return stream.EachItem(list, put)
 }
 
-// WatchWithContext starts a watch.
 func (s *restSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,11 +84,7 @@ func (s *Server) Apply(
 ) (got *unstructured.Unstructured, created bool, err error) {
 	request := s.Plain.Patch(types.ApplyPatchType).AbsPath(at.path()...).
 		SetHeader("Accept", "application/json").
-		Param("fieldManager", o.FieldManager).Param("force", strconv.FormatBool(*o.Force)).
-		Body(data)
-	for _, dry := range o.DryRun {
-		request.Param("dryRun", dry)
-	}
+		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).Body(data)
 	status := 0
 	raw, err := answer(request.Do(ctx).StatusCode(&status))
 	if err != nil {

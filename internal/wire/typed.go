@@ -77,7 +77,6 @@ func (s *typedSource) heard(e frames.Encoding) {
 	}
 }
 
-// ListItems makes a list, item by item.
 func (s *typedSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
@@ -100,7 +99,6 @@ func (s *typedSource) ListItems(
 	return m, nil
 }
 
-// WatchWithContext starts a watch.
 func (s *typedSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {
@@ -122,10 +120,8 @@ type typedEvents struct {
 	body   io.Closer
 }
 
-// Close ends the watch.
 func (t *typedEvents) Close() { _ = t.body.Close() }
 
-// Decode waits for the next event.
 func (t *typedEvents) Decode() (watch.EventType, runtime.Object, error) {
 	e, err := t.events.Next()
 	if err != nil {

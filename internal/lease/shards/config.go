@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -40,7 +39,3 @@ func (c *Config) Complete() error {
 	}
 	return c.Settings.Complete()
 }
-
-// timeout returns the time-out of one request. It leaves time for another one before the Lease is
-// lost.
-func (c *Config) timeout() time.Duration { return c.RenewDeadline / 2 }

@@ -233,20 +233,20 @@ func (w *world) pass(steps int, by time.Duration) {
 	}
 }
 
-// settling is longer than the group needs to come to rest. It needs at most five lease durations:
+// restTime is longer than the group needs to come to rest. It needs at most five lease durations:
 // one until a replica knows that its Lease is lost, one until an old Lease has expired, one more
 // if its deletion fails (once, because an earlier deletion was under way), and two for work that
 // has not ended. The sixth shows that the result stays.
-const settling = 6 * leaseDuration
+const restTime = 6 * leaseDuration
 
-// settle lets time pass without trouble, until each key has an owner.
-func (w *world) settle() {
+// rest lets time pass without trouble, until each key has an owner.
+func (w *world) rest() {
 	for _, r := range w.replicas {
 		r.frozen, r.deaf = false, false
 		clear(r.running)
 	}
 	const step = leaseDuration / 75
-	w.pass(int(settling/step), step)
+	w.pass(int(restTime/step), step)
 }
 
 // end checks the result: the members are the replicas that live, each of them claims exactly
@@ -343,7 +343,7 @@ func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
 		w := newWorld(t)
 		w.join()
 		w.join()
-		w.settle() // otherwise no replica has a key most of the time
+		w.rest() // otherwise no replica has a key most of the time
 		w.check()
 		all := w.actions()
 		maps.Copy(all, w.deeds())
@@ -351,7 +351,7 @@ func TestNoKeyHasTwoOwnersAndEachHasOneInTheEnd(t *testing.T) {
 		if !slices.ContainsFunc(w.replicas, func(r *simulated) bool { return !r.dead }) {
 			w.join()
 		}
-		w.settle()
+		w.rest()
 		w.end()
 	})
 }
@@ -365,12 +365,12 @@ func TestWhoeverIsLeftHasAllKeysInTheEnd(t *testing.T) {
 				for range n {
 					w.join()
 				}
-				w.settle()
+				w.rest()
 				w.end()
 				for i, r := range w.replicas {
 					r.dead = i != left
 				}
-				w.settle()
+				w.rest()
 				w.end()
 			})
 		}
