@@ -15,7 +15,7 @@ const (
 var several = []mutant{
 	{
 		name: "what leaves one watch of a union leaves the union", peer: torn, file: union, in: "accumulator", caught: "TestG5AUnionNeitherTearsNorResurrectsThoughOneWatchIsLate",
-		old: `if settled(best, left.LeftRV, sights) {`,
+		old: `if final(best, left.LeftRV, sights) {`,
 		new: `if true {`,
 	},
 	{
