@@ -27,7 +27,7 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 		t.unshare()
 		apart := t.apart || !allOwn(p.shown)
 		if apart && !t.apart {
-			t.part()
+			t.holdSources()
 		}
 		t.elems = t.spliceElems(p.shown)
 		if apart {

@@ -10,11 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 )
 
 const secretKind = "Secret"
+
+// converter converts without JSON text in between.
+var converter = runtime.DefaultUnstructuredConverter
 
 var (
 	errNoUID    = errors.New("it has no UID, which is the key in its map")
@@ -33,13 +36,16 @@ var (
 // and types with their own UnmarshalJSON, are decoded by the rules of encoding/json. The error
 // names kind, namespace and name, and never quotes the content of a Secret. Convert may run the
 // user's UnmarshalJSON, so the caller holds no lock; a panic in it is returned as an error.
-func (b *Binding) Convert(query int, src Object) (Value, error) {
+func (b *Binding) Convert(query int, src Object) (v Value, err error) {
 	f := b.forms[query]
-	v, err := f.convert(src)
-	if err == nil {
-		return v, nil
+	err = guard.Call(func() (err error) {
+		v, err = f.convert(src)
+		return err
+	})
+	if err != nil {
+		return nil, NotDecoded(kindOf(src), object.KeyOf(src), f.elem, err)
 	}
-	return nil, NotDecoded(kindOf(src), object.KeyOf(src), f.elem, err)
+	return v, nil
 }
 
 // NotDecoded is the error of an object that does not decode into a Go type. It names both, and
@@ -59,40 +65,32 @@ func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
 	return fmt.Errorf("convert %s %q to %v: %w", kind, name, want, err)
 }
 
-func (f *form) convert(src Object) (v Value, err error) {
-	lockorder.CallOut("the conversion of an object")
-	defer recoverInto(&err)
+func (f *form) convert(src Object) (Value, error) {
 	if f.keying == byUID && src.GetUID() == "" {
 		return nil, errNoUID
 	}
 	if reflect.TypeOf(src) == reflect.PointerTo(f.base) {
 		return f.element(reflect.ValueOf(src)), nil
 	}
-	switch f.decoding {
-	case asContent:
-		m, err := contentOf(src)
-		if err != nil {
-			return nil, err
-		}
-		if f.elem == contentType {
-			return m, nil
-		}
-		p := reflect.New(f.base)
-		p.Elem().Set(reflect.ValueOf(m).Convert(f.base))
-		return f.element(p), nil
-	case asUnstructured:
-		m, err := contentOf(src)
-		if err != nil {
-			return nil, err
-		}
-		return f.element(reflect.ValueOf(&unstructured.Unstructured{Object: m})), nil
-	default:
+	if f.decoding == asAPIType || f.decoding == asJSON {
 		p, err := f.decode(src)
 		if err != nil {
 			return nil, err
 		}
 		return f.element(p), nil
 	}
+	m, err := contentOf(src)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.decoding == asUnstructured:
+		return f.element(reflect.ValueOf(&unstructured.Unstructured{Object: m})), nil
+	case f.elem == contentType:
+		return m, nil
+	}
+	p := reflect.New(f.base)
+	p.Elem().Set(reflect.ValueOf(m).Convert(f.base))
+	return f.element(p), nil
 }
 
 // element turns a pointer to the base type into the field's element.
@@ -107,7 +105,8 @@ func (f *form) element(p reflect.Value) Value {
 func (f *form) decode(src Object) (reflect.Value, error) {
 	u, untyped := src.(*unstructured.Unstructured)
 	if untyped && f.decoding == asAPIType {
-		if p := reflect.New(f.base); fromContent(u.Object, p.Interface()) == nil {
+		p := reflect.New(f.base)
+		if guard.Call(func() error { return converter.FromUnstructured(u.Object, p.Interface()) }) == nil {
 			return p, nil
 		}
 		// The reflective converter does not say which field is wrong, and panics at fields that
@@ -122,13 +121,6 @@ func (f *form) decode(src Object) (reflect.Value, error) {
 		return p, utiljson.Unmarshal(data, p.Interface())
 	}
 	return p, json.Unmarshal(data, p.Interface())
-}
-
-// fromContent converts without JSON text in between.
-func fromContent(content map[string]any, into any) (err error) {
-	lockorder.CallOut("the conversion of an object")
-	defer recoverInto(&err)
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
 }
 
 // contentOf returns the object as generic JSON. The content of an untyped object is shared, not
@@ -151,13 +143,6 @@ func encode(src Object) ([]byte, error) {
 		return json.Marshal(u.Object) // u.MarshalJSON refuses objects without a kind
 	}
 	return json.Marshal(src)
-}
-
-// recoverInto turns a panic into an error: the code that ran may be the user's.
-func recoverInto(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("panic: %v", r)
-	}
 }
 
 // kindOf names the object's kind for messages. Objects from typed clients often have none.

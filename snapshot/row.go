@@ -1,5 +1,15 @@
 package snapshot
 
+import "github.com/kates-go/kates/internal/object"
+
+// Object is an object as a stream holds it: an *unstructured.Unstructured, a typed object, or a
+// *metav1.PartialObjectMetadata. It is a pointer. Once this package has it, nobody writes to it:
+// two Objects are the same exactly when they are the same pointer.
+type Object = object.Object
+
+// Key names an object within one query. A cluster-scoped object has no namespace.
+type Key = object.Key
+
 // Value is an object converted to the element type of its query's field: *T for []*T, T for []T,
 // map[string]any for []map[string]any. It comes from [Binding.Convert], and is shared and
 // read-only.
@@ -50,3 +60,7 @@ func sameLeftOut(a, b Row) bool {
 	}
 	return a.Err == nil || sameFault(a, b)
 }
+
+func compareObject(o Object, k Key) int { return object.Compare(object.KeyOf(o), k) }
+
+func compareRow(r Row, k Key) int { return compareObject(r.Source, k) }
