@@ -50,7 +50,11 @@ type server interface {
 	// such object. known says that the streams answer for the object.
 	shown(o *object) (live Object, known bool)
 
-	// bind returns the options that bind a write to the lease of its context.
+	// bind returns the options of a write, and with them the preconditions that it needs to be sent
+	// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it
+	// writes to the object. Their version was known while the lease was held and when the work
+	// began, or the work wrote it itself. So it is older than all that another holder has written
+	// since, whatever the clocks say.
 	bind(ctx context.Context, op operation, o *object, w writeOptions) (writeOptions, error)
 	// possible is a conflict if no object can have what the options ask for.
 	possible(op operation, o *object, w writeOptions) error

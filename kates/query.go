@@ -76,12 +76,11 @@ type Query struct {
 	// [Transforms]. [WithTransform] sets one for all queries that have none. The query selects
 	// objects before the transform.
 	//
-	// It gets an *Unstructured, a *PartialObjectMetadata, or a pointer to the field's Go type, as
-	// [Query] says: the type on a fake differs from that on a real client. Nobody else has the
-	// object yet. It must not change kind, namespace, name, UID and resource version, and must
-	// not keep the object. It runs without locks, possibly in several goroutines at once. One of
-	// them is the goroutine that watches, so it has to be quick. If it returns an error or
-	// panics, that one object is left out as [Invalid] until its next version.
+	// For the Go type of the object see [Query]. Nobody else has the object yet. It must not
+	// change kind, namespace, name, UID and resource version, and must not keep the object. It
+	// runs without locks, possibly in several goroutines at once. One of them is the goroutine
+	// that watches, so it has to be quick. If it returns an error or panics, that one object is
+	// left out as [Invalid] until its next version.
 	//
 	// Equal queries share a watch only if their functions are one value: keep what DropFields or
 	// a closure returns in a variable. List ignores it.
@@ -92,9 +91,7 @@ type Query struct {
 	// An object that was replaced by another of its name did both: there are two calls. See
 	// [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
 	//
-	// NOT ALWAYS THE FIELD'S GO TYPE: an object is an *Unstructured on a fake, and a
-	// *corev1.Node, say, on a real client. Use the methods of [Object], or [ConvertObject]. A
-	// type assertion that panics counts as true. See [Query].
+	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the objects.
 	//
 	// It is called once per change, with the objects as the watch holds them (after Transform).
 	// It must not write to them, and runs like Transform. A panic is logged and counts as true.
@@ -106,9 +103,7 @@ type Query struct {
 	// objects belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName],
 	// [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
 	//
-	// NOT ALWAYS THE FIELD'S GO TYPE: the object is an *Unstructured on a fake, and a
-	// *corev1.Pod, say, on a real client. Use the methods of [Object], [ByField], or
-	// [ConvertObject]. A type assertion that panics leaves the object out. See [Query].
+	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the object.
 	//
 	// It is called once per version of an object, as the watch holds it (after Transform), by one
 	// of the goroutines that take turns, and never by two at a time. It must not write to the

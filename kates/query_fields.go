@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -254,14 +255,13 @@ func (c *Client) same(ctx context.Context, a, b string) error {
 	return nil
 }
 
+// versionName is how the names of versions begin.
+var versionName = regexp.MustCompile(`^v[0-9]`)
+
 // saysVersion reports whether a kind is written with its version: deployments.v1.apps.
 func saysVersion(kind string) bool {
 	gvr, _ := schema.ParseResourceArg(kind)
-	return gvr != nil && looksLikeVersion(gvr.Version)
-}
-
-func looksLikeVersion(s string) bool {
-	return len(s) > 1 && strings.HasPrefix(s, "v") && s[1] >= '0' && s[1] <= '9'
+	return gvr != nil && versionName.MatchString(gvr.Version)
 }
 
 // formOf returns the form in which a field's objects are watched. It depends on the type of the

@@ -56,8 +56,7 @@ var (
 	opSetStatus    = operation{verb: toSet, subresource: "status"}
 )
 
-// bound says when a write under a lease needs preconditions of the client's own, see
-// [Client.fenced].
+// bound says when a write under a lease needs preconditions of the client's own, see server.bind.
 type bound int
 
 const (

@@ -71,7 +71,10 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 // do sends a request, unless ctx or the lease is over, and makes its answer an own write. It holds
 // no lock meanwhile.
 func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions, r request) (*Unstructured, error) {
-	w, err := c.fenced(ctx, op, o, w)
+	err := fence.Check(ctx)
+	if err == nil {
+		w, err = c.core.server.bind(ctx, op, o, w)
+	}
 	if err == nil {
 		err = c.core.server.possible(op, o, w)
 	}
@@ -87,7 +90,9 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 	case w.dryRun != nil || a.unrelated:
 		begun.Abandon()
 	default:
-		wrote(ctx, o, a.Outcome)
+		if coherence.Comparable(a.Version) {
+			fence.HorizonOf(ctx).Wrote(o.stored(), a.Version) // for later writes of the same work
+		}
 		c.commit(ctx, begun, o, a.Outcome)
 	}
 	return a.object, nil
@@ -106,27 +111,6 @@ func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out
 
 // errUnseen is the reason for a conflict.
 var errUnseen = errors.New("it has been changed since this work began")
-
-// fenced returns the options of a write, and with them the preconditions that it needs to be sent
-// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it
-// writes to the object. Their version was known while the lease was held and when the work began,
-// or the work wrote it itself. So it is older than all that another holder has written since,
-// whatever the clocks say.
-func (c *Client) fenced(
-	ctx context.Context, op operation, o *object, w writeOptions,
-) (writeOptions, error) {
-	if err := fence.Check(ctx); err != nil {
-		return w, err
-	}
-	return c.core.server.bind(ctx, op, o, w)
-}
-
-// wrote notes the version that a write made, for later writes of the same work.
-func wrote(ctx context.Context, o *object, out stream.Outcome) {
-	if coherence.Comparable(out.Version) {
-		fence.HorizonOf(ctx).Wrote(o.stored(), out.Version)
-	}
-}
 
 // begin returns the context of work that begins with what the client knows now.
 func (c *Client) begin(ctx context.Context) context.Context {

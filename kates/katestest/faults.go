@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 )
 
@@ -35,12 +34,11 @@ import (
 type Faults struct {
 	seed uint64
 
-	mu      sync.Mutex
-	made    uint64  // how many rules were made: their numbers
-	rules   []*Rule // the rules of On that are not stopped
-	log     []*Request
-	bodies  []*body       // open answers, the oldest first
-	changed chan struct{} // closed and replaced at every change
+	watched
+	made   uint64  // how many rules were made: their numbers
+	rules  []*Rule // the rules of On that are not stopped
+	log    []*Request
+	bodies []*body // open answers, the oldest first
 }
 
 // seedVariable is the environment variable that sets the seed, to repeat a run.
@@ -60,7 +58,7 @@ func NewFaults(t testing.TB, seed uint64) *Faults {
 			}
 		}
 	}
-	f := &Faults{seed: seed, changed: make(chan struct{})}
+	f := &Faults{seed: seed, watched: watched{changed: make(chan struct{})}}
 	if t != nil {
 		t.Cleanup(func() {
 			if t.Failed() {
@@ -114,7 +112,7 @@ func (f *Faults) Requests(m Match) []Request {
 		all = append(all, *r)
 	}
 	f.mu.Unlock()
-	return slices.DeleteFunc(all, func(r Request) bool { return !m.matches(r) })
+	return m.among(all)
 }
 
 // Open returns the matching requests whose answers are open: the client has the answer, and has
@@ -126,7 +124,7 @@ func (f *Faults) Open(m Match) []Request {
 		open = append(open, *b.request)
 	}
 	f.mu.Unlock()
-	return slices.DeleteFunc(open, func(r Request) bool { return !m.matches(r) })
+	return m.among(open)
 }
 
 // Wait returns when the condition is true. It calls the condition at once, and whenever a request
@@ -135,23 +133,5 @@ func (f *Faults) Open(m Match) []Request {
 //
 //	err := faults.Wait(ctx, func() bool { return len(faults.Requests(lists)) >= 3 })
 func (f *Faults) Wait(ctx context.Context, condition func() bool) error {
-	for {
-		f.mu.Lock()
-		changed := f.changed
-		f.mu.Unlock()
-		if condition() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for requests: %w", context.Cause(ctx))
-		}
-	}
-}
-
-// wake wakes everything that waits. Called with mu held.
-func (f *Faults) wake() {
-	close(f.changed)
-	f.changed = make(chan struct{})
+	return f.wait(ctx, "requests", condition)
 }

@@ -3,7 +3,6 @@ package katestest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -31,7 +30,7 @@ import (
 // [NewNetwork] makes one. It is safe for concurrent use. It uses the clock of package time. It
 // does not model TCP's keep-alive.
 type Network struct {
-	mu        sync.Mutex
+	watched
 	listeners map[string]*listener
 	links     map[*link]struct{}
 	delay     time.Duration
@@ -39,7 +38,6 @@ type Network struct {
 	holes     int
 	dialed    int
 	closed    bool
-	changed   chan struct{} // closed and replaced at every change
 
 	pumps sync.WaitGroup // copy to and from the machine's network
 }
@@ -47,7 +45,7 @@ type Network struct {
 // NewNetwork returns a network without faults. It is closed when the test ends. Outside of tests
 // t is nil, and the caller closes it.
 func NewNetwork(t testing.TB) *Network {
-	n := &Network{listeners: map[string]*listener{}, links: map[*link]struct{}{}, changed: make(chan struct{})}
+	n := &Network{listeners: map[string]*listener{}, links: map[*link]struct{}{}, watched: watched{changed: make(chan struct{})}}
 	if t != nil {
 		t.Cleanup(n.Close)
 	}
@@ -104,9 +102,7 @@ func (n *Network) Reset() int {
 // Delay makes everything that is written from now on arrive d later, in both directions. The
 // order stays. It panics if d is negative.
 func (n *Network) Delay(d time.Duration) {
-	if d < 0 {
-		panic(fmt.Sprintf("katestest: Delay(%s): it cannot be negative", d))
-	}
+	notNegative("Delay", d)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.delay = d
@@ -130,19 +126,7 @@ func (n *Network) Dialed() int {
 // happens in the network. The condition may call the Network. If ctx ends first, Wait returns its
 // cause.
 func (n *Network) Wait(ctx context.Context, condition func() bool) error {
-	for {
-		n.mu.Lock()
-		changed := n.changed
-		n.mu.Unlock()
-		if condition() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the network: %w", context.Cause(ctx))
-		}
-	}
+	return n.wait(ctx, "the network", condition)
 }
 
 // Close resets all connections, refuses new ones, closes the listeners, and waits for the
@@ -261,12 +245,6 @@ func (n *Network) once(change func()) func() {
 			n.wake()
 		})
 	}
-}
-
-// wake wakes everything that waits. Called with mu held.
-func (n *Network) wake() {
-	close(n.changed)
-	n.changed = make(chan struct{})
 }
 
 // listener accepts connections in memory.

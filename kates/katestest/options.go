@@ -15,6 +15,14 @@ import (
 // any order.
 type Option func(*config) error
 
+// adding returns an option that cannot fail.
+func adding(add func(*config)) Option {
+	return func(c *config) error {
+		add(c)
+		return nil
+	}
+}
+
 type config struct {
 	schemes []*runtime.Scheme // the last one that knows a type decides its kind
 	kinds   []Kind
@@ -24,10 +32,7 @@ type config struct {
 
 // WithObjects adds starting objects, like the arguments of [NewClient].
 func WithObjects(objects ...kates.Object) Option {
-	return func(c *config) error {
-		c.objects = append(c.objects, objects...)
-		return nil
-	}
+	return adding(func(c *config) { c.objects = append(c.objects, objects...) })
 }
 
 // WithManifests adds the objects in a YAML or JSON text, which may hold several documents.
@@ -44,27 +49,18 @@ func WithManifests(text string) Option {
 
 // WithKinds adds custom kinds, or corrects how a known kind is served.
 func WithKinds(kinds ...Kind) Option {
-	return func(c *config) error {
-		c.kinds = append(c.kinds, kinds...)
-		return nil
-	}
+	return adding(func(c *config) { c.kinds = append(c.kinds, kinds...) })
 }
 
 // WithScheme adds a scheme's types to client-go's, for starting objects and for the client. Kinds
 // that are not built in count as namespaced with regular plurals; [WithKinds] corrects that.
 func WithScheme(scheme *runtime.Scheme) Option {
-	return func(c *config) error {
-		c.schemes = append(c.schemes, scheme)
-		return nil
-	}
+	return adding(func(c *config) { c.schemes = append(c.schemes, scheme) })
 }
 
 // WithClientOptions passes options on to the client.
 func WithClientOptions(options ...kates.Option) Option {
-	return func(c *config) error {
-		c.client = append(c.client, options...)
-		return nil
-	}
+	return adding(func(c *config) { c.client = append(c.client, options...) })
 }
 
 // clientOptions gives the client one scheme with the types of all schemes, unless the test has

@@ -63,6 +63,11 @@ type Match struct {
 	Where func(Request) bool
 }
 
+// among returns the requests that match. It reuses the slice.
+func (m Match) among(requests []Request) []Request {
+	return slices.DeleteFunc(requests, func(r Request) bool { return !m.matches(r) })
+}
+
 func (m Match) matches(r Request) bool {
 	return (m.Verb == "" || m.Verb == r.Verb) &&
 		(m.Resource == "" || m.ofResource(r)) &&

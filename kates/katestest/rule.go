@@ -24,9 +24,7 @@ type Trigger struct {
 
 // After lets the first n matching requests pass. It panics if n is negative.
 func (t *Trigger) After(n int) *Trigger {
-	if n < 0 {
-		panic(fmt.Sprintf("katestest: After(%d): it cannot be negative", n))
-	}
+	notNegative("After", n)
 	t.after = n
 	return t
 }
@@ -85,9 +83,7 @@ func (t *Trigger) HoldAnswer() *Rule { return t.rule(Rule{kind: holdAnswer}) }
 // When the rule stops, delayed data comes at once. Of several delays the longest counts. It
 // panics if d is negative.
 func (t *Trigger) Delay(d time.Duration) *Rule {
-	if d < 0 {
-		panic(fmt.Sprintf("katestest: Delay(%s): it cannot be negative", d))
-	}
+	notNegative("Delay", d)
 	return t.rule(Rule{kind: delay, delay: d})
 }
 
@@ -107,10 +103,15 @@ func (t *Trigger) Corrupt(n int64) *Rule { return t.body("Corrupt", corrupt, n) 
 
 // body makes a rule that acts after n bytes.
 func (t *Trigger) body(name string, k kind, n int64) *Rule {
-	if n < 0 {
-		panic(fmt.Sprintf("katestest: %s(%d): it cannot be negative", name, n))
-	}
+	notNegative(name, n)
 	return t.rule(Rule{kind: k, bytes: n})
+}
+
+// notNegative panics if the argument of a method is negative.
+func notNegative[N int | int64 | time.Duration](method string, n N) {
+	if n < 0 {
+		panic(fmt.Sprintf("katestest: %s(%v): it cannot be negative", method, n))
+	}
 }
 
 type kind int
