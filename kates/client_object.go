@@ -54,10 +54,7 @@ func (o *object) String() string {
 	if name == "" {
 		name = o.GetGenerateName() + "*"
 	}
-	if ns := o.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	return fmt.Sprintf("%s %q", o.resource.Resource, name)
+	return fmt.Sprintf("%s %q", o.resource.Resource, join(o.GetNamespace(), name))
 }
 
 // named is an error if the object has no name, or one that no object can have.

@@ -31,12 +31,8 @@ type structFields struct {
 	blind   bool         // the server is not asked which kinds names mean
 }
 
-// fieldsOf reads the fields of a snapshot type and refines them by the queries.
-func (c *Client) fieldsOf(ctx context.Context, t reflect.Type, queries []Query) (structFields, error) {
-	return c.readFieldsOf(ctx, structFields{}, t, queries)
-}
-
-func (c *Client) readFieldsOf(ctx context.Context, f structFields, t reflect.Type, queries []Query) (structFields, error) {
+// fieldsOf reads the fields of a struct type into f, and refines them by the queries.
+func (c *Client) fieldsOf(ctx context.Context, f structFields, t reflect.Type, queries []Query) (structFields, error) {
 	if t.Kind() != reflect.Struct {
 		return f, fmt.Errorf("a snapshot is a struct, not %s", t.Kind())
 	}
@@ -67,14 +63,14 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		sf := t.Field(i)
 		index := append(append([]int(nil), path...), i)
 		tag, tagged := sf.Tag.Lookup("kates")
+		at, what := f.report(sf)
 		switch {
 		case tag == "-":
 			continue
-		case f.special != nil && sf.Type == f.special && sf.IsExported():
-			if f.place != nil {
-				return fmt.Errorf("field %s: there is another one of type %s", sf.Name, sf.Type)
-			}
-			f.place = index
+		case at != nil && *at != nil:
+			return fmt.Errorf("field %s: there is another one %s", sf.Name, what)
+		case at != nil:
+			*at = index
 			continue
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged && snapshot.LookupElement(sf.Type) == nil:
 			if err := c.addFields(ctx, f, sf.Type, index, refine); err != nil {
@@ -90,18 +86,6 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 				return fmt.Errorf("field %s is an embedded pointer: embed the struct itself, or tag it `kates:\"-\"`", sf.Name)
 			}
 			continue
-		case sf.Type == reflect.TypeFor[[]*Delta]():
-			if f.deltas != nil {
-				return fmt.Errorf("field %s: there is another one for deltas", sf.Name)
-			}
-			f.deltas = index
-			continue
-		case sf.Type == reflect.TypeFor[[]Invalid]():
-			if f.invalid != nil {
-				return fmt.Errorf("field %s: there is another one for invalid objects", sf.Name)
-			}
-			f.invalid = index
-			continue
 		}
 		q, named := refine[sf.Name]
 		delete(refine, sf.Name)
@@ -116,6 +100,21 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		f.targets = append(f.targets, watched)
 	}
 	return nil
+}
+
+// report returns the place for the index of a field that is no query, and what it is for; nil for
+// other fields.
+func (f *structFields) report(sf reflect.StructField) (at *[]int, what string) {
+	switch {
+	case !sf.IsExported():
+	case sf.Type == f.special:
+		return &f.place, "of type " + sf.Type.String()
+	case sf.Type == reflect.TypeFor[[]*Delta]():
+		return &f.deltas, "for deltas"
+	case sf.Type == reflect.TypeFor[[]Invalid]():
+		return &f.invalid, "for invalid objects"
+	}
+	return nil, ""
 }
 
 // fieldTarget is what one field of f watches: by its type, its tag, and the query of its name, which

@@ -59,7 +59,7 @@ type controlled struct {
 
 // fields reads the struct type; blind, without asking the server.
 func (p *controlled) fields(ctx context.Context, blind bool) (structFields, error) {
-	return p.client.readFieldsOf(ctx, structFields{roles: true, special: p.special, blind: blind}, p.typ, p.settings.queries)
+	return p.client.fieldsOf(ctx, structFields{roles: true, special: p.special, blind: blind}, p.typ, p.settings.queries)
 }
 
 func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {

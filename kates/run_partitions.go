@@ -106,7 +106,7 @@ func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partit
 
 func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, queries []Query) (*Partitions[S], error) {
 	t := reflect.TypeFor[S]()
-	fields, err := c.fieldsOf(ctx, t, queries)
+	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
 	if err == nil {
 		err = checkStruct(t, fields.targets)
 	}

@@ -87,10 +87,7 @@ func (r *Reader[T]) Get(namespace, name string) (T, error) {
 		r.mu.Unlock()
 		var none T
 		err := apierrors.NewNotFound(stream.Resource{}.GroupResource(), name)
-		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", r.resource, key)
-		if namespace == "" {
-			err.ErrStatus.Message = fmt.Sprintf("%s %q not found", r.resource, name)
-		}
+		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", r.resource, join(namespace, name))
 		return none, err
 	}
 	return r.convert(key, o)

@@ -67,15 +67,19 @@ func (s *Snapshots[S]) Replace(ctx context.Context, query Query) error {
 
 // compile returns the queries for the fields of S that have their names.
 func (s *Snapshots[S]) compile(ctx context.Context, queries []Query) ([]accumulator.Query, error) {
-	t := reflect.TypeFor[S]()
+	t, fields := reflect.TypeFor[S](), structFields{}
 	targets := make([]target, len(queries))
 	for i, q := range queries {
 		sf, ok := t.FieldByName(q.Name)
-		if !ok || !sf.IsExported() || isReport(sf.Type) {
+		if ok {
+			report, _ := fields.report(sf)
+			ok = sf.IsExported() && report == nil
+		}
+		if !ok {
 			return nil, fmt.Errorf("query %q: %s has no exported field of that name that could be a query", q.Name, t)
 		}
 		var err error
-		if targets[i], err = s.client.fieldTarget(ctx, &structFields{}, sf, q, true); err != nil {
+		if targets[i], err = s.client.fieldTarget(ctx, &fields, sf, q, true); err != nil {
 			return nil, fmt.Errorf("field %s: %w", sf.Name, err)
 		}
 	}
@@ -83,9 +87,4 @@ func (s *Snapshots[S]) compile(ctx context.Context, queries []Query) ([]accumula
 		return nil, err
 	}
 	return s.client.compile(targets)
-}
-
-// isReport reports whether a field is a report of the snapshot and not a query.
-func isReport(t reflect.Type) bool {
-	return t == reflect.TypeFor[[]*Delta]() || t == reflect.TypeFor[[]Invalid]()
 }

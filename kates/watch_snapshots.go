@@ -45,7 +45,7 @@ type Snapshots[S any] struct {
 // After an error nothing is left running.
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
-	fields, err := c.fieldsOf(ctx, t, queries)
+	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
 	if err == nil {
 		err = checkStruct(t, fields.targets)
 	}

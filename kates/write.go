@@ -70,13 +70,18 @@ func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ..
 // write.
 func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	return c.write(ctx, opPatch, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		data, err := w.preconditionPatch(o, pt, data)
-		if err != nil {
-			return nil, err
-		}
-		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
-		return got, c.preconditionError(ctx, o, w, pt, err)
+		return c.patch(ctx, opPatch, o, pt, data, w)
 	})
+}
+
+// patch sends a patch of an object, or of a subresource, with its preconditions.
+func (c *Client) patch(ctx context.Context, op operation, o *object, pt PatchType, data []byte, w writeOptions) (*Unstructured, error) {
+	data, err := w.preconditionPatch(o, pt, data)
+	if err != nil {
+		return nil, err
+	}
+	got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt), op.subresources()...)
+	return got, c.preconditionError(ctx, o, w, pt, err)
 }
 
 // Apply is server-side apply. The resource holds the fields that the field manager wants to own

@@ -214,12 +214,8 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	if err != nil {
 		return nil, m.object.failed(m.op, err)
 	}
-	var subresources []string
-	if m.op.subresource != "" {
-		subresources = []string{m.op.subresource}
-	}
 	return c.do(ctx, m.op, m.object, w, func(o *object, w writeOptions) (reply, error) {
-		got, err := c.core.at(o).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), subresources...)
+		got, err := c.core.at(o).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), m.op.subresources()...)
 		switch {
 		case change.Refused(err):
 			return reply{}, err // the object is read next

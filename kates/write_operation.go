@@ -15,6 +15,14 @@ func (op operation) String() string {
 	return text
 }
 
+// subresources are the arguments of a dynamic client for the operation.
+func (op operation) subresources() []string {
+	if op.subresource == "" {
+		return nil
+	}
+	return []string{op.subresource}
+}
+
 // verb is what an operation does. Several verbs may be the same to the server, and differ in their
 // wording only.
 type verb int

@@ -183,19 +183,8 @@ func (c *Client) Observe(written any) error {
 		return o.failed(opObserve, err)
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
-	c.commit(context.Background(), begun, o, stream.Outcome{Write: observed(o.Unstructured)})
+	c.commit(context.Background(), begun, o, c.answered(opObserve, o.Unstructured).Outcome)
 	return nil
 }
 
 var errNoVersion = errors.New("no usable resource version")
-
-// observed is written for an answer that somebody else got.
-func observed(u *Unstructured) coherence.Write {
-	if u.GetDeletionTimestamp() != nil && !kept(u) {
-		return written(opObserve, u)
-	}
-	return coherence.Write{
-		Key: stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()},
-		UID: u.GetUID(), Version: u.GetResourceVersion(), Object: u,
-	}
-}

@@ -61,27 +61,17 @@ func (w writeOptions) preconditionPatch(o *object, pt PatchType, data []byte) ([
 	if pt == types.JSONPatchType {
 		return w.testsBefore(data)
 	}
-	patch := map[string]any{}
-	if err := jsonform.Decode(data, &patch); err != nil {
+	patch := &Unstructured{}
+	if err := jsonform.Decode(data, &patch.Object); err != nil {
 		return nil, fmt.Errorf("a precondition on a patch that is no JSON object: %w", err)
 	}
-	meta, _ := patch["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
-		patch["metadata"] = meta
+	if _, is := patch.Object["metadata"].(map[string]any); !is {
+		delete(patch.Object, "metadata") // null, for example, could not hold the precondition
 	}
-	uid, _ := meta["uid"].(string)
-	version, _ := meta["resourceVersion"].(string)
-	if err := w.agrees(types.UID(uid), version); err != nil {
-		return nil, o.conflict(err)
+	if err := w.precondition(o, patch); err != nil {
+		return nil, err
 	}
-	if w.uid != nil {
-		meta["uid"] = string(*w.uid)
-	}
-	if w.version != nil {
-		meta["resourceVersion"] = *w.version
-	}
-	return jsonform.Encode(patch)
+	return jsonform.Encode(patch.Object)
 }
 
 func (w writeOptions) testsBefore(data []byte) ([]byte, error) {

@@ -93,13 +93,9 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 //
 // See [Client.CreateSubresource].
 func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource string, pt PatchType, data []byte, target any, opts ...WriteOption) error {
-	return c.writeSubresource(ctx, operation{toPatch, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		data, err := w.preconditionPatch(o, pt, data)
-		if err != nil {
-			return nil, err
-		}
-		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt), subresource)
-		return got, c.preconditionError(ctx, o, w, pt, err)
+	op := operation{toPatch, subresource}
+	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		return c.patch(ctx, op, o, pt, data, w)
 	})
 }
 
