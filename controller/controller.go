@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,13 +52,9 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	case f == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	others, apply := split(options)
+	others, own, wrong := split(options)
 	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), others)
-	if err != nil {
-		return fail(err)
-	}
-	own, err := apply()
-	if err != nil {
+	if err = cmp.Or(err, wrong); err != nil {
 		return fail(err)
 	}
 	return &Controller[P]{&control{

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,28 +30,18 @@ var _ keyed.ControllerOption = option{}
 // OptionOfController implements [keyed.ControllerOption].
 func (o option) OptionOfController() string { return o.name }
 
-// split separates the options of this package from those of package kates. apply evaluates the former.
-func split(options []kates.RunOption) (others []kates.RunOption, apply func() (settings, error)) {
-	var own []option
+// split separates the options of package kates from those of this package, which it evaluates.
+func split(options []kates.RunOption) (others []kates.RunOption, s settings, err error) {
+	s.grace = 20 * time.Second
 	for _, o := range options {
 		if o, ok := o.(option); ok {
-			own = append(own, o)
+			err = cmp.Or(err, o.set(&s))
 			continue
 		}
 		others = append(others, o)
 	}
-	return others, func() (settings, error) {
-		s := settings{grace: defaultGrace}
-		for _, o := range own {
-			if err := o.set(&s); err != nil {
-				return s, err
-			}
-		}
-		return s, nil
-	}
+	return others, s, err
 }
-
-const defaultGrace = 20 * time.Second
 
 // GracePeriod sets how long reconciles under way may go on when the controller is shut down, before
 // their contexts are cancelled. Default: 20 s, which leaves a third of what a pod has by default.

@@ -38,15 +38,11 @@ func (r *run) Begin(turn *keyed.Root, ours bool) bool {
 	if !k.departed && turn.Object != nil {
 		k.root = turn.Object
 	}
-	switch {
-	case k.departed:
+	if k.departed || ours && turn.Exists() {
 		return true
-	case ours && turn.Exists():
-		return true
-	default: // another replica's key, or one without a root
-		r.settle(turn.Name(), k, nil)
-		return false
 	}
+	r.conclude(turn.Name(), k, nil) // another replica's key, or one without a root
+	return false
 }
 
 // Call implements [keyed.Work]. It calls the user's function once.
@@ -82,7 +78,7 @@ func (r *run) reconcile(ctx context.Context, turn *keyed.Root, k *held, attempt 
 func (r *run) End(turn *keyed.Root, o keyed.Outcome) error {
 	k := r.held(turn.Name())
 	if o.Cut {
-		r.settle(turn.Name(), k, nil)
+		r.conclude(turn.Name(), k, nil)
 		turn.Yield() // with its deltas: for whichever replica has the key then
 		return nil
 	}
@@ -92,7 +88,7 @@ func (r *run) End(turn *keyed.Root, o keyed.Outcome) error {
 		r.counts.errors.Add(1)
 		r.failed(turn, k, o)
 	case k.result.again:
-		r.settle(turn.Name(), k, nil)
+		r.conclude(turn.Name(), k, nil)
 		r.requeue(turn.Name(), k, k.result.after)
 		turn.Keep()
 	default:
@@ -109,7 +105,7 @@ func (r *run) failed(turn *keyed.Root, k *held, o keyed.Outcome) {
 		r.done(turn, k, f)
 		return
 	}
-	r.settle(turn.Name(), k, f)
+	r.conclude(turn.Name(), k, f)
 	turn.Again(o.Again) // not Done, whose backoff does not count permanent errors
 }
 
@@ -121,7 +117,7 @@ func (r *run) done(turn *keyed.Root, k *held, f *Failure) {
 		k.root, f = nil, nil
 		r.loop.Forget(turn.Name())
 	}
-	r.settle(turn.Name(), k, f)
+	r.conclude(turn.Name(), k, f)
 	turn.Done(nil)
 	if departed && turn.Exists() {
 		r.watch.Activate(turn.Name())
@@ -170,9 +166,9 @@ func (r *run) held(key string) *held {
 	return r.keys[key]
 }
 
-// settle notes how the last reconcile of a key ended, before its turn ends. It forgets a key without
+// conclude notes how the last reconcile of a key ended, before its turn ends. It forgets a key without
 // a root and a failure.
-func (r *run) settle(key string, k *held, f *Failure) {
+func (r *run) conclude(key string, k *held, f *Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if k.failure = f; k.root == nil && f == nil {

@@ -114,7 +114,7 @@ var controllers = []mutant{
 	{
 		name: "a shard reconciles what is another's", says: "false if the key is not this replica's", file: reconciles,
 		caught: "TestKeysOfOtherReplicasWaitUntilTheyAreThisOnes",
-		old:    `case ours && turn.Exists():`, new: `case turn.Exists():`,
+		old:    `k.departed || ours && turn.Exists()`, new: `k.departed || turn.Exists()`,
 	},
 	{
 		name: "a key is left after its turn has ended", says: "one that departs while its key is on its way", file: "internal/keyed/worker.go", in: inController,
