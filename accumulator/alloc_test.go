@@ -6,12 +6,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // refreshAllocs returns the allocations for one change among many objects, from the event to the
 // struct.
-func refreshAllocs(t *testing.T, objects int, make func(i, version int) Object, target any, q Query) float64 {
-	w := worked(t, objects, make, Options{}, target, q)
+func refreshAllocs(t *testing.T, objects int, make func(i, version int) stream.Object, target any, q query.Query) float64 {
+	w := worked(t, objects, make, collect.Options{}, target, q)
 	return testing.AllocsPerRun(20, func() {
 		w.change(1)
 		if r := w.update(t, target, nil); len(r.Differences) != 1 {
@@ -23,9 +28,9 @@ func refreshAllocs(t *testing.T, objects int, make func(i, version int) Object, 
 // refreshed are the forms of a field whose allocations do not depend on the number of unchanged
 // objects. Those of a map do: a refresh clones it, a table of a thousand entries at a time.
 var refreshed = map[string]struct {
-	make   func(i, version int) Object
+	make   func(i, version int) stream.Object
 	target func() any
-	query  func(q *Query)
+	query  func(q *query.Query)
 }{
 	"typed pointers":   {typedObject, func() any { return &typedSlice{} }, nil},
 	"typed values":     {typedObject, func() any { return &valuesSlice{} }, nil},
@@ -34,15 +39,15 @@ var refreshed = map[string]struct {
 	"contents": {untypedObject, func() any {
 		return &struct{ A []map[string]any }{}
 	}, nil},
-	"with a signal": {typedObject, func() any { return &typedSlice{} }, func(q *Query) {
-		q.Signal = func(_, current Object) bool { return current.GetName() != "" }
+	"with a signal": {typedObject, func() any { return &typedSlice{} }, func(q *query.Query) {
+		q.Signal = func(_, current stream.Object) bool { return current.GetName() != "" }
 	}},
-	"of namespaces": {typedObject, func() any { return &typedSlice{} }, func(q *Query) {
+	"of namespaces": {typedObject, func() any { return &typedSlice{} }, func(q *query.Query) {
 		q.Namespaces = []string{"ns", "other"}
 	}},
-	"a union": {untypedObject, func() any { return &one{} }, func(q *Query) {
+	"a union": {untypedObject, func() any { return &one{} }, func(q *query.Query) {
 		for _, app := range []string{"bench", "other"} {
-			q.AnyOf = append(q.AnyOf, Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+			q.AnyOf = append(q.AnyOf, stream.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
 		}
 	}},
 }
@@ -50,7 +55,7 @@ var refreshed = map[string]struct {
 func TestG3ARefreshAllocatesNothingForWhatDidNotChange(t *testing.T) {
 	for name, form := range refreshed {
 		t.Run(name, func(t *testing.T) {
-			q := simQuery("A", "as")
+			q := sim.Query("A", "as")
 			if form.query != nil {
 				form.query(&q)
 			}
@@ -69,8 +74,8 @@ func TestG3ARefreshOfAMapAllocatesForFewOfManyThatDidNotChange(t *testing.T) {
 		"by string": func() any { return &mapByString{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			less := refreshAllocs(t, few, typedObject, target(), simQuery("A", "as"))
-			more := refreshAllocs(t, many, typedObject, target(), simQuery("A", "as"))
+			less := refreshAllocs(t, few, typedObject, target(), sim.Query("A", "as"))
+			more := refreshAllocs(t, many, typedObject, target(), sim.Query("A", "as"))
 			assert.Less(t, (more-less)/(many-few), 0.01)
 		})
 	}
@@ -79,17 +84,17 @@ func TestG3ARefreshOfAMapAllocatesForFewOfManyThatDidNotChange(t *testing.T) {
 func TestG3WhereNothingChangedNothingIsAllocated(t *testing.T) {
 	for name, form := range refreshed {
 		t.Run(name, func(t *testing.T) {
-			q, target := simQuery("A", "as"), form.target()
+			q, target := sim.Query("A", "as"), form.target()
 			if form.query != nil {
 				form.query(&q)
 			}
-			w := worked(t, 1000, form.make, Options{}, target, q)
+			w := worked(t, 1000, form.make, collect.Options{}, target, q)
 			assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, target, nil) }))
 		})
 	}
 	t.Run("with a predicate", func(t *testing.T) {
 		var snap one
-		w := worked(t, 1000, untypedObject, Options{}, &snap)
+		w := worked(t, 1000, untypedObject, collect.Options{}, &snap)
 		j := &Judgement{Predicate: func(u *unstructured.Unstructured) bool { return u.GetName() != "7" }}
 		w.update(t, &snap, j)
 		assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, &snap, j) }))
@@ -98,9 +103,9 @@ func TestG3WhereNothingChangedNothingIsAllocated(t *testing.T) {
 
 func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 	events := func(readers int) float64 {
-		w := worked(t, 100, typedObject, Options{}, &typedSlice{})
+		w := worked(t, 100, typedObject, collect.Options{}, &typedSlice{})
 		for range readers - 1 {
-			a := watching(t, w.streams, Options{}, simQuery("A", "as"))
+			a := watching(t, w.streams, collect.Options{}, sim.Query("A", "as"))
 			update(t, a, &typedSlice{})
 		}
 		w.change(100) // the keys are dirty
@@ -112,7 +117,7 @@ func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 
 func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
 	var snap typedSlice
-	w := worked(t, 10, typedObject, Options{}, &snap)
+	w := worked(t, 10, typedObject, collect.Options{}, &snap)
 	held := w.stream().Held
 	w.objects = 3 * 1024
 	w.change(w.objects)
@@ -132,12 +137,12 @@ func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
 
 func TestTheNextSnapshotIsBegunWhileTheReaderIsBusyWithThisOne(t *testing.T) {
 	for objects, want := range map[int]bool{worthAhead - 1: false, worthAhead: true} {
-		w := worked(t, objects, typedObject, Options{}, &typedSlice{})
+		w := worked(t, objects, typedObject, collect.Options{}, &typedSlice{})
 		for range 3 {
 			w.change(1)
 			w.update(t, &typedSlice{}, nil)
 			w.acc.leisure.Wait()
-			assert.Equal(t, want, w.acc.fields[0].table.Ahead() == nil, "%d objects: it has been asked for", objects)
+			assert.Equal(t, want, w.acc.collector.Fields()[0].Shown.table.Ahead() == nil, "%d objects: it has been asked for", objects)
 		}
 	}
 }

@@ -7,27 +7,31 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // benchObject returns a version of an object as a server sends it.
 func benchObject(i, version int) *unstructured.Unstructured {
-	u := thing(strconv.Itoa(i), "app", "bench")
+	u := sim.Thing(strconv.Itoa(i), "app", "bench")
 	u.SetUID(types.UID("uid-" + u.GetName()))
 	u.SetResourceVersion(strconv.Itoa(version))
 	return u
 }
 
 // untypedObject returns benchObject as an event brings it.
-func untypedObject(i, version int) Object { return benchObject(i, version) }
+func untypedObject(i, version int) stream.Object { return benchObject(i, version) }
 
 // typedObject returns the same, decoded into its Go type: one allocation, and its strings.
-func typedObject(i, version int) Object {
+func typedObject(i, version int) stream.Object {
 	s := &corev1.Service{}
 	s.Namespace, s.Name = "ns", strconv.Itoa(i)
 	s.UID, s.ResourceVersion = types.UID("uid-"+s.Name), strconv.Itoa(version)
@@ -49,18 +53,18 @@ type (
 type workload struct {
 	streams *stream.Set
 	acc     *Accumulator
-	make    func(i, version int) Object
+	make    func(i, version int) stream.Object
 	objects int
 	version int
 }
 
 // worked sets up a reader of one query with many objects, and reads once.
-func worked(tb testing.TB, objects int, make func(i, version int) Object, o Options, target any, queries ...Query) *workload {
+func worked(tb testing.TB, objects int, make func(i, version int) stream.Object, o collect.Options, target any, queries ...query.Query) *workload {
 	tb.Helper()
 	if len(queries) == 0 {
-		queries = []Query{simQuery("A", "as")}
+		queries = []query.Query{sim.Query("A", "as")}
 	}
-	streams := stream.New(stream.Config{Source: plain(newSim().source)})
+	streams := stream.New(stream.Config{Source: sim.Plain(sim.New().Source)})
 	tb.Cleanup(streams.Close)
 	a, err := New(context.Background(), streams, queries, o)
 	if err != nil {
@@ -78,12 +82,12 @@ func worked(tb testing.TB, objects int, make func(i, version int) Object, o Opti
 // benchReader returns a reader of a stream that holds many untyped objects.
 func benchReader(b *testing.B, objects int) (stream.Staging, *Accumulator) {
 	b.Helper()
-	w := worked(b, objects, untypedObject, Options{}, &one{})
+	w := worked(b, objects, untypedObject, collect.Options{}, &one{})
 	return w.stream(), w.acc
 }
 
 // stream returns the first stream of the first query.
-func (w *workload) stream() stream.Staging { return w.acc.fields[0].parts[0].sub.Stage() }
+func (w *workload) stream() stream.Staging { return listener(w.acc, 0).Stage() }
 
 // change brings new versions of count objects, evenly spread, like a watch.
 func (w *workload) change(count int) {
@@ -138,10 +142,10 @@ func BenchmarkRefreshAtLeisure(b *testing.B) {
 	for _, objects := range []int{1_000, 10_000, 50_000, 100_000} {
 		for _, changes := range []int{1, 100} {
 			b.Run(fmt.Sprintf("slice/objects=%d/changed=%d", objects, changes), func(b *testing.B) {
-				worked(b, objects, typedObject, Options{}, &typedSlice{}).refreshedAtLeisure(b, changes, &typedSlice{})
+				worked(b, objects, typedObject, collect.Options{}, &typedSlice{}).refreshedAtLeisure(b, changes, &typedSlice{})
 			})
 			b.Run(fmt.Sprintf("map/objects=%d/changed=%d", objects, changes), func(b *testing.B) {
-				worked(b, objects, typedObject, Options{}, &mapByName{}).refreshedAtLeisure(b, changes, &mapByName{})
+				worked(b, objects, typedObject, collect.Options{}, &mapByName{}).refreshedAtLeisure(b, changes, &mapByName{})
 			})
 		}
 	}
@@ -156,16 +160,16 @@ func BenchmarkRefresh(b *testing.B) {
 			for _, changes := range []int{1, 100, objects} {
 				b.Run(fmt.Sprintf("%s/objects=%d/changed=%d", kind, objects, changes), func(b *testing.B) {
 					if kind == "typed" {
-						worked(b, objects, typedObject, Options{}, &typedSlice{}).refreshed(b, changes, &typedSlice{})
+						worked(b, objects, typedObject, collect.Options{}, &typedSlice{}).refreshed(b, changes, &typedSlice{})
 						return
 					}
-					worked(b, objects, untypedObject, Options{}, &one{}).refreshed(b, changes, &one{})
+					worked(b, objects, untypedObject, collect.Options{}, &one{}).refreshed(b, changes, &one{})
 				})
 			}
 		}
 		b.Run(fmt.Sprintf("clone/objects=%d", objects), func(b *testing.B) {
 			var snap typedSlice
-			worked(b, objects, typedObject, Options{}, &snap)
+			worked(b, objects, typedObject, collect.Options{}, &snap)
 			b.ReportAllocs()
 			for b.Loop() {
 				snap.A = slices.Clone(snap.A)
@@ -173,7 +177,7 @@ func BenchmarkRefresh(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("nothing/objects=%d", objects), func(b *testing.B) {
 			var snap typedSlice
-			w := worked(b, objects, typedObject, Options{}, &snap)
+			w := worked(b, objects, typedObject, collect.Options{}, &snap)
 			b.ReportAllocs()
 			for b.Loop() {
 				w.update(b, &snap, nil)
@@ -190,7 +194,7 @@ func BenchmarkRefreshForms(b *testing.B) {
 		"by name": &mapByName{}, "by UID": &mapByUID{}, "by string": &mapByString{},
 	} {
 		b.Run(name, func(b *testing.B) {
-			worked(b, objects, typedObject, Options{}, target).refreshed(b, 1, target)
+			worked(b, objects, typedObject, collect.Options{}, target).refreshed(b, 1, target)
 		})
 	}
 }
@@ -201,18 +205,18 @@ func BenchmarkRefreshWith(b *testing.B) {
 	b.Run("predicate", func(b *testing.B) {
 		judgement := &Judgement{Predicate: func(u *unstructured.Unstructured) bool { return u.GetName() != "7" }}
 		var snap one
-		w := worked(b, objects, untypedObject, Options{}, &snap)
+		w := worked(b, objects, untypedObject, collect.Options{}, &snap)
 		w.update(b, &snap, judgement)
 		w.refreshed(b, 1, &snap)
 	})
 	b.Run("signal", func(b *testing.B) {
-		q := simQuery("A", "as")
-		q.Signal = func(old, current Object) bool { return current.GetName() != "7" }
-		worked(b, objects, typedObject, Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
+		q := sim.Query("A", "as")
+		q.Signal = func(old, current stream.Object) bool { return current.GetName() != "7" }
+		worked(b, objects, typedObject, collect.Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
 	})
 	b.Run("insert and delete", func(b *testing.B) {
 		var snap typedSlice
-		w := worked(b, objects, typedObject, Options{}, &snap)
+		w := worked(b, objects, typedObject, collect.Options{}, &snap)
 		b.ReportAllocs()
 		for b.Loop() {
 			w.version++
@@ -222,18 +226,18 @@ func BenchmarkRefreshWith(b *testing.B) {
 		}
 	})
 	b.Run("union", func(b *testing.B) {
-		q := simQuery("A", "as")
+		q := sim.Query("A", "as")
 		for _, app := range []string{"bench", "other"} {
-			q.AnyOf = append(q.AnyOf, Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+			q.AnyOf = append(q.AnyOf, stream.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
 		}
 		var snap one
-		w := worked(b, objects, untypedObject, Options{}, &snap, q)
+		w := worked(b, objects, untypedObject, collect.Options{}, &snap, q)
 		w.refreshed(b, 1, &snap)
 	})
 	b.Run("namespaces", func(b *testing.B) {
-		q := simQuery("A", "as")
+		q := sim.Query("A", "as")
 		q.Namespaces = []string{"ns", "other"}
-		worked(b, objects, typedObject, Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
+		worked(b, objects, typedObject, collect.Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
 	})
 }
 
@@ -243,9 +247,9 @@ func BenchmarkEventUnderSlowReader(b *testing.B) {
 	const objects = 10_000
 	for _, readers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(readers, " readers"), func(b *testing.B) {
-			w := worked(b, objects, typedObject, Options{}, &typedSlice{})
+			w := worked(b, objects, typedObject, collect.Options{}, &typedSlice{})
 			for range readers - 1 {
-				other, err := New(context.Background(), w.streams, []Query{simQuery("A", "as")}, Options{})
+				other, err := New(context.Background(), w.streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -263,10 +267,10 @@ func BenchmarkEventUnderSlowReader(b *testing.B) {
 func BenchmarkFirstTake(b *testing.B) {
 	for _, objects := range []int{1_000, 10_000, 50_000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			w := worked(b, objects, typedObject, Options{}, &typedSlice{})
+			w := worked(b, objects, typedObject, collect.Options{}, &typedSlice{})
 			b.ReportAllocs()
 			for b.Loop() {
-				fresh, err := New(context.Background(), w.streams, []Query{simQuery("A", "as")}, Options{})
+				fresh, err := New(context.Background(), w.streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

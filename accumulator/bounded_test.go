@@ -8,19 +8,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // TestG3AHundredThousandUnreadEventsAreOneKeyOrNone plays the watch itself. The simulated server
 // of other tests remembers every event; a stream must not.
 func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 	const many = 100_000
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		st := a.fields[0].parts[0].sub.Stage()
+		st := listener(a, 0).Stage()
 		version := 1000
 		event := func(name string, deleted bool) {
 			version++
@@ -42,7 +44,7 @@ func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 		}
 		assert.Equal(t, 1, st.Held().Dirty)
 		assert.Equal(t, 1, st.Held().Objects)
-		assert.Len(t, a.pacer.out, 1)
+		assert.Len(t, a.Changed(), 1)
 		assert.Len(t, update(t, a, &snap).Differences, 1)
 		for i := range 1000 { // the reader has seen them: each needs a delete
 			event(strconv.Itoa(i%10), i/10%2 == 1)
@@ -52,12 +54,12 @@ func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 }
 
 func TestG3ChangedHoldsOneSignal(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		for i := range 100 {
-			s.touch("as", "x", i)
+			s.Touch("as", "x", i)
 			synctest.Wait()
 		}
 		assert.True(t, signalled(a))

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // nosy looks around while it decodes.
@@ -20,21 +22,21 @@ func (n *nosy) UnmarshalJSON([]byte) error {
 }
 
 func TestG11NoLockIsHeldWhileAnObjectIsConverted(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		other := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		other := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		st := a.fields[0].parts[0].sub.Stage()
+		st := listener(a, 0).Stage()
 		decoded := 0
 		whileDecoding = func() {
 			decoded++
 			_ = st.Event(benchObject(decoded, 1000+decoded), false)
 			update(t, other, &one{})
-			assert.False(t, streams.Shares(thing("y")))
+			assert.False(t, streams.Shares(sim.Thing("y")))
 			assert.NoError(t, a.Ready())
 			assert.Len(t, a.Status(), 1)
-			assert.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "x"}, Whole))
+			assert.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.Whole))
 		}
 		var snap struct{ A []*nosy }
 		update(t, a, &snap)

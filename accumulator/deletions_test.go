@@ -11,54 +11,42 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// send makes the server perform a verb, and reports the answer to the streams at once.
-func (o own) send(t *testing.T, resource, name, verb string, param int) {
-	t.Helper()
-	key := Key{Namespace: "ns", Name: name}
-	w := o.streams.Begin(simResource(resource), key)
-	a, ok := o.do(resource, key, verb, param)
-	require.True(t, ok)
-	require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: a.write(key)}))
-}
-
-// late delays every event and bookmark from now on.
-func (s *sim) late(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delay = func(string) time.Duration { return d }
-}
-
 func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
-	selective := simQuery("A", "as")
+	selective := sim.Query("A", "as")
 	selective.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-	opaque := simQuery("A", "as")
+	opaque := sim.Query("A", "as")
 	opaque.Fields = fields.OneTermEqualSelector("spec.node", "n1")
-	for name, q := range map[string]Query{"all": simQuery("A", "as"), "labels": selective, "fields": opaque} {
-		for way := range deletions {
+	for name, q := range map[string]query.Query{"all": sim.Query("A", "as"), "labels": selective, "fields": opaque} {
+		for way := range sim.Deletions {
 			t.Run(fmt.Sprint(name, " answered in way ", way), func(t *testing.T) {
-				bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-					o := own{s, streams}
-					s.put("as", Key{Namespace: "ns", Name: "x"}, fresh(Key{Namespace: "ns", Name: "x"}, 4))
-					a := watching(t, streams, Options{}, q)
+				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+					o := sim.NewClient(s, streams)
+					s.Put("as", stream.Key{Namespace: "ns", Name: "x"}, sim.Fresh(stream.Key{Namespace: "ns", Name: "x"}, 4))
+					a := watching(t, streams, collect.Options{}, q)
 					var snap one
 					synctest.Wait()
 					update(t, a, &snap)
 					require.Len(t, snap.A, 1)
-					s.late(10 * second)
-					o.send(t, "as", "x", "update", 0)
-					o.send(t, "as", "x", "delete", way)
+					s.Late(10 * second)
+					o.Send(t, "as", "x", "update", 0)
+					o.Send(t, "as", "x", "delete", way)
 					for range 60 {
 						r := update(t, a, &snap)
 						require.Empty(t, snap.A)
 						require.LessOrEqual(t, len(r.Differences), 1)
-						after(second)
+						sim.After(second)
 						synctest.Wait()
 					}
 					assert.Zero(t, a.Status()[0].Pending, "G6")
@@ -71,42 +59,42 @@ func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
 // The DELETED event of a whole stream says when the object was deleted. That of a selective
 // stream may be a move.
 func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
-	all, namespace, selective := simQuery("A", "as"), simQuery("A", "as"), simQuery("A", "as")
+	all, namespace, selective := sim.Query("A", "as"), sim.Query("A", "as"), sim.Query("A", "as")
 	namespace.Namespace = "ns"
 	selective.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-	named := simQuery("A", "as")
+	named := sim.Query("A", "as")
 	named.Fields = fields.OneTermEqualSelector("metadata.name", "x")
 	for name, test := range map[string]struct {
-		query Query
+		query query.Query
 		lists int
 	}{"all": {all, 0}, "a namespace": {namespace, 0}, "labels": {selective, 1}, "a name": {named, 1}} {
-		for verb, way := range map[string]int{"delete": byStatus, "delete ": byOldObject, "release": 0} {
+		for verb, way := range map[string]int{"delete": sim.ByStatus, "delete ": sim.ByOldObject, "release": 0} {
 			t.Run(fmt.Sprint(name, " ", verb), func(t *testing.T) {
-				bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-					key := Key{Namespace: "ns", Name: "x"}
-					s.put("as", key, fresh(key, 4))
+				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+					key := stream.Key{Namespace: "ns", Name: "x"}
+					s.Put("as", key, sim.Fresh(key, 4))
 					if verb == "release" { // the last finalizer of a deleted object
-						s.do("as", key, "finalize", 0)
-						s.do("as", key, "delete", byStatus)
+						s.Do("as", key, "finalize", 0)
+						s.Do("as", key, "delete", sim.ByStatus)
 					}
-					a := watching(t, streams, Options{}, test.query)
+					a := watching(t, streams, collect.Options{}, test.query)
 					var snap one
 					synctest.Wait()
 					update(t, a, &snap)
 					require.Len(t, snap.A, 1)
-					before := s.requested("as")
-					w := streams.Begin(simResource("as"), key)
-					answer, ok := s.do("as", key, strings.TrimSpace(verb), way)
+					before := s.Requested("as")
+					w := streams.Begin(sim.Resource("as"), key)
+					answer, ok := s.Do("as", key, strings.TrimSpace(verb), way)
 					require.True(t, ok)
 					synctest.Wait() // for the event
 					if name == "all" {
-						s.create("as", thing("x"))
+						s.Create("as", sim.Thing("x"))
 						synctest.Wait()
 					}
-					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.write(key)}))
+					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(key)}))
 					update(t, a, &snap)
 					assert.Len(t, snap.A, map[string]int{"all": 1}[name], "who has the name by now is there")
-					assert.Equal(t, before+test.lists, s.requested("as"))
+					assert.Equal(t, before+test.lists, s.Requested("as"))
 					assert.Zero(t, a.Status()[0].Pending)
 				})
 			})
@@ -114,34 +102,27 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 	}
 }
 
-// requested counts all requests for a resource.
-func (s *sim) requested(resource string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lists[resource] + s.probes[resource] + s.watches[resource]
-}
-
 func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		o := own{s, streams}
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		o := sim.NewClient(s, streams)
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		s.late(time.Minute)
-		o.send(t, "as", "x", "create", 5)
-		o.send(t, "as", "x", "delete", byStatus)
+		s.Late(time.Minute)
+		o.Send(t, "as", "x", "create", 5)
+		o.Send(t, "as", "x", "delete", sim.ByStatus)
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)
 		assert.NotNil(t, snap.A[0].GetDeletionTimestamp())
-		o.send(t, "as", "x", "release", 0)
+		o.Send(t, "as", "x", "release", 0)
 		update(t, a, &snap)
 		assert.Empty(t, snap.A, "answered by the object at its old version: gone")
-		o.send(t, "as", "x", "create", 4)
+		o.Send(t, "as", "x", "create", 4)
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)
 		shown := snap.A[0]
-		after(time.Hour)
+		sim.After(time.Hour)
 		synctest.Wait()
 		assert.False(t, update(t, a, &snap).Changed)
 		assert.Same(t, shown, snap.A[0])
@@ -150,54 +131,54 @@ func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) 
 }
 
 func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
-	q := simQuery("A", "as")
+	q := sim.Query("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, q)
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
-		s.late(time.Minute)
-		s.failing(func(verb, _ string) error {
+		s.Late(time.Minute)
+		s.Failing(func(verb, _ string) error {
 			if verb == "list" {
 				return apierrors.NewInternalError(errors.New("gone"))
 			}
 			return nil
 		})
-		require.True(t, own{s, streams}.delete("as", "x", 0, false))
+		require.True(t, sim.NewClient(s, streams).Delete("as", "x", 0, false))
 		assert.Equal(t, 1, a.Status()[0].Unsettled)
-		s.failing(nil)
-		after(time.Hour)
+		s.Failing(nil)
+		sim.After(time.Hour)
 		synctest.Wait()
 		assert.Zero(t, a.Status()[0].Unsettled)
 	})
 }
 
 func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
 		var stalled atomic.Bool
 		stalled.Store(true)
-		s.delay = func(string) time.Duration {
+		s.Delay = func(string) time.Duration {
 			if stalled.Load() {
 				return time.Hour
 			}
 			return 0
 		}
-		o := own{s, streams}
+		o := sim.NewClient(s, streams)
 		for i := range 2000 {
 			name := "same"
 			if i%2 == 0 {
 				name = fmt.Sprint(i)
 			}
-			o.put("as", thing(name), 0)
-			require.True(t, o.delete("as", name, 0, i%3 == 0))
+			o.Put("as", sim.Thing(name), 0)
+			require.True(t, o.Delete("as", name, 0, i%3 == 0))
 		}
 		assert.False(t, update(t, a, &snap).Changed)
 		stalled.Store(false)
-		after(2 * time.Hour)
+		sim.After(2 * time.Hour)
 		synctest.Wait()
 		assert.False(t, update(t, a, &snap).Changed)
 		assert.Empty(t, snap.A)

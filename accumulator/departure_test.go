@@ -11,13 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // fork is a union of two watches. The test decides what each one sees, and when.
 type fork struct {
-	*sim
+	*sim.Server
 	streams     *stream.Set
 	a           *Accumulator
 	snap        one
@@ -33,15 +36,15 @@ func forkedWith(t *testing.T, c stream.Config, test func(t *testing.T, f *fork))
 	forkedOf(t, union(), c, test)
 }
 
-func forkedOf(t *testing.T, q Query, c stream.Config, test func(t *testing.T, f *fork)) {
-	bubble(t, c, func(t *testing.T, s *sim, streams *stream.Set) {
-		f := &fork{sim: s, streams: streams}
-		s.create("as", thing("x", "l", "yes"))
-		f.a = watching(t, streams, Options{}, q)
+func forkedOf(t *testing.T, q query.Query, c stream.Config, test func(t *testing.T, f *fork)) {
+	sim.Bubble(t, c, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		f := &fork{Server: s, streams: streams}
+		s.Create("as", sim.Thing("x", "l", "yes"))
+		f.a = watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(f.a))
 		update(t, f.a, &f.snap)
-		f.left, f.right = f.a.fields[0].parts[0].sub.Stage(), f.a.fields[0].parts[1].sub.Stage()
-		s.late(time.Hour)
+		f.left, f.right = listener(f.a, 0).Stage(), listener(f.a, 1).Stage()
+		s.Late(time.Hour)
 		test(t, f)
 	})
 }
@@ -49,15 +52,15 @@ func forkedOf(t *testing.T, q Query, c stream.Config, test func(t *testing.T, f 
 // relists makes a watch jump to the server's present state, as a list does.
 func (f *fork) relists(t *testing.T, st stream.Staging) {
 	t.Helper()
-	now := make(map[Key]Object)
-	f.mu.Lock()
-	for key, o := range f.now["as"] {
+	now := make(map[stream.Key]stream.Object)
+	f.Mu.Lock()
+	for key, o := range f.Now["as"] {
 		if st.Matches(o) {
 			now[key] = o.DeepCopy()
 		}
 	}
-	version := strconv.Itoa(f.rev)
-	f.mu.Unlock()
+	version := strconv.Itoa(f.Rev)
+	f.Mu.Unlock()
 	require.NoError(t, st.List(now, version, ""))
 }
 
@@ -67,17 +70,17 @@ func (f *fork) shows(t *testing.T, want ...string) {
 	update(t, f.a, &f.snap)
 	var got []string
 	for _, o := range f.snap.A {
-		got = append(got, fmt.Sprint(o.GetName(), "@", revision(o.GetResourceVersion())-100))
+		got = append(got, fmt.Sprint(o.GetName(), "@", sim.Revision(o.GetResourceVersion())-100))
 	}
 	assert.Equal(t, want, got)
 }
 
 func TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		f.relabel("x", "r", "yes")
+		f.Relabel("x", "r", "yes")
 		f.relists(t, f.left)
 		f.shows(t, "x@1") // the right watch may have it
-		f.relabel("x", "l", "yes")
+		f.Relabel("x", "l", "yes")
 		f.relists(t, f.right) // and never shows that it had it
 		f.shows(t, "x@1")
 		f.relists(t, f.left)
@@ -87,10 +90,10 @@ func TestG8AListThatSkipsAVisitDoesNotHideWhatAnotherWatchHasYetToShow(t *testin
 
 func TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		f.create("as", thing("y", "r", "yes"))
+		f.Create("as", sim.Thing("y", "r", "yes"))
 		f.relists(t, f.right)
-		gone := f.relabelled("x", "l", "yes")
-		gone.SetResourceVersion(f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes")).GetResourceVersion())
+		gone := f.Relabelled("x", "l", "yes")
+		gone.SetResourceVersion(f.Put("as", stream.Key{Namespace: "ns", Name: "x"}, f.Relabelled("x", "r", "yes")).GetResourceVersion())
 		require.NoError(t, f.left.Event(gone, true))
 		f.left.Restart() // as after more events than the stream notes
 		f.shows(t, "x@1", "y@2")
@@ -101,10 +104,10 @@ func TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate(t *testing.T) 
 
 func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		key := Key{Namespace: "ns", Name: "x"}
-		write := f.streams.Begin(simResource("as"), key)
-		wrote := f.put("as", key, f.relabelled("x", "l", "yes", "n", "2"))
-		f.relabel("x", "r", "yes")
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		write := f.streams.Begin(sim.Resource("as"), key)
+		wrote := f.Put("as", key, f.Relabelled("x", "l", "yes", "n", "2"))
+		f.Relabel("x", "r", "yes")
 		f.relists(t, f.left)
 		f.shows(t, "x@1")
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
@@ -120,10 +123,10 @@ func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T
 // watch, and the right one has yet to be told.
 func TestG4AnOwnWriteIsShownThoughALaterOneHasReachedItsWatchAndAnotherIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		key := Key{Namespace: "ns", Name: "x"}
-		write := f.streams.Begin(simResource("as"), key)
-		wrote := f.put("as", key, f.relabelled("x", "l", "yes", "n", "2"))
-		moved := f.put("as", key, f.relabelled("x", "r", "yes"))
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		write := f.streams.Begin(sim.Resource("as"), key)
+		wrote := f.Put("as", key, f.Relabelled("x", "l", "yes", "n", "2"))
+		moved := f.Put("as", key, f.Relabelled("x", "r", "yes"))
 		later := coherence.Write{Key: key, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
 		require.True(t, f.left.OwnWrite(later))
 		f.shows(t, "x@1") // the right one may have it
@@ -139,15 +142,15 @@ func TestG4AnOwnWriteIsShownThoughALaterOneHasReachedItsWatchAndAnotherIsLate(t 
 
 func TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		f.relabel("x", "r", "yes")
+		f.Relabel("x", "r", "yes")
 		f.relists(t, f.left)
 		f.shows(t, "x@1")
-		key := Key{Namespace: "ns", Name: "x"}
-		uid := f.relabelled("x").GetUID()
-		write := f.streams.Begin(simResource("as"), key)
-		f.remove("as", "x")
-		version := strconv.Itoa(f.rev)
-		f.create("as", thing("y", "l", "yes"))
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		uid := f.Relabelled("x").GetUID()
+		write := f.streams.Begin(sim.Resource("as"), key)
+		f.Remove("as", "x")
+		version := strconv.Itoa(f.Rev)
+		f.Create("as", sim.Thing("y", "l", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@1", "y@4")
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: uid, Version: version}}))
@@ -159,10 +162,10 @@ func TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testin
 
 func TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		f.create("as", thing("y", "l", "yes"))
+		f.Create("as", sim.Thing("y", "l", "yes"))
 		f.relists(t, f.left)
-		moved := f.put("as", Key{Namespace: "ns", Name: "y"}, f.relabelled("y", "r", "yes"))
-		w := coherence.Write{Key: Key{Namespace: "ns", Name: "y"}, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
+		moved := f.Put("as", stream.Key{Namespace: "ns", Name: "y"}, f.Relabelled("y", "r", "yes"))
+		w := coherence.Write{Key: stream.Key{Namespace: "ns", Name: "y"}, UID: moved.GetUID(), Version: moved.GetResourceVersion()}
 		require.True(t, f.left.OwnWrite(w)) // the right watch has not yet
 		f.shows(t, "x@1", "y@2")
 		w.Object = moved
@@ -173,12 +176,12 @@ func TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk(t *testin
 
 func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		moved := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "r", "yes"))
+		moved := f.Put("as", stream.Key{Namespace: "ns", Name: "x"}, f.Relabelled("x", "r", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@1")
 		// Another own write moves the object back. Only the right watch knows that by now.
-		back := f.put("as", Key{Namespace: "ns", Name: "x"}, f.relabelled("x", "l", "yes"))
-		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: moved.GetUID(), Version: back.GetResourceVersion()}
+		back := f.Put("as", stream.Key{Namespace: "ns", Name: "x"}, f.Relabelled("x", "l", "yes"))
+		w := coherence.Write{Key: stream.Key{Namespace: "ns", Name: "x"}, UID: moved.GetUID(), Version: back.GetResourceVersion()}
 		require.True(t, f.right.OwnWrite(w))
 		f.shows(t, "x@1")
 		w.Object = back
@@ -189,10 +192,10 @@ func TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten(t *tes
 
 func TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		key := Key{Namespace: "ns", Name: "x"}
-		write := f.streams.Begin(simResource("as"), key)
-		wrote := f.put("as", key, f.relabelled("x"))
-		f.create("as", thing("y", "l", "yes"))
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		write := f.streams.Begin(sim.Resource("as"), key)
+		wrote := f.Put("as", key, f.Relabelled("x"))
+		f.Create("as", sim.Thing("y", "l", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@1", "y@3") // the right watch may have it
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
@@ -206,16 +209,16 @@ func TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate(t *te
 
 func TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		key := Key{Namespace: "ns", Name: "x"}
-		uid := f.relabelled("x").GetUID()
-		write := f.streams.Begin(simResource("as"), key)
-		f.remove("as", "x")
-		f.create("as", thing("x", "l", "yes"))
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		uid := f.Relabelled("x").GetUID()
+		write := f.streams.Begin(sim.Resource("as"), key)
+		f.Remove("as", "x")
+		f.Create("as", sim.Thing("x", "l", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "x@3")
-		f.create("as", thing("y", "l", "yes"))
+		f.Create("as", sim.Thing("y", "l", "yes"))
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: uid}}))
-		f.relabel("x", "r", "yes")
+		f.Relabel("x", "r", "yes")
 		f.relists(t, f.left)
 		f.shows(t, "x@3", "y@4") // the right watch has not shown the move yet
 		f.relists(t, f.right)
@@ -225,15 +228,15 @@ func TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
 
 func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
-		f.relabel("x", "r", "yes") // recreated, and moved by an own write
+		f.Relabel("x", "r", "yes") // recreated, and moved by an own write
 		f.relists(t, f.left)
 		f.relists(t, f.right)
 		f.shows(t, "x@2")
-		f.relabel("x", "l", "yes")
-		w := coherence.Write{Key: Key{Namespace: "ns", Name: "x"}, UID: "another", Version: "103"}
+		f.Relabel("x", "l", "yes")
+		w := coherence.Write{Key: stream.Key{Namespace: "ns", Name: "x"}, UID: "another", Version: "103"}
 		require.True(t, f.right.OwnDeletion(w)) // the left watch has not answered yet
 		f.shows(t, "x@2")
-		w.Object = f.relabelled("x", "l", "yes")
+		w.Object = f.Relabelled("x", "l", "yes")
 		require.True(t, f.left.OwnDeletion(w))
 		f.shows(t, "x@3")
 	})
@@ -241,23 +244,23 @@ func TestG8AnOwnDeletionLeavesNoGapWhileWatchesAreAskedForWhatWasMadeAnewSince(t
 
 // One watch has shown the deletion, and what was made anew since. The other has to ask the server.
 func TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince(t *testing.T) {
-	everything := Selection{}
-	q := simQuery("A", "as")
-	q.AnyOf = []Selection{everything, {Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}}
+	everything := stream.Selection{}
+	q := sim.Query("A", "as")
+	q.AnyOf = []stream.Selection{everything, {Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}}
 	forkedOf(t, q, stream.Config{}, func(t *testing.T, f *fork) {
 		all, some := f.left, f.right
-		key := Key{Namespace: "ns", Name: "x"}
-		gone := f.relabelled("x", "l", "yes")
-		write := f.streams.Begin(simResource("as"), key)
-		f.remove("as", "x")
-		gone.SetResourceVersion(strconv.Itoa(f.rev))
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		gone := f.Relabelled("x", "l", "yes")
+		write := f.streams.Begin(sim.Resource("as"), key)
+		f.Remove("as", "x")
+		gone.SetResourceVersion(strconv.Itoa(f.Rev))
 		require.NoError(t, all.Event(gone, true))
-		f.create("as", thing("x", "l", "yes"))
+		f.Create("as", sim.Thing("x", "l", "yes"))
 		f.relists(t, some)
-		f.relabel("x", "l", "no")
+		f.Relabel("x", "l", "no")
 		f.relists(t, all)
 		f.shows(t, "x@4")
-		f.create("bs", thing("other")) // so that the answer to the watch that asks is newer
+		f.Create("bs", sim.Thing("other")) // so that the answer to the watch that asks is newer
 		w := coherence.Write{Key: key, UID: gone.GetUID()}
 		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: w}))
 		f.shows(t, "x@4")
@@ -270,7 +273,7 @@ func TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince
 func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
 		for i := range 2 * 1024 {
-			key := Key{Namespace: "ns", Name: fmt.Sprint("gone-", i)}
+			key := stream.Key{Namespace: "ns", Name: fmt.Sprint("gone-", i)}
 			f.left.Passed(coherence.Write{Key: key, Version: "101"})
 		}
 		assert.Equal(t, 2*1024, f.left.Held().Room)
@@ -285,21 +288,21 @@ func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) 
 func TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp(t *testing.T) {
 	c := stream.Config{PendingMax: 1}
 	forkedWith(t, c, func(t *testing.T, f *fork) {
-		f.mu.Lock()
-		f.listAnswer = func(string) time.Duration { return time.Hour }
-		f.mu.Unlock()
-		o := own{f.sim, f.streams}
-		f.relabel("x", "l", "yes", "n", "2")
-		late := f.relabelled("x", "l", "yes", "n", "2")
-		o.put("as", f.relabelled("x"), 0)
+		f.Mu.Lock()
+		f.ListAnswer = func(string) time.Duration { return time.Hour }
+		f.Mu.Unlock()
+		o := sim.NewClient(f.Server, f.streams)
+		f.Relabel("x", "l", "yes", "n", "2")
+		late := f.Relabelled("x", "l", "yes", "n", "2")
+		o.Put("as", f.Relabelled("x"), 0)
 		f.shows(t)
-		o.put("as", thing("y", "l", "yes"), 0)
+		o.Put("as", sim.Thing("y", "l", "yes"), 0)
 		require.True(t, f.left.Held().GivenUp)
 		require.True(t, f.right.Held().GivenUp)
 		require.NoError(t, f.left.Event(late, false))
 		f.shows(t)
 		f.relists(t, f.right)
-		f.create("as", thing("z", "l", "yes"))
+		f.Create("as", sim.Thing("z", "l", "yes"))
 		f.relists(t, f.left)
 		f.shows(t, "y@4", "z@5") // the right watch is late
 		f.relists(t, f.right)
@@ -312,19 +315,19 @@ func TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp(t *testing.T) 
 func TestG5WhatLeavesAUnionWhileItIsMergedLeavesOnce(t *testing.T) {
 	var stage staged
 	forkedWith(t, stream.Config{Points: stage.reached}, func(t *testing.T, f *fork) {
-		f.remove("as", "x")
+		f.Remove("as", "x")
 		f.relists(t, f.left)
 		f.shows(t, "x@1") // the right watch may have it
 		stage.on(stream.AtMerge, func() {
-			f.create("as", thing("x", "l", "yes"))
+			f.Create("as", sim.Thing("x", "l", "yes"))
 			f.relists(t, f.left)
-			f.remove("as", "x")
+			f.Remove("as", "x")
 			f.relists(t, f.left)
 			f.relists(t, f.right)
 		})
 		f.shows(t)
 		require.Nil(t, stage.do, "the point was reached")
-		f.create("as", thing("y", "r", "yes"))
+		f.Create("as", sim.Thing("y", "r", "yes"))
 		f.relists(t, f.right)
 		f.shows(t, "y@5") // the left watch is late
 		f.relists(t, f.left)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -36,20 +38,20 @@ func Example() {
 		}})
 	}
 	streams := stream.New(stream.Config{
-		Source: func(accumulator.Resource, string, accumulator.Form) stream.Source {
+		Source: func(stream.Resource, string, stream.Form) stream.Source {
 			return stream.Plain{ListerWatcherWithContext: source}
 		},
 	})
 	defer streams.Close()
 
 	ctx := context.Background()
-	acc, err := accumulator.New(ctx, streams, []accumulator.Query{{
+	acc, err := accumulator.New(ctx, streams, []query.Query{{
 		Name: "Things", Kind: "things",
-		Resolve: func(context.Context) (accumulator.Resource, error) {
+		Resolve: func(context.Context) (stream.Resource, error) {
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}
-			return accumulator.Resource{GroupVersionResource: gvr, Namespaced: true, Storage: "things"}, nil
+			return stream.Resource{GroupVersionResource: gvr, Namespaced: true, Storage: "things"}, nil
 		},
-	}}, accumulator.Options{})
+	}}, collect.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -12,24 +12,26 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // fakeWrite is an own write on a fake: the answer has no version.
 func fakeWrite(streams *stream.Set, u *unstructured.Unstructured, send func(), event time.Duration) {
-	key := Key{Namespace: u.GetNamespace(), Name: u.GetName()}
-	w := streams.Begin(simResource("as"), key)
+	key := stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+	w := streams.Begin(sim.Resource("as"), key)
 	send()
-	after(event) // the event may overtake the answer
+	sim.After(event) // the event may overtake the answer
 	_ = w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key, Object: u}})
 }
 
 // onFake runs a test on the simulated server, with answers like a fake's: contents decide.
-func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one)) {
+func onFake(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator, snap *one)) {
 	t.Helper()
-	bubble(t, stream.Config{ByContent: true, Hold: 10 * second}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{ByContent: true, Hold: 10 * second}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
@@ -39,16 +41,16 @@ func onFake(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set, a *A
 
 func TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst(t *testing.T) {
 	for _, overtaken := range []time.Duration{0, second} {
-		onFake(t, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one) {
+		onFake(t, func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator, snap *one) {
 			var stored *unstructured.Unstructured
-			key := Key{Namespace: "ns", Name: "x"}
-			s.mu.Lock()
-			next := s.rev + 1
-			s.mu.Unlock()
-			u := thing("x")
+			key := stream.Key{Namespace: "ns", Name: "x"}
+			s.Mu.Lock()
+			next := s.Rev + 1
+			s.Mu.Unlock()
+			u := sim.Thing("x")
 			u.SetUID("uid-1")
 			u.SetResourceVersion(strconv.Itoa(next))
-			fakeWrite(streams, u, func() { stored = s.put("as", key, u) }, overtaken)
+			fakeWrite(streams, u, func() { stored = s.Put("as", key, u) }, overtaken)
 			require.Equal(t, stored.Object, u.Object)
 			r := update(t, a, snap)
 			assert.Len(t, snap.A, 1)
@@ -61,23 +63,23 @@ func TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst(t *testing.T) 
 }
 
 func TestG6OnAFakeAWriteWhoseEventNeverComesEndsByANewList(t *testing.T) {
-	onFake(t, func(t *testing.T, s *sim, streams *stream.Set, a *Accumulator, snap *one) {
-		s.create("as", thing("x"))
+	onFake(t, func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator, snap *one) {
+		s.Create("as", sim.Thing("x"))
 		synctest.Wait()
 		update(t, a, snap)
 		require.Len(t, snap.A, 1)
 		// The fake loses the event of a delete between a list and a watch.
-		s.mu.Lock()
-		delete(s.now["as"], Key{Namespace: "ns", Name: "x"})
-		s.history = nil
-		s.mu.Unlock()
-		key := Key{Namespace: "ns", Name: "x"}
-		w := streams.Begin(simResource("as"), key)
+		s.Mu.Lock()
+		delete(s.Now["as"], stream.Key{Namespace: "ns", Name: "x"})
+		s.History = nil
+		s.Mu.Unlock()
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		w := streams.Begin(sim.Resource("as"), key)
 		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key}}))
 		update(t, a, snap)
 		assert.Empty(t, snap.A)
 		for range 60 {
-			after(second)
+			sim.After(second)
 			synctest.Wait()
 			update(t, a, snap)
 			require.Empty(t, snap.A, "it does not come back")
@@ -87,7 +89,7 @@ func TestG6OnAFakeAWriteWhoseEventNeverComesEndsByANewList(t *testing.T) {
 }
 
 func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
-	u := thing("x", "a", "b")
+	u := sim.Thing("x", "a", "b")
 	_ = unstructured.SetNestedField(u.Object, "n1", "spec", "nodeName")
 	for text, want := range map[string]bool{
 		"spec.nodeName=n1": true, "spec.nodeName!=n1": false, "metadata.name=x": true,
@@ -95,6 +97,6 @@ func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, stream.Selects(Resource{}, Selection{Fields: f}, u), text)
+		assert.Equal(t, want, stream.Selects(stream.Resource{}, stream.Selection{Fields: f}, u), text)
 	}
 }

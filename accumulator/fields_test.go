@@ -12,14 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // readsNode makes a query's resource one whose objects are selected by the fields that it lists.
-func readsNode(q Query, known ...string) Query {
-	q.Resolve = func(context.Context) (Resource, error) {
-		r := simResource("as")
-		r.Field = func(o Object, field string) (string, bool) {
+func readsNode(q query.Query, known ...string) query.Query {
+	q.Resolve = func(context.Context) (stream.Resource, error) {
+		r := sim.Resource("as")
+		r.Field = func(o stream.Object, field string) (string, bool) {
 			for _, f := range known {
 				if f == field {
 					v, _, _ := unstructured.NestedString(o.(*unstructured.Unstructured).Object, "spec", "node")
@@ -34,15 +37,15 @@ func readsNode(q Query, known ...string) Query {
 }
 
 func onNode(node string) *unstructured.Unstructured {
-	u := thing("x")
+	u := sim.Thing("x")
 	u.SetUID("x")
 	_ = unstructured.SetNestedField(u.Object, node, "spec", "node")
 	return u
 }
 
-func selecting(t *testing.T, text string) Query {
+func selecting(t *testing.T, text string) query.Query {
 	t.Helper()
-	q := simQuery("A", "as")
+	q := sim.Query("A", "as")
 	var terms []fields.Selector // in the order of the text, which a parser would sort
 	for _, term := range strings.Split(text, ",") {
 		f, err := fields.ParseSelector(term)
@@ -51,13 +54,6 @@ func selecting(t *testing.T, text string) Query {
 	}
 	q.Fields = fields.AndSelectors(terms...)
 	return q
-}
-
-// requests counts all lists of the resource, including those of one object.
-func (s *sim) requests(resource string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lists[resource] + s.probes[resource]
 }
 
 func TestG4AnOwnWriteMovesAnObjectByAFieldWithoutAList(t *testing.T) {
@@ -69,21 +65,21 @@ func TestG4AnOwnWriteMovesAnObjectByAFieldWithoutAList(t *testing.T) {
 		"spec.node=n1,metadata.name!=x": func(string) bool { return false },
 	} {
 		t.Run(selector, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				a := watching(t, streams, Options{}, readsNode(selecting(t, selector), "spec.node"))
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				a := watching(t, streams, collect.Options{}, readsNode(selecting(t, selector), "spec.node"))
 				var snap one
 				synctest.Wait()
 				update(t, a, &snap)
-				s.late(time.Minute)
-				before, o := s.requests("as"), own{s, streams}
+				s.Late(time.Minute)
+				before, o := s.Requests("as"), sim.NewClient(s, streams)
 				for _, node := range []string{"n1", "n2", "n1", "", "n2", "n1", "n1"} {
-					o.put("as", onNode(node), 0)
+					o.Put("as", onNode(node), 0)
 					update(t, a, &snap)
 					require.Len(t, snap.A, map[bool]int{true: 1, false: 0}[in(node)], "node %q", node)
 				}
-				assert.Equal(t, before, s.requests("as"), "no list")
+				assert.Equal(t, before, s.Requests("as"), "no list")
 				shown := len(snap.A)
-				after(10 * time.Minute)
+				sim.After(10 * time.Minute)
 				synctest.Wait()
 				assert.False(t, update(t, a, &snap).Changed, "the late watch takes nothing back")
 				assert.Len(t, snap.A, shown)
@@ -103,17 +99,17 @@ func TestG4AFieldThatCannotBeReadIsSettledByOneListUnlessSomethingElseDecides(t 
 		"spec.node=n1,metadata.namespace!=ns": {0, 0},
 	} {
 		t.Run(selector, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				a := watching(t, streams, Options{}, readsNode(selecting(t, selector), "spec.other"))
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				a := watching(t, streams, collect.Options{}, readsNode(selecting(t, selector), "spec.other"))
 				var snap one
 				synctest.Wait()
 				update(t, a, &snap)
-				s.late(time.Minute)
-				before := s.requests("as")
-				own{s, streams}.put("as", onNode("n1"), 0)
+				s.Late(time.Minute)
+				before := s.Requests("as")
+				sim.NewClient(s, streams).Put("as", onNode("n1"), 0)
 				update(t, a, &snap)
 				assert.Len(t, snap.A, want.in)
-				assert.Equal(t, want.lists, s.requests("as")-before)
+				assert.Equal(t, want.lists, s.Requests("as")-before)
 			})
 		})
 	}
@@ -121,19 +117,19 @@ func TestG4AFieldThatCannotBeReadIsSettledByOneListUnlessSomethingElseDecides(t 
 
 func TestTheServerIsNotCorrectedByWhatFieldsReadHere(t *testing.T) {
 	q := selecting(t, "spec.node=n1")
-	q.Resolve = func(context.Context) (Resource, error) {
-		r := simResource("as")
-		r.Field = func(Object, string) (string, bool) { return "wrong", true }
+	q.Resolve = func(context.Context) (stream.Resource, error) {
+		r := sim.Resource("as")
+		r.Field = func(stream.Object, string) (string, bool) { return "wrong", true }
 		return r, nil
 	}
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", onNode("n1"))
-		a := watching(t, streams, Options{}, q)
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", onNode("n1"))
+		a := watching(t, streams, collect.Options{}, q)
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1, "from a list")
-		s.touch("as", "x", 1)
+		s.Touch("as", "x", 1)
 		synctest.Wait()
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1, "from an event")
@@ -141,12 +137,12 @@ func TestTheServerIsNotCorrectedByWhatFieldsReadHere(t *testing.T) {
 }
 
 func TestOnAFakeFieldsAreReadAsTheServerWouldAndOthersByTheirPath(t *testing.T) {
-	r := Resource{Field: func(_ Object, field string) (string, bool) { return "from here", field == "spec.node" }}
+	r := stream.Resource{Field: func(_ stream.Object, field string) (string, bool) { return "from here", field == "spec.node" }}
 	for text, want := range map[string]bool{
 		"spec.node=from here": true, "spec.node=n1": false, "spec.other=": true, "spec.node!=n1,spec.other=x": false,
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, stream.Selects(r, Selection{Fields: f}, onNode("n1")), text)
+		assert.Equal(t, want, stream.Selects(r, stream.Selection{Fields: f}, onNode("n1")), text)
 	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -24,7 +29,7 @@ import (
 type shortSource struct{ cache.ListerWatcherWithContext }
 
 func shortOf(o runtime.Object, kind string) *metav1.PartialObjectMetadata {
-	short, err := stream.Shorten(o.(Object), metav1.SchemeGroupVersion.WithKind(kind))
+	short, err := stream.Shorten(o.(stream.Object), metav1.SchemeGroupVersion.WithKind(kind))
 	if err != nil {
 		panic(err)
 	}
@@ -89,18 +94,18 @@ func (w *shortWatch) run() {
 // wholeSource can only deliver whole objects.
 type wholeSource struct{ stream.Plain }
 
-func (wholeSource) Form() Form { return Whole }
+func (wholeSource) Form() stream.Form { return stream.Whole }
 
 // inForms runs a test in a bubble whose source knows forms.
-func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim, streams *stream.Set)) {
-	var s *sim
-	config.Source = plain(func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
-		if form == Metadata {
-			return shortSource{s.source(r, namespace, form)}
+func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+	var s *sim.Server
+	config.Source = sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
+		if form == stream.Metadata {
+			return shortSource{s.Source(r, namespace, form)}
 		}
-		return s.source(r, namespace, form)
+		return s.Source(r, namespace, form)
 	})
-	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
 		s = fresh
 		f(t, s, streams)
 	})
@@ -111,9 +116,9 @@ type brief struct {
 	A []*metav1.PartialObjectMetadata
 }
 
-func metadataQuery() Query {
-	q := simQuery("A", "as")
-	q.Form = Metadata
+func metadataQuery() query.Query {
+	q := sim.Query("A", "as")
+	q.Form = stream.Metadata
 	return q
 }
 
@@ -127,17 +132,17 @@ func briefly(objects []*metav1.PartialObjectMetadata) (all []string) {
 func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t *testing.T) {
 	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
-			inForms(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("a"))
-				s.create("as", thing("b"))
-				acc := watching(t, streams, Options{}, metadataQuery())
+			inForms(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("a"))
+				s.Create("as", sim.Thing("b"))
+				acc := watching(t, streams, collect.Options{}, metadataQuery())
 				synctest.Wait()
-				s.create("as", thing("c"))
+				s.Create("as", sim.Thing("c"))
 				synctest.Wait()
-				s.mu.Lock()
-				s.delay = func(string) time.Duration { return 10 * second }
-				s.mu.Unlock()
-				own{s, streams}.put("as", thing("d"), 0)
+				s.Mu.Lock()
+				s.Delay = func(string) time.Duration { return 10 * second }
+				s.Mu.Unlock()
+				sim.NewClient(s, streams).Put("as", sim.Thing("d"), 0)
 				var snap brief
 				r := update(t, acc, &snap)
 				var want []string
@@ -147,7 +152,7 @@ func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t 
 				assert.Equal(t, want, briefly(snap.A))
 				assert.Len(t, r.Differences, 4)
 				shown := snap.A[3]
-				after(20 * second)
+				sim.After(20 * second)
 				assert.False(t, update(t, acc, &snap).Changed, "the event of an own write is nothing new")
 				assert.Same(t, shown, snap.A[3])
 				assert.Zero(t, acc.Status()[0].Pending)
@@ -158,40 +163,40 @@ func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t 
 }
 
 func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
-	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := metadataQuery()
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		q.Transform = func(o Object) error { o.SetLabels(nil); return nil }
-		acc := watching(t, streams, Options{}, q)
+		q.Transform = func(o stream.Object) error { o.SetLabels(nil); return nil }
+		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		var snap brief
 		update(t, acc, &snap)
-		s.mu.Lock()
-		s.delay = func(string) time.Duration { return 10 * second }
-		s.mu.Unlock()
+		s.Mu.Lock()
+		s.Delay = func(string) time.Duration { return 10 * second }
+		s.Mu.Unlock()
 		for _, in := range []string{"yes", "no", "yes"} {
-			own{s, streams}.put("as", thing("x", "in", in), 0)
+			sim.NewClient(s, streams).Put("as", sim.Thing("x", "in", in), 0)
 			update(t, acc, &snap)
 			require.Len(t, snap.A, map[string]int{"yes": 1, "no": 0}[in])
 		}
 		assert.Empty(t, snap.A[0].Labels)
-		after(60 * second)
+		sim.After(60 * second)
 		assert.False(t, update(t, acc, &snap).Changed)
 		assert.Len(t, snap.A, 1, "what was judged before the transform is not judged again after it")
-		own{s, streams}.delete("as", "x", 0, false)
+		sim.NewClient(s, streams).Delete("as", "x", 0, false)
 		update(t, acc, &snap)
 		assert.Empty(t, snap.A)
 	})
 }
 
 func TestOneKindMayBeWatchedInTwoFormsAtOnce(t *testing.T) {
-	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		long := watching(t, streams, Options{}, simQuery("A", "as"))
-		short := watching(t, streams, Options{}, metadataQuery())
-		again := watching(t, streams, Options{}, metadataQuery())
+	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		long := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		short := watching(t, streams, collect.Options{}, metadataQuery())
+		again := watching(t, streams, collect.Options{}, metadataQuery())
 		synctest.Wait()
-		own{s, streams}.put("as", thing("y"), 0)
+		sim.NewClient(s, streams).Put("as", sim.Thing("y"), 0)
 		var whole one
 		var metadata, same brief
 		update(t, long, &whole)
@@ -200,15 +205,15 @@ func TestOneKindMayBeWatchedInTwoFormsAtOnce(t *testing.T) {
 		assert.Len(t, whole.A, 2)
 		assert.Len(t, metadata.A, 2)
 		assert.Same(t, metadata.A[1], same.A[1])
-		assert.Equal(t, 2, s.opened("as"))
+		assert.Equal(t, 2, s.Opened("as"))
 	})
 }
 
 func TestAPredicateJudgesMetadata(t *testing.T) {
-	inForms(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x", "in", "yes"))
-		s.create("as", thing("y"))
-		acc := watching(t, streams, Options{}, metadataQuery())
+	inForms(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x", "in", "yes"))
+		s.Create("as", sim.Thing("y"))
+		acc := watching(t, streams, collect.Options{}, metadataQuery())
 		synctest.Wait()
 		var snap brief
 		_, err := acc.Update(t.Context(), &snap, &Judgement{func(u *unstructured.Unstructured) bool {
@@ -220,24 +225,24 @@ func TestAPredicateJudgesMetadata(t *testing.T) {
 }
 
 func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
-	var s *sim
-	config := stream.Config{ByContent: true, Source: func(r Resource, namespace string, form Form) stream.Source {
-		return wholeSource{stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}}
+	var s *sim.Server
+	config := stream.Config{ByContent: true, Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		return wholeSource{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 	}}
-	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
 		s = fresh
-		s.create("as", thing("x"))
-		short := watching(t, streams, Options{}, metadataQuery())
-		long := watching(t, streams, Options{}, simQuery("A", "as"))
+		s.Create("as", sim.Thing("x"))
+		short := watching(t, streams, collect.Options{}, metadataQuery())
+		long := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap brief
 		update(t, short, &snap)
 		assert.Equal(t, []string{"/v1, Kind=Thing x "}, briefly(snap.A))
 		assert.Equal(t, "metadata of whole objects", short.Status()[0].Form)
 		assert.Empty(t, long.Status()[0].Form)
-		u := thing("y")
+		u := sim.Thing("y")
 		u.SetUID("uid-y")
-		fakeWrite(streams, u, func() { s.put("as", Key{Namespace: "ns", Name: "y"}, u) }, 0)
+		fakeWrite(streams, u, func() { s.Put("as", stream.Key{Namespace: "ns", Name: "y"}, u) }, 0)
 		assert.True(t, update(t, short, &snap).Changed)
 		assert.Len(t, snap.A, 2)
 	})

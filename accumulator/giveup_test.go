@@ -11,40 +11,43 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // overwrite writes so many objects that the client's stream gives the writes up, while lists take
 // a while.
-func overwrite(o own, first, count int) {
-	o.late(time.Hour)
-	o.mu.Lock()
-	o.listAnswer = func(string) time.Duration { return 10 * second }
-	o.mu.Unlock()
+func overwrite(o sim.Client, first, count int) {
+	o.Late(time.Hour)
+	o.Mu.Lock()
+	o.ListAnswer = func(string) time.Duration { return 10 * second }
+	o.Mu.Unlock()
 	for i := range count {
-		o.put("as", thing(fmt.Sprintf("%02d", first+i)), 0)
+		o.Put("as", sim.Thing(fmt.Sprintf("%02d", first+i)), 0)
 	}
 }
 
 func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
 	for _, fields := range []string{"A", "AB", "BA"} {
 		t.Run(fields, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("bs", thing("z"))
-				var queries []Query
+			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.Thing("z"))
+				var queries []query.Query
 				for _, f := range fields {
-					queries = append(queries, simQuery(string(f), map[rune]string{'A': "as", 'B': "bs"}[f]))
+					queries = append(queries, sim.Query(string(f), map[rune]string{'A': "as", 'B': "bs"}[f]))
 				}
-				a := watching(t, streams, Options{}, queries...)
+				a := watching(t, streams, collect.Options{}, queries...)
 				require.True(t, signalled(a))
 				require.NoError(t, a.Ready())
-				overwrite(own{s, streams}, 0, 6)
-				snap := two{A: []*unstructured.Unstructured{thing("mine")}}
+				overwrite(sim.NewClient(s, streams), 0, 6)
+				snap := two{A: []*unstructured.Unstructured{sim.Thing("mine")}}
 				r := update(t, a, &snap)
 				assert.False(t, r.Complete || r.Changed)
-				assert.Equal(t, []string{"mine"}, names(snap.A), "untouched")
+				assert.Equal(t, []string{"mine"}, sim.Names(snap.A), "untouched")
 				assert.Nil(t, snap.B)
-				after(time.Minute)
+				sim.After(time.Minute)
 				require.True(t, signalled(a))
 				r = update(t, a, &snap)
 				assert.Len(t, snap.A, 6)
@@ -55,18 +58,18 @@ func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
 }
 
 func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		o := own{s, streams}
+		o := sim.NewClient(s, streams)
 		overwrite(o, 0, 5)
 		update(t, a, &snap)
 		shown := snap.A
 		require.Len(t, shown, 5)
 		overwrite(o, 5, 1)
-		after(time.Minute)
+		sim.After(time.Minute)
 		synctest.Wait()
 		r := update(t, a, &snap)
 		require.Len(t, r.Differences, 1, "the sixth")
@@ -77,9 +80,9 @@ func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
 }
 
 // unionOfAll returns a query of two halves.
-func unionOfAll() Query {
-	q := simQuery("A", "as")
-	q.AnyOf = []Selection{
+func unionOfAll() query.Query {
+	q := sim.Query("A", "as")
+	q.AnyOf = []stream.Selection{
 		{Labels: labels.SelectorFromSet(labels.Set{"in": "yes"})},
 		{Labels: labels.SelectorFromSet(labels.Set{"in": "no"})},
 	}
@@ -88,27 +91,27 @@ func unionOfAll() Query {
 
 func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
 	for _, others := range []int{0, 1} {
-		bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			for i := range others {
-				s.create("as", thing(fmt.Sprint("other", i), "in", "no"))
+				s.Create("as", sim.Thing(fmt.Sprint("other", i), "in", "no"))
 			}
-			a := watching(t, streams, Options{}, unionOfAll())
+			a := watching(t, streams, collect.Options{}, unionOfAll())
 			synctest.Wait()
 			require.True(t, signalled(a))
 			require.NoError(t, a.Ready())
-			o := own{s, streams}
-			o.late(time.Hour)
-			o.mu.Lock()
-			o.listAnswer = func(string) time.Duration { return 10 * second }
-			o.mu.Unlock()
+			o := sim.NewClient(s, streams)
+			o.Late(time.Hour)
+			o.Mu.Lock()
+			o.ListAnswer = func(string) time.Duration { return 10 * second }
+			o.Mu.Unlock()
 			for i := range 6 {
-				o.put("as", thing(fmt.Sprint(i), "in", "yes"), 0)
+				o.Put("as", sim.Thing(fmt.Sprint(i), "in", "yes"), 0)
 			}
 			var snap one
 			r := update(t, a, &snap)
 			assert.False(t, r.Complete || r.Changed)
 			assert.Nil(t, snap.A)
-			after(time.Minute)
+			sim.After(time.Minute)
 			require.True(t, signalled(a))
 			r = update(t, a, &snap)
 			assert.Len(t, snap.A, 6+others)
@@ -118,36 +121,36 @@ func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
 }
 
 func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x", "in", "yes"))
-		a := watching(t, streams, Options{}, unionOfAll())
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x", "in", "yes"))
+		a := watching(t, streams, collect.Options{}, unionOfAll())
 		synctest.Wait()
 		require.True(t, signalled(a))
-		o := own{s, streams}
-		s.mu.Lock()
-		s.listDelay = func(string) time.Duration { return 10 * second }
-		s.mu.Unlock()
+		o := sim.NewClient(s, streams)
+		s.Mu.Lock()
+		s.ListDelay = func(string) time.Duration { return 10 * second }
+		s.Mu.Unlock()
 		lateWatches(s, "in")
 		for i := range 6 {
 			if i == 3 {
-				s.bookmarks() // one watch has seen the former writes
+				s.Bookmarks() // one watch has seen the former writes
 				synctest.Wait()
-				s.mu.Lock()
-				s.delayOf = func(*simWatch) time.Duration { return time.Minute }
-				s.mu.Unlock()
+				s.Mu.Lock()
+				s.DelayOf = func(*sim.Watch) time.Duration { return time.Minute }
+				s.Mu.Unlock()
 			}
-			o.put("as", thing(fmt.Sprint(i), "in", "yes"), 0)
+			o.Put("as", sim.Thing(fmt.Sprint(i), "in", "yes"), 0)
 		}
 		synctest.Wait()
 		require.True(t, givenUp(a))
-		s.relabel("x", "in", "no")
-		s.relabel("5", "in", "no") // no watch has shown this one
-		after(20 * second)
+		s.Relabel("x", "in", "no")
+		s.Relabel("5", "in", "no") // no watch has shown this one
+		sim.After(20 * second)
 		require.False(t, givenUp(a), "one watch has listed anew, and the other is late")
 		var snap one
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 7, "all were in the query all the time")
-		after(2 * time.Hour)
+		sim.After(2 * time.Hour)
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 7)
 	})
@@ -162,27 +165,27 @@ func TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp(t *testin
 			<-listing
 		}
 	}
-	bubble(t, stream.Config{PendingMax: 2, Points: points}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x", "l", "yes"))
-		a := watching(t, streams, Options{}, union())
+	sim.Bubble(t, stream.Config{PendingMax: 2, Points: points}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x", "l", "yes"))
+		a := watching(t, streams, collect.Options{}, union())
 		require.True(t, signalled(a))
 		var snap one
 		require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
 
-		s.late(time.Hour)
-		o := own{s, streams}
-		require.True(t, o.delete("as", "x", 0, false))
+		s.Late(time.Hour)
+		o := sim.NewClient(s, streams)
+		require.True(t, o.Delete("as", "x", 0, false))
 		require.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
-		listing, first = make(chan struct{}), a.fieldsNow()[0].parts[0].sub.Stream()
+		listing, first = make(chan struct{}), listener(a, 0).Stream()
 		for _, name := range []string{"a", "b"} {
-			o.put("as", thing(name, "l", "yes"), 0)
+			o.Put("as", sim.Thing(name, "l", "yes"), 0)
 		}
 		synctest.Wait() // both streams have given up, and the second has listed again
-		s.create("as", thing("other"))
+		s.Create("as", sim.Thing("other"))
 		close(listing)
 		// the first has listed, too; the second has not reached that list's version
 		synctest.Wait()
 		assert.Equal(t, []string{"+a", "+b"}, told(update(t, a, &snap)))
-		assert.Equal(t, []string{"a", "b"}, names(snap.A))
+		assert.Equal(t, []string{"a", "b"}, sim.Names(snap.A))
 	})
 }

@@ -10,43 +10,48 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 	for _, optional := range []bool{false, true} {
 		var gone atomic.Bool
-		config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
-		bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-			q := simQuery("A", "as")
+		config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return gone.Load() }}
+		sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			q := sim.Query("A", "as")
 			q.Optional = optional
-			s.create("as", thing("x"))
-			a := watching(t, streams, Options{}, q)
+			s.Create("as", sim.Thing("x"))
+			a := watching(t, streams, collect.Options{}, q)
 			require.True(t, signalled(a))
 			var snap one
 			update(t, a, &snap)
-			own{s, streams}.put("as", thing("own"), 0)
+			sim.NewClient(s, streams).Put("as", sim.Thing("own"), 0)
 			update(t, a, &snap)
 			notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "")
-			s.failing(func(string, string) error { return notFound })
-			s.cut()
-			after(10 * time.Second)
+			s.Failing(func(string, string) error { return notFound })
+			s.Cut()
+			sim.After(10 * time.Second)
 			synctest.Wait()
 			assert.False(t, update(t, a, &snap).Changed, "one version that is not served is not an empty kind")
-			assert.Equal(t, Missing, a.Status()[0].State)
+			assert.Equal(t, stream.Missing, a.Status()[0].State)
 			gone.Store(true)
-			after(10 * time.Second)
+			sim.After(10 * time.Second)
 			assert.True(t, signalled(a))
 			assert.Equal(t, []string{"-own", "-x"}, told(update(t, a, &snap)))
 			assert.Equal(t, optional, snap.A == nil, "absent is nil, empty is not")
 			assert.NoError(t, a.Ready())
-			s.remove("as", "x")
-			s.failing(nil)
+			s.Remove("as", "x")
+			s.Failing(nil)
 			gone.Store(false)
-			after(10 * time.Second)
+			sim.After(10 * time.Second)
 			require.True(t, signalled(a))
 			assert.Equal(t, []string{"+own"}, told(update(t, a, &snap)))
 		})
@@ -54,114 +59,114 @@ func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 }
 
 func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
-	config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("B", "bs")
+	config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return true }}
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("B", "bs")
 		q.Optional = true
-		s.create("as", thing("x"))
-		s.create("bs", thing("y"))
-		s.failing(func(_, resource string) error {
+		s.Create("as", sim.Thing("x"))
+		s.Create("bs", sim.Thing("y"))
+		s.Failing(func(_, resource string) error {
 			if resource == "bs" {
 				return apierrors.NewNotFound(schema.GroupResource{Resource: "bs"}, "")
 			}
 			return nil
 		})
-		a := watching(t, streams, Options{}, simQuery("A", "as"), q)
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), q)
 		require.True(t, signalled(a))
 		var snap two
 		update(t, a, &snap)
 		assert.Nil(t, snap.B)
-		s.failing(nil)
-		after(10 * time.Second)
+		s.Failing(nil)
+		sim.After(10 * time.Second)
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"+y"}, told(update(t, a, &snap)))
 	})
 }
 
 func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testing.T) {
-	config := stream.Config{Gone: func(_ context.Context, _ Resource, ns string, err error) bool {
+	config := stream.Config{Gone: func(_ context.Context, _ stream.Resource, ns string, err error) bool {
 		return ns == "n1" && apierrors.IsForbidden(err)
 	}}
-	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("A", "as")
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("A", "as")
 		q.Namespaces = []string{"n1", "n2"}
-		s.create("as", in("n1", "x"))
-		s.create("as", in("n2", "y"))
-		a := watching(t, streams, Options{}, q)
+		s.Create("as", sim.In("n1", "x"))
+		s.Create("as", sim.In("n2", "y"))
+		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		var snap one
 		update(t, a, &snap)
-		s.failing(func(string, string) error {
+		s.Failing(func(string, string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
 		})
-		s.cut()
-		after(10 * time.Second)
+		s.Cut()
+		sim.After(10 * time.Second)
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"-x"}, told(update(t, a, &snap)), "in the other one it is only the right that is gone")
 	})
 }
 
 func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var version atomic.Value
 		version.Store("v1")
-		q := simQuery("A", "as")
-		q.Resolve = func(context.Context) (Resource, error) {
-			r := simResource("as")
+		q := sim.Query("A", "as")
+		q.Resolve = func(context.Context) (stream.Resource, error) {
+			r := sim.Resource("as")
 			r.Version = version.Load().(string)
 			return r, nil
 		}
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, q)
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		var snap one
 		update(t, a, &snap)
-		s.failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
-		s.cut()
-		after(10 * time.Second)
+		s.Failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
+		s.Cut()
+		sim.After(10 * time.Second)
 		assert.False(t, update(t, a, &snap).Changed)
 		version.Store("v2")
-		s.mu.Lock()
-		s.listDelay = func(string) time.Duration { return time.Second }
-		s.fail = nil
-		for i := range s.history { // the same objects, in another version of the API
-			s.history[i].new.SetAPIVersion("v2")
+		s.Mu.Lock()
+		s.ListDelay = func(string) time.Duration { return time.Second }
+		s.Fail = nil
+		for i := range s.History { // the same objects, in another version of the API
+			s.History[i].New.SetAPIVersion("v2")
 		}
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		for range 10 {
-			after(time.Second)
+			sim.After(time.Second)
 			synctest.Wait()
 			update(t, a, &snap)
-			assert.Equal(t, []string{"x"}, names(snap.A))
+			assert.Equal(t, []string{"x"}, sim.Names(snap.A))
 		}
 		assert.Equal(t, "v2", snap.A[0].GetAPIVersion(), "what has not changed is shown as the others are")
-		assert.Equal(t, Synced, a.Status()[0].State)
-		s.touch("as", "x", 7)
+		assert.Equal(t, stream.Synced, a.Status()[0].State)
+		s.Touch("as", "x", 7)
 		synctest.Wait()
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
 	})
 }
 
 // theWatchBrings deletes the objects of as, and then the kind.
-func theWatchBrings(s *sim, t *testing.T, a *Accumulator, snap *one) {
+func theWatchBrings(s *sim.Server, t *testing.T, a *Accumulator, snap *one) {
 	t.Helper()
-	s.remove("as", "x")
+	s.Remove("as", "x")
 	require.True(t, signalled(a))
 	require.Equal(t, []string{"-x"}, told(update(t, a, snap)))
 	require.NotNil(t, snap.A, "the kind is there yet")
-	s.failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
-	s.cut()
-	after(10 * time.Second)
+	s.Failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
+	s.Cut()
+	sim.After(10 * time.Second)
 }
 
 func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 	var gone atomic.Bool
-	config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return gone.Load() }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("A", "as")
+	config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return gone.Load() }}
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("A", "as")
 		q.Optional = true
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, q)
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		var snap one
 		update(t, a, &snap)
@@ -169,16 +174,16 @@ func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 		require.False(t, signalled(a), "that is not certain")
 		assert.False(t, a.Status()[0].Absent)
 		gone.Store(true)
-		after(10 * time.Second)
+		sim.After(10 * time.Second)
 		require.True(t, signalled(a), "nil is not empty")
 		require.True(t, update(t, a, &snap).Changed)
 		assert.Nil(t, snap.A)
 		assert.True(t, a.Status()[0].Absent)
-		after(10 * time.Second)
+		sim.After(10 * time.Second)
 		assert.False(t, signalled(a), "it is not news again")
 		gone.Store(false)
-		s.failing(nil)
-		after(10 * time.Second)
+		s.Failing(nil)
+		sim.After(10 * time.Second)
 		require.True(t, signalled(a))
 		require.True(t, update(t, a, &snap).Changed)
 		assert.NotNil(t, snap.A)
@@ -187,12 +192,12 @@ func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 }
 
 func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T) {
-	config := stream.Config{Gone: func(context.Context, Resource, string, error) bool { return true }}
-	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("A", "as")
+	config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return true }}
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("A", "as")
 		q.Optional = true
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, q)
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		var snap one
 		update(t, a, &snap)
@@ -200,64 +205,64 @@ func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T)
 		require.True(t, signalled(a))
 		update(t, a, &snap)
 		require.Nil(t, snap.A)
-		own{s, streams}.put("as", thing("own"), 0)
+		sim.NewClient(s, streams).Put("as", sim.Thing("own"), 0)
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"+own"}, told(update(t, a, &snap)))
-		assert.Equal(t, []string{"own"}, names(snap.A))
-		s.failing(nil)
-		after(10 * time.Second)
+		assert.Equal(t, []string{"own"}, sim.Names(snap.A))
+		s.Failing(nil)
+		sim.After(10 * time.Second)
 		assert.False(t, update(t, a, &snap).Changed)
 	})
 }
 
 func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		forbidden := func(string, string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
 		}
-		q := simQuery("A", "as")
+		q := sim.Query("A", "as")
 		q.Optional = true
-		s.create("as", thing("x"))
-		s.failing(forbidden)
-		a := watching(t, streams, Options{}, q)
-		after(10 * time.Second)
+		s.Create("as", sim.Thing("x"))
+		s.Failing(forbidden)
+		a := watching(t, streams, collect.Options{}, q)
+		sim.After(10 * time.Second)
 		assert.True(t, a.Status()[0].Absent)
-		s.failing(nil)
-		after(10 * time.Second)
+		s.Failing(nil)
+		sim.After(10 * time.Second)
 		assert.False(t, a.Status()[0].Absent)
-		s.failing(forbidden)
-		s.cut()
-		after(10 * time.Second)
-		assert.Equal(t, Forbidden, a.Status()[0].State)
+		s.Failing(forbidden)
+		s.Cut()
+		sim.After(10 * time.Second)
+		assert.Equal(t, stream.Forbidden, a.Status()[0].State)
 		assert.False(t, a.Status()[0].Absent, "what is shown is old")
 	})
 }
 
 func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("A", "as")
-		q.Optional, q.Spaces = true, &Spaces{Resolve: simQuery("", "spaces").Resolve}
-		s.create("as", thing("x"))
-		s.failing(func(_, resource string) error {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("A", "as")
+		q.Optional, q.Spaces = true, &query.Spaces{Resolve: sim.Query("", "spaces").Resolve}
+		s.Create("as", sim.Thing("x"))
+		s.Failing(func(_, resource string) error {
 			if resource == "spaces" {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no role"))
 			}
 			return nil
 		})
-		a := watching(t, streams, Options{}, q)
-		after(10 * time.Second)
+		a := watching(t, streams, collect.Options{}, q)
+		sim.After(10 * time.Second)
 		require.True(t, signalled(a))
 		var snap one
 		require.True(t, update(t, a, &snap).Complete)
 		assert.Nil(t, snap.A)
 		assert.True(t, a.Status()[0].Absent)
-		ns := thing("ns")
+		ns := sim.Thing("ns")
 		ns.SetNamespace("")
-		s.create("spaces", ns)
-		s.failing(nil)
-		after(10 * time.Second)
+		s.Create("spaces", ns)
+		s.Failing(nil)
+		sim.After(10 * time.Second)
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
-		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, []string{"x"}, sim.Names(snap.A))
 	})
 }

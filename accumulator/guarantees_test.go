@@ -13,44 +13,44 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/snapshot"
 )
 
-// ways are the two ways to fetch a first list.
-var ways = map[string]stream.Config{
-	"streamed": {StreamLists: true},
-	"paged":    {PageSize: 3},
-}
-
 func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
-	for name, config := range ways {
+	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				for i := range 10 {
-					s.create("as", thing(fmt.Sprint(i)))
+					s.Create("as", sim.Thing(fmt.Sprint(i)))
 				}
 				var slow atomic.Bool
 				slow.Store(true)
-				s.failing(func(_, resource string) error {
+				s.Failing(func(_, resource string) error {
 					if resource == "bs" && slow.Load() {
 						return apierrors.NewInternalError(errors.New("not yet"))
 					}
 					return nil
 				})
-				a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
-				after(60 * second)
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
+				sim.After(60 * second)
 				assert.False(t, signalled(a))
-				snap := two{A: []*unstructured.Unstructured{thing("mine")}}
+				snap := two{A: []*unstructured.Unstructured{sim.Thing("mine")}}
 				r := update(t, a, &snap)
 				assert.False(t, r.Changed || r.Complete)
-				assert.Equal(t, []string{"mine"}, names(snap.A), "the target is untouched")
+				assert.Equal(t, []string{"mine"}, sim.Names(snap.A), "the target is untouched")
 				assert.ErrorContains(t, a.Ready(), `query "B"`)
 				slow.Store(false)
-				after(60 * second)
+				sim.After(60 * second)
 				assert.True(t, signalled(a), "an empty kind counts")
 				assert.True(t, update(t, a, &snap).Changed)
 				assert.Len(t, snap.A, 10)
@@ -63,29 +63,29 @@ func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
 }
 
 func TestG1AllPagesCount(t *testing.T) {
-	bubble(t, stream.Config{PageSize: 3}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 3}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		for i := range 20 {
-			s.create("as", thing(fmt.Sprintf("%02d", i)))
+			s.Create("as", sim.Thing(fmt.Sprintf("%02d", i)))
 		}
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(a))
 		var snap one
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 20)
-		assert.Equal(t, 6, s.pages, "pages after the first")
+		assert.Equal(t, 6, s.Pages, "pages after the first")
 	})
 }
 
 func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		fast := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		fast := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap, quick one
 		synctest.Wait()
 		update(t, a, &snap)
 		for i := range 1000 {
-			s.touch("as", "x", i)
+			s.Touch("as", "x", i)
 			synctest.Wait()
 			update(t, fast, &quick)
 			n, _, _ := unstructured.NestedInt64(quick.A[0].Object, "spec", "n")
@@ -99,72 +99,72 @@ func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
 }
 
 func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
 		for i := range 3000 {
-			s.touch("as", "x", i)
-			s.create("as", thing(fmt.Sprint("passing-", i)))
-			s.remove("as", fmt.Sprint("passing-", i))
+			s.Touch("as", "x", i)
+			s.Create("as", sim.Thing(fmt.Sprint("passing-", i)))
+			s.Remove("as", fmt.Sprint("passing-", i))
 		}
 		synctest.Wait()
-		sub := a.fields[0].parts[0].sub
+		sub := listener(a, 0)
 		assert.Equal(t, 1, sub.Stage().Held().Dirty, "one object, one key; what came and went is nothing")
 		assert.Equal(t, 1, sub.Stage().Held().Objects)
-		assert.Len(t, a.pacer.out, 1, "one signal at most")
+		assert.Len(t, a.Changed(), 1, "one signal at most")
 		assert.Len(t, update(t, a, &snap).Differences, 1)
 	})
 }
 
 func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		o := own{s, streams}
-		o.put("as", thing("first"), 0)
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		o := sim.NewClient(s, streams)
+		o.Put("as", sim.Thing("first"), 0)
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return time.Hour }
-		s.listDelay = func(string) time.Duration { return second }
+		s.Delay = func(string) time.Duration { return time.Hour }
+		s.ListDelay = func(string) time.Duration { return second }
 		shown := 0
 		for i := range 25 {
-			o.put("as", thing(fmt.Sprint(i)), 0)
+			o.Put("as", sim.Thing(fmt.Sprint(i)), 0)
 			update(t, a, &snap)
 			assert.GreaterOrEqual(t, len(snap.A), shown, "G5: nothing is taken back meanwhile")
 			shown = len(snap.A)
 			assert.LessOrEqual(t, a.Status()[0].Pending, 11)
 		}
-		after(10 * second)
+		sim.After(10 * second)
 		synctest.Wait()
 		update(t, a, &snap)
 		assert.Len(t, snap.A, 26, "the relist has them all")
-		after(50 * time.Hour) // until the watch has brought the objects written meanwhile
+		sim.After(50 * time.Hour) // until the watch has brought the objects written meanwhile
 		synctest.Wait()
 		assert.Zero(t, a.Status()[0].Pending)
 	})
 }
 
 func TestG7DeltasAreExact(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("stays"))
-		s.create("as", thing("replaced"))
-		s.create("as", thing("goes"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("stays"))
+		s.Create("as", sim.Thing("replaced"))
+		s.Create("as", sim.Thing("goes"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		assert.Len(t, update(t, a, &snap).Differences, 3)
-		s.create("as", thing("added"))
-		s.touch("as", "added", 1) // add and update is an add
-		s.create("as", thing("passing"))
-		s.remove("as", "passing") // add and delete is nothing
-		s.touch("as", "stays", 1)
-		s.touch("as", "stays", 2)
-		s.remove("as", "goes")
-		s.remove("as", "replaced")
-		s.create("as", thing("replaced")) // both, in that order
+		s.Create("as", sim.Thing("added"))
+		s.Touch("as", "added", 1) // add and update is an add
+		s.Create("as", sim.Thing("passing"))
+		s.Remove("as", "passing") // add and delete is nothing
+		s.Touch("as", "stays", 1)
+		s.Touch("as", "stays", 2)
+		s.Remove("as", "goes")
+		s.Remove("as", "replaced")
+		s.Create("as", sim.Thing("replaced")) // both, in that order
 		synctest.Wait()
 		var got []string
 		for _, d := range update(t, a, &snap).Differences {
@@ -192,35 +192,35 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 	}
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("x"))
-				a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("x"))
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 				var snap two
 				synctest.Wait()
 				update(t, a, &snap)
 				var failing atomic.Bool
 				failing.Store(true)
-				s.failing(func(_, resource string) error {
+				s.Failing(func(_, resource string) error {
 					if resource == "as" && failing.Load() {
 						return failure
 					}
 					return nil
 				})
-				s.cut()
-				s.create("as", thing("y"))
-				s.create("bs", thing("z"))
-				after(time.Minute)
+				s.Cut()
+				s.Create("as", sim.Thing("y"))
+				s.Create("bs", sim.Thing("z"))
+				sim.After(time.Minute)
 				synctest.Wait()
 				update(t, a, &snap)
-				assert.Equal(t, []string{"x"}, names(snap.A), "kept")
-				assert.Equal(t, []string{"z"}, names(snap.B), "goes on")
+				assert.Equal(t, []string{"x"}, sim.Names(snap.A), "kept")
+				assert.Equal(t, []string{"z"}, sim.Names(snap.B), "goes on")
 				assert.NotEmpty(t, a.Status()[0].Error)
 				assert.NoError(t, a.Ready(), "never turns back")
 				failing.Store(false)
-				after(2 * time.Minute)
+				sim.After(2 * time.Minute)
 				synctest.Wait()
 				update(t, a, &snap)
-				assert.Equal(t, []string{"x", "y"}, names(snap.A), "healed")
+				assert.Equal(t, []string{"x", "y"}, sim.Names(snap.A), "healed")
 				assert.Empty(t, a.Status()[0].Error)
 			})
 		})
@@ -228,11 +228,11 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 }
 
 func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("bad"))
-		s.create("as", thing("good"))
-		var told []Invalid
-		a := watching(t, streams, Options{Invalid: func(i Invalid) { told = append(told, i) }}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("bad"))
+		s.Create("as", sim.Thing("good"))
+		var told []snapshot.Invalid
+		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
 		j := &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
@@ -243,7 +243,7 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 		}}
 		r, err := a.Update(t.Context(), &snap, j)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"good"}, names(snap.A))
+		assert.Equal(t, []string{"good"}, sim.Names(snap.A))
 		require.Len(t, r.Invalid, 1)
 		assert.ErrorContains(t, r.Invalid[0].Err, "the predicate panicked: no")
 		assert.Len(t, told, 1)
@@ -251,52 +251,52 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 }
 
 func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		s.failing(func(_, resource string) error {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		s.Failing(func(_, resource string) error {
 			if resource == "bs" {
 				return apierrors.NewInternalError(errors.New("for ever"))
 			}
 			return nil
 		})
-		stuck := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
-		fine := watching(t, streams, Options{}, simQuery("A", "as"))
-		after(time.Hour)
+		stuck := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
+		fine := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		sim.After(time.Hour)
 		assert.False(t, signalled(stuck))
 		assert.True(t, signalled(fine), "nobody else's")
 		assert.ErrorContains(t, stuck.Ready(), "for ever")
-		assert.Less(t, s.lists["bs"]+s.watches["bs"], 600, "and the server is not pestered")
+		assert.Less(t, s.Lists["bs"]+s.Watches["bs"], 600, "and the server is not pestered")
 	})
 }
 
 func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, i := range r.Perm(50) {
-			s.create("as", thing(fmt.Sprintf("%02d", i)))
+			s.Create("as", sim.Thing(fmt.Sprintf("%02d", i)))
 		}
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
 		update(t, a, &snap)
-		for i, n := range names(snap.A) {
+		for i, n := range sim.Names(snap.A) {
 			assert.Equal(t, fmt.Sprintf("%02d", i), n)
 		}
 	})
 }
 
 func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
 		first, version := snap.A, snap.A[0].GetResourceVersion()
 		require.Equal(t, len(first), cap(first))
 		for i := range 10 {
-			s.touch("as", "x", i)
-			s.create("as", thing(fmt.Sprint(i)))
+			s.Touch("as", "x", i)
+			s.Create("as", sim.Thing(fmt.Sprint(i)))
 			synctest.Wait()
 			update(t, a, &snap)
 		}
@@ -308,14 +308,14 @@ func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
 func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 	for _, end := range []string{"cancel", "close", "close the streams"} {
 		t.Run(end, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				a, err := New(ctx, streams, []Query{simQuery("A", "as")}, Options{})
+				a, err := New(ctx, streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
 				require.NoError(t, err)
-				s.create("as", thing("unread"))
+				s.Create("as", sim.Thing("unread"))
 				synctest.Wait()
-				require.Len(t, s.cuts, 1)
+				require.Len(t, s.Cuts, 1)
 				switch end {
 				case "cancel":
 					cancel()
@@ -325,8 +325,7 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 					streams.Close()
 				}
 				synctest.Wait()
-				assert.Empty(t, s.cuts, "no watch is open")
-				assert.False(t, a.overdue.Stop(), "no timer is left")
+				assert.Empty(t, s.Cuts, "no watch is open")
 				assert.Zero(t, streams.Len())
 				for range a.Changed() { // closed
 				}
@@ -334,7 +333,7 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 				if end == "cancel" {
 					assert.ErrorIs(t, err, context.Canceled)
 				} else {
-					assert.ErrorIs(t, err, ErrClosed)
+					assert.ErrorIs(t, err, stream.ErrClosed)
 				}
 			})
 		})
@@ -342,38 +341,38 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 }
 
 func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		bad := simQuery("B", "bs")
-		bad.Resolve = func(context.Context) (Resource, error) { return Resource{}, ErrNotServed }
-		_, err := New(t.Context(), streams, []Query{simQuery("A", "as"), bad}, Options{})
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		bad := sim.Query("B", "bs")
+		bad.Resolve = func(context.Context) (stream.Resource, error) { return stream.Resource{}, query.ErrNotServed }
+		_, err := New(t.Context(), streams, []query.Query{sim.Query("A", "as"), bad}, collect.Options{})
 		assert.ErrorContains(t, err, `query "B"`)
-		assert.ErrorIs(t, err, ErrNotServed)
+		assert.ErrorIs(t, err, query.ErrNotServed)
 		synctest.Wait()
-		assert.Empty(t, s.cuts)
-		assert.Empty(t, s.lists)
+		assert.Empty(t, s.Cuts)
+		assert.Empty(t, s.Lists)
 		assert.Zero(t, streams.Len())
 		assert.Empty(t, streams.Users())
 	})
 }
 
 func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
-	for name, config := range ways {
+	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				var ended atomic.Bool
-				s.failing(func(string, string) error { // a request that ignores its context
-					after(time.Hour)
+				s.Failing(func(string, string) error { // a request that ignores its context
+					sim.After(time.Hour)
 					ended.Store(true)
 					return nil
 				})
-				a := watching(t, streams, Options{}, simQuery("A", "as"))
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				synctest.Wait()
 				streams.Close()
 				assert.True(t, ended.Load())
-				assert.ErrorIs(t, a.Err(), ErrClosed)
+				assert.ErrorIs(t, a.Err(), stream.ErrClosed)
 				assert.Zero(t, streams.Len())
-				_, err := New(t.Context(), streams, []Query{simQuery("A", "as")}, Options{})
-				assert.ErrorIs(t, err, ErrClosed)
+				_, err := New(t.Context(), streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
+				assert.ErrorIs(t, err, stream.ErrClosed)
 			})
 		})
 	}

@@ -3,6 +3,7 @@ package accumulator
 import (
 	"reflect"
 
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -14,48 +15,30 @@ type layout struct {
 }
 
 func (a *Accumulator) bind(t reflect.Type) (layout, error) {
-	a.mu.Lock()
-	b := layout{fields: a.fields, generation: a.generation}
-	a.mu.Unlock()
-	r := &a.reader
-	if r.generation != b.generation {
-		r.bindings = nil
-		r.generation = b.generation
+	fields, generation := a.collector.FieldsNow()
+	b := layout{fields: fields, generation: generation}
+	if a.generation != b.generation {
+		a.bindings, a.generation = nil, b.generation
 	}
-	if b.Binding = r.bindings[t]; b.Binding != nil {
+	if b.Binding = a.bindings[t]; b.Binding != nil {
 		return b, nil
 	}
 	var err error
-	if b.Binding, err = compile(t, a.queriesOf(b.fields)); err != nil {
+	if b.Binding, err = query.Compile(t, queriesOf(b.fields)); err != nil {
 		return b, err
 	}
-	if r.bindings == nil {
-		r.bindings = make(map[reflect.Type]*snapshot.Binding)
+	if a.bindings == nil {
+		a.bindings = make(map[reflect.Type]*snapshot.Binding)
 	}
-	r.bindings[t] = b.Binding
+	a.bindings[t] = b.Binding
 	return b, nil
-}
-
-func (a *Accumulator) queriesOf(fields []*field) (all []Query) {
-	for _, f := range fields {
-		all = append(all, a.queryOf(f))
-	}
-	return all
-}
-
-func compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
-	all := make([]snapshot.Query, len(queries))
-	for i, q := range queries {
-		all[i] = snapshot.Query{Name: q.Name, SpansNamespaces: q.Namespace == ""}
-	}
-	return snapshot.Compile(t, all)
 }
 
 // fill sets every field of the target.
 func (b layout) fill(target reflect.Value, retired map[string]bool) {
 	for i, f := range b.fields {
-		if f.present {
-			b.Set(target, i, f.table)
+		if f.Shown.present {
+			b.Set(target, i, f.Shown.table)
 		} else {
 			b.SetAbsent(target, i)
 		}
@@ -75,21 +58,23 @@ const worthAhead = 256
 func (a *Accumulator) prepare(b layout) {
 	var work []func()
 	for _, f := range b.fields {
-		if f.table.Len() < worthAhead {
+		if f.Shown.table.Len() < worthAhead {
 			continue
 		}
-		if ahead := f.table.Ahead(); ahead != nil {
+		if ahead := f.Shown.table.Ahead(); ahead != nil {
 			work = append(work, ahead)
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(work) == 0 || a.err != nil {
-		return // after the end there is no next one
+	if len(work) == 0 {
+		return
 	}
-	a.leisure.Go(func() {
+	a.leisure.Add(1)
+	if !a.collector.Go(func() {
+		defer a.leisure.Done()
 		for _, copy := range work {
 			copy()
 		}
-	})
+	}) {
+		a.leisure.Done()
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -24,22 +26,7 @@ type one struct {
 	A []*unstructured.Unstructured
 }
 
-// bubble runs a test on a simulated server, in synctest's time. The bubble fails if a goroutine
-// is left when f has returned and the streams are closed.
-func bubble(t *testing.T, config stream.Config, f func(t *testing.T, s *sim, streams *stream.Set)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := newSim()
-		if config.Source == nil {
-			config.Source = plain(s.source)
-		}
-		streams := stream.New(config)
-		defer streams.Close()
-		f(t, s, streams)
-	})
-}
-
-func watching(t *testing.T, streams *stream.Set, o Options, queries ...Query) *Accumulator {
+func watching(t *testing.T, streams *stream.Set, o collect.Options, queries ...query.Query) *Accumulator {
 	t.Helper()
 	a, err := New(t.Context(), streams, queries, o)
 	require.NoError(t, err)
@@ -64,11 +51,9 @@ func signalled(a *Accumulator) bool {
 	}
 }
 
-func names(objects []*unstructured.Unstructured) (all []string) {
-	for _, o := range objects {
-		all = append(all, o.GetName())
-	}
-	return all
-}
-
 const second = time.Second
+
+// listener returns that of the i-th stream of an accumulator's first query.
+func listener(a *Accumulator, i int) *stream.Listener {
+	return a.collector.Fields()[0].Query.Listeners()[i]
+}

@@ -6,7 +6,10 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // heapInUse returns the size of the live heap.
@@ -23,7 +26,7 @@ func heapInUse() uint64 {
 func BenchmarkMemory(b *testing.B) {
 	const objects = 50_000
 	for name, form := range map[string]struct {
-		make   func(i, version int) Object
+		make   func(i, version int) stream.Object
 		target func() any
 	}{
 		"typed":             {typedObject, func() any { return &typedSlice{} }},
@@ -34,16 +37,16 @@ func BenchmarkMemory(b *testing.B) {
 		for _, readers := range []int{0, 1, 3} {
 			b.Run(fmt.Sprintf("%s/readers=%d", name, readers), func(b *testing.B) {
 				for b.Loop() {
-					all := make([]Object, objects)
+					all := make([]stream.Object, objects)
 					for i := range all {
 						all[i] = form.make(i, 1001+i)
 					}
 					before := heapInUse()
-					streams := stream.New(stream.Config{Source: plain(newSim().source)})
+					streams := stream.New(stream.Config{Source: sim.Plain(sim.New().Source)})
 					var open []*Accumulator
 					snaps := []any{}
 					for range max(readers, 1) {
-						a, err := New(context.Background(), streams, []Query{simQuery("A", "as")}, Options{})
+						a, err := New(context.Background(), streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -51,7 +54,7 @@ func BenchmarkMemory(b *testing.B) {
 						<-a.Changed()
 					}
 					for _, o := range all {
-						_ = open[0].fields[0].parts[0].sub.Stage().Event(o, false)
+						_ = listener(open[0], 0).Stage().Event(o, false)
 					}
 					for _, a := range open[:readers] {
 						snap := form.target()

@@ -11,52 +11,28 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
-// step is one action of a script. The meaning of its parameters depends on the action.
-type step struct{ Op, A, B, C int }
-
-// script is everything that chance decides. It is drawn before the bubble starts.
-type script struct {
-	Stream     bool
-	Page       int
-	PendingMax int
-	Grace      time.Duration
-	First      []int // the queries of the first reader
-	Steps      []step
-}
-
-func drawScript(t *rapid.T) script {
-	small := rapid.IntRange(0, 59)
-	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
-		return step{rapid.IntRange(0, 99).Draw(t, "op"), small.Draw(t, "a"), small.Draw(t, "b"), small.Draw(t, "c")}
-	}), 20, 300)
-	return script{
-		Stream:     rapid.Bool().Draw(t, "stream"),
-		Page:       rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "page"),
-		PendingMax: rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "pending"),
-		Grace:      rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "grace"),
-		First:      rapid.SliceOfN(small, 2, 3).Draw(t, "first"),
-		Steps:      steps.Draw(t, "steps"),
-	}
-}
-
 // model is the simulated server, its clients, and what the test knows about them.
 type model struct {
-	*sim
-	script  script
+	*sim.Server
+	script  sim.Script
 	streams *stream.Set
-	queries []Query
+	queries []query.Query
 	readers []*modelReader
-	gates   gates
+	gates   sim.Gates
 	writing sync.WaitGroup
 	begun   int // goroutines that wait for their time
 	// latest is the object that was written last. asked is the reader that was last held up, or
@@ -72,13 +48,12 @@ type model struct {
 
 type storedKey struct {
 	resource string
-	Key
+	stream.Key
 }
 
 var (
-	modelKeys      = []Key{{Namespace: "ns1", Name: "a"}, {Namespace: "ns1", Name: "b"}, {Namespace: "ns2", Name: "a"}}
+	modelKeys      = []stream.Key{{Namespace: "ns1", Name: "a"}, {Namespace: "ns1", Name: "b"}, {Namespace: "ns2", Name: "a"}}
 	modelResources = []string{"as", "bs"}
-	modelPauses    = []time.Duration{0, 10 * time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute}
 )
 
 // modelStride makes queries of several streams likely: small numbers are drawn more often. It has
@@ -88,36 +63,36 @@ const modelStride = 12
 // modelQueries returns the queries of readers: with and without selectors, with selectors that
 // only the server can judge, of another version of the same stored resource, unions, and sets of
 // namespaces.
-func modelQueries() []Query {
+func modelQueries() []query.Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
 	out := labels.SelectorFromSet(labels.Set{"in": "no"})
 	node := fields.OneTermEqualSelector("spec.node", "n1")
-	all := []Query{{}, {Labels: in}, {Fields: node}, {Namespace: "ns1"}, {Labels: in, Fields: node}, {}, {}, {Labels: in}}
+	all := []query.Query{{}, {Labels: in}, {Fields: node}, {Namespace: "ns1"}, {Labels: in, Fields: node}, {}, {}, {Labels: in}}
 	all = append(all,
-		Query{AnyOf: []Selection{{Labels: in}, {Fields: node}}},
-		Query{AnyOf: []Selection{{Labels: in}, {Labels: out}}},
-		Query{AnyOf: []Selection{{}, {Labels: in}}},
-		Query{AnyOf: []Selection{{Labels: in}, {Labels: labels.SelectorFromSet(labels.Set{"in": "never"})}}},
-		Query{Namespaces: []string{"ns1", "ns2"}},
-		Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []Selection{{Fields: node}, {Labels: in}}},
-		Query{Namespaces: []string{"ns2", "ns1"}, Labels: in},
-		Query{Spaces: &Spaces{Resolve: func(context.Context) (Resource, error) {
-			r := simResource("namespaces")
+		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Fields: node}}},
+		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Labels: out}}},
+		query.Query{AnyOf: []stream.Selection{{}, {Labels: in}}},
+		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Labels: labels.SelectorFromSet(labels.Set{"in": "never"})}}},
+		query.Query{Namespaces: []string{"ns1", "ns2"}},
+		query.Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []stream.Selection{{Fields: node}, {Labels: in}}},
+		query.Query{Namespaces: []string{"ns2", "ns1"}, Labels: in},
+		query.Query{Spaces: &query.Spaces{Resolve: func(context.Context) (stream.Resource, error) {
+			r := sim.Resource("namespaces")
 			r.Namespaced = false
 			return r, nil
 		}}},
-		Query{Namespaces: []string{"ns1"}},
+		query.Query{Namespaces: []string{"ns1"}},
 	)
 	for i := range all {
-		resource := simResource(modelResources[0])
+		resource := sim.Resource(modelResources[0])
 		switch {
 		case i == 5:
 			resource.Version = "v2"
 		case i == 6, i == 7:
-			resource = simResource(modelResources[1])
+			resource = sim.Resource(modelResources[1])
 		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
-		all[i].Resolve = func(context.Context) (Resource, error) { return resource, nil }
+		all[i].Resolve = func(context.Context) (stream.Resource, error) { return resource, nil }
 	}
 	return all
 }
@@ -132,7 +107,7 @@ func modelQueries() []Query {
 // -rapid.seed or -rapid.failfile, as rapid says.
 func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
-		s := drawScript(rt)
+		s := sim.DrawScript(rt)
 		var err error
 		synctest.Test(t, func(*testing.T) { err = runScript(s, step) })
 		if err != nil {
@@ -141,24 +116,24 @@ func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 	})
 }
 
-func runScript(s script, taken func()) error {
-	m := &model{sim: newSim(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
-	m.delayOf = m.latency(0, 0)
+func runScript(s sim.Script, taken func()) error {
+	m := &model{Server: sim.New(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
+	m.DelayOf = m.latency(0, 0)
 	for _, name := range []string{"ns1", "ns2"} {
-		m.create("namespaces", in("", name))
+		m.Create("namespaces", sim.In("", name))
 	}
 	m.streams = stream.New(stream.Config{
-		Source: plain(m.source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
-		Points: m.gates.reached,
+		Source: sim.Plain(m.Source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
+		Points: m.gates.Reached,
 	})
 	defer m.streams.Close()
 	defer m.writing.Wait()
-	defer m.gates.open()
+	defer m.gates.Open()
 	if err := m.join(s.First...); err != nil {
 		return err
 	}
 	for i, step := range s.Steps {
-		m.gates.step()
+		m.gates.Step()
 		err := m.goOn()
 		done := false
 		if err == nil {
@@ -176,8 +151,8 @@ func runScript(s script, taken func()) error {
 
 // do takes one step, and reports whether there was something to do. Of the numbers, the first
 // ones are likelier the wider their range.
-func (m *model) do(s step) (done bool, err error) {
-	resource, key, verb := modelResources[s.A%4/3], modelKeys[s.B%len(modelKeys)], verbs[s.C%len(verbs)]
+func (m *model) do(s sim.Step) (done bool, err error) {
+	resource, key, verb := modelResources[s.A%4/3], modelKeys[s.B%len(modelKeys)], sim.Verbs[s.C%len(sim.Verbs)]
 	reader := m.readers[s.A%len(m.readers)]
 	if s.B/3%4 != 0 && m.latest.resource != "" { // once more
 		resource, key = m.latest.resource, m.latest.Key
@@ -193,7 +168,7 @@ func (m *model) do(s step) (done bool, err error) {
 	}
 	switch {
 	case s.Op < 15:
-		if _, done = m.sim.do(resource, key, verb, s.A+s.B+s.C); s.C/4%2 == 0 {
+		if _, done = m.Server.Do(resource, key, verb, s.A+s.B+s.C); s.C/4%2 == 0 {
 			m.rest()
 		}
 		return done, nil
@@ -202,18 +177,18 @@ func (m *model) do(s step) (done bool, err error) {
 	case s.Op < 60:
 		return m.update(reader, key, s)
 	case s.Op < 65:
-		p := otherPoints[s.A%len(otherPoints)]
-		m.gates.close(gate{Point: p, key: key, shard: s.B % shards, skip: s.B / shards % 2, steps: 1 + s.C%8})
+		p := sim.OtherPoints[s.A%len(sim.OtherPoints)]
+		m.gates.Close(sim.Gate{Point: p, Key: key, Shard: s.B % sim.Shards, Skip: s.B / sim.Shards % 2, Steps: 1 + s.C%8})
 	case s.Op < 75:
-		pause := modelPauses[s.A%len(modelPauses)]
-		after(pause)
+		pause := sim.ModelPauses[s.A%len(sim.ModelPauses)]
+		sim.After(pause)
 		return pause > 0, nil
 	case s.Op < 80:
 		m.slow(s)
 	case s.Op < 83:
-		m.cut()
+		m.Cut()
 	case s.Op < 86:
-		m.bookmarks()
+		m.Bookmarks()
 	case s.Op < 89:
 		m.failing(s)
 	case s.Op < 92:
@@ -241,23 +216,23 @@ func (m *model) do(s step) (done bool, err error) {
 
 // own writes as this client. The answer comes at once or later, or never. It reports whether the
 // server did anything.
-func (m *model) own(resource string, key Key, verb string, s step) bool {
-	w := m.streams.Begin(simResource(resource), key)
-	a, ok := m.sim.do(resource, key, verb, s.A+s.B+s.C)
+func (m *model) own(resource string, key stream.Key, verb string, s sim.Step) bool {
+	w := m.streams.Begin(sim.Resource(resource), key)
+	a, ok := m.Server.Do(resource, key, verb, s.A+s.B+s.C)
 	if !ok || s.A == 0 { // refused, or the connection is lost
 		w.Abandon()
 		return ok
 	}
 	answered := func() {
-		if w.Commit(context.Background(), stream.Outcome{Write: a.write(key)}) != nil {
+		if w.Commit(context.Background(), stream.Outcome{Write: a.Write(key)}) != nil {
 			return // not settled: the watch will show it
 		}
 		m.truth.Lock()
 		defer m.truth.Unlock()
 		k := storedKey{resource, key}
-		m.written[k] = max(m.written[k], a.rev)
+		m.written[k] = max(m.written[k], a.Rev)
 	}
-	m.later(modelPauses[s.B/3%4], answered)
+	m.later(sim.ModelPauses[s.B/3%4], answered)
 	return true
 }
 
@@ -267,7 +242,7 @@ func (m *model) later(pause time.Duration, do func()) {
 		pause += time.Duration(m.begun%1000) * time.Microsecond
 	}
 	m.writing.Go(func() {
-		after(pause)
+		sim.After(pause)
 		do()
 	})
 	synctest.Wait()
@@ -276,19 +251,19 @@ func (m *model) later(pause time.Duration, do func()) {
 // latency returns the time that an event needs to a watch. Each event has another one, so that
 // events arrive one at a time, and always in the same order. Nothing arrives before the script
 // lets time pass.
-func (m *model) latency(a, b int) func(*simWatch) time.Duration {
-	return func(w *simWatch) time.Duration {
-		labels, fields := w.filter.labels.String(), w.filter.fields.String()
-		n := len(labels) + 3*len(fields) + 5*len(w.source.resource) + len(w.filter.namespace)
+func (m *model) latency(a, b int) func(*sim.Watch) time.Duration {
+	return func(w *sim.Watch) time.Duration {
+		labels, fields := w.Filter.Labels.String(), w.Filter.Fields.String()
+		n := len(labels) + 3*len(fields) + 5*len(w.Source.Resource) + len(w.Filter.Namespace)
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(w.source.resource + " " + w.filter.namespace + " " + labels + " " + fields))
-		return modelPauses[(a+n*b)%len(modelPauses)] + time.Microsecond + time.Duration(h.Sum32()%997)
+		_, _ = h.Write([]byte(w.Source.Resource + " " + w.Filter.Namespace + " " + labels + " " + fields))
+		return sim.ModelPauses[(a+n*b)%len(sim.ModelPauses)] + time.Microsecond + time.Duration(h.Sum32()%997)
 	}
 }
 
 // rest waits until everything that is not late has arrived.
 func (m *model) rest() {
-	after(2 * time.Millisecond)
+	sim.After(2 * time.Millisecond)
 	synctest.Wait()
 }
 
@@ -296,7 +271,7 @@ func (m *model) rest() {
 // checks the readers.
 func (m *model) goOn() error {
 	synctest.Wait()
-	for m.gates.next() {
+	for m.gates.Next() {
 		synctest.Wait()
 	}
 	for i, r := range m.readers {
@@ -313,16 +288,16 @@ func (m *model) goOn() error {
 }
 
 // slow delays watches, each by a time of its own.
-func (m *model) slow(s step) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.delayOf = m.latency(s.A, s.B)
-	m.listDelay = func(string) time.Duration { return modelPauses[s.C%4] }
-	m.listAnswer = func(string) time.Duration { return modelPauses[s.C/4%4] }
+func (m *model) slow(s sim.Step) {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	m.DelayOf = m.latency(s.A, s.B)
+	m.ListDelay = func(string) time.Duration { return sim.ModelPauses[s.C%4] }
+	m.ListAnswer = func(string) time.Duration { return sim.ModelPauses[s.C/4%4] }
 }
 
 // failing makes the next few requests fail.
-func (m *model) failing(s step) {
+func (m *model) failing(s sim.Step) {
 	things := schema.GroupResource{Resource: "things"}
 	err := []error{
 		apierrors.NewForbidden(things, "", errors.New("no")), apierrors.NewNotFound(things, ""),
@@ -330,10 +305,10 @@ func (m *model) failing(s step) {
 		apierrors.NewTimeoutError("late", 1), apierrors.NewResourceExpired("expired"), errors.New("connection refused"),
 	}[s.A%7]
 	left := s.B % 8
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	var lock sync.Mutex
-	m.fail = func(string, string) error {
+	m.Fail = func(string, string) error {
 		lock.Lock()
 		defer lock.Unlock()
 		if left--; left < 0 {
@@ -344,22 +319,22 @@ func (m *model) failing(s step) {
 }
 
 // old compacts the history, and makes lists as old as they may be.
-func (m *model) old(s step) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *model) old(s sim.Step) {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	if s.A%2 == 0 {
-		m.oldest = m.rev + 1
-		for w := range m.cuts {
-			w.stopLocked()
+		m.Oldest = m.Rev + 1
+		for w := range m.Cuts {
+			w.StopLocked()
 		}
 	}
-	m.lag = func(newest, atLeast int) int { return atLeast + (newest-atLeast)*(s.B%3)/2 }
+	m.Lag = func(newest, atLeast int) int { return atLeast + (newest-atLeast)*(s.B%3)/2 }
 }
 
 func (m *model) syncing() {
-	m.mu.Lock()
-	now := m.rev
-	m.mu.Unlock()
+	m.Mu.Lock()
+	now := m.Rev
+	m.Mu.Unlock()
 	m.later(0, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
@@ -382,25 +357,25 @@ func (m *model) join(which ...int) error {
 		r.slots = append(r.slots, newSlot(resource, q))
 	}
 	var err error
-	r.a, err = New(context.Background(), m.streams, r.queries, Options{})
+	r.a, err = New(context.Background(), m.streams, r.queries, collect.Options{})
 	m.readers = append(m.readers, r)
 	return err
 }
 
 // settle waits until all goroutines are idle, and looks for what is left.
 func (m *model) settle() error {
-	m.mu.Lock()
-	m.fail, m.lag, m.delayOf, m.listDelay, m.listAnswer, m.oldest = nil, nil, m.latency(0, 0), nil, nil, 0
-	m.mu.Unlock()
-	m.gates.open()
+	m.Mu.Lock()
+	m.Fail, m.Lag, m.DelayOf, m.ListDelay, m.ListAnswer, m.Oldest = nil, nil, m.latency(0, 0), nil, nil, 0
+	m.Mu.Unlock()
+	m.gates.Open()
 	m.writing.Wait()
 	if err := m.goOn(); err != nil {
 		return err
 	}
 	for i := range 3 {
-		after(5 * time.Minute)
-		m.create("others", thing(fmt.Sprint(i))) // there is always some write in a cluster
-		m.bookmarks()
+		sim.After(5 * time.Minute)
+		m.Create("others", sim.Thing(fmt.Sprint(i))) // there is always some write in a cluster
+		m.Bookmarks()
 	}
 	for i, r := range m.readers {
 		m.rest()

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // three is a snapshot of up to three queries.
@@ -31,7 +33,7 @@ func (t *three) field(i int) []*unstructured.Unstructured {
 type modelReader struct {
 	model   *model
 	a       *Accumulator
-	queries []Query
+	queries []query.Query
 	slots   []*slot
 	snap    three
 	old     three // before the Update that runs, or that ran last
@@ -42,13 +44,13 @@ type modelReader struct {
 // slot is one query of a reader.
 type slot struct {
 	resource string
-	filters  []simFilter // of its watches; an object is in one of them at least
+	filters  []sim.Filter // of its watches; an object is in one of them at least
 	// since is, for each object, the earliest version of the server at which everything that was
 	// shown of it so far may have been true. It never goes back (G5).
-	since  map[Key]int
-	replay map[Key]Object // the deltas, applied
-	least  map[Key]int    // the position of its latest watch at the last Update
-	free   bool           // a stream need not show anything new now (G3)
+	since  map[stream.Key]int
+	replay map[stream.Key]stream.Object // the deltas, applied
+	least  map[stream.Key]int           // the position of its latest watch at the last Update
+	free   bool                         // a stream need not show anything new now (G3)
 	// asks: in this union a list of one watch settles own writes. A foreign write may move the
 	// object to the other watch between the own write and the list. If that watch is late, the
 	// object is out of sight until the watch has caught up. This is the one known case in which
@@ -56,16 +58,16 @@ type slot struct {
 	asks bool
 }
 
-func newSlot(r Resource, q Query) *slot {
-	s := &slot{resource: r.Resource, since: map[Key]int{}, replay: map[Key]Object{}}
+func newSlot(r stream.Resource, q query.Query) *slot {
+	s := &slot{resource: r.Resource, since: map[stream.Key]int{}, replay: map[stream.Key]stream.Object{}}
 	for _, w := range q.Watches(r) {
-		s.asks = s.asks || q.union() && w.Fields != nil
-		f := simFilter{namespace: w.Namespace, labels: labels.Everything(), fields: fields.Everything()}
+		s.asks = s.asks || q.Union() && w.Fields != nil
+		f := sim.Filter{Namespace: w.Namespace, Labels: labels.Everything(), Fields: fields.Everything()}
 		if w.Labels != nil {
-			f.labels = w.Labels
+			f.Labels = w.Labels
 		}
 		if w.Fields != nil {
-			f.fields = w.Fields
+			f.Fields = w.Fields
 		}
 		s.filters = append(s.filters, f)
 	}
@@ -74,7 +76,7 @@ func newSlot(r Resource, q Query) *slot {
 
 // shows reports whether an object is in the query.
 func (s *slot) shows(u *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(s.filters, func(f simFilter) bool { return f.shows(u) })
+	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool { return f.Shows(u) })
 }
 
 // delivered notes how far the watches of a query have come. Where several watches may show an
@@ -82,13 +84,13 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 // position of one watch does not count for such an object. Own writes, and what was shown before,
 // do.
 func (s *slot) delivered(f *field, shown bool) {
-	s.least, s.free = map[Key]int{}, false
-	for _, p := range f.parts {
-		st := p.sub.State()
-		rev := revision(st.PositionRV)
+	s.least, s.free = map[stream.Key]int{}, false
+	for _, l := range f.Query.Listeners() {
+		st := l.State()
+		rev := sim.Revision(st.PositionRV)
 		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits for it
 		for _, key := range modelKeys {
-			if at, known := s.least[key]; len(f.query.AnyOf) < 2 && p.sub.Covers(key) && (!known || rev < at) {
+			if at, known := s.least[key]; !f.Query.Query().Union() && l.Covers(key) && (!known || rev < at) {
 				s.least[key] = rev
 			}
 		}
@@ -106,7 +108,7 @@ type call struct {
 }
 
 // update reads once, and compares the result with the server's history. A gate may hold it up.
-func (m *model) update(r *modelReader, key Key, s step) (done bool, err error) {
+func (m *model) update(r *modelReader, key stream.Key, s sim.Step) (done bool, err error) {
 	if r.running != nil {
 		return false, nil
 	}
@@ -114,12 +116,12 @@ func (m *model) update(r *modelReader, key Key, s step) (done bool, err error) {
 		m.rest()
 	}
 	if s.C%5 != 0 {
-		at := updatePoints[s.C%len(updatePoints)]
+		at := sim.UpdatePoints[s.C%len(sim.UpdatePoints)]
 		m.asked = r
-		m.gates.close(gate{Point: at, key: key, skip: max(0, s.C/len(updatePoints)-4), steps: 1 + s.B/9%6})
+		m.gates.Close(sim.Gate{Point: at, Key: key, Skip: max(0, s.C/len(sim.UpdatePoints)-4), Steps: 1 + s.B/9%6})
 	}
 	err = r.update()
-	m.gates.clear(updatePoints)
+	m.gates.Clear(sim.UpdatePoints)
 	return true, err
 }
 
@@ -167,9 +169,9 @@ func (r *modelReader) updated(c *call) error {
 		}
 		// Streams past the cap have forgotten own writes. What they show after that counts only
 		// when all of them have come as far.
-		s.free = s.free || m.script.PendingMax > 0 && len(r.a.fields[i].held.keys) > 0
+		s.free = s.free || m.script.PendingMax > 0 && r.a.collector.Fields()[i].Query.Waits().Held > 0
 		bound := c.written
-		if r.queries[i].union() { // see delivered; a Sync is the same
+		if r.queries[i].Union() { // see delivered; a Sync is the same
 			bound = c.own
 		}
 		if err := s.true(m, r.snap.field(i), bound); err != nil {
@@ -189,10 +191,10 @@ func (r *modelReader) call() *call {
 	}
 	// A change may be held until a late watch has caught up. If it is quiet, its release gives no
 	// signal at once. The signal follows.
-	c.held = slices.ContainsFunc(r.a.fields, func(f *field) bool { return len(f.held.keys) > 0 })
+	c.held = slices.ContainsFunc(r.a.collector.Fields(), func(f *field) bool { return f.Query.Waits().Held > 0 })
 	r.old = r.snap
 	for i, s := range r.slots {
-		s.delivered(r.a.fields[i], r.shown)
+		s.delivered(r.a.collector.Fields()[i], r.shown)
 	}
 	m.truth.Lock()
 	defer m.truth.Unlock()
@@ -227,9 +229,9 @@ func (r *modelReader) replayed(result Result) error {
 		case seen[name] == 2 && !(replay[key] == nil && d.Old == nil), seen[name] > 2:
 			return fmt.Errorf("several deltas of %s", name)
 		case d.Old != replay[key]:
-			return fmt.Errorf("the delta of %s starts from %v, not from %v", name, describe(d.Old), describe(replay[key]))
+			return fmt.Errorf("the delta of %s starts from %v, not from %v", name, sim.Describe(d.Old), sim.Describe(replay[key]))
 		case d.Old != nil && d.New != nil && (object.UIDOf(d.Old) != object.UIDOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion()):
-			return fmt.Errorf("an update of %s from %v to %v", name, describe(d.Old), describe(d.New))
+			return fmt.Errorf("an update of %s from %v to %v", name, sim.Describe(d.Old), sim.Describe(d.New))
 		}
 		if replay[key] = d.New; d.New == nil {
 			delete(replay, key)
@@ -250,11 +252,11 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 		return fmt.Errorf("G7: the deltas give %d objects, the snapshot has %d", len(s.replay), len(now))
 	}
 	for i, o := range now {
-		if s.replay[object.KeyOf(o)] != Object(o) {
-			return fmt.Errorf("G7: the deltas do not give %s", describe(o))
+		if s.replay[object.KeyOf(o)] != stream.Object(o) {
+			return fmt.Errorf("G7: the deltas do not give %s", sim.Describe(o))
 		}
 		if i > 0 && object.KeyOf(now[i-1]).String() >= object.KeyOf(o).String() {
-			return fmt.Errorf("G9: %s is out of order", describe(o))
+			return fmt.Errorf("G9: %s is out of order", sim.Describe(o))
 		}
 	}
 	return nil
@@ -263,12 +265,12 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 // true finds for each object a moment in the server's history at which it was as shown. The
 // moment is no earlier than what was shown before, what the watch has delivered, and own writes.
 func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[storedKey]int) error {
-	got := map[Key]*unstructured.Unstructured{}
+	got := map[stream.Key]*unstructured.Unstructured{}
 	for _, o := range now {
 		got[object.KeyOf(o)] = o
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	for _, key := range modelKeys {
 		least := s.since[key]
 		if !s.free {
@@ -277,10 +279,10 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 				least = max(least, written[storedKey{s.resource, key}])
 			}
 		}
-		moment, ok := s.moment(m.sim, key, got[key], least)
+		moment, ok := s.moment(m.Server, key, got[key], least)
 		if !ok {
 			return fmt.Errorf("G2, G4, G5: %s shown, which is not true of %s since version %d (shown before %d, position %d, written %d):\n%s",
-				describe(got[key]), key, least, s.since[key], s.least[key], written[storedKey{s.resource, key}], m.story(s.resource, key))
+				sim.Describe(got[key]), key, least, s.since[key], s.least[key], written[storedKey{s.resource, key}], m.Story(s.resource, key))
 		}
 		s.since[key] = moment
 	}
@@ -289,7 +291,7 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 
 // moment returns the first version, from least on, at which the query had the object as shown.
 // The caller holds the server's lock.
-func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least int) (int, bool) {
+func (s *slot) moment(m *sim.Server, key stream.Key, shown *unstructured.Unstructured, least int) (int, bool) {
 	is := func(o *unstructured.Unstructured) bool {
 		if !s.shows(o) {
 			return shown == nil
@@ -298,17 +300,17 @@ func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least i
 	}
 	var then *unstructured.Unstructured
 	at := least
-	for _, e := range m.history {
-		if e.resource != s.resource || e.key != key {
+	for _, e := range m.History {
+		if e.Resource != s.resource || e.Key != key {
 			continue
 		}
-		if e.rev > least {
+		if e.Rev > least {
 			if is(then) {
 				return at, true
 			}
-			at = e.rev
+			at = e.Rev
 		}
-		then = e.new
+		then = e.New
 	}
 	return at, is(then)
 }
@@ -317,37 +319,37 @@ func (s *slot) moment(m *sim, key Key, shown *unstructured.Unstructured, least i
 func (r *modelReader) atRest() error {
 	m := r.model
 	for i, st := range r.a.Status() {
-		if st.Pending != 0 || st.Unsettled != 0 || st.Error != "" || st.State != Synced {
+		if st.Pending != 0 || st.Unsettled != 0 || st.Error != "" || st.State != stream.Synced {
 			return fmt.Errorf("status at rest: %+v", st)
 		}
 		s := r.slots[i]
-		m.mu.Lock()
+		m.Mu.Lock()
 		want := 0
-		for _, u := range m.now[s.resource] {
+		for _, u := range m.Now[s.resource] {
 			if s.shows(u) {
 				want++
 			}
 		}
-		rev := m.rev
-		m.mu.Unlock()
+		rev := m.Rev
+		m.Mu.Unlock()
 		if len(s.replay) != want {
 			return fmt.Errorf("query %s shows %d objects, the server has %d", st.Name, len(s.replay), want)
 		}
-		s.least, s.free = map[Key]int{}, false
+		s.least, s.free = map[stream.Key]int{}, false
 		for _, key := range modelKeys {
 			s.least[key] = rev
 		}
 		if err := s.true(m, r.snap.field(i), nil); err != nil {
 			return err
 		}
-		f := r.a.fields[i]
-		for _, p := range f.parts {
-			if err := residueOf(p.sub); err != nil {
+		f := r.a.collector.Fields()[i]
+		for _, l := range f.Query.Listeners() {
+			if err := residueOf(l); err != nil {
 				return fmt.Errorf("query %s: %w", st.Name, err)
 			}
 		}
-		if len(f.held.keys) != 0 || len(f.late) != 0 || len(f.waiting) != 0 {
-			return fmt.Errorf("query %s: %d keys held, %d watches late", st.Name, len(f.held.keys), len(f.late))
+		if waits := f.Query.Waits(); waits != (query.Waits{}) {
+			return fmt.Errorf("query %s: %+v", st.Name, waits)
 		}
 	}
 	return nil
@@ -360,34 +362,4 @@ func residueOf(l *stream.Listener) error {
 		return fmt.Errorf("held: %+v", held)
 	}
 	return nil
-}
-
-func revision(version string) int {
-	n := 0
-	_, _ = fmt.Sscan(version, &n)
-	return n
-}
-
-func describe(o Object) string {
-	if u, ok := o.(*unstructured.Unstructured); o == nil || (ok && u == nil) {
-		return "nothing"
-	}
-	return fmt.Sprintf("%s/%s %s@%s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
-}
-
-// story returns the history of one name.
-func (s *sim) story(resource string, key Key) (text string) {
-	for _, e := range s.history {
-		if e.resource == resource && e.key == key {
-			text += fmt.Sprintf("  %d: %s %v\n", e.rev, describe(e.new), labelsOf(e.new))
-		}
-	}
-	return text
-}
-
-func labelsOf(u *unstructured.Unstructured) any {
-	if u == nil {
-		return nil
-	}
-	return []any{u.GetLabels(), u.Object["spec"], u.GetFinalizers(), u.GetDeletionTimestamp() != nil}
 }

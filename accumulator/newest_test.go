@@ -9,54 +9,56 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		o, x := own{s, streams}, Key{Namespace: "ns", Name: "x"}
-		s.create("as", thing("x", "in", "yes"))
-		assert.Nil(t, streams.Newest(simResource("as"), x, Whole), "nothing watches it")
-		in := simQuery("A", "as")
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		o, x := sim.NewClient(s, streams), stream.Key{Namespace: "ns", Name: "x"}
+		s.Create("as", sim.Thing("x", "in", "yes"))
+		assert.Nil(t, streams.Newest(sim.Resource("as"), x, stream.Whole), "nothing watches it")
+		in := sim.Query("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		watching(t, streams, Options{}, in)
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		watching(t, streams, collect.Options{}, in)
 		synctest.Wait()
 		var snap one
 		update(t, a, &snap)
-		assert.Equal(t, snap.A[0], streams.Newest(simResource("as"), x, Whole))
-		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "y"}, Whole))
-		other := simResource("as")
+		assert.Equal(t, snap.A[0], streams.Newest(sim.Resource("as"), x, stream.Whole))
+		assert.Nil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "y"}, stream.Whole))
+		other := sim.Resource("as")
 		other.Version = "v2"
-		assert.Nil(t, streams.Newest(other, x, Whole), "in another form")
+		assert.Nil(t, streams.Newest(other, x, stream.Whole), "in another form")
 
-		o.late(60 * second)
-		o.put("as", thing("x", "in", "no"), 0)
+		o.Late(60 * second)
+		o.Put("as", sim.Thing("x", "in", "no"), 0)
 		update(t, a, &snap)
-		shown := streams.Newest(simResource("as"), x, Whole)
+		shown := streams.Newest(sim.Resource("as"), x, stream.Whole)
 		require.NotNil(t, shown)
 		assert.Equal(t, "no", shown.GetLabels()["in"], "the query that it left has nothing to say")
 		assert.Same(t, snap.A[0], shown, "the only one")
-		o.put("as", thing("x", "in", "yes"), 0)
-		assert.Equal(t, "yes", streams.Newest(simResource("as"), x, Whole).GetLabels()["in"])
-		o.delete("as", "x", 0, true)
-		assert.Nil(t, streams.Newest(simResource("as"), x, Whole))
+		o.Put("as", sim.Thing("x", "in", "yes"), 0)
+		assert.Equal(t, "yes", streams.Newest(sim.Resource("as"), x, stream.Whole).GetLabels()["in"])
+		o.Delete("as", "x", 0, true)
+		assert.Nil(t, streams.Newest(sim.Resource("as"), x, stream.Whole))
 	})
 }
 
 func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim, streams *stream.Set) {
-		o := own{s, streams}
-		s.create("as", thing("a"))
-		watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		o := sim.NewClient(s, streams)
+		s.Create("as", sim.Thing("a"))
+		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		o.late(60 * second)
-		require.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}, Whole))
+		o.Late(60 * second)
+		require.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "a"}, stream.Whole))
 		for _, name := range []string{"a", "b", "c"} {
-			o.put("as", thing(name), 0)
+			o.Put("as", sim.Thing(name), 0)
 		}
-		assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}, Whole), "what is stored is older than the write")
-		after(2 * time.Minute) // a new list
-		assert.NotNil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "a"}, Whole))
+		assert.Nil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "a"}, stream.Whole), "what is stored is older than the write")
+		sim.After(2 * time.Minute) // a new list
+		assert.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "a"}, stream.Whole))
 	})
 }

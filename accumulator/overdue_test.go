@@ -10,11 +10,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -34,12 +38,12 @@ func (speechless) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (w
 func TestWhatOnlyTakesLongIsNoErrorInTheLog(t *testing.T) {
 	var out bytes.Buffer
 	config := stream.Config{
-		Source: plain(func(Resource, string, Form) cache.ListerWatcherWithContext { return speechless{} }),
+		Source: sim.Plain(func(stream.Resource, string, stream.Form) cache.ListerWatcherWithContext { return speechless{} }),
 		Logger: logr.FromSlogHandler(slog.NewTextHandler(&out, nil)),
 	}
-	bubble(t, config, func(t *testing.T, _ *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		after(time.Minute)
+	sim.Bubble(t, config, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		sim.After(time.Minute)
 		synctest.Wait()
 		a.Close()
 		assert.Contains(t, out.String(), `level=INFO msg="still no complete snapshot" after=10s waiting="incomplete: query \"A\"`)

@@ -10,10 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
@@ -22,32 +26,32 @@ import (
 // covers.
 
 func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		late := watching(t, streams, Options{}, simQuery("A", "as"))
+		late := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(late))
 		var snap one
 		assert.Len(t, update(t, late, &snap).Differences, 1)
-		assert.Equal(t, []string{"x"}, names(snap.A))
-		assert.Equal(t, 1, s.streamed["as"])
+		assert.Equal(t, []string{"x"}, sim.Names(snap.A))
+		assert.Equal(t, 1, s.Streamed["as"])
 	})
 }
 
 func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		for i := range 100 {
-			s.create("as", thing(fmt.Sprint(i)))
+			s.Create("as", sim.Thing(fmt.Sprint(i)))
 		}
 		converted := 0
-		a := watching(t, streams, Options{Shown: func(string, Object, any) { converted++ }}, simQuery("A", "as"))
+		a := watching(t, streams, collect.Options{Shown: func(string, stream.Object, any) { converted++ }}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
 		assert.Equal(t, 100, converted)
 		for i := range 10 {
-			s.touch("as", "7", i)
+			s.Touch("as", "7", i)
 			synctest.Wait()
 			update(t, a, &snap)
 			assert.Equal(t, 101+i, converted)
@@ -56,15 +60,15 @@ func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
 }
 
 func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a, narrow := watching(t, streams, Options{}, simQuery("A", "as")), watching(t, streams, Options{}, selective())
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a, narrow := watching(t, streams, collect.Options{}, sim.Query("A", "as")), watching(t, streams, collect.Options{}, selective())
 		var snap, few one
 		synctest.Wait()
 		update(t, a, &snap)
 		update(t, narrow, &few)
-		s.late(time.Hour)
+		s.Late(time.Hour)
 		start := time.Now()
-		own{s, streams}.put("as", thing("x", "in", "no"), 0)
+		sim.NewClient(s, streams).Put("as", sim.Thing("x", "in", "no"), 0)
 		update(t, a, &snap)
 		update(t, narrow, &few)
 		assert.Len(t, snap.A, 1)
@@ -75,20 +79,20 @@ func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
 
 // The answer of a delete that nobody has read: an object, a Status, or something else.
 func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		key := Key{Namespace: "ns", Name: "x"}
-		kept := thing("x")
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		kept := sim.Thing("x")
 		kept.SetFinalizers([]string{"test/kept"})
-		s.create("as", kept)
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+		s.Create("as", kept)
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		s.late(time.Minute)
-		w := streams.Begin(simResource("as"), key)
-		answer, ok := s.do("as", key, "delete", byStatus)
+		s.Late(time.Minute)
+		w := streams.Begin(sim.Resource("as"), key)
+		answer, ok := s.Do("as", key, "delete", sim.ByStatus)
 		require.True(t, ok)
-		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: answer.uid}, Unknown: true}))
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: answer.Uid}, Unknown: true}))
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)
 		assert.NotNil(t, snap.A[0].GetDeletionTimestamp())
@@ -96,9 +100,9 @@ func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 }
 
 func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		refuse := 0
-		s.failing(func(_, resource string) error {
+		s.Failing(func(_, resource string) error {
 			if resource == "as" {
 				if refuse--; refuse < 0 {
 					return nil
@@ -106,29 +110,29 @@ func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
 			}
 			return apierrors.NewInternalError(errors.New("outage"))
 		})
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		watching(t, streams, Options{}, simQuery("B", "bs"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		watching(t, streams, collect.Options{}, sim.Query("B", "bs"))
 		var snap one
-		after(2 * time.Minute)
+		sim.After(2 * time.Minute)
 		update(t, a, &snap)
 		refuse = 1
-		s.cut()
-		s.create("as", thing("x"))
-		after(second)
+		s.Cut()
+		s.Create("as", sim.Thing("x"))
+		sim.After(second)
 		synctest.Wait()
 		update(t, a, &snap)
-		assert.Equal(t, []string{"x"}, names(snap.A), "its first failure: tried again at once")
+		assert.Equal(t, []string{"x"}, sim.Names(snap.A), "its first failure: tried again at once")
 	})
 }
 
 func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
-	q := simQuery("A", "as")
+	q := sim.Query("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		// held makes requests hang, and reports whether the locks are free meanwhile.
 		held := func(request func()) bool {
 			release := make(chan struct{})
-			s.failing(func(string, string) error {
+			s.Failing(func(string, string) error {
 				<-release
 				return nil
 			})
@@ -138,12 +142,12 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 			return streams.Locked()
 		}
 		var a *Accumulator
-		assert.False(t, held(func() { a = watching(t, streams, Options{}, q) }), "a list")
+		assert.False(t, held(func() { a = watching(t, streams, collect.Options{}, q) }), "a list")
 		synctest.Wait()
 		var snap one
 		update(t, a, &snap)
-		s.late(time.Hour) // or the watch waits for the lock, and the bubble for the watch
-		assert.False(t, held(func() { go own{s, streams}.put("as", thing("x"), 0) }), "a list that settles a write")
+		s.Late(time.Hour) // or the watch waits for the lock, and the bubble for the watch
+		assert.False(t, held(func() { go sim.NewClient(s, streams).Put("as", sim.Thing("x"), 0) }), "a list that settles a write")
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -158,16 +162,16 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
 	for _, grace := range []time.Duration{0, time.Minute} {
 		t.Run(grace.String(), func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("x"))
+			sim.Bubble(t, stream.Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("x"))
 				for i := range 5 {
-					a := watching(t, streams, Options{}, simQuery("A", "as"))
+					a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 					synctest.Wait()
 					a.Close()
-					after(grace / 2)
-					b := watching(t, streams, Options{}, simQuery("A", "as"))
-					after(2 * time.Minute) // past the grace of the first
-					s.touch("as", "x", i)
+					sim.After(grace / 2)
+					b := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+					sim.After(2 * time.Minute) // past the grace of the first
+					s.Touch("as", "x", i)
 					synctest.Wait()
 					var snap one
 					update(t, b, &snap)
@@ -176,10 +180,10 @@ func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
 					assert.EqualValues(t, i, n, "it lives")
 					b.Close()
 				}
-				after(2 * time.Minute)
+				sim.After(2 * time.Minute)
 				synctest.Wait()
 				assert.Zero(t, streams.Len())
-				assert.Empty(t, s.cuts)
+				assert.Empty(t, s.Cuts)
 			})
 		})
 	}

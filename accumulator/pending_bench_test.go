@@ -8,7 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // benchWrites makes count own writes of a resource. No watch shows them: events are late.
@@ -20,9 +23,9 @@ func benchWrites(b *testing.B, streams *stream.Set, resource string, count int) 
 }
 
 func benchWrite(b *testing.B, streams *stream.Set, resource string, u *unstructured.Unstructured) {
-	w := streams.Begin(simResource(resource), Key{Namespace: u.GetNamespace(), Name: u.GetName()})
+	w := streams.Begin(sim.Resource(resource), stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 	out := stream.Outcome{}
-	out.Key, out.UID, out.Version, out.Object = Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u
+	out.Key, out.UID, out.Version, out.Object = stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u
 	if err := w.Commit(context.Background(), out); err != nil {
 		b.Fatal(err)
 	}
@@ -39,7 +42,7 @@ func BenchmarkSnapshotWithPendingWrites(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				fresh, err := New(context.Background(), a.streams, []Query{simQuery("A", "as")}, Options{})
+				fresh, err := New(context.Background(), a.streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -68,7 +71,7 @@ func BenchmarkOwnWrite(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				version++
-				u := thing(last)
+				u := sim.Thing(last)
 				u.SetUID("uid-x")
 				u.SetResourceVersion(strconv.Itoa(version))
 				benchWrite(b, a.streams, "as", u)
@@ -84,7 +87,7 @@ func BenchmarkRefreshWithPendingWrites(b *testing.B) {
 		for _, pending := range []int{0, 10_000} {
 			b.Run(fmt.Sprint(pending, " of ", map[string]string{"as": "the kind", "bs": "another kind"}[resource]), func(b *testing.B) {
 				st, a := benchReader(b, 50_000)
-				if _, err := New(context.Background(), a.streams, []Query{simQuery("B", "bs")}, Options{}); err != nil {
+				if _, err := New(context.Background(), a.streams, []query.Query{sim.Query("B", "bs")}, collect.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				benchWrites(b, a.streams, resource, pending)
@@ -110,7 +113,7 @@ func BenchmarkRelistWithPendingWrites(b *testing.B) {
 		b.Run(fmt.Sprint(pending, " pending"), func(b *testing.B) {
 			st, a := benchReader(b, 50_000)
 			benchWrites(b, a.streams, "as", pending)
-			position := a.fields[0].parts[0].sub.State().PositionRV
+			position := listener(a, 0).State().PositionRV
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := st.List(st.Objects(), position, position); err != nil {

@@ -7,7 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // staged does something when a point is reached the next time.
@@ -34,29 +37,29 @@ func (s *staged) on(p stream.Point, do func()) { s.Point, s.do = p, do }
 // A pod of a StatefulSet is replaced under its name while a reader merges the streams of a query:
 // the reader has taken their changes, and has not yet asked each stream for the present state.
 func TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay(t *testing.T) {
-	namespaces := simQuery("A", "as")
+	namespaces := sim.Query("A", "as")
 	namespaces.Namespaces = []string{"ns", "other"}
-	for name, q := range map[string]Query{"several namespaces": namespaces, "selected namespaces": spaceQuery("A", "as", "team=a"), "a union": union()} {
+	for name, q := range map[string]query.Query{"several namespaces": namespaces, "selected namespaces": spaceQuery("A", "as", "team=a"), "a union": union()} {
 		for _, p := range []stream.Point{stream.AtMerge, stream.AtLook} {
 			t.Run(name+"/"+string(p), func(t *testing.T) {
 				var stage staged
-				bubble(t, stream.Config{Points: stage.reached}, func(t *testing.T, s *sim, streams *stream.Set) {
-					s.create("namespaces", in("", "ns", "team", "a"))
-					s.create("as", thing("x", "l", "yes"))
-					a := watching(t, streams, Options{}, q)
+				sim.Bubble(t, stream.Config{Points: stage.reached}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+					s.Create("namespaces", sim.In("", "ns", "team", "a"))
+					s.Create("as", sim.Thing("x", "l", "yes"))
+					a := watching(t, streams, collect.Options{}, q)
 					require.True(t, signalled(a))
 					var snap one
 					require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
 
-					s.remove("as", "x")
+					s.Remove("as", "x")
 					require.True(t, signalled(a))
-					stage.on(p, func() { s.create("as", thing("x", "l", "yes")) })
+					stage.on(p, func() { s.Create("as", sim.Thing("x", "l", "yes")) })
 					update(t, a, &snap)
 					require.Nil(t, stage.do, "the point was reached")
-					s.remove("as", "x")
+					s.Remove("as", "x")
 					assert.True(t, signalled(a))
 					update(t, a, &snap)
-					after(second) // a union first asks its other stream whether it has the object
+					sim.After(second) // a union first asks its other stream whether it has the object
 					update(t, a, &snap)
 					assert.Empty(t, snap.A)
 				})

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
@@ -18,75 +20,80 @@ import (
 // listeners. It holds nothing per object, except a pointer for each object of a union. It sends
 // no request, and is safe for concurrent use.
 type Reader struct {
-	a *Accumulator
-	f *field
+	collector *collect.Collector[objects]
+	query     query.Running
 
 	mu    lockorder.Mutex[lockorder.UnionReader]
-	union map[Key]Object // the objects of a union at the last look
+	union objects // the objects of a union at the last look
 }
 
+// objects are the objects that a reader has been handed.
+type objects map[stream.Key]stream.Object
+
+func (os objects) Get(key stream.Key) (stream.Object, bool) {
+	o, had := os[key]
+	return o, had
+}
+
+func (os objects) Keys(yield func(stream.Key) bool) { maps.Keys(os)(yield) }
+
+// Present is false: each look is a first one.
+func (os objects) Present() bool { return false }
+
 // Open opens a reader of a query, until ctx ends or Close. The errors are those of [New].
-func Open(ctx context.Context, s *stream.Set, q Query) (*Reader, error) {
-	a, err := New(ctx, s, []Query{q}, Options{Pace: Pace{Interval: never}})
+func Open(ctx context.Context, s *stream.Set, q query.Query) (*Reader, error) {
+	r := &Reader{}
+	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{}, collect.Reader[objects]{
+		User: r, Shown: func() objects { return nil }, Invalid: func(objects) int { return 0 }, Silent: true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{a: a, f: a.fieldsNow()[0]}, nil
+	r.collector, r.query = c, c.Fields()[0].Query
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
-
-// never is the signal interval of an accumulator without a listener.
-const never = 1 << 62
 
 // Wait returns when the first list is complete. If ctx or the reader ends first, the error says
 // what is missing.
 func (r *Reader) Wait(ctx context.Context) error {
-	select {
-	case <-r.a.readied:
+	if r.collector.Complete() {
 		return nil
-	default:
 	}
 	select {
-	case <-r.a.readied:
+	case <-r.collector.Readied():
 		return nil
-	case <-r.a.Done():
-		return r.a.Err()
+	case <-r.collector.Done():
+		return r.collector.Err()
 	case <-ctx.Done():
-		return fmt.Errorf("%w (%w)", causeOf(ctx), r.a.Ready())
+		return fmt.Errorf("%w (%w)", collect.CauseOf(ctx), r.Ready())
 	}
 }
 
 // Get returns the object of that name, or nil if the query has none. It is shared: do not write
 // to it.
-func (r *Reader) Get(key Key) Object {
+func (r *Reader) Get(key stream.Key) stream.Object {
 	if r.merges() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.merge()[key]
 	}
-	parts, spaces, _ := r.a.of(r.f)
-	if !within(spaces, key.Namespace) {
-		return nil
-	}
-	var best Object
-	for _, p := range parts {
-		if p.sub.Covers(key) {
-			best = stream.Newer(best, p.sub.Get(key))
-		}
-	}
-	return best
+	return r.query.Get(key)
 }
 
 // List returns the objects in a namespace ("": in all) that the selector selects (nil: all of
 // them), ordered by namespace and name. The objects are shared, the caller owns the slice. The
 // time depends on the number of the query's objects.
-func (r *Reader) List(namespace string, selector labels.Selector) []Object {
-	var all []Object
+func (r *Reader) List(namespace string, selector labels.Selector) []stream.Object {
+	var all []stream.Object
 	for key, o := range r.found(namespace) {
 		if (namespace == "" || key.Namespace == namespace) && (selector == nil || selector.Matches(labels.Set(o.GetLabels()))) {
 			all = append(all, o)
 		}
 	}
-	slices.SortFunc(all, func(a, b Object) int {
+	slices.SortFunc(all, func(a, b stream.Object) int {
 		return object.Compare(object.KeyOf(a), object.KeyOf(b))
 	})
 	return all
@@ -94,16 +101,15 @@ func (r *Reader) List(namespace string, selector labels.Selector) []Object {
 
 // merges reports whether the query is a complete union: its streams alone do not say what it
 // shows.
-func (r *Reader) merges() bool { return r.a.queryOf(r.f).union() && r.a.complete() }
+func (r *Reader) merges() bool { return r.query.Query().Union() && r.collector.Complete() }
 
 // merge takes the changes of a union. Called with mu held.
-func (r *Reader) merge() map[Key]Object {
-	r.f.last = r.union
-	t := r.a.takeField(r.f)
-	if t.ok && (t.whole || r.union == nil) {
-		r.union = make(map[Key]Object, len(t.changes))
+func (r *Reader) merge() objects {
+	b := r.query.Take(r.union)
+	if b.OK && (b.Whole || r.union == nil) {
+		r.union = make(objects, len(b.Changes))
 	}
-	for _, c := range t.changes {
+	for _, c := range b.Changes {
 		if c.Object != nil {
 			r.union[c.Key] = c.Object
 		} else {
@@ -114,46 +120,25 @@ func (r *Reader) merge() map[Key]Object {
 }
 
 // found returns the objects of a namespace, and perhaps others.
-func (r *Reader) found(namespace string) map[Key]Object {
+func (r *Reader) found(namespace string) objects {
 	if r.merges() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return maps.Clone(r.merge())
 	}
-	parts, spaces, _ := r.a.of(r.f)
-	found := make(map[Key]Object)
-	namespaces := make(map[string]bool)
-	for _, p := range parts {
-		ns := p.sub.Namespace()
-		if ns != "" && namespace != "" && ns != namespace {
-			continue
-		}
-		p.sub.Each(namespace, func(key Key, o Object) { found[key] = stream.Newer(found[key], o) })
-	}
-	maps.DeleteFunc(found, func(key Key, _ Object) bool {
-		in, known := namespaces[key.Namespace]
-		if !known {
-			in = within(spaces, key.Namespace)
-			namespaces[key.Namespace] = in
-		}
-		return !in
-	})
+	found := make(objects)
+	r.query.Each(namespace, func(key stream.Key, o stream.Object) { found[key] = stream.Newer(found[key], o) })
 	return found
 }
 
-// within reports whether a namespace counts.
-func within(spaces *stream.Listener, namespace string) bool {
-	if spaces == nil {
-		return true
-	}
-	return spaces.Get(Key{Name: namespace}) != nil
-}
-
 // Ready is nil once the first list is complete, and stays nil.
-func (r *Reader) Ready() error { return r.a.Ready() }
+func (r *Reader) Ready() error { return r.collector.Ready() }
 
 // Status returns the state of the query.
-func (r *Reader) Status() QueryStatus { return r.a.statusOf(r.f) }
+func (r *Reader) Status() []query.Status { return r.collector.Status() }
+
+// Shares is false: whether a stream has an object is for the streams to say.
+func (r *Reader) Shares(any) bool { return false }
 
 // Close ends the reader. Streams that have no other listener end too.
-func (r *Reader) Close() { r.a.Close() }
+func (r *Reader) Close() { r.collector.Close() }

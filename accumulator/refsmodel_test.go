@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // TestG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go, and
@@ -24,7 +26,7 @@ import (
 // snapshot (G7).
 func TestG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
-		s := drawScript(rt)
+		s := sim.DrawScript(rt)
 		var err error
 		synctest.Test(t, func(*testing.T) { err = runRefScript(s, step) })
 		if err != nil {
@@ -36,20 +38,20 @@ func TestG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
 // refModel is the simulated server, a snapshot of objects that name and are named, and the same
 // snapshot made from its differences.
 type refModel struct {
-	own
+	sim.Client
 	a      *Accumulator
 	replay map[string]bool
 }
 
-func runRefScript(s script, taken func()) error {
-	sim := newSim()
+func runRefScript(s sim.Script, taken func()) error {
+	server := sim.New()
 	m := &refModel{replay: map[string]bool{}}
-	m.own = own{sim, stream.New(stream.Config{Source: plain(sim.source), StreamLists: s.Stream, Grace: s.Grace})}
-	defer m.streams.Close()
+	m.Client = sim.NewClient(server, stream.New(stream.Config{Source: sim.Plain(server.Source), StreamLists: s.Stream, Grace: s.Grace}))
+	defer m.Streams.Close()
 	slow := func(string) time.Duration { return 30 * time.Millisecond }
-	sim.listDelay, sim.listAnswer = slow, slow
+	server.ListDelay, server.ListAnswer = slow, slow
 	var err error
-	if m.a, err = New(context.Background(), m.streams, namingQueries(), Options{}); err != nil {
+	if m.a, err = New(context.Background(), m.Streams, namingQueries(), collect.Options{}); err != nil {
 		return err
 	}
 	for i, step := range s.Steps {
@@ -61,7 +63,7 @@ func runRefScript(s script, taken func()) error {
 	return m.settle()
 }
 
-func (m *refModel) do(s step) error {
+func (m *refModel) do(s sim.Step) error {
 	switch {
 	case s.Op < 50:
 		m.write(s)
@@ -69,32 +71,32 @@ func (m *refModel) do(s step) error {
 		synctest.Wait()
 		return m.look()
 	case s.Op < 78:
-		m.cut()
+		m.Cut()
 	case s.Op < 96:
-		after([]time.Duration{time.Millisecond, 40 * time.Millisecond, second, 15 * second}[s.A%4])
+		sim.After([]time.Duration{time.Millisecond, 40 * time.Millisecond, second, 15 * second}[s.A%4])
 	default:
 		return m.settle()
 	}
 	return nil
 }
 
-func (m *refModel) write(s step) {
+func (m *refModel) write(s sim.Step) {
 	resource, name := []string{"as", "bs"}[s.A%2], []string{"x", "y", "z"}[s.B%3]
-	old := m.now[resource][Key{Namespace: "ns", Name: name}]
+	old := m.Now[resource][stream.Key{Namespace: "ns", Name: name}]
 	byUs := s.C%2 == 0
-	switch u := thing(name, "refs", []string{"x", "y", "x.y.none", "", "z", "x.x"}[s.C/2%6]); {
+	switch u := sim.Thing(name, "refs", []string{"x", "y", "x.y.none", "", "z", "x.x"}[s.C/2%6]); {
 	case old != nil && s.C%5 == 0 && byUs:
-		m.own.delete(resource, name, 0, true)
+		m.Client.Delete(resource, name, 0, true)
 	case old != nil && s.C%5 == 0:
-		m.remove(resource, name)
+		m.Remove(resource, name)
 	default:
 		if old != nil {
 			u.SetUID(old.GetUID())
 		}
 		if byUs {
-			m.put(resource, u, 0)
+			m.Put(resource, u, 0)
 		} else {
-			m.create(resource, u)
+			m.Create(resource, u)
 		}
 	}
 }
@@ -114,26 +116,25 @@ func (m *refModel) look() error {
 	}
 	for _, d := range r.Differences {
 		if d.Old != nil {
-			delete(m.replay, d.Query+versionOf(d.Old.(*unstructured.Unstructured)))
+			delete(m.replay, d.Query+sim.VersionOf(d.Old.(*unstructured.Unstructured)))
 		}
 		if d.New != nil {
-			m.replay[d.Query+versionOf(d.New.(*unstructured.Unstructured))] = true
+			m.replay[d.Query+sim.VersionOf(d.New.(*unstructured.Unstructured))] = true
 		}
 	}
 	if !maps.Equal(shown, m.replay) {
 		return fmt.Errorf("G7: the differences give %v, the snapshot has %v", m.replay, shown)
 	}
-	refs := m.a.fieldsNow()[0].refs
-	refs.mu.Lock()
-	defer refs.mu.Unlock()
+	watches := m.a.collector.Fields()[0].Query.Listeners()
 	for _, u := range snap.A {
 		keys, _ := inLabelOf(u)
 		for _, key := range keys {
 			if key.Name == "" {
 				continue
 			}
-			ref := refs.named[Key{Namespace: "ns", Name: key.Name}]
-			if ref == nil || !ref.part.ready() {
+			if !slices.ContainsFunc(watches, func(l *stream.Listener) bool {
+				return l.Covers(stream.Key{Namespace: "ns", Name: key.Name}) && l.State().Ready()
+			}) {
 				return fmt.Errorf("G1: %s is shown, and %s that it names is not known", u.GetName(), key.Name)
 			}
 		}
@@ -144,45 +145,46 @@ func (m *refModel) look() error {
 // versions returns the names of objects with their versions.
 func versions(objects []*unstructured.Unstructured) (all []string) {
 	for _, u := range objects {
-		all = append(all, versionOf(u))
+		all = append(all, sim.VersionOf(u))
 	}
 	return all
 }
 
 // settle compares the snapshot with the server when all goroutines are idle.
 func (m *refModel) settle() error {
-	after(5 * time.Minute)
+	sim.After(5 * time.Minute)
 	synctest.Wait()
 	if err := m.look(); err != nil {
 		return err
 	}
-	m.mu.Lock()
+	m.Mu.Lock()
 	want, named := map[string]bool{}, map[string]bool{}
-	for _, u := range m.now["as"] {
-		want["A"+versionOf(u)] = true
+	for _, u := range m.Now["as"] {
+		want["A"+sim.VersionOf(u)] = true
 		for _, name := range strings.Split(u.GetLabels()["refs"], ".") {
 			named[name] = true
 		}
 	}
 	delete(named, "")
-	for _, u := range m.now["bs"] {
+	for _, u := range m.Now["bs"] {
 		if named[u.GetName()] {
-			want["B"+versionOf(u)] = true
+			want["B"+sim.VersionOf(u)] = true
 		}
 	}
-	m.mu.Unlock()
+	m.Mu.Unlock()
 	if !maps.Equal(want, m.replay) {
 		return fmt.Errorf("G6: the snapshot has %v, the server %v", m.replay, want)
 	}
-	f := m.a.fieldsNow()
+	f := m.a.collector.Fields()
 	synctest.Wait()
-	if n := len(f[0].refs.named); n != len(named) || len(f[0].parts) != n {
-		return fmt.Errorf("G6: %d are watched by %d, and %v are named", n, len(f[0].parts), slices.Sorted(maps.Keys(named)))
+	watched := len(f[0].Query.Listeners())
+	if n := f[0].Query.Waits().Named; n != len(named) || watched != n {
+		return fmt.Errorf("G6: %d are watched by %d, and %v are named", n, watched, slices.Sorted(maps.Keys(named)))
 	}
-	if n := len(f[1].source.waiting.keys); n > 0 {
+	if n := f[1].Query.Waits().Held; n > 0 {
 		return fmt.Errorf("G6: %d wait", n)
 	}
-	if n := m.streams.Len(); n != len(named)+1 {
+	if n := m.Streams.Len(); n != len(named)+1 {
 		return fmt.Errorf("G6: %d streams for %d names", n, len(named))
 	}
 	return nil

@@ -10,80 +10,71 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 )
-
-// scoped returns a query whose kind is served as the test says.
-func scoped(q Query, served, namespaced *atomic.Bool) Query {
-	q.Resolve = func(context.Context) (Resource, error) {
-		r := simResource(q.Kind)
-		r.Namespaced = namespaced.Load()
-		if !served.Load() {
-			return r, ErrNotServed
-		}
-		return r, nil
-	}
-	return q
-}
 
 // TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone: otherwise the request has another
 // path, which a user of the program could choose.
 func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
-	for what, key := range map[string]Key{
+	for what, key := range map[string]stream.Key{
 		"no namespace": {Name: "x"}, "all namespaces": {Namespace: "..", Name: "x"}, "another kind's": {Namespace: "ns/others", Name: "x"},
 		"no name": {Namespace: "ns", Name: "x/y"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				var served, namespaced atomic.Bool
 				served.Store(true)
 				asked := key
 				queries := namingQueries()
-				queries[1] = scoped(queries[1], &served, &namespaced)
-				queries[0].Refs[0].Names = func(Object) ([]Key, error) { return []Key{asked}, nil }
-				s.create("as", in("", "a"))
-				s.create("bs", in("ns1", "x"))
-				s.create("bs", in("ns2", "x"))
-				a := watching(t, streams, Options{}, queries...)
+				queries[1] = sim.Scoped(queries[1], &served, &namespaced)
+				queries[0].Refs[0].Names = func(stream.Object) ([]stream.Key, error) { return []stream.Key{asked}, nil }
+				s.Create("as", sim.In("", "a"))
+				s.Create("bs", sim.In("ns1", "x"))
+				s.Create("bs", sim.In("ns2", "x"))
+				a := watching(t, streams, collect.Options{}, queries...)
 				require.True(t, signalled(a), "it holds nothing up")
 				assert.Equal(t, "a / ", now(t, a))
-				assert.Zero(t, s.opened("bs"))
-				asked = Key{Namespace: "ns1", Name: "x"}
-				s.create("as", in("", "a"))
+				assert.Zero(t, s.Opened("bs"))
+				asked = stream.Key{Namespace: "ns1", Name: "x"}
+				s.Create("as", sim.In("", "a"))
 				assert.Equal(t, "a / x", now(t, a))
-				s.put("as", Key{Name: "a"}, nil)
+				s.Put("as", stream.Key{Name: "a"}, nil)
 				assert.Equal(t, " / ", now(t, a))
-				assert.Empty(t, a.fieldsNow()[0].refs.named)
+				assert.Zero(t, a.collector.Fields()[0].Query.Waits())
 			})
 		})
 	}
 }
 
 func TestG1G6NamesAreReadAgainWhereTheirKindTurnsOutToHaveNoNamespaces(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true, KindPoll: time.Minute}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, KindPoll: time.Minute}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var served, namespaced atomic.Bool
 		queries := namingQueries()
-		queries[0] = scoped(queries[0], &served, &namespaced)
+		queries[0] = sim.Scoped(queries[0], &served, &namespaced)
 		queries[0].Optional = true
-		s.create("as", thing("a", "refs", "x"))
-		s.create("as", in("other", "b", "refs", "x"))
-		s.create("bs", in("", "x"))
-		a := watching(t, streams, Options{}, queries...)
+		s.Create("as", sim.Thing("a", "refs", "x"))
+		s.Create("as", sim.In("other", "b", "refs", "x"))
+		s.Create("bs", sim.In("", "x"))
+		a := watching(t, streams, collect.Options{}, queries...)
 		require.True(t, signalled(a))
 		assert.Equal(t, "a b / ", now(t, a), "nobody knows what is named")
 		served.Store(true)
-		after(10 * time.Minute)
+		sim.After(10 * time.Minute)
 		assert.True(t, signalled(a))
 		assert.Equal(t, "a b / x", now(t, a))
-		assert.Len(t, a.fieldsNow()[0].refs.named, 1, "both name the same")
-		s.create("as", in("other", "b"))
+		assert.Equal(t, 1, a.collector.Fields()[0].Query.Waits().Named, "both name the same")
+		s.Create("as", sim.In("other", "b"))
 		assert.Equal(t, "a b / x", now(t, a))
-		s.remove("as", "a")
+		s.Remove("as", "a")
 		assert.Equal(t, "b / ", now(t, a))
-		assert.Empty(t, a.fieldsNow()[0].refs.named)
+		assert.Zero(t, a.collector.Fields()[0].Query.Waits())
 	})
 }
 
@@ -94,42 +85,42 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 		for _, optional := range []bool{false, true} {
 			var served, namespaced atomic.Bool
 			served.Store(true)
-			config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, Resource, string, error) bool { return !served.Load() && !unseen }}
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
+			config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, stream.Resource, string, error) bool { return !served.Load() && !unseen }}
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				queries := namingQueries()
-				queries[0] = scoped(queries[0], &served, &namespaced)
+				queries[0] = sim.Scoped(queries[0], &served, &namespaced)
 				queries[0].Optional = optional
-				s.create("as", thing("a", "refs", "x"))
-				s.create("as", in("other", "b", "refs", "x"))
-				s.create("bs", in("", "x"))
-				a := watching(t, streams, Options{}, queries...)
+				s.Create("as", sim.Thing("a", "refs", "x"))
+				s.Create("as", sim.In("other", "b", "refs", "x"))
+				s.Create("bs", sim.In("", "x"))
+				a := watching(t, streams, collect.Options{}, queries...)
 				require.True(t, signalled(a))
 				assert.Equal(t, "a b / x", now(t, a))
 				served.Store(false)
-				s.failing(func(_, resource string) error {
+				s.Failing(func(_, resource string) error {
 					if resource == "bs" {
 						return apierrors.NewNotFound(schema.GroupResource{Resource: "bs"}, "")
 					}
 					return nil
 				})
-				s.cut()
-				s.put("bs", Key{Name: "x"}, nil)
-				after(10 * time.Minute)
+				s.Cut()
+				s.Put("bs", stream.Key{Name: "x"}, nil)
+				sim.After(10 * time.Minute)
 				assert.Equal(t, map[bool]string{false: "a b / ", true: "a b / x"}[unseen], now(t, a))
 				for _, namespace := range []string{"ns", "other", "nobody's"} {
-					s.create("bs", in(namespace, "x"))
+					s.Create("bs", sim.In(namespace, "x"))
 				}
 				served.Store(true)
 				namespaced.Store(true)
-				after(2 * time.Minute)
-				s.failing(nil)
-				after(10 * time.Minute)
+				sim.After(2 * time.Minute)
+				s.Failing(nil)
+				sim.After(10 * time.Minute)
 				assert.Equal(t, "a b / x x", now(t, a))
-				s.put("as", Key{Namespace: "other", Name: "b"}, nil)
+				s.Put("as", stream.Key{Namespace: "other", Name: "b"}, nil)
 				assert.Equal(t, "a / x", now(t, a))
-				s.remove("as", "a")
+				s.Remove("as", "a")
 				assert.Equal(t, " / ", now(t, a))
-				assert.Empty(t, a.fieldsNow()[0].refs.named)
+				assert.Zero(t, a.collector.Fields()[0].Query.Waits())
 			})
 		}
 	}
@@ -151,48 +142,48 @@ func TestG6G8NamedObjectsAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 					return
 				}
 				if armed.CompareAndSwap(true, false) {
-					after(2 * time.Minute)
+					sim.After(2 * time.Minute)
 				}
 			}
 			config := stream.Config{KindPoll: 10 * time.Second, Points: points}
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				queries := namingQueries()
-				queries[0].Resolve = func(context.Context) (Resource, error) {
-					r := simResource("bs")
+				queries[0].Resolve = func(context.Context) (stream.Resource, error) {
+					r := sim.Resource("bs")
 					r.Version = version.Load().(string)
 					return r, nil
 				}
-				s.create("as", thing("a", "refs", "x.y"))
-				s.create("bs", thing("x"))
-				s.create("bs", thing("y"))
-				a := watching(t, streams, Options{}, queries...)
+				s.Create("as", sim.Thing("a", "refs", "x.y"))
+				s.Create("bs", sim.Thing("x"))
+				s.Create("bs", sim.Thing("y"))
+				a := watching(t, streams, collect.Options{}, queries...)
 				require.True(t, signalled(a))
 				require.Equal(t, "a / x y", now(t, a))
 
 				refused.Store(true)
-				s.failing(func(_, resource string) error {
+				s.Failing(func(_, resource string) error {
 					if resource == "bs" && refused.Load() {
 						return apierrors.NewNotFound(schema.GroupResource{Resource: "bs"}, "")
 					}
 					return nil
 				})
-				s.touch("bs", "x", 1)
-				s.touch("bs", "y", 1)
+				s.Touch("bs", "x", 1)
+				s.Touch("bs", "y", 1)
 				synctest.Wait()
-				before := a.fieldsNow()[0].parts
-				s.cut() // the manager looks again 10 seconds later
+				before := a.collector.Fields()[0].Query.Listeners()
+				s.Cut() // the manager looks again 10 seconds later
 				time.AfterFunc(9950*time.Millisecond, func() { version.Store("v2") })
 				time.AfterFunc(time.Minute, func() { refused.Store(false) })
-				after(9900 * time.Millisecond)
+				sim.After(9900 * time.Millisecond)
 				armed.Store(true)
 				assert.Equal(t, "a / x y", now(t, a))
 				require.False(t, armed.Load(), "the point was reached")
-				assert.NotEqual(t, before, a.fieldsNow()[0].parts, "they are watched anew")
-				s.touch("bs", "x", 2)
-				s.remove("bs", "y")
+				assert.NotEqual(t, before, a.collector.Fields()[0].Query.Listeners(), "they are watched anew")
+				s.Touch("bs", "x", 2)
+				s.Remove("bs", "y")
 				assert.Equal(t, "a / x", now(t, a))
-				for _, p := range a.fieldsNow()[0].parts {
-					assert.Contains(t, p.sub.Stream().String(), "v2/bs ")
+				for _, l := range a.collector.Fields()[0].Query.Listeners() {
+					assert.Contains(t, l.Stream().String(), "v2/bs ")
 				}
 			})
 		})

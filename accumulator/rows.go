@@ -1,13 +1,11 @@
 package accumulator
 
 import (
-	"fmt"
-	"runtime/debug"
 	"slices"
 
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -20,24 +18,6 @@ type row struct {
 
 func (i row) field() *field { return i.of.fields[i.at] }
 
-// batch is the changes of one table, with their rows in one piece of memory.
-type batch struct {
-	changes []snapshot.Change
-	rows    []snapshot.Row
-}
-
-// newBatch returns a batch with room for n changes.
-func newBatch(n int) batch {
-	return batch{make([]snapshot.Change, 0, n), make([]snapshot.Row, 0, n)}
-}
-
-func (b *batch) gone(key Key) { b.changes = append(b.changes, snapshot.Change{Key: key}) }
-
-func (b *batch) put(key Key, r snapshot.Row) {
-	b.rows = append(b.rows, r) // if it grows, the earlier rows stay valid
-	b.changes = append(b.changes, snapshot.Change{Key: key, Row: &b.rows[len(b.rows)-1]})
-}
-
 // carried is the difference that a target of another type makes: an object may decode into one
 // type, and not into the other.
 type carried struct {
@@ -49,7 +29,7 @@ type carried struct {
 // carry converts the rows of the last snapshot for a target of another type. It judges invalid
 // objects again. For the rest it keeps the predicate's decision.
 func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
-	out := newBatch(old.Held())
+	out := snapshot.NewChanges(old.Held())
 	for was := range old.All() {
 		now := was
 		switch {
@@ -59,7 +39,7 @@ func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 			now = a.convert(i, was.Source)
 		}
 		key := object.KeyOf(was.Source)
-		out.put(key, now)
+		out.Put(key, now)
 		if was.Shown() && !now.Shown() {
 			c.diffs = append(c.diffs, snapshot.Diff{Key: key, Old: was.Source})
 		} else if now.Shown() && !was.Shown() {
@@ -70,7 +50,7 @@ func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 		}
 		c.faults = c.faults || faultOf(was) != faultOf(now)
 	}
-	a.apply(i.field(), out.changes)
+	a.apply(i.field(), out.All)
 	return c
 }
 
@@ -106,11 +86,11 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 
 // rows judges and converts the changes. With rejudge it judges all other objects again. If the
 // batch has all objects, the others are gone. The result is in key order.
-func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
-	slices.SortFunc(t.changes, func(x, y stream.Change) int { return object.Compare(x.Key, y.Key) })
-	table, out, changes := i.field().table, newBatch(len(t.changes)), t.changes
-	differ := t.anew || t.reshaped // one version may look different
-	if rejudge || t.whole {
+func (a *Accumulator) rows(i row, t query.Batch, rejudge bool) []snapshot.Change {
+	slices.SortFunc(t.Changes, func(x, y stream.Change) int { return object.Compare(x.Key, y.Key) })
+	table, out, changes := i.field().Shown.table, snapshot.NewChanges(len(t.Changes)), t.Changes
+	differ := t.NewHistory || t.Reshaped // one version may look different
+	if rejudge || t.Whole {
 		for old := range table.All() {
 			key := object.KeyOf(old.Source)
 			for len(changes) > 0 && object.Compare(changes[0].Key, key) < 0 {
@@ -120,10 +100,10 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 			if len(changes) > 0 && changes[0].Key == key {
 				a.changedFrom(&out, i, old, changes[0], differ, rejudge)
 				changes = changes[1:]
-			} else if t.whole {
-				out.gone(key)
+			} else if t.Whole {
+				out.Delete(key)
 			} else if row, ok := a.again(i, old); ok {
-				out.put(key, row)
+				out.Put(key, row)
 			}
 		}
 	}
@@ -134,41 +114,29 @@ func (a *Accumulator) rows(i row, t taken, rejudge bool) []snapshot.Change {
 			a.changed(&out, i, changes[0])
 		}
 	}
-	return out.changes
+	return out.All
 }
 
 // changed adds a change of a key that the table does not have.
-func (a *Accumulator) changed(out *batch, i row, c stream.Change) {
+func (a *Accumulator) changed(out *snapshot.Changes, i row, c stream.Change) {
 	if c.Object != nil {
-		out.put(c.Key, a.rowOf(i, c.Object))
+		out.Put(c.Key, a.rowOf(i, c.Object))
 	}
 }
 
 // changedFrom adds a change of a key that the table has. old is its row, complete if it is to be
 // judged again.
-func (a *Accumulator) changedFrom(out *batch, i row, old snapshot.Row, c stream.Change, differ, rejudge bool) {
+func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row, c stream.Change, differ, rejudge bool) {
 	switch {
 	case c.Object == nil:
-		out.gone(c.Key)
-	case old.Source != c.Object && (differ || !a.same(old.Source, c.Object)):
+		out.Delete(c.Key)
+	case old.Source != c.Object && (differ || !a.collector.Same(old.Source, c.Object)):
 		a.changed(out, i, c)
 	case rejudge: // a list may repeat a shown object
 		if row, ok := a.again(i, old); ok {
-			out.put(c.Key, row)
+			out.Put(c.Key, row)
 		}
 	}
-}
-
-// same reports whether two objects are one version of one object, in one version of the API. A
-// query may have moved to another version of the API, and then shows that.
-func (a *Accumulator) same(shown, o Object) bool {
-	if shown == o {
-		return true
-	}
-	version := o.GetResourceVersion()
-	return !a.streams.Config().ByContent && coherence.Comparable(version) &&
-		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
-		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
 
 // again judges an unchanged object by a new predicate, and reports whether the row changes. An
@@ -185,7 +153,7 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 }
 
 // rowOf judges and converts one object. The user's functions run here, without locks.
-func (a *Accumulator) rowOf(i row, o Object) snapshot.Row {
+func (a *Accumulator) rowOf(i row, o stream.Object) snapshot.Row {
 	pass, err := a.judge(o)
 	switch {
 	case err != nil:
@@ -196,44 +164,31 @@ func (a *Accumulator) rowOf(i row, o Object) snapshot.Row {
 	return a.convert(i, o)
 }
 
-func (a *Accumulator) convert(i row, o Object) snapshot.Row {
-	if err := stream.Fault(o); err != nil {
-		return snapshot.Row{Source: o, Err: err}
-	}
-	value, err := i.of.Convert(i.at, o)
-	if err != nil {
-		return snapshot.Row{Source: o, Err: err}
-	}
-	if a.options.Shown != nil {
-		lockorder.CallOut("Options.Shown")
-		a.options.Shown(i.field().name, o, value)
-	}
-	return snapshot.Row{Source: o, Value: value}
+func (a *Accumulator) convert(i row, o stream.Object) snapshot.Row {
+	return a.collector.Convert(i.of.Binding, i.at, i.field().Name, o)
 }
 
 // judge calls the predicate. A panic in it is an error of that object.
-func (a *Accumulator) judge(o Object) (pass bool, err error) {
-	if a.reader.predicate == nil || stream.Fault(o) != nil {
+func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
+	if a.predicate == nil || stream.Fault(o) != nil {
 		return true, nil
 	}
 	u, err := untyped(o)
 	if err != nil {
 		return false, err
 	}
-	lockorder.CallOut("the predicate")
-	defer func() {
-		if p := recover(); p != nil {
-			pass, err = false, fmt.Errorf("the predicate panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return a.reader.predicate(u), nil
+	err = guard.Named("the predicate panicked", func() error {
+		pass = a.predicate(u)
+		return nil
+	})
+	return pass && err == nil, err
 }
 
 // invalidOf collects the objects that are left out.
-func invalidOf(fields []*field) (all []Invalid) {
+func invalidOf(fields []*field) (all []snapshot.Invalid) {
 	for _, f := range fields {
-		for _, row := range f.table.Invalid() {
-			all = append(all, Invalid{f.name, row.Source, row.Err})
+		for _, row := range f.Shown.table.Invalid() {
+			all = append(all, snapshot.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
 		}
 	}
 	return all

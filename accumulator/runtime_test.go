@@ -9,30 +9,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
-
-func in(namespace, name string, kv ...string) *unstructured.Unstructured {
-	u := thing(name, kv...)
-	u.SetNamespace(namespace)
-	return u
-}
-
-// relabelled returns an object of "as" with other labels. relabel is a foreign write of it.
-func (s *sim) relabelled(name string, kv ...string) *unstructured.Unstructured {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.now["as"][Key{Namespace: "ns", Name: name}].DeepCopy()
-	u.SetLabels(thing(name, kv...).GetLabels())
-	return u
-}
-
-func (s *sim) relabel(name string, kv ...string) { s.create("as", s.relabelled(name, kv...)) }
 
 // told returns the content of a result, as "+name", "~name" and "-name".
 func told(r Result) (all []string) {
@@ -50,45 +38,45 @@ func told(r Result) (all []string) {
 }
 
 func TestG1AQueryThatIsAddedAppearsWholeAndHoldsNobodyUp(t *testing.T) {
-	for name, config := range ways {
+	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("a"))
-				s.create("bs", thing("b1"))
-				s.create("bs", thing("b2"))
-				a := watching(t, streams, Options{}, simQuery("A", "as"))
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("a"))
+				s.Create("bs", sim.Thing("b1"))
+				s.Create("bs", sim.Thing("b2"))
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				require.True(t, signalled(a))
 				var snap two
 				update(t, a, &snap)
-				s.mu.Lock()
-				s.listDelay = func(string) time.Duration { return 20 * time.Second }
-				s.listAnswer = s.listDelay
-				s.mu.Unlock()
-				require.NoError(t, a.Add(t.Context(), simQuery("B", "bs")))
-				s.create("as", thing("a2"))
+				s.Mu.Lock()
+				s.ListDelay = func(string) time.Duration { return 20 * time.Second }
+				s.ListAnswer = s.ListDelay
+				s.Mu.Unlock()
+				require.NoError(t, a.Add(t.Context(), sim.Query("B", "bs")))
+				s.Create("as", sim.Thing("a2"))
 				assert.True(t, signalled(a), "the others go on")
 				r := update(t, a, &snap)
 				assert.Equal(t, []string{"+a2"}, told(r))
 				assert.Nil(t, snap.B, "not before it is whole")
 				assert.NoError(t, a.Ready())
-				after(time.Minute)
+				sim.After(time.Minute)
 				assert.True(t, signalled(a))
 				r = update(t, a, &snap)
 				assert.True(t, r.Changed)
 				assert.Equal(t, []string{"+b1", "+b2"}, told(r))
-				assert.Equal(t, []string{"b1", "b2"}, names(snap.B))
-				assert.Equal(t, []string{"a", "a2"}, names(snap.A))
+				assert.Equal(t, []string{"b1", "b2"}, sim.Names(snap.B))
+				assert.Equal(t, []string{"a", "a2"}, sim.Names(snap.A))
 			})
 		})
 	}
 }
 
 func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("a"))
-		s.create("bs", thing("b1"))
-		s.create("bs", thing("b2"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("a"))
+		s.Create("bs", sim.Thing("b1"))
+		s.Create("bs", sim.Thing("b2"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 		require.True(t, signalled(a))
 		var snap two
 		update(t, a, &snap)
@@ -101,106 +89,106 @@ func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
 		assert.Nil(t, snap.B)
 		assert.Same(t, shown, snap.A[0])
 		assert.False(t, update(t, a, &snap).Changed)
-		s.mu.Lock()
-		assert.Len(t, s.cuts, 1, "its watch has ended")
-		s.mu.Unlock()
+		s.Mu.Lock()
+		assert.Len(t, s.Cuts, 1, "its watch has ended")
+		s.Mu.Unlock()
 
-		require.NoError(t, a.Add(t.Context(), simQuery("B", "bs")), "and it may come back")
+		require.NoError(t, a.Add(t.Context(), sim.Query("B", "bs")), "and it may come back")
 		require.True(t, signalled(a))
 		r = update(t, a, &snap)
 		assert.Equal(t, []string{"+b1", "+b2"}, told(r))
-		assert.ErrorIs(t, a.Remove(t.Context(), "A", "C"), ErrUnknownQuery)
+		assert.ErrorIs(t, a.Remove(t.Context(), "A", "C"), query.ErrUnknownQuery)
 		assert.Len(t, a.Status(), 2, "none is removed then")
-		assert.ErrorContains(t, a.Add(t.Context(), simQuery("A", "as")), "already")
+		assert.ErrorContains(t, a.Add(t.Context(), sim.Query("A", "as")), "already")
 	})
 }
 
 func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		a.Close()
-		assert.ErrorIs(t, a.Add(t.Context(), simQuery("B", "bs")), ErrClosed)
-		assert.ErrorIs(t, a.Remove(t.Context(), "A"), ErrClosed)
-		assert.ErrorIs(t, a.Replace(t.Context(), simQuery("A", "bs")), ErrClosed)
-		b := watching(t, streams, Options{}, simQuery("A", "as"))
-		unknown := simQuery("C", "cs")
-		unknown.Resolve = func(context.Context) (Resource, error) { return Resource{}, errors.New("no such kind") }
-		assert.ErrorContains(t, b.Add(t.Context(), simQuery("B", "bs"), unknown), `query "C": no such kind`)
+		assert.ErrorIs(t, a.Add(t.Context(), sim.Query("B", "bs")), stream.ErrClosed)
+		assert.ErrorIs(t, a.Remove(t.Context(), "A"), stream.ErrClosed)
+		assert.ErrorIs(t, a.Replace(t.Context(), sim.Query("A", "bs")), stream.ErrClosed)
+		b := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		unknown := sim.Query("C", "cs")
+		unknown.Resolve = func(context.Context) (stream.Resource, error) { return stream.Resource{}, errors.New("no such kind") }
+		assert.ErrorContains(t, b.Add(t.Context(), sim.Query("B", "bs"), unknown), `query "C": no such kind`)
 		assert.Equal(t, 1, streams.Len())
 	})
 }
 
 func TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet(t *testing.T) {
-	for name, config := range ways {
+	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				for _, ns := range []string{"n1", "n2", "n3"} {
-					s.create("as", in(ns, "in-"+ns))
+					s.Create("as", sim.In(ns, "in-"+ns))
 				}
-				q := simQuery("A", "as")
+				q := sim.Query("A", "as")
 				q.Namespaces = []string{"n1", "n2"}
 				refused := true
-				s.failing(func(verb, resource string) error {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					if refused && s.watches["as"]+s.lists["as"] > 1 {
+				s.Failing(func(verb, resource string) error {
+					s.Mu.Lock()
+					defer s.Mu.Unlock()
+					if refused && s.Watches["as"]+s.Lists["as"] > 1 {
 						return errors.New("not yet")
 					}
 					return nil
 				})
-				a := watching(t, streams, Options{}, q)
+				a := watching(t, streams, collect.Options{}, q)
 				assert.False(t, signalled(a), "one namespace is missing")
 				assert.ErrorContains(t, a.Ready(), "not yet")
-				s.failing(nil)
-				after(time.Minute)
+				s.Failing(nil)
+				sim.After(time.Minute)
 				require.True(t, signalled(a))
 				var snap one
 				r := update(t, a, &snap)
 				assert.Equal(t, []string{"+in-n1", "+in-n2"}, told(r))
 
-				o := own{s, streams}
-				o.put("as", in("n2", "own"), 0)
-				o.put("as", in("n3", "elsewhere"), 0)
+				o := sim.NewClient(s, streams)
+				o.Put("as", sim.In("n2", "own"), 0)
+				o.Put("as", sim.In("n3", "elsewhere"), 0)
 				update(t, a, &snap)
-				assert.Equal(t, []string{"in-n1", "in-n2", "own"}, names(snap.A))
+				assert.Equal(t, []string{"in-n1", "in-n2", "own"}, sim.Names(snap.A))
 
-				s.mu.Lock()
-				s.listDelay = func(string) time.Duration { return second }
-				s.listAnswer = s.listDelay
-				s.mu.Unlock()
+				s.Mu.Lock()
+				s.ListDelay = func(string) time.Duration { return second }
+				s.ListAnswer = s.ListDelay
+				s.Mu.Unlock()
 				q.Namespaces = []string{"n2", "n3"}
 				require.NoError(t, a.Replace(t.Context(), q))
 				r = update(t, a, &snap)
 				assert.Equal(t, []string{"-in-n1"}, told(r), "it leaves at once")
-				after(2 * second)
+				sim.After(2 * second)
 				require.True(t, signalled(a))
 				r = update(t, a, &snap)
 				assert.Equal(t, []string{"+elsewhere", "+in-n3"}, told(r))
-				assert.Equal(t, []string{"in-n2", "own", "elsewhere", "in-n3"}, names(snap.A))
+				assert.Equal(t, []string{"in-n2", "own", "elsewhere", "in-n3"}, sim.Names(snap.A))
 
 				q.Namespaces = []string{}
 				require.NoError(t, a.Replace(t.Context(), q))
 				update(t, a, &snap)
 				assert.Empty(t, snap.A)
 				assert.NotNil(t, snap.A)
-				assert.Equal(t, Synced, a.Status()[0].State)
+				assert.Equal(t, stream.Synced, a.Status()[0].State)
 				synctest.Wait()
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				assert.Empty(t, s.cuts)
+				s.Mu.Lock()
+				defer s.Mu.Unlock()
+				assert.Empty(t, s.Cuts)
 			})
 		})
 	}
 }
 
-func spaceQuery(name, resource, selector string) Query {
-	q := simQuery(name, resource)
+func spaceQuery(name, resource, selector string) query.Query {
+	q := sim.Query(name, resource)
 	l, err := labels.Parse(selector)
 	if err != nil {
 		panic(err)
 	}
-	q.Spaces = &Spaces{Labels: l, Resolve: func(context.Context) (Resource, error) {
-		r := simResource("namespaces")
+	q.Spaces = &query.Spaces{Labels: l, Resolve: func(context.Context) (stream.Resource, error) {
+		r := sim.Resource("namespaces")
 		r.Namespaced = false
 		return r, nil
 	}}
@@ -208,77 +196,77 @@ func spaceQuery(name, resource, selector string) Query {
 }
 
 func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing.T) {
-	for name, config := range ways {
+	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("namespaces", in("", "n1", "team", "a"))
-				s.create("namespaces", in("", "n2", "team", "b"))
-				s.create("as", in("n1", "x1"))
-				s.create("as", in("n2", "x2"))
-				a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("namespaces", sim.In("", "n1", "team", "a"))
+				s.Create("namespaces", sim.In("", "n2", "team", "b"))
+				s.Create("as", sim.In("n1", "x1"))
+				s.Create("as", sim.In("n2", "x2"))
+				a := watching(t, streams, collect.Options{}, spaceQuery("A", "as", "team=a"))
 				require.True(t, signalled(a))
 				var snap one
 				assert.Equal(t, []string{"+x1"}, told(update(t, a, &snap)))
 
-				s.late(time.Hour)
-				o := own{s, streams}
+				s.Late(time.Hour)
+				o := sim.NewClient(s, streams)
 				relabel := func(name, team string) {
-					w := streams.Begin(clusterWide("namespaces"), Key{Name: name})
-					got := s.put("namespaces", Key{Name: name}, in("", name, "team", team))
+					w := streams.Begin(clusterWide("namespaces"), stream.Key{Name: name})
+					got := s.Put("namespaces", stream.Key{Name: name}, sim.In("", name, "team", team))
 					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: writeOf(got)}))
 				}
 				relabel("n2", "a")
 				assert.True(t, signalled(a))
 				assert.Equal(t, []string{"+x2"}, told(update(t, a, &snap)), "with all that is in it, at once")
 				relabel("n1", "b")
-				o.put("as", in("n1", "unseen"), 0)
-				o.put("as", in("n2", "seen"), 0)
+				o.Put("as", sim.In("n1", "unseen"), 0)
+				o.Put("as", sim.In("n2", "seen"), 0)
 				assert.Equal(t, []string{"-x1", "+seen"}, told(update(t, a, &snap)))
-				assert.Equal(t, []string{"seen", "x2"}, names(snap.A))
+				assert.Equal(t, []string{"seen", "x2"}, sim.Names(snap.A))
 			})
 		})
 	}
 }
 
-func clusterWide(resource string) Resource {
-	r := simResource(resource)
+func clusterWide(resource string) stream.Resource {
+	r := sim.Resource(resource)
 	r.Namespaced = false
 	return r
 }
 
 func writeOf(u metav1.Object) (w coherence.Write) {
 	return coherence.Write{
-		Key: Key{Namespace: u.GetNamespace(), Name: u.GetName()}, UID: u.GetUID(), Version: u.GetResourceVersion(),
+		Key: stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, UID: u.GetUID(), Version: u.GetResourceVersion(),
 		Object: u.(*unstructured.Unstructured),
 	}
 }
 
 func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
-	for name, config := range ways {
+	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("bs", in("n1", "x"))
-				s.create("bs", in("n2", "y"))
-				a := watching(t, streams, Options{}, simQuery("A", "as"))
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.In("n1", "x"))
+				s.Create("bs", sim.In("n2", "y"))
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				require.True(t, signalled(a))
 				var snap two
 				update(t, a, &snap)
-				s.failing(func(_, resource string) error {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					if s.watches["bs"]+s.lists["bs"] > 1 {
+				s.Failing(func(_, resource string) error {
+					s.Mu.Lock()
+					defer s.Mu.Unlock()
+					if s.Watches["bs"]+s.Lists["bs"] > 1 {
 						return errors.New("not yet")
 					}
 					return nil
 				})
-				q := simQuery("B", "bs")
+				q := sim.Query("B", "bs")
 				q.Namespaces = []string{"n1", "n2"}
 				require.NoError(t, a.Add(t.Context(), q))
 				synctest.Wait()
 				update(t, a, &snap)
 				assert.Nil(t, snap.B, "of two namespaces one is missing")
-				s.failing(nil)
-				after(time.Minute)
+				s.Failing(nil)
+				sim.After(time.Minute)
 				require.True(t, signalled(a))
 				assert.Equal(t, []string{"+x", "+y"}, told(update(t, a, &snap)))
 			})
@@ -288,33 +276,33 @@ func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 
 func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testing.T) {
 	for range 50 { // the first list may come while the query is being made
-		bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-			s.create("namespaces", in("", "ns", "team", "a"))
-			s.create("as", thing("x"))
-			s.create("as", in("other", "y"))
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			s.Create("namespaces", sim.In("", "ns", "team", "a"))
+			s.Create("as", sim.Thing("x"))
+			s.Create("as", sim.In("other", "y"))
 			// the stream has the objects
-			before := watching(t, streams, Options{}, simQuery("A", "as"))
+			before := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 			require.True(t, signalled(before))
-			a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
+			a := watching(t, streams, collect.Options{}, spaceQuery("A", "as", "team=a"))
 			var snap one
 			for !update(t, a, &snap).Complete {
 				<-a.Changed()
 			}
-			require.Equal(t, []string{"x"}, names(snap.A))
+			require.Equal(t, []string{"x"}, sim.Names(snap.A))
 		})
 	}
 }
 
 func TestAQueryByNamespacesIsReplacedByOneForAllAndBack(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("namespaces", in("", "ns", "team", "a"))
-		s.create("as", thing("x"))
-		s.create("as", in("other", "y"))
-		a := watching(t, streams, Options{}, spaceQuery("A", "as", "team=a"))
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("namespaces", sim.In("", "ns", "team", "a"))
+		s.Create("as", sim.Thing("x"))
+		s.Create("as", sim.In("other", "y"))
+		a := watching(t, streams, collect.Options{}, spaceQuery("A", "as", "team=a"))
 		require.True(t, signalled(a))
 		var snap one
 		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
-		require.NoError(t, a.Replace(t.Context(), simQuery("A", "as")))
+		require.NoError(t, a.Replace(t.Context(), sim.Query("A", "as")))
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"+y"}, told(update(t, a, &snap)))
 		require.NoError(t, a.Replace(t.Context(), spaceQuery("A", "as", "team=a")))
@@ -322,7 +310,7 @@ func TestAQueryByNamespacesIsReplacedByOneForAllAndBack(t *testing.T) {
 			require.True(t, signalled(a))
 			update(t, a, &snap)
 		}
-		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, []string{"x"}, sim.Names(snap.A))
 		assert.Equal(t, 2, streams.Len())
 	})
 }

@@ -11,11 +11,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -38,17 +43,17 @@ func signals(a *Accumulator, long time.Duration) (at []time.Duration) {
 }
 
 // churn changes an object several times, at an interval.
-func churn(s *sim, every time.Duration, times int) {
+func churn(s *sim.Server, every time.Duration, times int) {
 	for i := range times {
-		s.touch("as", "x", i)
-		after(every)
+		s.Touch("as", "x", i)
+		sim.After(every)
 	}
 }
 
 func TestG3AFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{Pace: collect.Pace{Interval: 10 * second}}, sim.Query("A", "as"))
 		assert.Len(t, signals(a, 30*second), 1, "the first snapshot")
 		go churn(s, second, 25)
 		assert.Equal(t, []time.Duration{0, 10 * second, 20 * second, 30 * second}, signals(a, time.Minute))
@@ -56,14 +61,14 @@ func TestG3AFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.
 }
 
 func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
-	for name, pace := range map[string]Pace{
+	for name, pace := range map[string]collect.Pace{
 		"interval": {Interval: 5 * second},
 		"debounce": {Interval: second, Quiet: 2 * second, QuietMax: 5 * second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("x"))
-				a := watching(t, streams, Options{Pace: pace}, simQuery("A", "as"))
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("x"))
+				a := watching(t, streams, collect.Options{Pace: pace}, sim.Query("A", "as"))
 				signals(a, 30*second)
 				go churn(s, second, 60)
 				assert.InDelta(t, 12, len(signals(a, time.Minute)), 2)
@@ -74,9 +79,9 @@ func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
 }
 
 func TestDebounceWaitsForQuiet(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{Pace: Pace{Quiet: 3 * second, QuietMax: time.Minute}}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{Pace: collect.Pace{Quiet: 3 * second, QuietMax: time.Minute}}, sim.Query("A", "as"))
 		signals(a, 30*second)
 		go churn(s, second, 5)
 		assert.Equal(t, []time.Duration{7 * second}, signals(a, time.Minute))
@@ -84,13 +89,13 @@ func TestDebounceWaitsForQuiet(t *testing.T) {
 }
 
 func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{Pace: Pace{Interval: 10 * second}}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{Pace: collect.Pace{Interval: 10 * second}}, sim.Query("A", "as"))
 		var snap one
 		require.True(t, signalled(a))
 		update(t, a, &snap)
-		s.touch("as", "x", 1)
+		s.Touch("as", "x", 1)
 		synctest.Wait()
 		require.True(t, update(t, a, &snap).Changed, "read before it is signalled")
 		assert.Empty(t, signals(a, time.Minute))
@@ -98,86 +103,86 @@ func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
 }
 
 func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		signals(a, second)
-		s.delay = func(string) time.Duration { return 10 * second }
-		go own{s, streams}.put("as", thing("x"), 0)
+		s.Delay = func(string) time.Duration { return 10 * second }
+		go sim.NewClient(s, streams).Put("as", sim.Thing("x"), 0)
 		assert.Equal(t, []time.Duration{0}, signals(a, time.Minute))
 	})
 }
 
 func TestQuietOwnWritesDoNotSignalButAreInTheSnapshot(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{QuietOwnWrites: true}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
 		signals(a, second)
-		s.delay = func(string) time.Duration { return 10 * second }
-		own{s, streams}.put("as", thing("x"), 0)
+		s.Delay = func(string) time.Duration { return 10 * second }
+		sim.NewClient(s, streams).Put("as", sim.Thing("x"), 0)
 		assert.Empty(t, signals(a, time.Minute))
 		var snap one
 		r := update(t, a, &snap)
 		assert.True(t, r.Changed)
 		assert.Len(t, r.Differences, 1)
 		assert.Len(t, snap.A, 1)
-		s.touch("as", "x", 1)
+		s.Touch("as", "x", 1)
 		assert.Len(t, signals(a, time.Minute), 1, "others' writes do")
 	})
 }
 
 func TestEqualQueriesShareOneListAndOneWatch(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
 		for range 5 {
-			watching(t, streams, Options{}, simQuery("A", "as"))
+			watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		}
 		synctest.Wait()
-		late := watching(t, streams, Options{}, simQuery("A", "as"))
+		late := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(late))
 		var snap one
 		assert.Len(t, update(t, late, &snap).Differences, 1, "a late subscriber starts from the store")
-		assert.Equal(t, 1, s.lists["as"])
-		assert.Equal(t, 1, s.watches["as"])
-		other := simQuery("A", "as")
+		assert.Equal(t, 1, s.Lists["as"])
+		assert.Equal(t, 1, s.Watches["as"])
+		other := sim.Query("A", "as")
 		other.Labels = labels.SelectorFromSet(labels.Set{"a": "b"})
-		watching(t, streams, Options{}, other)
+		watching(t, streams, collect.Options{}, other)
 		synctest.Wait()
-		assert.Equal(t, 2, s.lists["as"], "another selector is another stream")
+		assert.Equal(t, 2, s.Lists["as"], "another selector is another stream")
 	})
 }
 
 func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
-	bubble(t, stream.Config{Grace: time.Minute}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{Grace: time.Minute}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		a.Close()
-		after(30 * second)
-		b := watching(t, streams, Options{}, simQuery("A", "as"))
-		after(2 * time.Minute)
-		assert.Equal(t, 1, s.lists["as"], "it was still there")
+		sim.After(30 * second)
+		b := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		sim.After(2 * time.Minute)
+		assert.Equal(t, 1, s.Lists["as"], "it was still there")
 		b.Close()
-		after(50 * second)
-		watching(t, streams, Options{}, simQuery("A", "as")).Close()
-		after(50 * second) // the grace of b is over, that of the last query is not
-		watching(t, streams, Options{}, simQuery("A", "as")).Close()
-		assert.Equal(t, 1, s.lists["as"], "each who leaves gives it a minute")
-		after(59 * second)
+		sim.After(50 * second)
+		watching(t, streams, collect.Options{}, sim.Query("A", "as")).Close()
+		sim.After(50 * second) // the grace of b is over, that of the last query is not
+		watching(t, streams, collect.Options{}, sim.Query("A", "as")).Close()
+		assert.Equal(t, 1, s.Lists["as"], "each who leaves gives it a minute")
+		sim.After(59 * second)
 		assert.Equal(t, 1, streams.Len())
-		after(2 * second)
+		sim.After(2 * second)
 		synctest.Wait()
 		assert.Zero(t, streams.Len())
-		watching(t, streams, Options{}, simQuery("A", "as")).Close()
+		watching(t, streams, collect.Options{}, sim.Query("A", "as")).Close()
 		streams.Close()
 		synctest.Wait()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		assert.Empty(t, s.cuts, "Close waits for nobody's grace")
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		assert.Empty(t, s.Cuts, "Close waits for nobody's grace")
 	})
 }
 
 func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		r, err := Open(t.Context(), streams, simQuery("R", "as"))
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		r, err := Open(t.Context(), streams, sim.Query("R", "as"))
 		require.NoError(t, err)
 		synctest.Wait()
 		a.Close()
@@ -187,58 +192,58 @@ func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
 		r.Close()
 		synctest.Wait()
 		assert.Zero(t, streams.Len())
-		assert.Empty(t, s.cuts)
+		assert.Empty(t, s.Cuts)
 		assert.Zero(t, time.Since(began))
 	})
 }
 
 func TestAnOptionalKindThatIsNotServedIsAbsentAndJoins(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("bs", thing("z"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("bs", sim.Thing("z"))
 		var served atomic.Bool
-		q := simQuery("B", "bs")
+		q := sim.Query("B", "bs")
 		q.Optional = true
-		q.Resolve = func(context.Context) (Resource, error) {
+		q.Resolve = func(context.Context) (stream.Resource, error) {
 			if !served.Load() {
-				return Resource{}, fmt.Errorf("bs: %w", ErrNotServed)
+				return stream.Resource{}, fmt.Errorf("bs: %w", query.ErrNotServed)
 			}
-			return simResource("bs"), nil
+			return sim.Resource("bs"), nil
 		}
-		a := watching(t, streams, Options{}, simQuery("A", "as"), q)
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), q)
 		require.True(t, signalled(a))
 		var snap two
 		update(t, a, &snap)
 		assert.NotNil(t, snap.A)
 		assert.Nil(t, snap.B, "absent, not empty")
-		assert.Equal(t, Missing, a.Status()[1].State)
+		assert.Equal(t, stream.Missing, a.Status()[1].State)
 		served.Store(true)
-		after(3 * second)
+		sim.After(3 * second)
 		require.True(t, signalled(a))
 		r := update(t, a, &snap)
-		assert.Equal(t, []string{"z"}, names(snap.B))
+		assert.Equal(t, []string{"z"}, sim.Names(snap.B))
 		assert.Len(t, r.Differences, 1)
 		assert.Nil(t, r.Differences[0].Old)
 	})
 }
 
 func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var up atomic.Bool
-		q := simQuery("B", "bs")
+		q := sim.Query("B", "bs")
 		q.Optional = true
-		q.Resolve = func(context.Context) (Resource, error) {
+		q.Resolve = func(context.Context) (stream.Resource, error) {
 			if !up.Load() {
-				return Resource{}, errors.New("discovery is down")
+				return stream.Resource{}, errors.New("discovery is down")
 			}
-			return simResource("bs"), nil
+			return sim.Resource("bs"), nil
 		}
-		a := watching(t, streams, Options{}, simQuery("A", "as"), q)
-		after(time.Minute)
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), q)
+		sim.After(time.Minute)
 		assert.False(t, signalled(a))
 		assert.ErrorContains(t, a.Ready(), "discovery is down")
 		assert.False(t, update(t, a, &two{}).Complete)
 		up.Store(true)
-		after(3 * second)
+		sim.After(3 * second)
 		assert.True(t, signalled(a))
 	})
 }
@@ -246,26 +251,26 @@ func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.
 func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 	for _, optional := range []bool{true, false} {
 		t.Run(fmt.Sprint("optional ", optional), func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("bs", thing("z"))
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.Thing("z"))
 				var allowed atomic.Bool
-				s.failing(func(_, resource string) error {
+				s.Failing(func(_, resource string) error {
 					if resource == "bs" && !allowed.Load() {
 						return apierrors.NewForbidden(schema.GroupResource{Resource: "bs"}, "", errors.New("no"))
 					}
 					return nil
 				})
-				q := simQuery("B", "bs")
+				q := sim.Query("B", "bs")
 				q.Optional = optional
-				a := watching(t, streams, Options{}, simQuery("A", "as"), q)
-				after(20 * second)
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), q)
+				sim.After(20 * second)
 				require.Equal(t, optional, signalled(a))
-				assert.Equal(t, Forbidden, a.Status()[1].State)
+				assert.Equal(t, stream.Forbidden, a.Status()[1].State)
 				var snap two
 				update(t, a, &snap)
 				assert.Nil(t, snap.B)
 				allowed.Store(true)
-				after(time.Minute)
+				sim.After(time.Minute)
 				require.True(t, signalled(a))
 				update(t, a, &snap)
 				assert.Len(t, snap.B, 1)
@@ -275,10 +280,10 @@ func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 }
 
 func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		s.create("as", thing("y"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		s.Create("as", sim.Thing("y"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		asked := map[string]int{}
 		notX := &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
@@ -288,20 +293,20 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 		var snap one
 		_, err := a.Update(t.Context(), &snap, notX)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"y"}, names(snap.A))
-		s.touch("as", "x", 1)
+		assert.Equal(t, []string{"y"}, sim.Names(snap.A))
+		s.Touch("as", "x", 1)
 		synctest.Wait()
 		r, err := a.Update(t.Context(), &snap, notX)
 		require.NoError(t, err)
 		assert.False(t, r.Changed, "a change that is left out changes nothing")
-		s.touch("as", "x", 2)
+		s.Touch("as", "x", 2)
 		synctest.Wait()
 		update(t, a, &snap)
-		assert.Equal(t, []string{"y"}, names(snap.A), "in force for a plain Update as well")
+		assert.Equal(t, []string{"y"}, sim.Names(snap.A), "in force for a plain Update as well")
 		assert.Equal(t, map[string]int{"x": 3, "y": 1}, asked)
 		r, err = a.Update(t.Context(), &snap, &Judgement{})
 		require.NoError(t, err)
-		assert.Equal(t, []string{"x", "y"}, names(snap.A), "another one judges all again")
+		assert.Equal(t, []string{"x", "y"}, sim.Names(snap.A), "another one judges all again")
 		require.Len(t, r.Differences, 1)
 		assert.Nil(t, r.Differences[0].Old)
 		r, err = a.Update(t.Context(), &snap, notX)
@@ -312,52 +317,52 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 }
 
 func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{QuietOwnWrites: true}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
 		signals(a, second)
-		own{s, streams}.put("as", thing("x"), 10*second)
+		sim.NewClient(s, streams).Put("as", sim.Thing("x"), 10*second)
 		synctest.Wait()
 		assert.Empty(t, a.Changed())
 		var snap one
 		assert.True(t, update(t, a, &snap).Changed)
-		require.True(t, own{s, streams}.delete("as", "x", 10*second, false))
+		require.True(t, sim.NewClient(s, streams).Delete("as", "x", 10*second, false))
 		synctest.Wait()
 		assert.Empty(t, a.Changed())
 		assert.True(t, update(t, a, &snap).Changed)
 		// A foreign write of the same object in between is not quiet.
-		key := Key{Namespace: "ns", Name: "y"}
-		w := streams.Begin(simResource("as"), key)
-		s.create("as", thing("y"))
+		key := stream.Key{Namespace: "ns", Name: "y"}
+		w := streams.Begin(sim.Resource("as"), key)
+		s.Create("as", sim.Thing("y"))
 		synctest.Wait()
 		assert.Empty(t, a.Changed(), "not known yet whose it is")
 		w.Abandon()
 		assert.True(t, signalled(a))
-		assert.Zero(t, a.fields[0].parts[0].sub.Stage().Held().Flights)
+		assert.Zero(t, listener(a, 0).Stage().Held().Flights)
 	})
 }
 
 func TestAKindThatJoinsAStreamOfOthersIsSignalled(t *testing.T) {
-	for _, failure := range []error{ErrNotServed, errors.New("discovery is down")} {
+	for _, failure := range []error{query.ErrNotServed, errors.New("discovery is down")} {
 		t.Run(failure.Error(), func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("bs", thing("z"))
-				watching(t, streams, Options{}, simQuery("B", "bs"))
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.Thing("z"))
+				watching(t, streams, collect.Options{}, sim.Query("B", "bs"))
 				var found atomic.Bool
-				q := simQuery("B", "bs")
+				q := sim.Query("B", "bs")
 				q.Optional = true
-				q.Resolve = func(context.Context) (Resource, error) {
+				q.Resolve = func(context.Context) (stream.Resource, error) {
 					if !found.Load() {
-						return Resource{}, fmt.Errorf("bs: %w", failure)
+						return stream.Resource{}, fmt.Errorf("bs: %w", failure)
 					}
-					return simResource("bs"), nil
+					return sim.Resource("bs"), nil
 				}
-				a := watching(t, streams, Options{}, simQuery("A", "as"), q)
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), q)
 				var snap two
 				if signalled(a) {
 					update(t, a, &snap)
 				}
 				found.Store(true)
-				after(10 * second)
+				sim.After(10 * second)
 				require.True(t, signalled(a))
 				update(t, a, &snap)
 				assert.Len(t, snap.B, 1)

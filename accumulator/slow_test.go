@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // stuckReaders opens readers that share a stream and get stuck.
@@ -23,11 +26,11 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 		}
 	}
 	calls := make([]int, 3)
-	never := watching(t, streams, Options{}, simQuery("A", "as"))
+	never := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 	require.True(t, signalled(never))
-	shown := watching(t, streams, Options{Shown: func(string, Object, any) { stuck(&calls[0]) }}, simQuery("A", "as"))
-	invalid := watching(t, streams, Options{Invalid: func(Invalid) { stuck(&calls[1]) }}, simQuery("A", "as"))
-	judging := watching(t, streams, Options{}, simQuery("A", "as"))
+	shown := watching(t, streams, collect.Options{Shown: func(string, stream.Object, any) { stuck(&calls[0]) }}, sim.Query("A", "as"))
+	invalid := watching(t, streams, collect.Options{Invalid: func(snapshot.Invalid) { stuck(&calls[1]) }}, sim.Query("A", "as"))
+	judging := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 	for _, r := range []struct {
 		a *Accumulator
 		j *Judgement
@@ -49,28 +52,28 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 // TestG2AReaderWaitsForNobodyWhoIsStuck: in the bubble's time, a step without a wait takes no
 // time.
 func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
 		release := stuckReaders(t, streams)
-		fast := watching(t, streams, Options{}, simQuery("A", "as"))
+		fast := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(fast))
 		var snap one
 		update(t, fast, &snap)
-		s.touch("as", "x", 0)
+		s.Touch("as", "x", 0)
 		synctest.Wait() // all others are stuck now
 		<-fast.Changed()
-		o := own{s, streams}
+		o := sim.NewClient(s, streams)
 		for i := range 1000 {
 			began := time.Now()
-			s.touch("as", "x", i+1)
+			s.Touch("as", "x", i+1)
 			<-fast.Changed()
 			update(t, fast, &snap)
 			n, _, _ := unstructured.NestedInt64(snap.A[len(snap.A)-1].Object, "spec", "n")
 			assert.EqualValues(t, i+1, n)
-			o.put("as", thing("own"), 0)
+			o.Put("as", sim.Thing("own"), 0)
 			update(t, fast, &snap)
-			require.Equal(t, []string{"own", "x"}, names(snap.A))
-			require.True(t, o.delete("as", "own", 0, true))
+			require.Equal(t, []string{"own", "x"}, sim.Names(snap.A))
+			require.True(t, o.Delete("as", "own", 0, true))
 			update(t, fast, &snap)
 			for range 2 { // signals of the own writes
 				synctest.Wait()
@@ -80,7 +83,7 @@ func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
 				}
 			}
 			require.Zero(t, time.Since(began))
-			after(time.Millisecond)
+			sim.After(time.Millisecond)
 		}
 		close(release)
 		synctest.Wait()
@@ -89,14 +92,14 @@ func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
 
 func TestG3TheHeapStaysAsItIsWhile100000EventsPassWhoNeverReads(t *testing.T) {
 	const many, slack = 100_000, 2 << 20
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		unread := watching(t, streams, Options{}, simQuery("A", "as"))
-		read := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		unread := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		read := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(read))
 		var snap one
 		update(t, read, &snap)
 		update(t, unread, &snap)
-		st := read.fields[0].parts[0].sub.Stage()
+		st := listener(read, 0).Stage()
 		version := 1000
 		events := func(n int) {
 			for range n {

@@ -9,29 +9,33 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
 func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"), simQuery("B", "bs"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 		var snap two
 		synctest.Wait()
 		update(t, a, &snap)
 		require.NoError(t, streams.Sync(t.Context()), "also where nothing has happened for long")
-		s.delay = func(string) time.Duration { return 10 * second }
-		s.create("as", thing("y"))
-		s.remove("as", "x")
+		s.Delay = func(string) time.Duration { return 10 * second }
+		s.Create("as", sim.Thing("y"))
+		s.Remove("as", "x")
 		start := time.Now()
 		require.NoError(t, streams.Sync(t.Context()))
 		assert.Equal(t, 20*second, time.Since(start))
 		update(t, a, &snap)
-		assert.Equal(t, []string{"y"}, names(snap.A))
-		s.create("as", thing("z"))
+		assert.Equal(t, []string{"y"}, sim.Names(snap.A))
+		s.Create("as", sim.Thing("z"))
 		ctx, cancel := context.WithTimeout(t.Context(), second)
 		defer cancel()
 		assert.ErrorIs(t, streams.Sync(ctx), context.DeadlineExceeded)
@@ -39,18 +43,18 @@ func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
 }
 
 func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return 10 * second }
-		o := own{s, streams}
-		o.put("as", thing("x"), 0)
-		require.True(t, o.delete("as", "x", 0, true))
+		s.Delay = func(string) time.Duration { return 10 * second }
+		o := sim.NewClient(s, streams)
+		o.Put("as", sim.Thing("x"), 0)
+		require.True(t, o.Delete("as", "x", 0, true))
 		require.NoError(t, streams.Sync(t.Context()))
 		for range 60 {
-			after(second)
+			sim.After(second)
 			synctest.Wait()
 			update(t, a, &snap)
 			require.Empty(t, snap.A, "deleted by us")
@@ -59,11 +63,11 @@ func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
 }
 
 func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		s.delay = func(string) time.Duration { return time.Hour }
-		s.create("as", thing("x"))
+		s.Delay = func(string) time.Duration { return time.Hour }
+		s.Create("as", sim.Thing("x"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		done := make(chan error, 1)
@@ -75,17 +79,17 @@ func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
 }
 
 func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		s.delay = func(string) time.Duration { return time.Minute }
-		s.create("as", thing("passing"))
-		s.remove("as", "passing")
+		s.Delay = func(string) time.Duration { return time.Minute }
+		s.Create("as", sim.Thing("passing"))
+		s.Remove("as", "passing")
 		require.NoError(t, streams.Sync(t.Context()), "the store is what the server has")
 		for range 200 {
-			after(second)
+			sim.After(second)
 			synctest.Wait()
 			assert.False(t, update(t, a, &snap).Changed)
 		}
@@ -93,13 +97,13 @@ func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
 }
 
 func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		o := own{s, streams}
-		watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		o := sim.NewClient(s, streams)
+		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		o.late(10 * second)
-		o.put("as", thing("x"), 0)
-		s.create("bs", thing("y")) // the list's version is then beyond the echo's
+		o.Late(10 * second)
+		o.Put("as", sim.Thing("x"), 0)
+		s.Create("bs", sim.Thing("y")) // the list's version is then beyond the echo's
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
@@ -109,34 +113,34 @@ func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
 }
 
 func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAnAnswer(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
-		watching(t, streams, Options{}, simQuery("B", "bs"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		watching(t, streams, collect.Options{}, sim.Query("B", "bs"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)
-		s.delay = func(resource string) time.Duration {
+		s.Delay = func(resource string) time.Duration {
 			if resource == "bs" {
 				return time.Hour
 			}
 			return 10 * second
 		}
-		s.create("as", thing("x"))
-		s.create("bs", thing("y"))
+		s.Create("as", sim.Thing("x"))
+		s.Create("bs", sim.Thing("y"))
 		start := time.Now()
 		require.NoError(t, a.Sync(t.Context()))
 		assert.Equal(t, 10*second, time.Since(start), "that of the other is later")
 		update(t, a, &snap)
-		assert.Equal(t, []string{"x"}, names(snap.A))
+		assert.Equal(t, []string{"x"}, sim.Names(snap.A))
 
 		refused := 0
-		s.failing(func(_, resource string) error {
+		s.Failing(func(_, resource string) error {
 			refused++
 			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
 		})
 		require.NoError(t, a.Sync(t.Context()))
 		assert.Equal(t, 2, refused)
-		s.failing(func(string, string) error { return apierrors.NewInternalError(errors.New("broken")) })
+		s.Failing(func(string, string) error { return apierrors.NewInternalError(errors.New("broken")) })
 		assert.ErrorContains(t, a.Sync(t.Context()), "broken", "an outage is no answer")
 	})
 }

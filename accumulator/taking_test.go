@@ -9,9 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -41,14 +45,14 @@ func TestAQueryIsReplacedWhileAnUpdateReadsWhetherItIsOptional(t *testing.T) {
 			replaced.wait()
 		}
 	}}
-	bubble(t, config, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.failing(func(_, resource string) error {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Failing(func(_, resource string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no role"))
 		})
 		q := spaceQuery("A", "as", "team=a")
 		q.Optional = true
-		a := watching(t, streams, Options{}, q)
-		after(time.Minute)
+		a := watching(t, streams, collect.Options{}, q)
+		sim.After(time.Minute)
 		synctest.Wait()
 		require.NoError(t, a.Ready(), "an optional query whose namespaces nobody may list")
 		next := spaceQuery("A", "as", "team=b") // of a stream whose lock Update does not take

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -21,13 +23,13 @@ type numbered struct {
 type numbers struct{ A []*numbered }
 
 func lettered(name string) *unstructured.Unstructured {
-	u := thing(name)
+	u := sim.Thing(name)
 	u.Object["spec"] = map[string]any{"n": "a letter"}
 	return u
 }
 
 // replayed applies the differences to names that are shown.
-func replayed(t *testing.T, shown map[string]bool, all []Difference) {
+func replayed(t *testing.T, shown map[string]bool, all []snapshot.Difference) {
 	t.Helper()
 	for _, d := range all {
 		if d.Old != nil {
@@ -42,21 +44,21 @@ func replayed(t *testing.T, shown map[string]bool, all []Difference) {
 }
 
 func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		for _, name := range []string{"a", "c", "d"} {
-			s.create("as", lettered(name))
+			s.Create("as", lettered(name))
 		}
-		s.create("as", thing("b"))
-		var told []Invalid
-		a := watching(t, streams, Options{Invalid: func(i Invalid) { told = append(told, i) }}, simQuery("A", "as"))
+		s.Create("as", sim.Thing("b"))
+		var told []snapshot.Invalid
+		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
 		synctest.Wait()
 		var any one
 		shown := map[string]bool{}
 		replayed(t, shown, update(t, a, &any).Differences)
 		require.Len(t, shown, 4)
 
-		s.touch("as", "c", 1) // it decodes by now
-		s.remove("as", "d")
+		s.Touch("as", "c", 1) // it decodes by now
+		s.Remove("as", "d")
 		synctest.Wait()
 		var some numbers
 		r := update(t, a, &some)
@@ -79,10 +81,10 @@ func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T)
 }
 
 func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("bad"))
-		s.create("as", thing("good"))
-		a := watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("bad"))
+		s.Create("as", sim.Thing("good"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
 		r, err := a.Update(t.Context(), &snap, &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
@@ -102,9 +104,9 @@ func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t 
 }
 
 func TestDiffsThatFollowOthersAreOneForAKey(t *testing.T) {
-	o := func(name string) Object { return thing(name) }
-	diff := func(key string, before, after Object) snapshot.Diff {
-		return snapshot.Diff{Key: Key{Name: key}, Old: before, New: after}
+	o := func(name string) stream.Object { return sim.Thing(name) }
+	diff := func(key string, before, after stream.Object) snapshot.Diff {
+		return snapshot.Diff{Key: stream.Key{Name: key}, Old: before, New: after}
 	}
 	first, second, third := o("1"), o("2"), o("3")
 	assert.Equal(t,

@@ -9,11 +9,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // counting is a transform that drops the spec and counts its calls by version.
@@ -22,7 +27,7 @@ type counting struct {
 	calls map[string]int
 }
 
-func (c *counting) transform(o Object) error {
+func (c *counting) transform(o stream.Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[o.GetName()+"@"+o.GetResourceVersion()]++
@@ -32,27 +37,27 @@ func (c *counting) transform(o Object) error {
 
 func TestATransformRunsOncePerVersionHoweverOftenItComes(t *testing.T) {
 	for _, streamed := range []bool{true, false} {
-		bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			c := &counting{calls: map[string]int{}}
-			q := simQuery("A", "as")
+			q := sim.Query("A", "as")
 			q.Transform = c.transform
-			s.create("as", thing("a"))
-			s.touch("as", "a", 1)
-			acc := watching(t, streams, Options{}, q)
+			s.Create("as", sim.Thing("a"))
+			s.Touch("as", "a", 1)
+			acc := watching(t, streams, collect.Options{}, q)
 			synctest.Wait()
-			s.touch("as", "a", 2)
+			s.Touch("as", "a", 2)
 			// later, so that the watch and the answer are not prepared at the same time
-			own{s, streams}.put("as", thing("b"), time.Second)
+			sim.NewClient(s, streams).Put("as", sim.Thing("b"), time.Second)
 			synctest.Wait()
 			var snap one
 			update(t, acc, &snap)
 			require.Len(t, snap.A, 2)
 			shown := snap.A[0]
-			s.mu.Lock()
-			s.oldest = s.rev + 1 // what follows is a new list
-			s.mu.Unlock()
-			s.cut()
-			after(time.Minute)
+			s.Mu.Lock()
+			s.Oldest = s.Rev + 1 // what follows is a new list
+			s.Mu.Unlock()
+			s.Cut()
+			sim.After(time.Minute)
 			require.Positive(t, acc.Status()[0].Restarts)
 			assert.False(t, update(t, acc, &snap).Changed)
 			assert.Same(t, shown, snap.A[0])
@@ -65,18 +70,18 @@ func TestATransformRunsOncePerVersionHoweverOftenItComes(t *testing.T) {
 }
 
 func TestATransformDoesNotTouchWhatOthersHave(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		c := &counting{calls: map[string]int{}}
-		q := simQuery("A", "as")
+		q := sim.Query("A", "as")
 		q.Transform = c.transform
-		plain, dropping := watching(t, streams, Options{}, simQuery("A", "as")), watching(t, streams, Options{}, q)
+		plain, dropping := watching(t, streams, collect.Options{}, sim.Query("A", "as")), watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
-		u := thing("x")
+		u := sim.Thing("x")
 		require.NoError(t, unstructured.SetNestedField(u.Object, "n", "spec", "node"))
-		s.mu.Lock()
-		s.delay = func(string) time.Duration { return 10 * second }
-		s.mu.Unlock()
-		own{s, streams}.put("as", u, 0)
+		s.Mu.Lock()
+		s.Delay = func(string) time.Duration { return 10 * second }
+		s.Mu.Unlock()
+		sim.NewClient(s, streams).Put("as", u, 0)
 		var whole, dropped one
 		update(t, plain, &whole)
 		update(t, dropping, &dropped)
@@ -86,31 +91,31 @@ func TestATransformDoesNotTouchWhatOthersHave(t *testing.T) {
 }
 
 func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T) {
-	for name, fail := range map[string]func(o Object) error{
-		"the transform panicked: a bug": func(Object) error { panic("a bug") },
-		"transform: no good":            func(Object) error { return errors.New("no good") },
-		"changed what says which object it is": func(o Object) error {
+	for name, fail := range map[string]func(o stream.Object) error{
+		"the transform panicked: a bug": func(stream.Object) error { panic("a bug") },
+		"transform: no good":            func(stream.Object) error { return errors.New("no good") },
+		"changed what says which object it is": func(o stream.Object) error {
 			o.SetName("other")
 			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				q := simQuery("A", "as")
-				q.Transform = func(o Object) error {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				q := sim.Query("A", "as")
+				q.Transform = func(o stream.Object) error {
 					if o.GetLabels()["bad"] == "yes" {
 						return fail(o)
 					}
 					return nil
 				}
-				s.create("as", thing("bad", "bad", "yes"))
-				s.create("as", thing("good"))
-				var reported []Invalid
-				acc := watching(t, streams, Options{Invalid: func(i Invalid) { reported = append(reported, i) }}, q)
+				s.Create("as", sim.Thing("bad", "bad", "yes"))
+				s.Create("as", sim.Thing("good"))
+				var reported []snapshot.Invalid
+				acc := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { reported = append(reported, i) }}, q)
 				synctest.Wait()
 				var snap one
 				r := update(t, acc, &snap)
-				assert.Equal(t, []string{"good"}, names(snap.A))
+				assert.Equal(t, []string{"good"}, sim.Names(snap.A))
 				require.Len(t, r.Invalid, 1)
 				require.ErrorContains(t, r.Invalid[0].Err, name)
 				assert.Len(t, reported, 1)
@@ -128,18 +133,18 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 				assert.Len(t, update(t, acc, &converted).Invalid, 1, "nor another type")
 				assert.Len(t, converted.A, 1)
 
-				s.create("as", thing("bad"))
+				s.Create("as", sim.Thing("bad"))
 				synctest.Wait()
 				r = update(t, acc, &snap)
-				assert.Equal(t, []string{"bad", "good"}, names(snap.A), "it heals")
+				assert.Equal(t, []string{"bad", "good"}, sim.Names(snap.A), "it heals")
 				assert.Empty(t, r.Invalid)
-				own{s, streams}.put("as", thing("good", "bad", "yes"), 0) // by an own write
+				sim.NewClient(s, streams).Put("as", sim.Thing("good", "bad", "yes"), 0) // by an own write
 				r = update(t, acc, &snap)
-				assert.Equal(t, []string{"bad"}, names(snap.A))
+				assert.Equal(t, []string{"bad"}, sim.Names(snap.A))
 				assert.Len(t, r.Invalid, 1)
 				require.Len(t, r.Differences, 1)
 				assert.Nil(t, r.Differences[0].New, "what is left out is a delete")
-				s.remove("as", "good")
+				s.Remove("as", "good")
 				synctest.Wait()
 				r = update(t, acc, &snap)
 				assert.Empty(t, r.Invalid)
@@ -150,62 +155,64 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 }
 
 func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("A", "as")
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		q.Transform = func(o Object) error { o.SetLabels(nil); return nil }
-		s.create("as", thing("listed", "in", "yes"))
-		acc := watching(t, streams, Options{}, q)
+		q.Transform = func(o stream.Object) error { o.SetLabels(nil); return nil }
+		s.Create("as", sim.Thing("listed", "in", "yes"))
+		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
-		s.create("as", thing("watched", "in", "yes"))
-		own{s, streams}.put("as", thing("written", "in", "yes"), 0)
+		s.Create("as", sim.Thing("watched", "in", "yes"))
+		sim.NewClient(s, streams).Put("as", sim.Thing("written", "in", "yes"), 0)
 		synctest.Wait()
 		var snap one
 		update(t, acc, &snap)
-		assert.Equal(t, []string{"listed", "watched", "written"}, names(snap.A))
+		assert.Equal(t, []string{"listed", "watched", "written"}, sim.Names(snap.A))
 		assert.Empty(t, snap.A[0].GetLabels())
-		s.create("as", thing("watched", "in", "no"))
-		own{s, streams}.put("as", thing("written", "in", "no"), 0)
+		s.Create("as", sim.Thing("watched", "in", "no"))
+		sim.NewClient(s, streams).Put("as", sim.Thing("written", "in", "no"), 0)
 		synctest.Wait()
 		update(t, acc, &snap)
-		assert.Equal(t, []string{"listed"}, names(snap.A))
+		assert.Equal(t, []string{"listed"}, sim.Names(snap.A))
 	})
 }
 
 func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		closure := func(n int) Transform { return func(o Object) error { o.SetGeneration(int64(n)); return nil } }
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		closure := func(n int) stream.Transform {
+			return func(o stream.Object) error { o.SetGeneration(int64(n)); return nil }
+		}
 		first, second := closure(1), closure(2)
-		for i, f := range []Transform{nil, first, second, first, nil} {
-			q := simQuery("A", "as")
+		for i, f := range []stream.Transform{nil, first, second, first, nil} {
+			q := sim.Query("A", "as")
 			q.Transform = f
-			watching(t, streams, Options{}, q)
+			watching(t, streams, collect.Options{}, q)
 			synctest.Wait()
-			assert.Equal(t, min(i+1, 3), s.opened("as"))
+			assert.Equal(t, min(i+1, 3), s.Opened("as"))
 		}
 	})
 }
 
 func TestG4OnAFakeOwnWritesThatATransformChangesOrRejectsHoldAndEnd(t *testing.T) {
 	for _, rejecting := range []bool{false, true} {
-		bubble(t, stream.Config{ByContent: true, Hold: time.Hour}, func(t *testing.T, s *sim, streams *stream.Set) {
-			q := simQuery("A", "as")
-			q.Transform = func(o Object) error {
+		sim.Bubble(t, stream.Config{ByContent: true, Hold: time.Hour}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			q := sim.Query("A", "as")
+			q.Transform = func(o stream.Object) error {
 				delete(o.(*unstructured.Unstructured).Object, "spec")
 				if rejecting {
 					panic("always")
 				}
 				return nil
 			}
-			acc := watching(t, streams, Options{QuietOwnWrites: true}, q)
+			acc := watching(t, streams, collect.Options{QuietOwnWrites: true}, q)
 			synctest.Wait()
 			signalled(acc)
 			var snap one
 			update(t, acc, &snap)
-			u := thing("x")
+			u := sim.Thing("x")
 			u.SetUID("uid-1")
 			u.SetResourceVersion("101")
-			fakeWrite(streams, u, func() { s.put("as", Key{Namespace: "ns", Name: "x"}, u) }, second)
+			fakeWrite(streams, u, func() { s.Put("as", stream.Key{Namespace: "ns", Name: "x"}, u) }, second)
 			r := update(t, acc, &snap)
 			assert.True(t, r.Changed)
 			assert.Len(t, r.Invalid, map[bool]int{true: 1}[rejecting])
@@ -217,11 +224,11 @@ func TestG4OnAFakeOwnWritesThatATransformChangesOrRejectsHoldAndEnd(t *testing.T
 }
 
 func TestAServerThatSaysWhenToTryAgainIsObeyedBeforeAWriteIsUnsettled(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		watching(t, streams, Options{}, simQuery("A", "as"))
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		refused := 0
-		s.failing(func(verb, _ string) error {
+		s.Failing(func(verb, _ string) error {
 			if refused++; verb == "list" && refused < 3 {
 				return apierrors.NewTooManyRequests("busy", 2)
 			}
@@ -230,7 +237,7 @@ func TestAServerThatSaysWhenToTryAgainIsObeyedBeforeAWriteIsUnsettled(t *testing
 		start := time.Now()
 		require.NoError(t, streams.Sync(t.Context()))
 		assert.Equal(t, 4*second, time.Since(start))
-		s.failing(func(string, string) error { return apierrors.NewTooManyRequests("busy", 2) })
+		s.Failing(func(string, string) error { return apierrors.NewTooManyRequests("busy", 2) })
 		assert.ErrorContains(t, streams.Sync(t.Context()), "busy")
 	})
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -40,9 +45,9 @@ var errBad = errors.New("it does not decode")
 // the label bad do not decode.
 type typedSim struct{ stream.Plain }
 
-func (typedSim) Form() Form { return Typed + " from tests" }
+func (typedSim) Form() stream.Form { return stream.Typed + " from tests" }
 
-func (typedSim) Typed(u *unstructured.Unstructured) (Object, error) {
+func (typedSim) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	if u.GetLabels()["bad"] != "" {
 		return nil, errBad
 	}
@@ -51,7 +56,7 @@ func (typedSim) Typed(u *unstructured.Unstructured) (Object, error) {
 	return o, nil
 }
 
-func (typedSim) Compact(o, before Object, final bool) {
+func (typedSim) Compact(o, before stream.Object, final bool) {
 	t := o.(*goThing)
 	t.Compacted = append(t.Compacted, final)
 	if before != nil {
@@ -59,10 +64,10 @@ func (typedSim) Compact(o, before Object, final bool) {
 	}
 }
 
-func (s typedSim) decode(u *unstructured.Unstructured) Object {
+func (s typedSim) decode(u *unstructured.Unstructured) stream.Object {
 	o, err := s.Typed(u)
 	if err != nil {
-		return stream.Undecoded(simResource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
+		return stream.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
 	}
 	return o
 }
@@ -97,17 +102,17 @@ func (s typedSim) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 
 type things struct{ A []*goThing }
 
-func inTyped(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set)) {
+func inTyped(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
 	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
-			var s *sim
-			config.Source = plain(func(r Resource, namespace string, form Form) cache.ListerWatcherWithContext {
-				if form == Typed {
-					return typedSim{stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}}
+			var s *sim.Server
+			config.Source = sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
+				if form == stream.Typed {
+					return typedSim{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 				}
-				return s.source(r, namespace, form)
+				return s.Source(r, namespace, form)
 			})
-			bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
 				s = fresh
 				f(t, s, streams)
 			})
@@ -115,9 +120,9 @@ func inTyped(t *testing.T, f func(t *testing.T, s *sim, streams *stream.Set)) {
 	}
 }
 
-func typedQuery() Query {
-	q := simQuery("A", "as")
-	q.Form = Typed
+func typedQuery() query.Query {
+	q := sim.Query("A", "as")
+	q.Form = stream.Typed
 	return q
 }
 
@@ -129,21 +134,21 @@ func called(objects []*goThing) (all []string) {
 }
 
 func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
-	for name, transform := range map[string]Transform{"plain": nil, "transformed": func(o Object) error { o.(*goThing).Labels = nil; return nil }} {
+	for name, transform := range map[string]stream.Transform{"plain": nil, "transformed": func(o stream.Object) error { o.(*goThing).Labels = nil; return nil }} {
 		t.Run(name, func(t *testing.T) {
-			inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("a", "in", "yes"))
-				s.create("as", thing("b", "in", "yes"))
+			inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("a", "in", "yes"))
+				s.Create("as", sim.Thing("b", "in", "yes"))
 				q := typedQuery()
 				q.Labels, q.Transform = labels.SelectorFromSet(labels.Set{"in": "yes"}), transform
-				acc := watching(t, streams, Options{}, q)
+				acc := watching(t, streams, collect.Options{}, q)
 				synctest.Wait()
 				var snap things
 				update(t, acc, &snap)
 				require.Equal(t, []string{"Thing a", "Thing b"}, called(snap.A))
-				s.late(10 * second)
+				s.Late(10 * second)
 				for _, in := range []string{"yes", "no", "yes"} {
-					own{s, streams}.put("as", thing("x", "in", in), 0)
+					sim.NewClient(s, streams).Put("as", sim.Thing("x", "in", in), 0)
 					update(t, acc, &snap)
 					require.Len(t, snap.A, map[string]int{"yes": 3, "no": 2}[in])
 				}
@@ -152,15 +157,15 @@ func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *test
 				for _, o := range snap.A {
 					assert.Equal(t, []bool{transform == nil}, o.Compacted, "once, before anybody has it")
 				}
-				after(60 * second)
+				sim.After(60 * second)
 				assert.False(t, update(t, acc, &snap).Changed, "the event of an own write is nothing new")
 				assert.Same(t, shown, snap.A[2])
 				assert.Zero(t, acc.Status()[0].Pending)
 				assert.Equal(t, "typed from tests", acc.Status()[0].Form)
-				typed := streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "x"}, Typed)
+				typed := streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.Typed)
 				assert.Equal(t, transform == nil, typed != nil, "a transform may have left something out")
-				assert.Nil(t, streams.Newest(simResource("as"), Key{Namespace: "ns", Name: "x"}, Whole), "typed objects may be less than the server sent")
-				own{s, streams}.delete("as", "x", 0, false)
+				assert.Nil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.Whole), "typed objects may be less than the server sent")
+				sim.NewClient(s, streams).Delete("as", "x", 0, false)
 				update(t, acc, &snap)
 				assert.Len(t, snap.A, 2)
 			})
@@ -169,18 +174,18 @@ func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *test
 }
 
 func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("listed", "bad", "yes", "in", "yes"))
-		s.create("as", thing("good", "in", "yes"))
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("listed", "bad", "yes", "in", "yes"))
+		s.Create("as", sim.Thing("good", "in", "yes"))
 		q := typedQuery()
 		q.Labels, _ = labels.Parse("in=yes")
-		q.Transform = func(Object) error { return nil }
-		acc := watching(t, streams, Options{}, q)
+		q.Transform = func(stream.Object) error { return nil }
+		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
-		s.create("as", thing("watched", "bad", "yes", "in", "yes"))
+		s.Create("as", sim.Thing("watched", "bad", "yes", "in", "yes"))
 		synctest.Wait()
-		s.late(10 * second)
-		own{s, streams}.put("as", thing("written", "bad", "yes", "in", "yes"), 0)
+		s.Late(10 * second)
+		sim.NewClient(s, streams).Put("as", sim.Thing("written", "bad", "yes", "in", "yes"), 0)
 		var snap things
 		r := update(t, acc, &snap)
 		assert.Equal(t, []string{"Thing good"}, called(snap.A))
@@ -192,31 +197,31 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 			assert.Equal(t, "Thing", r.Invalid[i].Object.GetObjectKind().GroupVersionKind().Kind)
 			assert.NotEmpty(t, r.Invalid[i].Object.GetUID())
 		}
-		after(20 * second)
+		sim.After(20 * second)
 		assert.False(t, update(t, acc, &snap).Changed, "the event of what did not decode is nothing new")
-		own{s, streams}.put("as", thing("written", "in", "yes"), 0)
-		s.put("as", Key{Namespace: "ns", Name: "watched"}, thing("watched", "in", "yes"))
-		s.put("as", Key{Namespace: "ns", Name: "listed"}, thing("listed", "in", "yes"))
-		after(60 * second)
+		sim.NewClient(s, streams).Put("as", sim.Thing("written", "in", "yes"), 0)
+		s.Put("as", stream.Key{Namespace: "ns", Name: "watched"}, sim.Thing("watched", "in", "yes"))
+		s.Put("as", stream.Key{Namespace: "ns", Name: "listed"}, sim.Thing("listed", "in", "yes"))
+		sim.After(60 * second)
 		assert.Empty(t, update(t, acc, &snap).Invalid)
 		assert.Len(t, snap.A, 4)
 	})
 }
 
 func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
-	for _, transform := range []Transform{nil, func(Object) error { return nil }} {
-		inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
-			s.create("as", thing("a"))
+	for _, transform := range []stream.Transform{nil, func(stream.Object) error { return nil }} {
+		inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			s.Create("as", sim.Thing("a"))
 			q := typedQuery()
 			q.Transform = transform
-			acc := watching(t, streams, Options{}, q)
+			acc := watching(t, streams, collect.Options{}, q)
 			synctest.Wait()
 			var snap things
 			update(t, acc, &snap)
 			a := snap.A[0]
 			{
-				st := acc.fields[0].parts[0].sub.Stage()
-				fresh, err := typedSim{}.Typed(s.at("as", s.rev)[Key{Namespace: "ns", Name: "a"}])
+				st := listener(acc, 0).Stage()
+				fresh, err := typedSim{}.Typed(s.At("as", s.Rev)[stream.Key{Namespace: "ns", Name: "a"}])
 				require.NoError(t, err)
 				held, err := st.Put(fresh, false)
 				require.NoError(t, err)
@@ -231,14 +236,14 @@ func TestWhatARelistBringsAgainIsNeitherHeldTwiceNorPreparedAnew(t *testing.T) {
 }
 
 func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
-	for name, transform := range map[string]Transform{"plain": nil, "transformed": func(Object) error { return nil }} {
+	for name, transform := range map[string]stream.Transform{"plain": nil, "transformed": func(stream.Object) error { return nil }} {
 		t.Run(name, func(t *testing.T) {
-			inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
-				s.create("as", thing("a"))
-				s.create("as", thing("b"))
+			inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("a"))
+				s.Create("as", sim.Thing("b"))
 				q := typedQuery()
 				q.Transform = transform
-				acc := watching(t, streams, Options{}, q)
+				acc := watching(t, streams, collect.Options{}, q)
 				synctest.Wait()
 				shows := func(what string, before ...string) {
 					t.Helper()
@@ -249,22 +254,22 @@ func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
 					assert.Equal(t, before, snap.A[0].Before)
 				}
 				shows("a@101")
-				s.touch("as", "a", 1)
+				s.Touch("as", "a", 1)
 				synctest.Wait()
 				shows("a@103", "a@101")
-				s.late(10 * second)
-				own{s, streams}.put("as", thing("a"), 0)
+				s.Late(10 * second)
+				sim.NewClient(s, streams).Put("as", sim.Thing("a"), 0)
 				shows("a@104", "a@103")
-				own{s, streams}.put("as", thing("a"), 0)
+				sim.NewClient(s, streams).Put("as", sim.Thing("a"), 0)
 				shows("a@105", "a@104")
-				after(60 * second)
+				sim.After(60 * second)
 				shows("a@105", "a@104")
-				s.mu.Lock()
-				s.oldest = s.rev + 2 // what follows is a new list
-				s.mu.Unlock()
-				s.cut()
-				s.touch("as", "a", 1)
-				after(60 * second)
+				s.Mu.Lock()
+				s.Oldest = s.Rev + 2 // what follows is a new list
+				s.Mu.Unlock()
+				s.Cut()
+				s.Touch("as", "a", 1)
+				sim.After(60 * second)
 				require.Positive(t, acc.Status()[0].Restarts)
 				shows("a@106", "a@105")
 			})
@@ -273,9 +278,9 @@ func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
 }
 
 func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("a"))
-		acc := watching(t, streams, Options{}, typedQuery())
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("a"))
+		acc := watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
 		var snap things
 		r := update(t, acc, &snap)
@@ -285,10 +290,10 @@ func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T)
 }
 
 func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("x", "in", "yes"))
-		s.create("as", thing("y"))
-		acc := watching(t, streams, Options{}, typedQuery())
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x", "in", "yes"))
+		s.Create("as", sim.Thing("y"))
+		acc := watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
 		var snap things
 		_, err := acc.Update(t.Context(), &snap, &Judgement{func(u *unstructured.Unstructured) bool {
@@ -300,13 +305,13 @@ func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
 }
 
 func TestG8AListOfAStreamWithObjectsThatDoNotDecodeIsNotAllThereIs(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim, streams *stream.Set) {
-		s.create("as", thing("fine", "in", "yes"))
-		s.create("as", thing("other", "in", "yes", "bad", "yes"))
-		watching(t, streams, Options{}, typedQuery())
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("fine", "in", "yes"))
+		s.Create("as", sim.Thing("other", "in", "yes", "bad", "yes"))
+		watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
 		listed := func(namespace string) (int, bool) {
-			all, ok := streams.List(simResource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), stream.Meta)
+			all, ok := streams.List(sim.Resource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), stream.Meta)
 			return len(all), ok
 		}
 		_, ok := listed("ns")
@@ -314,7 +319,7 @@ func TestG8AListOfAStreamWithObjectsThatDoNotDecodeIsNotAllThereIs(t *testing.T)
 		n, ok := listed("elsewhere")
 		assert.True(t, ok)
 		assert.Zero(t, n)
-		watching(t, streams, Options{}, simQuery("A", "as"))
+		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		n, ok = listed("ns")
 		assert.True(t, ok, "another stream knows")

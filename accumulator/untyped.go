@@ -5,10 +5,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // untyped returns an object in the form that predicates take.
-func untyped(o Object) (*unstructured.Unstructured, error) {
+func untyped(o stream.Object) (*unstructured.Unstructured, error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return u, nil
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // narrow is a source of all namespaces that notes the namespaces of requests.
@@ -20,25 +22,25 @@ type narrow struct {
 func (n narrow) Within(namespace string) stream.Source { return n.within(namespace) }
 
 func TestG4AWriteIsSettledByAListOfTheObjectsNamespace(t *testing.T) {
-	var s *sim
+	var s *sim.Server
 	var asked []string
-	config := stream.Config{StreamLists: true, Source: func(r Resource, namespace string, form Form) stream.Source {
-		return narrow{stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}, func(namespace string) stream.Source {
+	config := stream.Config{StreamLists: true, Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		return narrow{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}, func(namespace string) stream.Source {
 			asked = append(asked, namespace)
-			return stream.Plain{ListerWatcherWithContext: s.source(r, namespace, form)}
+			return stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}
 		}}
 	}}
-	bubble(t, config, func(t *testing.T, fresh *sim, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
 		s = fresh
-		q := simQuery("A", "as")
+		q := sim.Query("A", "as")
 		// only the server can judge it
 		q.Fields = fields.OneTermNotEqualSelector("spec.node", "n1")
-		all := watching(t, streams, Options{}, q)
+		all := watching(t, streams, collect.Options{}, q)
 		q.Namespace = "ns"
-		some := watching(t, streams, Options{}, q)
+		some := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
-		s.late(time.Hour)
-		own{s, streams}.put("as", thing("x"), 0)
+		s.Late(time.Hour)
+		sim.NewClient(s, streams).Put("as", sim.Thing("x"), 0)
 		assert.Equal(t, []string{"ns"}, asked, "one of the streams has all namespaces")
 		for _, acc := range []*Accumulator{all, some} {
 			var snap one

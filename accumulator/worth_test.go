@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
 )
 
 // asked is a Signal for changes of a label, and remembers its calls.
@@ -19,14 +21,14 @@ type asked struct {
 	all []string
 }
 
-func inLabel(o Object) string {
+func inLabel(o stream.Object) string {
 	if o == nil {
 		return "-"
 	}
 	return o.GetName() + "=" + o.GetLabels()["in"]
 }
 
-func (a *asked) signal(old, current Object) bool {
+func (a *asked) signal(old, current stream.Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.all = append(a.all, inLabel(old)+" > "+inLabel(current))
@@ -42,10 +44,10 @@ func (a *asked) taken() []string {
 }
 
 // judged watches things with a Signal, after the first snapshot, of x.
-func judged(t *testing.T, s *sim, streams *stream.Set, o Options, signal Signal) (*Accumulator, *one) {
+func judged(t *testing.T, s *sim.Server, streams *stream.Set, o collect.Options, signal stream.Signal) (*Accumulator, *one) {
 	t.Helper()
-	s.create("as", thing("x", "in", "yes"))
-	q := simQuery("A", "as")
+	s.Create("as", sim.Thing("x", "in", "yes"))
+	q := sim.Query("A", "as")
 	q.Signal = signal
 	acc := watching(t, streams, o, q)
 	require.True(t, signalled(acc))
@@ -56,23 +58,23 @@ func judged(t *testing.T, s *sim, streams *stream.Set, o Options, signal Signal)
 }
 
 func TestAChangeThatIsNotWorthASignalIsInTheNextSnapshotAllTheSame(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := &asked{}
-		acc, snap := judged(t, s, streams, Options{}, a.signal)
-		plain := watching(t, streams, Options{}, simQuery("A", "as"))
+		acc, snap := judged(t, s, streams, collect.Options{}, a.signal)
+		plain := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(plain))
 		update(t, plain, &one{})
-		s.touch("as", "x", 1)
+		s.Touch("as", "x", 1)
 		assert.False(t, signalled(acc))
 		assert.True(t, signalled(plain), "it is the subscriber's own")
-		assert.Equal(t, 1, s.opened("as"), "the stream is shared")
+		assert.Equal(t, 1, s.Opened("as"), "the stream is shared")
 		r := update(t, acc, snap)
 		assert.True(t, r.Changed)
 		assert.Len(t, r.Differences, 1)
-		s.create("as", thing("y"))
+		s.Create("as", sim.Thing("y"))
 		assert.True(t, signalled(acc))
 		update(t, acc, snap)
-		s.remove("as", "y")
+		s.Remove("as", "y")
 		assert.True(t, signalled(acc))
 		assert.Equal(t, []string{"x=yes > x=yes", "- > y=", "y= > -"}, a.taken())
 	})
@@ -86,14 +88,14 @@ func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
 		"quiet, loud, quiet": {"yes", "no", "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-				acc, _ := judged(t, s, streams, Options{Pace: Pace{Interval: second}}, (&asked{}).signal)
-				after(10 * second)
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				acc, _ := judged(t, s, streams, collect.Options{Pace: collect.Pace{Interval: second}}, (&asked{}).signal)
+				sim.After(10 * second)
 				for i, in := range order {
-					x := thing("x", "in", in)
+					x := sim.Thing("x", "in", in)
 					x.SetUID("uid-1")
 					x.SetGeneration(int64(i))
-					s.create("as", x)
+					s.Create("as", x)
 				}
 				assert.True(t, signalled(acc))
 			})
@@ -102,35 +104,35 @@ func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
 }
 
 func TestALoudChangeSignalsThoughOthersWereReadQuietly(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		acc, snap := judged(t, s, streams, Options{}, (&asked{}).signal)
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		acc, snap := judged(t, s, streams, collect.Options{}, (&asked{}).signal)
 		for i := range 3 {
-			s.touch("as", "x", i)
+			s.Touch("as", "x", i)
 			assert.False(t, signalled(acc))
 			assert.True(t, update(t, acc, snap).Changed)
 		}
-		s.create("as", thing("y"))
+		s.Create("as", sim.Thing("y"))
 		assert.True(t, signalled(acc))
 	})
 }
 
 func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 	for in, loud := range map[string]bool{"yes": false, "no": true} {
-		bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			a := &asked{}
-			acc, _ := judged(t, s, streams, Options{}, a.signal)
-			s.mu.Lock()
-			s.delay = func(string) time.Duration { return time.Hour }
-			s.mu.Unlock()
-			x := thing("x", "in", in)
+			acc, _ := judged(t, s, streams, collect.Options{}, a.signal)
+			s.Mu.Lock()
+			s.Delay = func(string) time.Duration { return time.Hour }
+			s.Mu.Unlock()
+			x := sim.Thing("x", "in", in)
 			x.SetUID("uid-1")
-			s.create("as", x)
-			s.touch("as", "x", 2)
-			s.mu.Lock()
-			s.oldest = s.rev + 1
-			s.mu.Unlock()
-			s.cut()
-			after(time.Minute)
+			s.Create("as", x)
+			s.Touch("as", "x", 2)
+			s.Mu.Lock()
+			s.Oldest = s.Rev + 1
+			s.Mu.Unlock()
+			s.Cut()
+			sim.After(time.Minute)
 			require.Positive(t, acc.Status()[0].Restarts)
 			assert.Equal(t, loud, signalled(acc), in)
 			assert.Equal(t, []string{"x=yes > x=" + in}, a.taken(), "once")
@@ -139,53 +141,53 @@ func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 }
 
 func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
-	bubble(t, stream.Config{}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var all []string
-		acc, _ := judged(t, s, streams, Options{}, func(old, current Object) bool {
+		acc, _ := judged(t, s, streams, collect.Options{}, func(old, current stream.Object) bool {
 			all = append(all, inLabel(old)+" > "+inLabel(current))
 			return old == nil && current != nil
 		})
-		s.create("as", thing("x", "in", "no")) // with another UID
+		s.Create("as", sim.Thing("x", "in", "no")) // with another UID
 		assert.True(t, signalled(acc))
 		assert.Equal(t, []string{"x=yes > -", "- > x=no"}, all)
 	})
 }
 
 func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		acc, snap := judged(t, s, streams, Options{}, func(Object, Object) bool { panic("a bug") })
-		s.touch("as", "x", 1)
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		acc, snap := judged(t, s, streams, collect.Options{}, func(stream.Object, stream.Object) bool { panic("a bug") })
+		s.Touch("as", "x", 1)
 		assert.True(t, signalled(acc))
 		assert.True(t, update(t, acc, snap).Changed)
-		s.touch("as", "x", 2)
+		s.Touch("as", "x", 2)
 		assert.True(t, signalled(acc), "the watch goes on")
 	})
 }
 
 func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var acc *Accumulator
 		var seen []bool
-		signal := func(Object, Object) bool {
+		signal := func(stream.Object, stream.Object) bool {
 			var snap one
 			seen = append(seen, update(t, acc, &snap).Changed)
 			acc.Status()
 			return true
 		}
-		acc, _ = judged(t, s, streams, Options{}, signal)
-		s.touch("as", "x", 1)
+		acc, _ = judged(t, s, streams, collect.Options{}, signal)
+		s.Touch("as", "x", 1)
 		synctest.Wait()
-		own{s, streams}.put("as", thing("y"), 0)
+		sim.NewClient(s, streams).Put("as", sim.Thing("y"), 0)
 		synctest.Wait()
 		assert.Equal(t, []bool{true, true}, seen)
 	})
 }
 
 func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var acc *Accumulator
-		q := simQuery("A", "as")
-		q.Transform = func(Object) error {
+		q := sim.Query("A", "as")
+		q.Transform = func(stream.Object) error {
 			if acc != nil {
 				acc.Status()
 				var snap one
@@ -193,10 +195,10 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 			}
 			return nil
 		}
-		acc = watching(t, streams, Options{}, q)
+		acc = watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
-		s.create("as", thing("x"))
-		own{s, streams}.put("as", thing("y"), 0)
+		s.Create("as", sim.Thing("x"))
+		sim.NewClient(s, streams).Put("as", sim.Thing("y"), 0)
 		synctest.Wait()
 		var snap one
 		update(t, acc, &snap)
@@ -205,17 +207,17 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 }
 
 func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := &asked{}
-		acc, _ := judged(t, s, streams, Options{QuietOwnWrites: true}, a.signal)
-		own{s, streams}.put("as", thing("own"), second)
+		acc, _ := judged(t, s, streams, collect.Options{QuietOwnWrites: true}, a.signal)
+		sim.NewClient(s, streams).Put("as", sim.Thing("own"), second)
 		assert.False(t, signalled(acc))
 		assert.Empty(t, a.taken())
 		for in, loud := range map[string]bool{"yes": false, "no": true} {
-			w := streams.Begin(simResource("as"), Key{Namespace: "ns", Name: "x"})
-			x := thing("x", "in", in)
+			w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+			x := sim.Thing("x", "in", in)
 			x.SetUID("uid-1")
-			s.create("as", x)
+			s.Create("as", x)
 			synctest.Wait()
 			assert.Empty(t, a.taken(), "not known yet whose it is")
 			w.Abandon()
@@ -223,7 +225,7 @@ func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
 			assert.Len(t, a.taken(), 1)
 			update(t, acc, &one{})
 			x.SetLabels(map[string]string{"in": "yes"})
-			s.create("as", x)
+			s.Create("as", x)
 			signalled(acc)
 			update(t, acc, &one{})
 			a.taken()
@@ -232,21 +234,21 @@ func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
 }
 
 func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
-		q := simQuery("A", "as")
-		q.Signal = func(Object, Object) bool { return false }
-		q.Transform = func(o Object) error {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		q := sim.Query("A", "as")
+		q.Signal = func(stream.Object, stream.Object) bool { return false }
+		q.Transform = func(o stream.Object) error {
 			if n, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "n"); n == 1 {
 				panic("a bug")
 			}
 			return nil
 		}
-		s.create("as", thing("x"))
-		acc := watching(t, streams, Options{}, q)
+		s.Create("as", sim.Thing("x"))
+		acc := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(acc))
 		update(t, acc, &one{})
 		for n, loud := range []bool{false, true, true, false} {
-			s.touch("as", "x", n)
+			s.Touch("as", "x", n)
 			assert.Equal(t, loud, signalled(acc), n)
 			update(t, acc, &one{})
 		}
@@ -254,11 +256,11 @@ func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
 }
 
 func TestAChangeThatWasJudgedIsNotJudgedAgainWhenAnOwnWriteLands(t *testing.T) {
-	bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := &asked{}
-		acc, _ := judged(t, s, streams, Options{}, a.signal)
-		w := streams.Begin(simResource("as"), Key{Namespace: "ns", Name: "x"})
-		s.touch("as", "x", 1)
+		acc, _ := judged(t, s, streams, collect.Options{}, a.signal)
+		w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+		s.Touch("as", "x", 1)
 		synctest.Wait()
 		w.Abandon()
 		assert.False(t, signalled(acc))

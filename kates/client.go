@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/util/watchlist"
 	"k8s.io/utils/clock"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/fence"
@@ -183,7 +183,7 @@ func newSettings(namespace string, opts []Option) *settings {
 		scheme: scheme.Scheme, namespace: namespace,
 		log:     logr.FromSlogHandler(slog.Default().Handler()),
 		streams: stream.Config{StreamLists: true},
-		watch:   watchSettings{pace: accumulator.Pace{Interval: time.Second}},
+		watch:   watchSettings{pace: collect.Pace{Interval: time.Second}},
 	}
 	for _, o := range opts {
 		o.applyToClient(s)

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/jsonform"
@@ -67,7 +67,7 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resour
 }
 
 // listAll makes all lists that a query needs.
-func (c *Client) listAll(ctx context.Context, r stream.Resource, q accumulator.Query) ([]*Unstructured, error) {
+func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
 	if len(watches) == 1 && q.Spaces == nil {
 		return c.listOne(ctx, r, watches[0].Namespace, watches[0].Selection)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 )
@@ -40,7 +40,7 @@ type settings struct {
 }
 
 type watchSettings struct {
-	pace     accumulator.Pace
+	pace     collect.Pace
 	quietOwn bool
 	invalid  func(Invalid)
 	// transform is for queries without one.

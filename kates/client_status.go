@@ -7,7 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -69,7 +70,7 @@ type QueryStatus struct {
 	Restarts int `json:"restarts"`
 }
 
-func statusOf(all []accumulator.QueryStatus) (s Status) {
+func statusOf(all []query.Status) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
@@ -80,7 +81,7 @@ func statusOf(all []accumulator.QueryStatus) (s Status) {
 	return s
 }
 
-func lagOf(q accumulator.QueryStatus) time.Duration {
+func lagOf(q query.Status) time.Duration {
 	if q.State == stream.Synced || q.Heard.IsZero() {
 		return 0
 	}
@@ -134,7 +135,7 @@ func (q QueryStatus) what() string {
 // Status returns the state of the queries of all open watches of the client.
 func (c *Client) Status() Status {
 	var s Status
-	for _, a := range accumulator.Of(c.core.streams) {
+	for _, a := range collect.Of(c.core.streams) {
 		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
 	return s
@@ -144,7 +145,7 @@ func (c *Client) Status() Status {
 // see [Accumulator.Ready].
 func (c *Client) Ready() error {
 	var errs []error
-	for _, a := range accumulator.Of(c.core.streams) {
+	for _, a := range collect.Of(c.core.streams) {
 		errs = append(errs, a.Ready())
 	}
 	return errors.Join(errs...)

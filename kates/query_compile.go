@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
@@ -46,13 +46,13 @@ func (t target) formOf() stream.Form {
 }
 
 // compile turns queries into those of the accumulator. Every error names its query.
-func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
+func (c *Client) compile(targets []target) ([]query.Query, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("nothing to watch: no query was given")
 	}
 	transform := c.watch.get().transform
 	seen := make(map[string]bool)
-	var queries []accumulator.Query
+	var queries []query.Query
 	for i, t := range targets {
 		switch {
 		case t.Name == "":
@@ -75,11 +75,11 @@ func (c *Client) compile(targets []target) ([]accumulator.Query, error) {
 	return queries, nil
 }
 
-func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
+func (c *Client) compileOne(t target) (q query.Query, err error) {
 	if err := t.checkNamespaces(); err != nil {
 		return q, err
 	}
-	q = accumulator.Query{
+	q = query.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
 		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal, Key: t.Key,
 		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t) },
@@ -105,7 +105,7 @@ func (c *Client) compileOne(t target) (q accumulator.Query, err error) {
 	if l == nil || err != nil {
 		return q, err
 	}
-	q.Spaces = &accumulator.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
+	q.Spaces = &query.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
 		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")})
 	}}
 	return q, nil
@@ -174,7 +174,7 @@ func (q Query) suits(r stream.Resource) error {
 func definite(err error) error {
 	var unknown *UnknownKindError
 	if errors.As(err, &unknown) {
-		return fmt.Errorf("%w: %w", accumulator.ErrNotServed, err)
+		return fmt.Errorf("%w: %w", query.ErrNotServed, err)
 	}
 	return err
 }

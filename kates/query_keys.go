@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/query"
 )
 
 // EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,
@@ -16,7 +16,7 @@ import (
 // change of such an object is a change of each partition. It takes time for every partition, and
 // memory until the partition has had its turn. Use a [Lookup] for what changes often and matters
 // to few.
-const EveryPartition = accumulator.EveryPartition
+const EveryPartition = query.EveryPartition
 
 // ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
 // belong to no partition.

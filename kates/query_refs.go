@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -66,7 +66,7 @@ func (l Lookup[T]) Available() bool { return l.lookup.Available() }
 
 // Ref says that objects of one query name objects of another. See [RefsOf].
 type Ref struct {
-	ref accumulator.Ref
+	ref query.Ref
 	err error // why it makes no sense, if it does not
 }
 
@@ -91,8 +91,8 @@ type Ref struct {
 // The function is called once per version of an object, never twice at a time, without locks. It
 // must not write to the object, and its result must depend only on the object. If it panics, or
 // the object does not decode as a T, the object's former names stay, and the failure is logged.
-func RefsOf[T any](query string, names func(T) []types.NamespacedName) Ref {
-	r := Ref{ref: accumulator.Ref{Query: query}}
+func RefsOf[T any](queryName string, names func(T) []types.NamespacedName) Ref {
+	r := Ref{ref: query.Ref{Query: queryName}}
 	if names == nil {
 		r.err = errors.New("its function is nil")
 		return r
@@ -131,14 +131,14 @@ func elementsOf[T any]() (*snapshot.Binding, error) {
 }
 
 // refs returns a query's references in the accumulator's form.
-func (q Query) refs() (all []accumulator.Ref, err error) {
+func (q Query) refs() (all []query.Ref, err error) {
 	if q.Refs == nil {
 		return nil, nil
 	}
 	if q.Namespace != "" || q.Namespaces != nil || q.NamespaceSelector != "" || q.AnyOf != nil {
 		return nil, errors.New("its Refs say which objects are watched: it has no namespaces and no AnyOf besides")
 	}
-	all = make([]accumulator.Ref, len(q.Refs))
+	all = make([]query.Ref, len(q.Refs))
 	for i, r := range q.Refs {
 		switch {
 		case r.err != nil:

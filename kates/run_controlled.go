@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/partition"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/snapshot"
@@ -75,7 +75,7 @@ func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := accumulator.Partition(ctx, c.core.streams, fields.shape(), compiled, accumulator.PartitionOptions{
+	all, err := partition.Start(ctx, c.core.streams, fields.shape(), compiled, partition.Options{
 		Options: c.watch.get().options(), Backoff: p.settings.policy.Backoff, Lasting: true,
 	})
 	if err != nil {

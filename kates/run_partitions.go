@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/partition"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/reach"
@@ -19,7 +20,7 @@ type Partitions[S any] struct{ *partitioned }
 
 // partitioned is partitions of a struct type.
 type partitioned struct {
-	all   *accumulator.Partitions
+	all   *partition.Partitions
 	begin func(context.Context) context.Context // of the client
 	// deltas and invalid are the indexes of those fields, if any.
 	deltas, invalid []int
@@ -29,7 +30,7 @@ type partitioned struct {
 	failed map[string]*changes // of turns whose changes the next one has, too
 }
 
-func newPartitioned(c *Client, all *accumulator.Partitions, f structFields) *partitioned {
+func newPartitioned(c *Client, all *partition.Partitions, f structFields) *partitioned {
 	p := &partitioned{all: all, begin: c.begin, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
 	p.blank = newChanges(p.Status())
 	return p
@@ -55,7 +56,7 @@ type Turn[S any] struct {
 // is called first.
 type keyTurn struct {
 	of      *partitioned
-	turn    *accumulator.Turn
+	turn    *partition.Turn
 	changes *changes // nil if the struct has no field for deltas
 	ended   atomic.Bool
 }
@@ -110,14 +111,14 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err == nil {
 		err = checkStruct(t, fields.targets)
 	}
-	var compiled []accumulator.Query
+	var compiled []query.Query
 	if err == nil {
 		compiled, err = c.compile(fields.targets)
 	}
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	all, err := accumulator.Partition(ctx, c.core.streams, t, compiled, accumulator.PartitionOptions{
+	all, err := partition.Start(ctx, c.core.streams, t, compiled, partition.Options{
 		Options: c.watch.get().options(), Backoff: backoff,
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
 }
 
 // turnOf returns a turn, and fills the deltas and the invalid objects into its struct.
-func (p *partitioned) turnOf(turn *accumulator.Turn, into reflect.Value) *keyTurn {
+func (p *partitioned) turnOf(turn *partition.Turn, into reflect.Value) *keyTurn {
 	t := &keyTurn{of: p, turn: turn}
 	if p.deltas != nil {
 		t.changes = p.changesOf(turn.Key)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
@@ -83,10 +84,10 @@ func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator
 }
 
 // options returns the settings in the accumulator's form.
-func (w watchSettings) options() accumulator.Options {
-	o := accumulator.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Overdue: w.overdue}
+func (w watchSettings) options() collect.Options {
+	o := collect.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Overdue: w.overdue}
 	if w.invalid != nil {
-		o.Invalid = func(i accumulator.Invalid) { w.invalid(invalidOf(i)) }
+		o.Invalid = func(i snapshot.Invalid) { w.invalid(invalidOf(i)) }
 	}
 	if w.shown != nil {
 		o.Shown = func(query string, source stream.Object, value any) { w.shown(query, source, value) }
@@ -159,14 +160,14 @@ func checkStruct(t reflect.Type, targets []target) error {
 }
 
 // invalidsOf is invalidOf for several objects; nil for none.
-func invalidsOf(all []accumulator.Invalid) (invalid []Invalid) {
+func invalidsOf(all []snapshot.Invalid) (invalid []Invalid) {
 	for _, i := range all {
 		invalid = append(invalid, invalidOf(i))
 	}
 	return invalid
 }
 
-func invalidOf(i accumulator.Invalid) Invalid {
+func invalidOf(i snapshot.Invalid) Invalid {
 	u, ok := i.Object.(*unstructured.Unstructured)
 	if !ok && stream.Fault(i.Object) == nil {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.Object)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // DeltaType is what happened to an object between two snapshots.
@@ -104,7 +104,7 @@ func deltaOf(deltaType DeltaType, query string, obj stream.Object) Delta {
 const deltasTogether = 16
 
 // deltasOf turns differences into deltas.
-func deltasOf(diffs []accumulator.Difference) []*Delta {
+func deltasOf(diffs []snapshot.Difference) []*Delta {
 	if len(diffs) == 0 {
 		return nil
 	}

@@ -6,18 +6,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // differing returns n updates.
-func differing(n int) []accumulator.Difference {
-	diffs := make([]accumulator.Difference, n)
+func differing(n int) []snapshot.Difference {
+	diffs := make([]snapshot.Difference, n)
 	for i := range diffs {
 		u := NewUnstructured("Deployment", "apps/v1")
 		u.SetNamespace("ns")
 		u.SetName(fmt.Sprint("d-", i))
 		u.SetResourceVersion(fmt.Sprint(i))
-		diffs[i] = accumulator.Difference{Query: "Deployments", Old: u, New: u}
+		diffs[i] = snapshot.Difference{Query: "Deployments", Old: u, New: u}
 	}
 	return diffs
 }

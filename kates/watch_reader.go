@@ -148,7 +148,7 @@ func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
 
 // Status returns the state of the query.
 func (r *Reader[T]) Status() Status {
-	return statusOf([]accumulator.QueryStatus{r.reader.Status()})
+	return statusOf(r.reader.Status())
 }
 
 // Close ends the reader. Its watch ends, too, if nobody else uses it.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/query"
 )
 
 // Add adds queries while the watch runs. Snapshots and signals of the others go on. The field of
@@ -66,7 +66,7 @@ func (s *Snapshots[S]) Replace(ctx context.Context, query Query) error {
 }
 
 // compile returns the queries for the fields of S that have their names.
-func (s *Snapshots[S]) compile(ctx context.Context, queries []Query) ([]accumulator.Query, error) {
+func (s *Snapshots[S]) compile(ctx context.Context, queries []Query) ([]query.Query, error) {
 	t, fields := reflect.TypeFor[S](), structFields{}
 	targets := make([]target, len(queries))
 	for i, q := range queries {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/reach"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // Snapshots hands out snapshots of type S: a struct with a field per kind. See [Watch], and
@@ -21,7 +22,7 @@ type Snapshots[S any] struct {
 
 	// shown is the last value of the invalid field. It stays the same while its content does.
 	shown  []Invalid
-	source []accumulator.Invalid
+	source []snapshot.Invalid
 }
 
 // Watch starts watching the kinds that the exported fields of the struct S name, until ctx ends
@@ -84,7 +85,7 @@ func (s *Snapshots[S]) update(ctx context.Context, into *S) (changed, complete b
 	return r.Changed, true, nil
 }
 
-func (s *Snapshots[S]) invalidNow(now []accumulator.Invalid) []Invalid {
+func (s *Snapshots[S]) invalidNow(now []snapshot.Invalid) []Invalid {
 	if len(now) == len(s.source) && (len(now) == 0 || &now[0] == &s.source[0]) {
 		return s.shown
 	}

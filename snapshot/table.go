@@ -85,6 +85,20 @@ func (t *Table) Contains(p any) bool {
 	return at >= from && at-from < uintptr(t.Len())*t.form.elem.Size()
 }
 
+// Shares reports whether p is a value that the table shows, or points into the elements of the slice
+// that Value returned.
+func (t *Table) Shares(p any) bool {
+	if t.Contains(p) {
+		return true
+	}
+	o, ok := p.(Object)
+	if !ok {
+		return false
+	}
+	row, ok := t.Get(object.KeyOf(o))
+	return ok && row.Value == Value(p)
+}
+
 // row returns the i-th shown row.
 func (t *Table) row(i int) Row {
 	return Row{Source: t.source(i), Value: t.elems.Index(i).Interface()}

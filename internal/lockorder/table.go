@@ -14,33 +14,35 @@ package lockorder
 
 // The locks, as type parameters of [Mutex]. [Order] says what each is.
 type (
-	Control        struct{}
-	ControllerRun  struct{}
-	Shard          struct{}
-	Replica        struct{}
-	Candidate      struct{}
-	LeaseLock      struct{}
-	Loop           struct{}
-	WatchSettings  struct{}
-	TurnChanges    struct{}
-	Converted      struct{}
-	EventSink      struct{}
-	Recollections  struct{}
-	Marks          struct{}
-	UnionReader    struct{}
-	Partitions     struct{}
-	Tables         struct{}
-	References     struct{}
-	Accumulator    struct{}
-	Pacer          struct{}
-	Reads          struct{}
-	StreamSet      struct{}
-	Stream         struct{}
-	Reflector      struct{}
-	FreshReference struct{}
-	Horizon        struct{}
-	Resolver       struct{}
-	Strings        struct{}
+	Control         struct{}
+	ControllerRun   struct{}
+	Shard           struct{}
+	Replica         struct{}
+	Candidate       struct{}
+	LeaseLock       struct{}
+	Loop            struct{}
+	WatchSettings   struct{}
+	TurnChanges     struct{}
+	Converted       struct{}
+	EventSink       struct{}
+	Recollections   struct{}
+	Marks           struct{}
+	UnionReader     struct{}
+	Partitions      struct{}
+	Tables          struct{}
+	PartitionTables struct{}
+	Union           struct{}
+	References      struct{}
+	Collector       struct{}
+	Pacer           struct{}
+	Reads           struct{}
+	StreamSet       struct{}
+	Stream          struct{}
+	Reflector       struct{}
+	FreshReference  struct{}
+	Horizon         struct{}
+	Resolver        struct{}
+	Strings         struct{}
 )
 
 // Lock is a row of [Order].
@@ -69,16 +71,18 @@ var Order = []Lock{
 	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
 	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},
 	{UnionReader{}, "accumulator.Reader.mu", "the merged objects of a reader of a union"},
-	{Partitions{}, "accumulator.Partitions.mu", "the partitions, the agenda, who looked up what"},
-	{Tables{}, "accumulator.reader.mu", "the tables, for those without the reader's turn"},
-	{References{}, "accumulator.references.mu", "the names in objects, and a listener for each"},
-	{Accumulator{}, "accumulator.Accumulator.mu", "the fields: query, resource, streams; the end"},
-	{Pacer{}, "accumulator.pacer.mu", "when the next signal is due"},
-	{Reads{}, "accumulator.reads.mu", "what a turn has looked up"},
+	{Partitions{}, "accumulator/partition.Partitions.mu", "the partitions, the agenda, who looked up what"},
+	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},
+	{PartitionTables{}, "accumulator/partition.Partitions.tables", "indexes and tables, for those without the reader's turn"},
+	{Collector{}, "accumulator/collect.Collector.mu", "which queries there are; the end"},
+	{Union{}, "accumulator/query.union.mu", "a query: its kind, and its streams"},
+	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},
+	{Pacer{}, "accumulator/collect.pacer.mu", "when the next signal is due"},
+	{Reads{}, "accumulator/partition.reads.mu", "what a turn has looked up"},
 	{StreamSet{}, "accumulator/stream.Set.mu", "the streams, their use, the journal, the users"},
 	{Stream{}, "accumulator/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
 	{Reflector{}, "accumulator/stream.reflector.mu", "how to end what is under way, to list again"},
-	{FreshReference{}, "accumulator.freshReferences.mu", "named objects whose streams have news"},
+	{FreshReference{}, "accumulator/query.fresh.mu", "named objects whose streams have news"},
 	{Horizon{}, "internal/fence.Horizon.mu", "the versions that a piece of work has written"},
 	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},
 	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},

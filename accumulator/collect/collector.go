@@ -1,0 +1,400 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// Options are the options of one collector.
+type Options struct {
+	Pace Pace
+	// QuietOwnWrites suppresses the signals of own writes. The snapshot and its deltas show them
+	// all the same.
+	QuietOwnWrites bool
+	// Invalid is called for each object that is left out because it does not decode or was
+	// rejected, once per change of the object. It is called without locks.
+	Invalid func(snapshot.Invalid)
+	// Shown is called once for each converted value that a snapshot shows. Tests use it to find
+	// out whether somebody writes to the value.
+	Shown func(query string, source stream.Object, value any)
+	// Overdue is how long the first snapshot may take. After that, a log entry names the queries
+	// that are incomplete. Default 10 s.
+	Overdue time.Duration
+}
+
+// Reader is what takes a collector's changes. S is what it has of each query.
+type Reader[S query.Shown] struct {
+	// User is what the streams know of the reader: they end with it.
+	User stream.User
+	// Shown makes a new S.
+	Shown func() S
+	// Invalid returns the number of objects that a snapshot leaves out. It may be called at any
+	// time.
+	Invalid func(S) int
+	// PerKey: batches say for each key whether it is worth a signal.
+	PerKey bool
+	// Waiting reports whether something of the reader waits for a signal; nil: never.
+	Waiting func() bool
+	// Ended is called once, at the end; nil: nothing is.
+	Ended func()
+	// Silent: the reader does not wait for signals.
+	Silent bool
+}
+
+// Field is one query of a collector.
+type Field[S query.Shown] struct {
+	Name  string
+	Query query.Running
+	// Shown is what the reader has of the query, Taken what it has taken and not shown yet. They
+	// belong to the reader's turn.
+	Shown S
+	Taken query.Batch
+	// counted: the query was complete once, so the first signal may rely on it.
+	counted atomic.Bool
+}
+
+// Collector runs queries for one reader. It says when there is something new, and takes it.
+//
+//	queries ──wake──▶ pacer ──▶ Changed ──▶ the reader: Enter, Take, Shown, Leave
+//
+// One goroutine reads at a time: it has the turn from Enter to Leave. All other methods are safe
+// for concurrent use.
+type Collector[S query.Shown] struct {
+	host    query.Host
+	options Options
+	reader  Reader[S]
+	pacer   *pacer
+	links   query.References
+
+	cancel   context.CancelFunc // ends the goroutines
+	tasks    sync.WaitGroup
+	unwatch  func() bool // stops the wait for the context
+	overdue  *time.Timer
+	ready    milestone     // the first snapshot is complete
+	told     atomic.Bool   // the first signal was given
+	finished chan struct{} // closed at the end
+
+	mu         lockorder.Mutex[lockorder.Collector]
+	err        error       // why it ended
+	fields     []*Field[S] // replaced together with generation, never changed
+	generation int
+	shown      int // the generation of the last snapshot, from 1; 0: there is none
+
+	editing chan struct{} // held while the queries change
+	attend  chan struct{} // wakes the manager
+	follow  chan struct{} // holds a value when there may be names to read
+	turn    chan struct{} // held by the reader
+}
+
+// milestone is something that happens once.
+type milestone struct {
+	passed atomic.Bool
+	done   chan struct{}
+}
+
+func (m *milestone) pass() {
+	if m.passed.CompareAndSwap(false, true) {
+		close(m.done)
+	}
+}
+
+// New makes a collector of queries, and finds their kinds. Start starts it. If a kind cannot be
+// resolved, and its query is not optional, the error names the query.
+func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Query, o Options, r Reader[S]) (*Collector[S], error) {
+	if err := CauseOf(ctx); err != nil {
+		return nil, err
+	}
+	if o.Overdue <= 0 {
+		o.Overdue = 10 * time.Second
+	}
+	c := &Collector[S]{
+		options: o, reader: r, generation: 1,
+		ready:    milestone{done: make(chan struct{})},
+		finished: make(chan struct{}),
+		turn:     make(chan struct{}, 1),
+		editing:  make(chan struct{}, 1),
+		attend:   make(chan struct{}, 1),
+		follow:   make(chan struct{}, 1),
+	}
+	c.host = query.Host{
+		Streams: s, PerKey: r.PerKey, QuietOwn: o.QuietOwnWrites,
+		Wake: func() { c.Complete() }, Attend: func() { offer(c.attend) }, Follow: func() { offer(c.follow) },
+		Ready: c.ready.passed.Load,
+	}
+	if !r.Silent {
+		c.pacer = newPacer(o.Pace, c.news)
+		c.host.Wake = c.pacer.poke
+	}
+	all, links, err := query.Prepare(ctx, c.host, queries)
+	if err != nil {
+		return nil, err
+	}
+	c.links = links
+	for i, q := range all {
+		c.fields = append(c.fields, c.field(queries[i].Name, q))
+	}
+	return c, nil
+}
+
+// offer puts a value into a channel that holds at most one.
+func offer(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // one waits already
+	}
+}
+
+func (c *Collector[S]) field(name string, q query.Running) *Field[S] {
+	return &Field[S]{Name: name, Query: q, Shown: c.reader.Shown()}
+}
+
+// Start joins the streams. The collector runs until ctx ends, or Close. After an error nothing runs.
+func (c *Collector[S]) Start(ctx context.Context) error {
+	life, cancel := context.WithCancel(ctx)
+	c.cancel = cancel
+	if err := c.host.Streams.Enter(c.reader.User); err != nil {
+		cancel()
+		return err
+	}
+	for _, f := range c.fields {
+		if err := f.Query.Connect(ctx); err != nil {
+			c.end(err)
+			return err
+		}
+	}
+	c.Go(func() { c.manage(life) })
+	if c.links.Any() {
+		c.Go(func() { c.following(life) })
+	}
+	c.mu.Lock()
+	if c.err == nil {
+		c.overdue = time.AfterFunc(c.options.Overdue, c.logOverdue)
+		c.unwatch = context.AfterFunc(ctx, func() { c.end(CauseOf(ctx)) })
+	}
+	c.mu.Unlock()
+	c.host.Wake()
+	return nil
+}
+
+// Go runs a goroutine that Close waits for. After the end it runs nothing, and returns false.
+func (c *Collector[S]) Go(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return false
+	}
+	c.tasks.Go(f)
+	return true
+}
+
+// Changed signals that there is something new to take. It holds at most one signal, and is closed
+// when the collector ends. A signal may be spurious, but none is lost.
+func (c *Collector[S]) Changed() <-chan struct{} { return c.pacer.out }
+
+// Ensure makes sure that a signal follows.
+func (c *Collector[S]) Ensure() { c.pacer.ensure() }
+
+// phase returns the phase of a query, and notes whether it is complete.
+func (c *Collector[S]) phase(f *Field[S]) query.Phase {
+	phase := f.Query.Phase()
+	if phase >= query.Complete {
+		f.counted.Store(true)
+	}
+	return phase
+}
+
+// readable reports whether a query can be read: it is complete, or was replaced after it was.
+func (c *Collector[S]) readable(f *Field[S]) (query.Phase, bool) {
+	if f.Shown.Present() {
+		return query.Complete, true
+	}
+	phase := c.phase(f)
+	return phase, phase >= query.Complete || phase == query.Replaced && f.counted.Load()
+}
+
+// Complete reports whether every query has its whole first list (G1). Once true, it stays true.
+func (c *Collector[S]) Complete() bool {
+	if c.ready.passed.Load() {
+		return true
+	}
+	for _, f := range c.Fields() {
+		if c.phase(f) < query.Complete {
+			return false
+		}
+	}
+	c.ready.pass()
+	return true
+}
+
+// news reports whether a signal is worth giving.
+func (c *Collector[S]) news() bool {
+	if !c.Complete() {
+		return false
+	}
+	if c.told.CompareAndSwap(false, true) {
+		return true
+	}
+	for _, f := range c.Fields() {
+		if f.Query.News() {
+			return true
+		}
+	}
+	c.mu.Lock()
+	changed := c.generation != max(1, c.shown)
+	c.mu.Unlock()
+	return changed || c.reader.Waiting != nil && c.reader.Waiting()
+}
+
+// Ready is nil once the first snapshot is complete, and stays nil. Before that, the error says
+// which queries are incomplete and why.
+func (c *Collector[S]) Ready() error {
+	if c.Complete() {
+		return nil
+	}
+	var why []string
+	for _, st := range c.incomplete() {
+		text := fmt.Sprintf("query %q (%s): %s", st.Name, st.Kind, st.State)
+		if st.Error != "" {
+			text += ": " + st.Error
+		}
+		why = append(why, text)
+	}
+	return fmt.Errorf("incomplete: %s", strings.Join(why, "; "))
+}
+
+// Readied is closed once the first snapshot is complete.
+func (c *Collector[S]) Readied() <-chan struct{} { return c.ready.done }
+
+// incomplete returns the queries that delay the first snapshot.
+func (c *Collector[S]) incomplete() (all []query.Status) {
+	for _, f := range c.Fields() {
+		if c.phase(f) < query.Complete {
+			all = append(all, f.Query.Status())
+		}
+	}
+	return all
+}
+
+// logOverdue logs that there is no snapshot yet: as an error if a query has failed, else as
+// information.
+func (c *Collector[S]) logOverdue() {
+	why := c.Ready()
+	if why == nil || c.Err() != nil {
+		return
+	}
+	log, what := c.host.Streams.Logger().WithValues("after", c.options.Overdue.String()), "still no complete snapshot"
+	if slices.ContainsFunc(c.incomplete(), func(q query.Status) bool { return q.Error != "" }) {
+		log.Error(why, what)
+	} else {
+		log.Info(what, "waiting", why.Error())
+	}
+}
+
+// Status returns the state of each query, in the order of the queries.
+func (c *Collector[S]) Status() []query.Status {
+	fields := c.Fields()
+	all := make([]query.Status, len(fields))
+	for i, f := range fields {
+		all[i] = f.Query.Status()
+		all[i].Invalid = c.reader.Invalid(f.Shown)
+	}
+	return all
+}
+
+// Sync returns when every stream is as new as the server was at the call, or with ctx's error. A
+// resource that does not exist, or that the client may not read, is no error if the server says so
+// again: what is shown of it stays.
+func (c *Collector[S]) Sync(ctx context.Context) error {
+	var all []*stream.Listener
+	for _, f := range c.Fields() {
+		all = append(all, f.Query.Listeners()...)
+	}
+	return stream.SyncAll(ctx, all)
+}
+
+// Err is nil while the collector runs. Then it is the cause of the end: stream.ErrClosed, or the
+// cause of the context's end.
+func (c *Collector[S]) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Done is closed when the collector has ended.
+func (c *Collector[S]) Done() <-chan struct{} { return c.finished }
+
+// Close ends the collector, and waits until all its goroutines have ended. Streams that have no
+// other listener end too.
+func (c *Collector[S]) Close() {
+	c.end(stream.ErrClosed)
+	<-c.finished
+	c.tasks.Wait()
+}
+
+func (c *Collector[S]) end(cause error) {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.err = cause
+	fields := c.fields
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	if c.overdue != nil {
+		c.overdue.Stop()
+	}
+	c.mu.Unlock()
+	c.cancel()
+	for _, f := range fields {
+		f.Query.Close()
+	}
+	c.host.Streams.Leave(c.reader.User)
+	if c.pacer != nil {
+		c.pacer.close()
+	}
+	if c.reader.Ended != nil {
+		c.reader.Ended()
+	}
+	close(c.finished)
+}
+
+// Watch is a user of streams that runs queries: every reader of a collector.
+type Watch interface {
+	// Ready is nil once every query has its whole first list, and stays nil.
+	Ready() error
+	// Status returns the state of each query, in their order.
+	Status() []query.Status
+}
+
+// Of returns the watches of a set, in no particular order.
+func Of(s *stream.Set) (all []Watch) {
+	for _, u := range s.Users() {
+		if w, ok := u.(Watch); ok {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// CauseOf returns ctx's error with its cause. It still matches the context's error, whatever the
+// cause.
+func CauseOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || errors.Is(cause, err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

@@ -1,0 +1,204 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// Add adds queries. The signals and snapshots of the others go on. A new query is in the snapshot
+// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name is
+// taken, or if a kind cannot be resolved and its query is not optional.
+func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
+	return c.edit(ctx, func() error {
+		var fresh []*Field[S]
+		err := c.open(ctx, queries, &fresh)
+		if err == nil {
+			c.mu.Lock()
+			if err = c.err; err == nil {
+				c.fields = slices.Concat(c.fields, fresh)
+				c.generation++
+			}
+			c.mu.Unlock()
+		}
+		if err != nil {
+			closeFields(fresh)
+		}
+		return err
+	})
+}
+
+// open starts queries. Those that were started when one fails are for the caller to close.
+func (c *Collector[S]) open(ctx context.Context, queries []query.Query, fresh *[]*Field[S]) error {
+	names := make(map[string]bool)
+	for _, f := range c.Fields() {
+		names[f.Name] = true
+	}
+	for _, q := range queries {
+		switch {
+		case names[q.Name]:
+			return q.Error(errors.New("there is one of that name already"))
+		case q.Refs != nil:
+			return q.Error(query.ErrRefsAtRunTime)
+		}
+		names[q.Name] = true
+		running, err := query.Open(ctx, c.host, q)
+		if err != nil {
+			return err
+		}
+		*fresh = append(*fresh, c.field(q.Name, running))
+	}
+	return nil
+}
+
+func closeFields[S query.Shown](fields []*Field[S]) {
+	for _, f := range fields {
+		f.Query.Close()
+	}
+}
+
+// Remove removes queries. The next snapshot lacks their objects, and its differences have them as
+// deletes.
+func (c *Collector[S]) Remove(ctx context.Context, names ...string) error {
+	return c.edit(ctx, func() error {
+		kept := slices.Clone(c.Fields())
+		var gone []*Field[S]
+		for _, name := range names {
+			i := slices.IndexFunc(kept, func(f *Field[S]) bool { return f.Name == name })
+			if i < 0 {
+				return query.Query{Name: name}.Error(query.ErrUnknownQuery)
+			}
+			q := kept[i].Query
+			if _, naming := q.(query.Naming); naming || q.Query().Refs != nil {
+				return q.Query().Error(query.ErrRefsAtRunTime)
+			}
+			gone = append(gone, kept[i])
+			kept = slices.Delete(kept, i, i+1)
+		}
+		c.mu.Lock()
+		c.fields, c.generation = kept, c.generation+1
+		c.mu.Unlock()
+		closeFields(gone)
+		return nil
+	})
+}
+
+// Replace replaces the query of the same name: other namespaces, selectors, another kind. Objects
+// of both queries stay as they are. Objects of the old one alone stay until the new one is
+// complete, but those in namespaces that are no longer wanted leave at once.
+func (c *Collector[S]) Replace(ctx context.Context, q query.Query) error {
+	return c.edit(ctx, func() error {
+		fields := c.Fields()
+		i := slices.IndexFunc(fields, func(f *Field[S]) bool { return f.Name == q.Name })
+		if i < 0 {
+			return q.Error(query.ErrUnknownQuery)
+		}
+		running := fields[i].Query
+		if q.Refs != nil || running.Query().Refs != nil {
+			return q.Error(query.ErrRefsAtRunTime)
+		}
+		r, err := q.Resolve(ctx)
+		if err != nil {
+			return q.Error(err)
+		}
+		if err := running.Replace(ctx, q, r); err != nil {
+			return cmp.Or(c.Err(), err) // the end has a cause
+		}
+		c.mu.Lock()
+		c.generation++ // its keys may have another form now
+		c.mu.Unlock()
+		return nil
+	})
+}
+
+// edit makes one change of the queries at a time.
+func (c *Collector[S]) edit(ctx context.Context, change func() error) error {
+	select {
+	case c.editing <- struct{}{}:
+		defer func() { <-c.editing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := errors.Join(c.Err(), ctx.Err()); err != nil {
+		return err
+	}
+	err := change()
+	c.host.Attend()
+	c.host.Wake()
+	return err
+}
+
+// manage helps late streams, and looks for kinds that are unknown or no longer served as before.
+// It runs until ctx ends.
+func (c *Collector[S]) manage(ctx context.Context) {
+	for {
+		more := false
+		for _, f := range c.Fields() {
+			more = f.Query.Tend() || more
+		}
+		c.catchUp(ctx)
+		stuck := len(c.late()) > 0
+		if more && !stuck {
+			continue
+		}
+		if !stuck && len(c.unresolved()) == 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.attend:
+				continue
+			}
+		}
+		if stream.Sleep(ctx, c.host.Streams.Config().KindPoll); ctx.Err() != nil {
+			return
+		}
+		_ = c.edit(ctx, func() error {
+			for _, f := range c.unresolved() {
+				f.Query.Resolve(ctx)
+			}
+			return nil
+		})
+	}
+}
+
+// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
+const catchUpAfter = 100 * time.Millisecond
+
+// catchUp asks the server on behalf of late streams, if a shown object waits for them.
+func (c *Collector[S]) catchUp(ctx context.Context) {
+	if len(c.late()) == 0 {
+		return
+	}
+	stream.Sleep(ctx, catchUpAfter)
+	var tasks sync.WaitGroup
+	for _, f := range c.late() {
+		tasks.Go(func() { f.Query.CatchUp(ctx) })
+	}
+	tasks.Wait()
+	c.host.Wake()
+}
+
+// late returns the queries with late streams.
+func (c *Collector[S]) late() []*Field[S] {
+	return c.those(query.Running.Late)
+}
+
+// unresolved returns the queries whose kind is unknown, or no longer served as before.
+func (c *Collector[S]) unresolved() []*Field[S] {
+	return c.those(query.Running.Unresolved)
+}
+
+func (c *Collector[S]) those(are func(query.Running) bool) (all []*Field[S]) {
+	for _, f := range c.Fields() {
+		if are(f.Query) {
+			all = append(all, f)
+		}
+	}
+	return all
+}

@@ -1,0 +1,140 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// Enter waits for the reader's turn, until ctx or the collector ends.
+func (c *Collector[S]) Enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := c.Err()
+	if err == nil {
+		return nil
+	}
+	c.Leave()
+	if why := c.Ready(); why != nil {
+		return fmt.Errorf("the watch has ended: %w (%w)", err, why)
+	}
+	return fmt.Errorf("the watch has ended: %w", err)
+}
+
+// Leave ends the reader's turn.
+func (c *Collector[S]) Leave() { <-c.turn }
+
+// Fields returns the queries. They are replaced together, never changed.
+func (c *Collector[S]) Fields() []*Field[S] {
+	all, _ := c.FieldsNow()
+	return all
+}
+
+// FieldsNow returns the queries, and how often they have changed, from 1.
+func (c *Collector[S]) FieldsNow() (all []*Field[S], generation int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fields, c.generation
+}
+
+// Take takes the changes of every query. It returns false if there can be no first snapshot yet: a
+// stream had its list, but has given it up, or a query was replaced before its objects were read,
+// and none of them is left. It does not wait for a query that was added, or replaced by a wider
+// one. It belongs to the reader's turn.
+func (c *Collector[S]) Take(fields []*Field[S]) bool {
+	defer c.links.Know()
+	c.host.Streams.Reach(stream.AtComplete)
+	for _, f := range ranked(fields) {
+		phase, readable := c.readable(f)
+		if readable {
+			f.Taken = f.Query.Take(f.Shown)
+		}
+		if f.Taken.OK || c.Delivered() || readable && phase == query.Empty || !f.counted.Load() {
+			continue // an incomplete one was added, or its kind appeared, since
+		}
+		for _, other := range fields {
+			if other.Taken.OK || other == f {
+				other.Query.Untake()
+				other.Taken = query.Batch{}
+			}
+		}
+		return false
+	}
+	c.host.Streams.Reach(stream.AtTaken)
+	return true
+}
+
+// Delivered reports whether there has been a snapshot.
+func (c *Collector[S]) Delivered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown > 0
+}
+
+// Deliver notes that a snapshot shows the queries of a generation. It belongs to the reader's turn.
+func (c *Collector[S]) Deliver(generation int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shown = generation
+}
+
+// ranked orders the fields: those whose objects name others come before the named ones. The order
+// is stable.
+func ranked[S query.Shown](all []*Field[S]) []*Field[S] {
+	rank := func(f *Field[S]) int { return f.Query.Rank() }
+	if !slices.ContainsFunc(all, func(f *Field[S]) bool { return rank(f) > 0 }) {
+		return all
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b *Field[S]) int { return rank(a) - rank(b) })
+}
+
+// following reads the names in objects as they come, until ctx ends. Otherwise a program that waits
+// for a signal would start the lists of the named objects only after it.
+func (c *Collector[S]) following(ctx context.Context) {
+	for {
+		var late <-chan time.Time
+		if patience := c.followAll(ctx); patience > 0 {
+			late = time.After(patience)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.follow:
+		case <-late:
+		}
+	}
+}
+
+// followAll reads the names in the objects of every query. It returns how long objects may still
+// wait for those that they name, 0 if none does.
+func (c *Collector[S]) followAll(ctx context.Context) (patience time.Duration) {
+	if c.Enter(ctx) != nil {
+		return 0
+	}
+	for _, f := range ranked(c.Fields()) {
+		q, names := f.Query.(query.Naming)
+		if !names {
+			continue
+		}
+		if _, readable := c.readable(f); !readable {
+			continue
+		}
+		if left := q.Follow(f.Shown); left > 0 && (patience == 0 || left < patience) {
+			patience = left
+		}
+	}
+	c.links.Know()
+	c.Leave()
+	c.host.Wake()
+	return patience
+}

@@ -1,0 +1,49 @@
+package accumulator
+
+import (
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// content is what the snapshot has of a query. It belongs to the reader's turn; others read the
+// table with the lock of the tables held.
+type content struct {
+	table   *snapshot.Table
+	spans   bool // the table's keys have the namespace
+	present bool // the snapshot has the field
+}
+
+// Get returns the object from which the snapshot was made for a key.
+func (c *content) Get(key stream.Key) (stream.Object, bool) {
+	if c.table == nil {
+		return nil, false
+	}
+	cursor := c.table.Cursor()
+	return cursor.Source(key)
+}
+
+// Keys calls yield with every key of the table.
+func (c *content) Keys(yield func(stream.Key) bool) {
+	if c.table == nil {
+		return
+	}
+	for row := range c.table.All() {
+		if !yield(object.KeyOf(row.Source)) {
+			return
+		}
+	}
+}
+
+// Present reports whether the snapshot has the field.
+func (c *content) Present() bool { return c.present }
+
+// invalidIn returns the number of objects that the snapshot leaves out.
+func (a *Accumulator) invalidIn(c *content) int {
+	a.tables.Lock()
+	defer a.tables.Unlock()
+	if c.table == nil {
+		return 0
+	}
+	return len(c.table.Invalid())
+}

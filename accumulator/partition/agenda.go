@@ -1,0 +1,283 @@
+package partition
+
+import (
+	"container/heap"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// agenda says which key comes next. It knows of each key its state ([keyState]), how often in a
+// row it has failed, and the time before which it does not run.
+//
+//	want, stir ─▶ waiting ──release──▶ ready ──next──▶ running ──done──▶
+//	            signal, quiet            ▲                │
+//	                                     │ time           └──rest──▶ resting
+//	                                     └──────────────────────────────┘
+//
+// It replaces client-go's work queue, which does not tell which keys are queued, run and rest.
+// That queue also keeps keys that are no longer wanted, knows no wait for quiet, and has a
+// goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any time,
+// and two timers without a goroutine keep the time.
+//
+// A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
+//
+// The lock of the partitions guards everything but the channels and the backlog. It guards the
+// entries too: each is a field of its partition. So the agenda allocates nothing for a turn.
+type agenda struct {
+	// A worker without a key waits for both: signal holds a value when a key may have become
+	// ready, rested when a rest may be over.
+	signal chan struct{}
+	rested *time.Timer
+	// ripe holds a value when a release may find a key that has become quiet.
+	ripe     *time.Timer
+	debounce *debounce // how long a stirred key waits; nil: none waits
+	closed   bool
+
+	due     keySet       // waiting, for a release alone
+	stirred keyHeap      // waiting, for quiet
+	queue   keyList      // ready, in order
+	rests   keyHeap      // resting
+	active  keyList      // with a worker
+	backlog atomic.Int64 // how many keys wait
+}
+
+// entry is one key of an agenda. The zero value, with its key, is idle.
+type entry struct {
+	key           string
+	state         keyState
+	failures      int       // turns in a row that ended in a rest
+	notBefore     time.Time // of a key that waits for quiet, or rests; else zero
+	first, latest time.Time // the changes of a key that waits for quiet
+	place         int       // in a set or heap, from 1; 0: in none
+	before, after *entry    // in a list
+}
+
+// newAgenda returns an agenda of no keys. Without a debounce, stir is not called.
+func newAgenda(d *debounce) *agenda {
+	a := &agenda{signal: make(chan struct{}, 1), debounce: d}
+	a.rested, a.ripe = time.NewTimer(forever), time.NewTimer(forever)
+	a.rested.Stop()
+	a.ripe.Stop()
+	return a
+}
+
+// forever is longer than any program runs.
+const forever = 1<<63 - 1
+
+// want makes a key due at the next release.
+func (a *agenda) want(e *entry) {
+	if a.wait(e) {
+		a.due.add(e)
+	}
+}
+
+// stir makes a changed key due: at the first release after it is quiet.
+func (a *agenda) stir(e *entry) {
+	switch now := time.Now(); {
+	case a.wait(e):
+		a.calm(e, now)
+	case !e.state.waits():
+	case e.notBefore.IsZero():
+		a.due.remove(e)
+		a.calm(e, now)
+	default:
+		e.latest = now
+	}
+}
+
+// wait begins a key's wait for a release, unless it is already due, or rests.
+func (a *agenda) wait(e *entry) bool {
+	switch e.state {
+	case keyIdle:
+		e.state = keyWaiting
+	case keyRunning:
+		e.state = keyRunningWaiting
+	default:
+		return false
+	}
+	a.backlog.Add(1)
+	return true
+}
+
+// calm begins a key's wait for quiet.
+func (a *agenda) calm(e *entry, now time.Time) {
+	e.first, e.latest = now, now
+	e.notBefore = a.quietAt(e)
+	heap.Push(&a.stirred, e)
+	a.set(a.ripe, a.stirred)
+}
+
+// quietAt returns the time at which a key has waited long enough, if it is not stirred again.
+func (a *agenda) quietAt(e *entry) time.Time {
+	at := e.latest.Add(a.debounce.quiet)
+	if limit := e.first.Add(a.debounce.most); limit.Before(at) {
+		return limit
+	}
+	return at
+}
+
+// release makes the waiting keys ready, in their order. Of the keys that wait for quiet, it takes
+// those that have waited long enough.
+func (a *agenda) release() {
+	now, all := time.Now(), a.due
+	for len(a.stirred) > 0 && !a.stirred[0].notBefore.After(now) {
+		e := a.stirred[0]
+		// the key changed after it entered the heap: its time is computed again
+		if e.notBefore = a.quietAt(e); e.notBefore.After(now) {
+			heap.Fix(&a.stirred, 0)
+			continue
+		}
+		heap.Pop(&a.stirred)
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(x, y *entry) int { return strings.Compare(x.key, y.key) })
+	for _, e := range all {
+		e.place, e.notBefore = 0, time.Time{}
+		a.backlog.Add(-1)
+		a.ready(e)
+	}
+	clear(all)
+	a.due = all[:0]
+	a.set(a.ripe, a.stirred)
+}
+
+// hurry makes a key ready now, whatever it waits for. It does not shorten a rest.
+func (a *agenda) hurry(e *entry) {
+	if e.state.waits() {
+		a.unwait(e)
+	}
+	a.ready(e)
+}
+
+// unwait ends a key's wait for a release. The caller sets the next state.
+func (a *agenda) unwait(e *entry) {
+	if e.notBefore.IsZero() {
+		a.due.remove(e)
+	} else {
+		heap.Remove(&a.stirred, e.place-1)
+		e.notBefore = time.Time{}
+		a.set(a.ripe, a.stirred)
+	}
+	a.backlog.Add(-1)
+}
+
+// ready puts a key that no longer waits into the queue. If a worker has the key, done does it later.
+func (a *agenda) ready(e *entry) {
+	switch e.state {
+	case keyRunning, keyRunningWaiting:
+		e.state = keyRunningReady
+	case keyIdle, keyWaiting:
+		a.enqueue(e)
+	}
+}
+
+func (a *agenda) enqueue(e *entry) {
+	e.state = keyReady
+	a.queue.push(e)
+	a.notify()
+}
+
+// notify wakes a worker that waits for a key.
+func (a *agenda) notify() {
+	select {
+	case a.signal <- struct{}{}:
+	default: // one is woken already
+	}
+}
+
+// pending reports whether next would return a key.
+func (a *agenda) pending() bool {
+	a.wake()
+	return a.queue.first != nil
+}
+
+// next hands out the key that has been ready for longest; nil if there is none.
+func (a *agenda) next() *entry {
+	a.wake()
+	e := a.queue.first
+	if e != nil {
+		a.queue.remove(e)
+		a.active.push(e)
+		e.state = keyRunning
+	}
+	return e
+}
+
+// wake makes the keys ready whose rest is over.
+func (a *agenda) wake() {
+	if len(a.rests) == 0 {
+		return
+	}
+	for now := time.Now(); len(a.rests) > 0 && !a.rests[0].notBefore.After(now); {
+		e := heap.Pop(&a.rests).(*entry)
+		e.notBefore = time.Time{}
+		a.enqueue(e)
+	}
+	a.set(a.rested, a.rests)
+}
+
+// done ends the turn of a key that did not fail.
+func (a *agenda) done(e *entry) {
+	a.active.remove(e)
+	e.failures = 0
+	switch e.state {
+	case keyRunning:
+		e.state = keyIdle
+	case keyRunningWaiting:
+		e.state = keyWaiting
+	case keyRunningReady:
+		a.enqueue(e)
+	}
+}
+
+// rest ends the turn of a key that failed. The key is ready again after this time, and not
+// before.
+func (a *agenda) rest(e *entry, after time.Duration) {
+	a.active.remove(e)
+	if e.state.waits() {
+		a.unwait(e)
+	}
+	e.failures++
+	e.state, e.notBefore = keyResting, time.Now().Add(after)
+	heap.Push(&a.rests, e)
+	a.set(a.rested, a.rests)
+}
+
+// drop removes a key from the agenda.
+func (a *agenda) drop(e *entry) {
+	if e.state.waits() {
+		a.unwait(e)
+	}
+	switch {
+	case e.state == keyReady:
+		a.queue.remove(e)
+	case e.state == keyResting:
+		heap.Remove(&a.rests, e.place-1)
+		a.set(a.rested, a.rests)
+	case e.state.runs():
+		a.active.remove(e)
+	}
+	*e = entry{key: e.key}
+}
+
+// running iterates over the keys that workers have.
+func (a *agenda) running() iter.Seq[*entry] { return a.active.all }
+
+// close stops the timers for ever. The keys stay as they are.
+func (a *agenda) close() {
+	a.closed = true
+	a.rested.Stop()
+	a.ripe.Stop()
+}
+
+// set sets a timer to the first time of a heap.
+func (a *agenda) set(t *time.Timer, h keyHeap) {
+	if a.closed || len(h) == 0 {
+		t.Stop()
+		return
+	}
+	t.Reset(time.Until(h[0].notBefore))
+}

@@ -1,0 +1,329 @@
+package partition
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/suite/sim"
+)
+
+// size returns the number of keys that are not idle.
+func (a *agenda) size() int {
+	return len(a.due) + len(a.stirred) + a.queue.length + len(a.rests) + a.active.length
+}
+
+// naiveKey is the state of a key in a naive agenda: flags, and a list of all its changes.
+type naiveKey struct {
+	held, ready bool
+	waits       bool
+	changes     []time.Time // since it began to wait for quiet
+	rests       time.Time   // the end of its rest; zero if it does not rest
+	failures    int
+}
+
+func (k *naiveKey) state() keyState {
+	switch {
+	case !k.rests.IsZero():
+		return keyResting
+	case k.held && k.ready:
+		return keyRunningReady
+	case k.held && k.waits:
+		return keyRunningWaiting
+	case k.held:
+		return keyRunning
+	case k.ready:
+		return keyReady
+	case k.waits:
+		return keyWaiting
+	}
+	return keyIdle
+}
+
+// due reports whether the key is due already, or will be by itself.
+func (k *naiveKey) due() bool { return k.ready || k.waits || !k.rests.IsZero() }
+
+// quietAt returns when a key that waits for quiet becomes quiet: the quiet time after its last
+// change, or at the latest the most after the first.
+func (k *naiveKey) quietAt(d *debounce) time.Time {
+	last := k.changes[len(k.changes)-1].Add(d.quiet)
+	if most := k.changes[0].Add(d.most); most.Before(last) {
+		return most
+	}
+	return last
+}
+
+// agendaModel is an agenda, and a naive one that looks through all keys for everything.
+type agendaModel struct {
+	*agenda
+	entries map[string]*entry
+	keys    map[string]*naiveKey
+	queue   []string
+	steps   int
+	idle    bool // a worker has found nothing, and waits
+}
+
+// key chooses a key by a number, "" if there is none.
+func (m *agendaModel) key(number int, among func(*naiveKey) bool) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
+		if among(m.keys[name]) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return names[number%len(names)]
+}
+
+func anyKey(*naiveKey) bool    { return true }
+func heldKey(k *naiveKey) bool { return k.held }
+
+// enqueue makes a key ready.
+func (m *agendaModel) enqueue(name string) {
+	k := m.keys[name]
+	k.waits, k.changes, k.ready = false, nil, true
+	if !k.held {
+		m.queue = append(m.queue, name)
+	}
+}
+
+// wake makes the keys ready whose rest is over, in the order of their times.
+func (m *agendaModel) wake() {
+	for {
+		first := ""
+		for name, k := range m.keys {
+			if !k.rests.IsZero() && !k.rests.After(time.Now()) && (first == "" || k.rests.Before(m.keys[first].rests)) {
+				first = name
+			}
+		}
+		if first == "" {
+			return
+		}
+		m.keys[first].rests = time.Time{}
+		m.enqueue(first)
+	}
+}
+
+func (m *agendaModel) release() {
+	m.agenda.release()
+	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
+		if k := m.keys[name]; k.waits && (k.changes == nil || !k.quietAt(m.debounce).After(time.Now())) {
+			m.enqueue(name)
+		}
+	}
+}
+
+func (m *agendaModel) next() error {
+	m.wake()
+	want := ""
+	if len(m.queue) > 0 {
+		want, m.queue = m.queue[0], m.queue[1:]
+		m.keys[want].held, m.keys[want].ready = true, false
+	}
+	if pending := m.pending(); pending != (want != "") {
+		return fmt.Errorf("a key is pending: %v, and the next is %q", pending, want)
+	}
+	e := m.agenda.next()
+	m.idle = e == nil
+	if got := e; got == nil && want != "" || got != nil && got.key != want {
+		return fmt.Errorf("the next key is %v, want %q", got, want)
+	}
+	return nil
+}
+
+// over ends a turn.
+func (m *agendaModel) over(name string, rests time.Duration) {
+	k := m.keys[name]
+	k.held = false
+	if rests < 0 {
+		m.done(m.entries[name])
+		if k.failures = 0; k.ready {
+			m.enqueue(name)
+		}
+		return
+	}
+	m.rest(m.entries[name], rests)
+	k.failures++
+	k.waits, k.changes, k.ready, k.rests = false, nil, false, time.Now().Add(rests)
+}
+
+// step does one thing to both agendas.
+func (m *agendaModel) step(s sim.Step) error {
+	switch op := s.Op % 21; {
+	case op < 3:
+		name := m.key(s.A, anyKey)
+		m.want(m.entries[name])
+		if k := m.keys[name]; !k.due() {
+			k.waits = true
+		}
+	case op < 8:
+		name := m.key(s.A, anyKey)
+		m.stir(m.entries[name])
+		if k := m.keys[name]; k.waits || !k.due() {
+			k.waits, k.changes = true, append(k.changes, time.Now())
+		}
+	case op < 9:
+		name := m.key(s.A, anyKey)
+		m.hurry(m.entries[name])
+		if k := m.keys[name]; k.rests.IsZero() && !k.ready {
+			m.enqueue(name)
+		}
+	case op < 11:
+		m.release()
+	case op < 14:
+		return m.next()
+	case op < 17:
+		if name := m.key(s.A, heldKey); name != "" {
+			rests := []time.Duration{-1, -1, 0, 2 * second, 5 * second}[s.B%5]
+			if rests >= 0 {
+				rests += time.Duration(m.steps) // no two rests end at the same time
+			}
+			m.over(name, rests)
+		}
+	case op < 18:
+		name := m.key(s.A, anyKey)
+		m.drop(m.entries[name])
+		*m.keys[name] = naiveKey{}
+		m.queue = slices.DeleteFunc(m.queue, func(other string) bool { return other == name })
+	default:
+		// no two steps at the same time
+		sim.After([]time.Duration{time.Millisecond, second, 3 * second}[s.B%3] + time.Duration(m.steps)*time.Microsecond)
+	}
+	return nil
+}
+
+// check compares the two agendas, and checks that waiting workers are woken.
+func (m *agendaModel) check() error {
+	waits, busy, quiet, rested := 0, 0, false, false
+	for name, k := range m.keys {
+		e := m.entries[name]
+		if e.state != k.state() || e.failures != k.failures {
+			return fmt.Errorf("%s is %s after %d failures, want %s after %d", name, e.state, e.failures, k.state(), k.failures)
+		}
+		if k.waits {
+			waits++
+		}
+		if k.held {
+			busy++
+		}
+		quiet = quiet || k.changes != nil && !k.quietAt(m.debounce).After(time.Now())
+		rested = rested || !k.rests.IsZero() && !k.rests.After(time.Now())
+	}
+	if n := m.backlog.Load(); int(n) != waits || len(m.due)+len(m.stirred) != waits || m.agenda.queue.length != len(m.queue) {
+		return fmt.Errorf("%d keys wait, %d of them for quiet, want %d; %d are ready, want %d", n, len(m.stirred), waits, m.agenda.queue.length, len(m.queue))
+	}
+	runs := 0
+	for e := range m.running() {
+		if runs++; !m.keys[e.key].held {
+			return fmt.Errorf("%s runs, and nobody has it", e.key)
+		}
+	}
+	switch {
+	case runs != busy:
+		return fmt.Errorf("%d keys run, want %d", runs, busy)
+	case m.idle && (len(m.queue) > 0 || rested):
+		if m.idle = false; !has(m.signal) && !has(m.rested.C) {
+			return fmt.Errorf("no worker is woken: %v are ready, one that rested: %v", m.queue, rested)
+		}
+	case quiet && !has(m.ripe.C):
+		return fmt.Errorf("nobody is told that a key is quiet")
+	case quiet: // the worker that gets the signal releases it
+		m.release()
+	}
+	return nil
+}
+
+// has takes a value from a channel, if there is one.
+func has[T any](c <-chan T) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestG3TheAgendaIsTheNaiveOne compares the agenda with flags and full scans: the state of each
+// key, the order and the earliest times of turns, and that waiting workers are woken.
+func TestG3TheAgendaIsTheNaiveOne(t *testing.T) {
+	rounds.Check(t, func(rt *rapid.T, taken func()) {
+		steps := sim.DrawScript(rt).Steps
+		var err error
+		synctest.Test(t, func(*testing.T) {
+			m := &agendaModel{agenda: newAgenda(&debounce{quiet: 2 * second, most: 5 * second}), entries: map[string]*entry{}, keys: map[string]*naiveKey{}}
+			for i := range 6 {
+				name := fmt.Sprint("k", i)
+				m.entries[name], m.keys[name] = &entry{key: name}, &naiveKey{}
+			}
+			for _, s := range steps {
+				m.steps++
+				if err = cmp.Or(m.step(s), m.check()); err != nil {
+					return
+				}
+				taken()
+			}
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestG11NothingFiresAfterAnAgendaIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAgenda(&debounce{quiet: second, most: second})
+		x, y, z := &entry{key: "x"}, &entry{key: "y"}, &entry{key: "z"}
+		a.hurry(x)
+		a.hurry(y)
+		assert.Same(t, x, a.next())
+		assert.Same(t, y, a.next())
+		a.rest(x, second)
+		a.stir(z)
+		a.close()
+		a.rest(y, second)
+		a.drop(x)
+		a.release()
+		sim.After(time.Hour)
+		assert.False(t, has(a.rested.C))
+		assert.False(t, has(a.ripe.C))
+		assert.False(t, a.rested.Stop())
+		assert.False(t, a.ripe.Stop())
+	})
+}
+
+func TestG3AnAgendaAllocatesNothingForATurn(t *testing.T) {
+	a := newAgenda(&debounce{quiet: time.Nanosecond, most: time.Nanosecond})
+	keys := make([]entry, 100)
+	for i := range keys {
+		keys[i].key = fmt.Sprint(i)
+	}
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		for i := range keys {
+			if i%2 == 0 {
+				a.want(&keys[i])
+			} else {
+				a.stir(&keys[i])
+			}
+		}
+		for a.size() > 0 {
+			a.release()
+			for e := a.next(); e != nil; e = a.next() {
+				if e.failures == 0 {
+					a.rest(e, 0)
+				} else {
+					a.done(e)
+				}
+			}
+		}
+	}))
+}

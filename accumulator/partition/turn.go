@@ -1,0 +1,135 @@
+package partition
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// Turn is the time in which one worker has a key. No other worker gets the key until Done.
+type Turn struct {
+	Key string
+	// Snapshot is a pointer to a fresh struct with the objects of the key.
+	Snapshot any
+	// Gone: no object has the key any more. The whole snapshot is empty, without the objects that
+	// belong to every partition, unless [Options.Lasting] is set. Look-ups work as ever.
+	Gone bool
+	// Attempt is 1, or higher after turns of the key that failed in a row.
+	Attempt int
+	// Differences are the differences from the last turn of the key, whatever its outcome: by
+	// query, then namespace and name. For a look-up they are those of the objects that the last
+	// turn has read.
+	Differences []snapshot.Difference
+	// Invalid has the invalid objects of the key, by query, then namespace and name, without
+	// those of look-ups.
+	Invalid []snapshot.Invalid
+
+	of    *Partitions
+	part  *partition
+	ended atomic.Bool
+}
+
+// hand makes a turn of the next key, if there is one with a reason for a turn.
+func (p *Partitions) hand() *Turn {
+	p.mu.Lock()
+	e := p.agenda.next()
+	if e == nil {
+		p.mu.Unlock()
+		return nil
+	}
+	part := p.parts[e.key]
+	if !part.forced && !p.changed(part) {
+		p.agenda.done(e)
+		p.mu.Unlock()
+		return nil
+	}
+	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, of: p, part: part}
+	part.forced, part.owed, part.gone = false, true, t.Gone
+	p.mu.Unlock()
+	p.fill(t)
+	return t
+}
+
+// Done ends the turn, and the key may be handed out again. After an error it is handed out again
+// after its backoff, whatever changes meanwhile. Otherwise it is handed out when one of its
+// objects changes, or has changed during the turn. Done is called once for each turn, by any
+// goroutine. Further calls do nothing.
+func (t *Turn) Done(err error) {
+	if err == nil {
+		t.end((*partition).succeed)
+		return
+	}
+	t.end(func(part *partition, p *Partitions) { part.fail(p, p.backoff.After(part.failures+1)) })
+}
+
+// Again ends the turn like Done with an error, but its key rests for this time instead of its
+// backoff.
+func (t *Turn) Again(after time.Duration) {
+	t.end(func(part *partition, p *Partitions) { part.fail(p, after) })
+}
+
+// Keep ends the turn like Done without an error, but does not forget a key that is gone.
+// [Partitions.Activate] can give it another turn, which is empty too.
+func (t *Turn) Keep() { t.end((*partition).keep) }
+
+// end ends the turn with an outcome, once.
+func (t *Turn) end(outcome func(*partition, *Partitions)) {
+	if t.ended.Swap(true) {
+		return
+	}
+	p := t.of
+	p.mu.Lock()
+	p.conclude(t.part)
+	p.asked = p.takes
+	outcome(t.part, p)
+	p.mu.Unlock()
+	p.ensureSignal() // what the turn has read may have changed without another signal
+}
+
+// succeed ends a turn. If the partition is gone, this was its last turn. Called with mu held.
+func (part *partition) succeed(p *Partitions) {
+	part.keep(p)
+	if part.gone {
+		part.owed = false
+		p.emptied(part)
+	}
+}
+
+// keep ends a turn, and keeps a partition that is gone. Called with mu held.
+func (part *partition) keep(p *Partitions) { p.agenda.done(&part.entry) }
+
+// fail ends a turn that must be repeated. Called with mu held.
+func (part *partition) fail(p *Partitions, after time.Duration) {
+	part.forced = true
+	p.agenda.rest(&part.entry, after)
+}
+
+// Only returns the value of a query's field with those of the key's own objects for which keep
+// returns true. If that is all of them, it is the snapshot's value. It is nil if the key has no
+// objects of its own. Only must be called before the turn ends.
+func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
+	for i, f := range t.of.fields() {
+		if f.Name != query {
+			continue
+		}
+		table := t.part.shares[i].table
+		if table == nil {
+			return nil
+		}
+		kept := snapshot.NewChanges(table.Held())
+		for row := range table.All() {
+			if keep(row.Source) {
+				kept.Put(object.KeyOf(row.Source), row)
+			}
+		}
+		if len(kept.All) < table.Held() {
+			table = t.of.binding.NewTable(i)
+			table.Apply(kept.All)
+		}
+		return table.Value().Interface()
+	}
+	return nil
+}

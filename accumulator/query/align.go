@@ -1,0 +1,105 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/coherence"
+)
+
+// lateness is what objects of a union wait for. The lock of the query guards it.
+type lateness struct {
+	// waiting are the streams that have not reached untilRV, while a shown object waits for them.
+	waiting []*stream.Listener
+	untilRV string
+	// caughtUp: some stream has left the list, so the reader can decide again.
+	caughtUp bool
+	// undecided is the number of keys that the last batch has held back.
+	undecided int
+	// target is the version at which the newest stream of a union began. Before all of them have
+	// reached it, one stream may lack an object that has left it, and another may not have it yet.
+	target string
+}
+
+// Tend removes streams that the query no longer wants, and aligns those of a union.
+func (u *union) Tend() (more bool) {
+	u.mu.Lock()
+	left := u.retire(u.query, u.resource)
+	aligned := u.aligned.Load()
+	more = !u.align()
+	turned := u.aligned.Load() != aligned || left != nil
+	u.mu.Unlock()
+	closeAll(left)
+	if turned {
+		u.wake()
+	}
+	return more
+}
+
+// align starts to note departures once all streams of a union have their first lists. It reports
+// whether nothing is left to do now: all streams have since reached one version, or have not their
+// lists yet. Called with mu held.
+func (u *union) align() bool {
+	if !u.query.Union() || u.aligned.Load() || !u.known() {
+		return true
+	}
+	var ready []*part
+	for _, p := range u.parts {
+		if !p.settled(u.query.Optional) {
+			return true // not yet
+		}
+		if p.ready() {
+			ready = append(ready, p)
+		}
+	}
+	if u.target == "" {
+		for _, p := range ready {
+			u.target = coherence.Newest(u.target, p.listener.Track())
+		}
+	}
+	u.waiting, u.untilRV = nil, u.target
+	for _, p := range ready {
+		if coherence.Newer(u.target, p.listener.State().PositionRV) {
+			u.waiting = append(u.waiting, p.listener)
+		}
+	}
+	if u.waiting != nil {
+		return false
+	}
+	u.regroup = true
+	u.aligned.Store(true)
+	return true
+}
+
+func (u *union) Late() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.waiting) > 0
+}
+
+func (u *union) CatchUp(ctx context.Context) {
+	u.mu.Lock()
+	late, until := u.waiting, u.untilRV
+	u.mu.Unlock()
+	var tasks sync.WaitGroup
+	for _, l := range late {
+		tasks.Go(func() {
+			if l.CatchUp(ctx, until) == nil {
+				u.reached(l)
+			}
+		})
+	}
+	tasks.Wait()
+}
+
+// reached notes that a late stream has reached the version that an object waits for.
+func (u *union) reached(l *stream.Listener) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if i := slices.Index(u.waiting, l); i >= 0 {
+		u.waiting = slices.Delete(slices.Clone(u.waiting), i, i+1)
+		u.caughtUp = true
+	}
+}

@@ -1,0 +1,64 @@
+package query
+
+import "github.com/kates-go/kates/accumulator/stream"
+
+// Batch is what has changed in a query since its last batch.
+type Batch struct {
+	Changes []stream.Change
+	// Whole: Changes has all objects. Others that the reader has are gone.
+	Whole bool
+	// Signals are the keys whose change is worth a signal. With Whole, all are.
+	Signals map[stream.Key]bool
+	// NewHistory: versions do not compare with those that the reader has.
+	NewHistory bool
+	// Reshaped: one version of an object may look different now.
+	Reshaped bool
+	// Absent: the query is optional, and its kind is gone again.
+	Absent bool
+	// OK is false if there is nothing that may be shown yet. Then the rest is zero.
+	OK bool
+}
+
+// batchOf converts a batch of one stream.
+func batchOf(b stream.Batch) Batch {
+	return Batch{
+		Changes: b.Changes, Whole: b.Extent == stream.Everything, Signals: b.Signals,
+		NewHistory: b.NewHistory, OK: b.Extent != stream.Unknown,
+	}
+}
+
+// signal adds that a change of a key is worth a signal.
+func (b *Batch) signal(key stream.Key) {
+	if b.Signals == nil {
+		b.Signals = make(map[stream.Key]bool)
+	}
+	b.Signals[key] = true
+}
+
+// then combines two batches, b before next.
+func (b Batch) then(next Batch) Batch {
+	switch {
+	case !b.OK:
+		return next
+	case !next.OK:
+		return b
+	}
+	next.NewHistory, next.Reshaped = next.NewHistory || b.NewHistory, next.Reshaped || b.Reshaped
+	for key := range b.Signals {
+		next.signal(key)
+	}
+	if next.Whole {
+		return next
+	}
+	next.Whole = b.Whole
+	later := make(map[stream.Key]bool, len(next.Changes))
+	for _, c := range next.Changes {
+		later[c.Key] = true
+	}
+	for _, c := range b.Changes {
+		if !later[c.Key] {
+			next.Changes = append(next.Changes, c)
+		}
+	}
+	return next
+}

@@ -1,0 +1,219 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/coherence"
+)
+
+// merging is how the batches of several streams become one. It belongs to the reader's turn.
+type merging struct {
+	within map[string]bool           // the selected namespaces; nil: all
+	held   held[coherence.Departure] // open decisions: rule U2 of package coherence
+	looks  looks                     // of the current key; empty between two merges
+	late   []*stream.Listener        // streams that have not reached lateRV
+	lateRV string                    // the newest version that an open decision waits for
+	lost   bool                      // some stream has nothing new to show
+}
+
+// Take takes the changes of all streams as one batch.
+func (u *union) Take(shown Shown) Batch {
+	u.mu.Lock() // read once: the flags belong to these parts
+	left := u.retire(u.query, u.resource)
+	parts, spaces, known := u.parts, u.spaces, u.known()
+	regroup, newHistory := u.regroup, u.newHistory
+	u.regroup, u.newHistory, u.caughtUp = false, false, false
+	alone := len(parts) == 1 && spaces == nil && !regroup && u.held.keys == nil && !u.behind(parts[0])
+	u.mu.Unlock()
+	closeAll(left)
+	var b Batch
+	switch {
+	case !known:
+		return Batch{}
+	case alone:
+		parts[0].merged = true
+		b = batchOf(parts[0].listener.Take())
+	default:
+		b = u.merge(shown, parts, spaces, regroup, newHistory)
+	}
+	b.Absent = b.OK && u.gone(parts)
+	u.mu.Lock()
+	u.regroup, u.newHistory = u.regroup || regroup && !b.OK, u.newHistory || newHistory && !b.OK
+	b.Reshaped = u.reshaped
+	u.taken = u.taken || b.OK
+	if b.OK && len(u.wanted()) == len(u.parts) {
+		u.reshaped = false
+	}
+	u.waiting, u.untilRV, u.undecided = u.late, u.lateRV, len(u.held.keys)
+	u.mu.Unlock()
+	if u.late != nil {
+		u.host.Attend()
+	}
+	return b
+}
+
+// gone reports whether the query is optional, and its kind is gone again.
+func (u *union) gone(parts []*part) bool {
+	if !u.Query().Optional {
+		return false
+	}
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p *part) bool { return !p.listener.State().Gone })
+}
+
+func (u *union) Untake() {
+	u.mu.Lock()
+	for _, l := range u.listeners() {
+		l.Untake()
+	}
+	u.within, u.target = nil, ""
+	u.aligned.Store(false)
+	u.mu.Unlock()
+	u.host.Attend()
+}
+
+// merge takes the changes of several streams as one batch. With whole it takes all objects; with
+// newHistory it does not compare them with those shown.
+func (u *union) merge(shown Shown, parts []*part, spaces *stream.Listener, whole, newHistory bool) Batch {
+	if spaces == nil {
+		u.within = nil // all namespaces count now
+	} else {
+		changed, ok := u.takeSpaces(spaces)
+		if !ok {
+			return Batch{}
+		}
+		whole = whole || changed
+	}
+	out := Batch{OK: len(parts) == 0, NewHistory: newHistory}
+	ready := make([]*part, 0, len(parts))
+	u.lost = false
+	for _, p := range parts {
+		if !p.ready() {
+			continue
+		}
+		b := p.listener.Take()
+		t := batchOf(b)
+		if !t.OK {
+			continue
+		}
+		out.OK, u.lost = true, u.lost || b.Extent == stream.Lost
+		ready = append(ready, p)
+		out.NewHistory = out.NewHistory || t.NewHistory
+		whole = whole || t.Whole && p.merged // the objects that the batch lacks are gone
+		p.merged = true
+		for _, c := range t.Changes {
+			u.left(c.Key, b.Left[c.Key], len(t.Changes))
+		}
+		u.hear(&out, t)
+	}
+	if !out.OK {
+		return Batch{} // no stream has news of a held key
+	}
+	for _, p := range ready {
+		p.listener.Reach(stream.AtMerge, stream.Key{})
+	}
+	if whole {
+		out.Whole = true
+		for key := range shown.Keys {
+			u.left(key, coherence.Departure{}, 0) // perhaps no stream shows it, and it has to stay
+		}
+		for _, p := range ready {
+			p.listener.EachKey(func(key stream.Key) { u.left(key, coherence.Departure{}, 0) })
+		}
+	}
+	u.late, u.lateRV = nil, ""
+	l := looks{of: u.looks.of[:0], sights: u.looks.sights[:0]}
+	u.held.settle(&out, shown.Get, func(key stream.Key, left coherence.Departure) decision[coherence.Departure] {
+		l.look(ready, key)
+		return u.decide(shown, key, left, &l, out.NewHistory)
+	})
+	clear(l.sights[:cap(l.sights)]) // they would keep objects from being freed
+	u.looks = l
+	if u.lost && !shown.Present() {
+		return Batch{} // a first snapshot is whole
+	}
+	return out
+}
+
+// left adds how a key left the streams. room is about how many such keys there will be.
+func (u *union) left(key stream.Key, d coherence.Departure, room int) {
+	if u.held.keys == nil {
+		u.held.keys = make(coherence.Departures, room)
+	}
+	coherence.Departures(u.held.keys).Add(key, d)
+}
+
+// hear adds the signals of one stream's batch to those of the union.
+func (u *union) hear(out *Batch, t Batch) {
+	for key := range t.Signals {
+		u.held.tell(out, key)
+	}
+	for _, c := range t.Changes {
+		if t.Whole {
+			u.held.tell(out, c.Key)
+		}
+	}
+}
+
+// takeSpaces takes the changes of the selected namespaces. It reports whether there were any, and
+// whether the namespaces are known.
+func (u *union) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
+	t := batchOf(spaces.Take())
+	if !t.OK {
+		return false, u.within != nil && spaces.State().Ready()
+	}
+	if t.Whole || u.within == nil {
+		u.within, changed = make(map[string]bool), true
+	}
+	for _, c := range t.Changes {
+		changed = changed || u.within[c.Key.Name] != (c.Object != nil)
+		if c.Object != nil {
+			u.within[c.Key.Name] = true
+		} else {
+			delete(u.within, c.Key.Name)
+		}
+	}
+	return changed, true
+}
+
+// looks are the sights of a union's streams for one key, each from its own moment.
+type looks struct {
+	of     []*stream.Listener
+	sights []coherence.Sight
+}
+
+// look asks the streams that cover a key.
+func (l *looks) look(parts []*part, key stream.Key) {
+	l.of, l.sights = l.of[:0], l.sights[:0]
+	for _, p := range parts {
+		if p.listener.Covers(key) {
+			l.of, l.sights = append(l.of, p.listener), append(l.sights, p.listener.Look(key))
+		}
+	}
+}
+
+// decide decides what the snapshot shows of a key, by the rules U1 to U7 of package coherence.
+func (u *union) decide(shown Shown, key stream.Key, left coherence.Departure, l *looks, newHistory bool) decision[coherence.Departure] {
+	if u.within != nil && !u.within[key.Namespace] {
+		return decision[coherence.Departure]{}
+	}
+	var had coherence.Object
+	if o, ok := shown.Get(key); ok {
+		had = o
+	}
+	var d coherence.Decision
+	if newHistory {
+		d = coherence.DecideAnew(had, l.sights)
+	} else {
+		d = coherence.Decide(had, left, l.sights)
+	}
+	u.lateRV = coherence.Newest(u.lateRV, d.UntilRV)
+	for i := range l.sights {
+		u.lost = u.lost || l.sights[i].Lost
+		if l.sights[i].Behind(d.UntilRV) && !slices.Contains(u.late, l.of[i]) {
+			u.late = append(u.late, l.of[i])
+		}
+	}
+	o, _ := d.Object.(stream.Object)
+	return decision[coherence.Departure]{object: o, kept: d.Kept, open: d.Open, w: d.Left}
+}

@@ -1,0 +1,100 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrUnknownQuery says that no query has the given name.
+var ErrUnknownQuery = errors.New("there is no query of that name")
+
+// Open starts one query without Refs.
+func Open(ctx context.Context, h Host, q Query) (Running, error) {
+	k, err := resolve(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	u := newUnion(h, k)
+	return u, u.Connect(ctx)
+}
+
+// References are the connections between queries: the objects of some name those of others.
+type References struct{ all []*references }
+
+// Any reports whether there are any.
+func (r References) Any() bool { return len(r.all) > 0 }
+
+// Know finds out which names are known. It belongs to the reader's turn, and follows each take.
+func (r References) Know() {
+	for _, to := range r.all {
+		to.know()
+	}
+}
+
+// Prepare makes queries, and finds their kinds. Nothing runs until Connect. If a kind cannot be
+// resolved, and its query is not optional, the error names the query.
+func Prepare(ctx context.Context, h Host, queries []Query) ([]Running, References, error) {
+	all := make([]Running, len(queries))
+	var links References
+	at := make(map[string]int)
+	for i, q := range queries {
+		k, err := resolve(ctx, q)
+		if err != nil {
+			return nil, links, err
+		}
+		at[q.Name] = i
+		if q.Refs == nil {
+			all[i] = newUnion(h, k)
+			continue
+		}
+		r := newReferences(h, k)
+		all[i], links.all = r, append(links.all, r)
+	}
+	for _, r := range links.all {
+		if err := r.link(all, at); err != nil {
+			return nil, links, err
+		}
+	}
+	return all, links, links.order()
+}
+
+// link connects a query with those whose objects name its own.
+func (r *references) link(all []Running, at map[string]int) error {
+	q := r.query
+	if q.Namespace != "" || q.Namespaces != nil || q.Spaces != nil || q.AnyOf != nil {
+		return q.Error(errors.New("its Refs say which objects are watched: it goes with neither namespaces nor AnyOf"))
+	}
+	for _, ref := range q.Refs {
+		i, ok := at[ref.Query]
+		if !ok {
+			return q.Error(fmt.Errorf("its Refs are of %q: %w", ref.Query, ErrUnknownQuery))
+		}
+		from, ok := all[i].(*source)
+		if !ok {
+			from = newSource(r.host, all[i])
+			all[i] = from
+		}
+		from.to = append(from.to, naming{to: r, names: ref.Names})
+		r.from = append(r.from, from)
+	}
+	return nil
+}
+
+// order gives each query a rank higher than those of the queries that name its objects.
+func (r References) order() error {
+	for range len(r.all) + 1 {
+		done := true
+		for _, to := range r.all {
+			for _, from := range to.from {
+				if to.rank <= from.Rank() {
+					to.rank, done = from.Rank()+1, false
+				}
+			}
+		}
+		if done {
+			return nil
+		}
+	}
+	return errors.New("the Refs of queries go in a circle")
+}

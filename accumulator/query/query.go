@@ -1,0 +1,146 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// ErrNotServed says that complete discovery has no such resource. [Query.Resolve] wraps it only
+// if that is certain: an optional query then counts as empty.
+var ErrNotServed = errors.New("not served")
+
+// Query says which objects are wanted: those of a kind, in a namespace or in all, narrowed by
+// selectors. Each is one field of a snapshot.
+type Query struct {
+	// Name is the name of the snapshot's field, unique within an accumulator.
+	Name string
+	// Kind is the kind as the user wrote it, for messages.
+	Kind string
+	// Namespace is the only namespace, or "" for all.
+	Namespace string
+	// Namespaces, if not nil, are watched one by one, in place of Namespace. Rights in these
+	// namespaces suffice.
+	Namespaces []string
+	// Spaces, if not nil, narrows a query over all namespaces to those that it selects.
+	Spaces *Spaces
+	// Labels and Fields narrow the query; nil selects everything.
+	Labels labels.Selector
+	Fields fields.Selector
+	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so
+	// do Labels and Fields.
+	AnyOf []stream.Selection
+	// Optional: definite answers (not served, forbidden again and again) count as empty. Any
+	// other error delays the first signal, as for other queries.
+	Optional bool
+	// Form is the form of the objects. Queries share a stream only if their forms are the same.
+	Form stream.Form
+	// Transform, if any, changes each object before it is stored. Queries share a stream only if
+	// their functions are one value. A closure that is made again is another value.
+	Transform stream.Transform
+	// Signal, if any, decides which changes are worth a signal; without it every change is. It
+	// belongs to the listener, so queries with other Signals share a stream.
+	Signal stream.Signal
+	// Key, for partitions, returns the keys of an object; without it, the object belongs to every
+	// partition. Others ignore it.
+	Key KeyFunc
+	// Refs, if not nil, limit the query to the objects that objects of other queries name. Each
+	// is watched by itself. Labels and Fields narrow them.
+	Refs []Ref
+	// Resolve finds the resource. It may ask the server.
+	Resolve func(ctx context.Context) (stream.Resource, error)
+}
+
+// Spaces selects namespaces by their labels.
+type Spaces struct {
+	Labels labels.Selector
+	// Resolve finds the resource of namespaces.
+	Resolve func(ctx context.Context) (stream.Resource, error)
+}
+
+// KeyFunc returns the keys of the partitions that an object belongs to. An object without keys
+// belongs to no partition, and one with [EveryPartition] among them to all. The same object must
+// give the same keys.
+//
+// It is called once per version of an object, as the stream holds it, without locks, and never
+// two at a time. It must not write to the object. The caller owns the result. If it panics, or
+// returns an empty key, that object is left out as invalid until its next version.
+type KeyFunc func(stream.Object) []string
+
+// EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No
+// key equals it.
+const EveryPartition = "\x00every"
+
+// Ref says that objects of another query name objects of this one.
+type Ref struct {
+	// Query is the name of the other query.
+	Query string
+	// Names returns the keys that an object names. A key without a namespace is in the object's
+	// namespace. Names is called once per version of an object, as the stream holds it, without
+	// locks, by one goroutine at a time. It must not write to the object. If it fails or panics,
+	// the names of the version before count.
+	Names func(stream.Object) ([]stream.Key, error)
+}
+
+// Reshapes reports whether one version of an object may look different in two queries.
+func Reshapes(old, q Query) bool {
+	return old.Form != q.Form || stream.FuncPointer(old.Transform) != stream.FuncPointer(q.Transform)
+}
+
+// Error returns an error that names the query.
+func (q Query) Error(err error) error { return fmt.Errorf("query %q: %w", q.Name, err) }
+
+// Union reports whether several streams may show one object.
+func (q Query) Union() bool { return len(q.AnyOf) > 1 }
+
+// Watches returns the lists and watches of the query for a resource.
+func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
+	namespaces := q.Namespaces
+	if namespaces == nil {
+		namespaces = []string{q.Namespace}
+	}
+	if !r.Namespaced {
+		namespaces = []string{""}
+	}
+	selections := q.AnyOf
+	if selections == nil {
+		selections = []stream.Selection{{}}
+	}
+	for _, ns := range namespaces {
+		for _, s := range selections {
+			all = append(all, stream.Spec{Namespace: ns, Selection: stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(s), Form: q.Form, Transform: q.Transform})
+		}
+	}
+	return all
+}
+
+// selects returns the selections of the query's streams, nil if the query is no union.
+func (q Query) selects(r stream.Resource) stream.Union {
+	if !q.Union() {
+		return nil
+	}
+	var all []stream.Selection
+	watches := q.Watches(r)
+	for _, w := range watches {
+		if w.Namespace == watches[0].Namespace { // each has the same selections
+			all = append(all, w.Selection)
+		}
+	}
+	return stream.NewUnion(r, all...)
+}
+
+// Compile finds the field of each query in a struct type.
+func Compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
+	all := make([]snapshot.Query, len(queries))
+	for i, q := range queries {
+		all[i] = snapshot.Query{Name: q.Name, SpansNamespaces: q.Namespace == ""}
+	}
+	return snapshot.Compile(t, all)
+}

@@ -1,0 +1,128 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// Running is a [Query] that runs: one set of objects, made of one or several streams. Nobody above
+// sees the streams.
+//
+// Take and Untake belong to one goroutine at a time, the reader's turn. All other methods are safe
+// for concurrent use, and change nothing that a reader sees, except those that say so.
+type Running interface {
+	// Query returns the query as it is now.
+	Query() Query
+
+	// Take returns what has changed since the last batch. What the reader has is shown.
+	Take(shown Shown) Batch
+	// Untake takes a first batch back.
+	Untake()
+	// Phase says what a reader can take.
+	Phase() Phase
+	// News reports whether there is a change that is worth a signal.
+	News() bool
+	// Get returns the newest state of an object that a stream shows, nil if none shows one. Of a
+	// union only a reader that takes its batches knows what it shows.
+	Get(key stream.Key) stream.Object
+	// Each calls f with the objects in a namespace ("" for all), each in the states that the streams
+	// show. It calls f without locks.
+	Each(namespace string, f func(stream.Key, stream.Object))
+	// Status is for humans.
+	Status() Status
+
+	// Connect joins the streams, once the kind is known. It is called once.
+	Connect(ctx context.Context) error
+	// Replace replaces the query by one whose kind is served as r.
+	Replace(ctx context.Context, q Query, r stream.Resource) error
+	// Unresolved reports whether the kind is unknown, or no longer served as before.
+	Unresolved() bool
+	// Resolve finds out how the kind is served now, and joins its streams.
+	Resolve(ctx context.Context)
+	// Tend does what is due without a reader. It reports whether more is due.
+	Tend() (more bool)
+	// Rank is the length of the longest chain of names that leads to the query. Lower ranks are
+	// taken first.
+	Rank() int
+	// Late reports whether an object waits for a stream that is late.
+	Late() bool
+	// CatchUp asks the server on behalf of late streams.
+	CatchUp(ctx context.Context)
+
+	// Listeners returns the listeners of all streams.
+	Listeners() []*stream.Listener
+	// Waits says what waits in the query.
+	Waits() Waits
+	// Close leaves all streams.
+	Close()
+}
+
+// Naming is a [Running] whose objects name those of others.
+type Naming interface {
+	Running
+	// Follow reads the names in objects as they come, so that the named objects are watched at
+	// once. It keeps the changes for the next Take. It returns how long objects may still wait for
+	// those that they name, 0 if none waits. It belongs to the reader's turn.
+	Follow(shown Shown) (patience time.Duration)
+}
+
+// Shown is what a reader has of a query: what it was handed in batches. A reader holds that anyway,
+// in its tables, so a query asks for it and keeps no copy. It is used by the reader's turn alone.
+type Shown interface {
+	// Get returns the object of that name that the reader has.
+	Get(key stream.Key) (stream.Object, bool)
+	// Keys calls yield with the name of each object that the reader has.
+	Keys(yield func(stream.Key) bool)
+	// Present reports whether a snapshot has been made of the query.
+	Present() bool
+}
+
+// Phase says what a reader can take of a query.
+type Phase int
+
+const (
+	// Incomplete: some first list is not in.
+	Incomplete Phase = iota
+	// Replaced: the query is incomplete, but streams that it had before can be read.
+	Replaced
+	// Complete: every first list is in, or is certainly empty.
+	Complete
+	// Empty: there is certainly nothing. The query is optional, and its kind does not exist, or may
+	// not be read.
+	Empty
+)
+
+// Waits is what waits in a query. All is zero when its servers are quiet and it has been read.
+type Waits struct {
+	// Held is the number of objects whose newest state may not be shown yet.
+	Held int
+	// Late is the number of streams that they wait for.
+	Late int
+	// Named is the number of objects that are named, for a query with Refs.
+	Named int
+}
+
+// Host is what runs queries.
+type Host struct {
+	Streams *stream.Set
+	// PerKey: batches say for each key whether it is worth a signal.
+	PerKey bool
+	// QuietOwn: own writes do not signal.
+	QuietOwn bool
+	// Wake says that there may be news. Attend says that Tend, CatchUp or Resolve may have
+	// something to do. Follow says that names may have to be read. They are called without locks,
+	// by any goroutine, and must not block.
+	Wake, Attend, Follow func()
+	// Ready reports whether there has been a complete snapshot.
+	Ready func() bool
+}
+
+// listen returns the options of a query's listeners.
+func (h *Host) listen(q Query) stream.ListenOptions {
+	return stream.ListenOptions{
+		PerKey: h.PerKey, QuietOwn: h.QuietOwn, Wake: h.Wake, Trouble: h.Attend,
+		Optional: q.Optional, Signal: q.Signal,
+	}
+}

@@ -1,0 +1,304 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/lockorder"
+)
+
+// union is a query that runs on streams over whole namespaces: one, or several over namespaces or
+// selections, whose objects form one set. Run-time changes turn one stream into several and back,
+// so one stream is a case of this type and not another type; see Take.
+type union struct {
+	host Host
+	wake func() // says that there may be news
+
+	mu lockorder.Mutex[lockorder.Union]
+	kind
+	members
+	lateness
+	closed bool
+
+	// aligned: every stream has reached one version since the first lists, see align.
+	aligned atomic.Bool
+
+	merging // belongs to the reader's turn
+}
+
+func newUnion(h Host, k kind) *union {
+	u := &union{host: h, wake: h.Wake, kind: k}
+	u.held.perKey = h.PerKey
+	return u
+}
+
+func (u *union) Query() Query {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.query
+}
+
+// now returns the streams of the query as they are.
+func (u *union) now() (parts []*part, spaces *stream.Listener, k kind) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.parts, u.spaces, u.kind
+}
+
+func (u *union) Phase() Phase {
+	u.mu.Lock()
+	all, wanted, spaces, k := u.parts, u.wanted(), u.spaces, u.kind
+	u.mu.Unlock()
+	if !k.known() {
+		return k.phase()
+	}
+	optional := k.query.Optional
+	unsettled := func(p *part) bool { return !p.settled(optional) }
+	switch {
+	case spaces != nil && !spaces.State().Settled(optional),
+		slices.ContainsFunc(wanted, unsettled), k.query.Union() && !u.aligned.Load():
+		return phaseOf(listenersOf(all))
+	case optional && spaces != nil && spaces.State().Refused:
+		return Empty // the selected namespaces cannot be known
+	case slices.ContainsFunc(all, func(p *part) bool { return !optional || !p.listener.State().Refused }):
+		return Complete
+	}
+	return Empty
+}
+
+// phaseOf returns the phase of streams some of which are incomplete.
+func phaseOf(all []*stream.Listener) Phase {
+	phase := Incomplete
+	for _, l := range all {
+		switch st := l.State(); {
+		case st.Ready():
+			phase = Replaced
+		case st.Phase == stream.Dropped:
+			return Incomplete
+		}
+	}
+	return phase
+}
+
+func (u *union) News() bool {
+	u.mu.Lock()
+	parts, spaces, regroup := u.parts, u.spaces, u.regroup || u.caughtUp
+	u.mu.Unlock()
+	if regroup || spaces != nil && spaces.State().News {
+		return true
+	}
+	return slices.ContainsFunc(parts, func(p *part) bool { return p.listener.State().News })
+}
+
+func (u *union) Get(key stream.Key) (newest stream.Object) {
+	parts, spaces, _ := u.now()
+	if !within(spaces, key.Namespace) {
+		return nil
+	}
+	for _, p := range parts {
+		if p.listener.Covers(key) {
+			newest = stream.Newer(newest, p.listener.Get(key))
+		}
+	}
+	return newest
+}
+
+func (u *union) Each(namespace string, f func(stream.Key, stream.Object)) {
+	parts, spaces, _ := u.now()
+	namespaces := make(map[string]bool)
+	for _, p := range parts {
+		if ns := p.listener.Namespace(); ns != "" && namespace != "" && ns != namespace {
+			continue
+		}
+		p.listener.Each(namespace, func(key stream.Key, o stream.Object) {
+			in, known := namespaces[key.Namespace]
+			if !known {
+				in = within(spaces, key.Namespace)
+				namespaces[key.Namespace] = in
+			}
+			if in {
+				f(key, o)
+			}
+		})
+	}
+}
+
+// within reports whether a namespace counts.
+func within(spaces *stream.Listener, namespace string) bool {
+	return spaces == nil || spaces.Get(stream.Key{Name: namespace}) != nil
+}
+
+func (u *union) Status() Status {
+	u.mu.Lock()
+	parts, spaces, k := u.wanted(), u.spaces, u.kind
+	u.mu.Unlock()
+	st := k.status()
+	if k.known() && len(parts) == 0 {
+		st.State = stream.Synced // no namespaces
+	}
+	absent := st.addAll(listenersOf(parts))
+	if spaces != nil {
+		if s := spaces.Status(); s.State != stream.Synced {
+			s.Error = strings.TrimSpace("namespaces: " + s.Error)
+			s.Objects, s.Restarts, s.Pending, s.Unsettled = 0, 0, 0, 0
+			st.add(s, len(parts) == 0)
+			absent = absent && spaces.State().Absent()
+		}
+	}
+	st.Absent = st.Absent || st.Optional && k.known() && absent && st.State != stream.Synced
+	return st
+}
+
+func (u *union) Connect(ctx context.Context) error {
+	_, _, k := u.now()
+	if k.err != nil {
+		return nil // Resolve does it later
+	}
+	return u.connect(ctx, k.query, k.resource)
+}
+
+func (u *union) Replace(ctx context.Context, q Query, r stream.Resource) error {
+	if err := u.connect(ctx, q, r); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.regroup = true
+	return nil
+}
+
+// connect joins the streams of a query, and that of its namespaces.
+func (u *union) connect(ctx context.Context, q Query, r stream.Resource) error {
+	spaces, err := u.joinSpaces(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := u.attach(q, r, spaces); err != nil {
+		if spaces != nil {
+			spaces.Close()
+		}
+		return err
+	}
+	return nil
+}
+
+func (u *union) Unresolved() bool {
+	parts, _, k := u.now()
+	return k.err != nil || slices.ContainsFunc(parts, func(p *part) bool {
+		return !p.outgoing && p.listener.State().Health == stream.Missing
+	})
+}
+
+func (u *union) Resolve(ctx context.Context) {
+	_, spaces, k := u.now()
+	r, err := k.query.Resolve(ctx)
+	switch {
+	case k.known() && (err != nil || r.Serves(k.resource)):
+		return // the streams report the error
+	case k.known():
+		_ = u.attach(k.query, r, spaces) // it fails only after the end
+		return
+	case err == nil:
+		err = u.connect(ctx, k.query, r)
+	}
+	if err != nil {
+		u.mu.Lock()
+		u.missed(err)
+		u.mu.Unlock()
+		u.host.Wake()
+	}
+}
+
+// joinSpaces joins the stream that lists the selected namespaces.
+func (u *union) joinSpaces(ctx context.Context, q Query) (*stream.Listener, error) {
+	if q.Spaces == nil {
+		return nil, nil
+	}
+	r, err := q.Spaces.Resolve(ctx)
+	if err != nil {
+		return nil, q.Error(fmt.Errorf("find namespaces: %w", err))
+	}
+	spec := stream.Spec{Selection: stream.Selection{Labels: q.Spaces.Labels}, Form: stream.Metadata}
+	l, err := u.host.Streams.Join(r, spec, u.host.listen(Query{}))
+	if err != nil {
+		return nil, q.Error(err)
+	}
+	return l, nil
+}
+
+// attach joins the streams that a query wants of a resource, in the selected namespaces. Streams
+// that it already has stay. It closes the former listener of namespaces if there is another. On an
+// error nothing has changed, and the caller closes spaces.
+func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) error {
+	wanted := q.Watches(r)
+	parts, err := u.join(q, r, wanted)
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	if u.closed {
+		u.mu.Unlock()
+		closeAll(listenersOf(parts))
+		return stream.ErrClosed
+	}
+	leaving := u.swap(parts, wanted, r)
+	if old := u.spaces; old != nil && old != spaces {
+		leaving = append(leaving, old)
+	}
+	u.reshaped = u.reshaped || u.taken && Reshapes(u.query, q)
+	u.serve(q, r)
+	u.spaces = spaces // at once: the parts would show too much without it
+	u.mu.Unlock()
+	closeAll(leaving)
+	u.host.Wake() // a first list may have been in before the query was
+	return nil
+}
+
+// join joins every stream of a query.
+func (u *union) join(q Query, r stream.Resource, wanted []stream.Spec) (parts []*part, err error) {
+	l := u.host.listen(q)
+	l.Wake = u.wake
+	if l.Union = q.selects(r); l.Union != nil {
+		l.Wake = func() {
+			u.wake()
+			if !u.aligned.Load() {
+				u.host.Attend()
+			}
+		}
+	}
+	for _, w := range wanted {
+		listener, err := u.host.Streams.Join(r, w, l)
+		if err != nil {
+			closeAll(listenersOf(parts))
+			return nil, q.Error(err)
+		}
+		parts = append(parts, &part{listener: listener})
+	}
+	return parts, nil
+}
+
+func (u *union) Rank() int { return 0 }
+
+func (u *union) Listeners() []*stream.Listener {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.listeners()
+}
+
+func (u *union) Waits() Waits {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return Waits{Held: u.undecided, Late: len(u.waiting)}
+}
+
+func (u *union) Close() {
+	u.mu.Lock()
+	u.closed = true
+	all := u.listeners()
+	u.mu.Unlock()
+	closeAll(all)
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// Late delays every event and bookmark from now on.
+func (s *Server) Late(d time.Duration) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Delay = func(string) time.Duration { return d }
+}
+
+// Requested counts all requests for a resource.
+func (s *Server) Requested(resource string) int {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.Lists[resource] + s.Probes[resource] + s.Watches[resource]
+}
+
+// Requests counts all lists of the resource, including those of one object.
+func (s *Server) Requests(resource string) int {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.Lists[resource] + s.Probes[resource]
+}
+
+// Story returns the history of one name.
+func (s *Server) Story(resource string, key stream.Key) (text string) {
+	for _, e := range s.History {
+		if e.Resource == resource && e.Key == key {
+			text += fmt.Sprintf("  %d: %s %v\n", e.Rev, Describe(e.New), labelsOf(e.New))
+		}
+	}
+	return text
+}
+
+func Describe(o stream.Object) string {
+	if u, ok := o.(*unstructured.Unstructured); o == nil || (ok && u == nil) {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s/%s %s@%s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
+}
+
+func labelsOf(u *unstructured.Unstructured) any {
+	if u == nil {
+		return nil
+	}
+	return []any{u.GetLabels(), u.Object["spec"], u.GetFinalizers(), u.GetDeletionTimestamp() != nil}
+}
+
+func Revision(version string) int {
+	n := 0
+	_, _ = fmt.Sscan(version, &n)
+	return n
+}
+
+func In(namespace, name string, kv ...string) *unstructured.Unstructured {
+	u := Thing(name, kv...)
+	u.SetNamespace(namespace)
+	return u
+}
+
+// Relabelled returns an object of "as" with other labels. relabel is a foreign write of it.
+func (s *Server) Relabelled(name string, kv ...string) *unstructured.Unstructured {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	u := s.Now["as"][stream.Key{Namespace: "ns", Name: name}].DeepCopy()
+	u.SetLabels(Thing(name, kv...).GetLabels())
+	return u
+}
+
+func (s *Server) Relabel(name string, kv ...string) { s.Create("as", s.Relabelled(name, kv...)) }
+
+// Scoped returns a query whose kind is served as the test says.
+func Scoped(q query.Query, served, namespaced *atomic.Bool) query.Query {
+	q.Resolve = func(context.Context) (stream.Resource, error) {
+		r := Resource(q.Kind)
+		r.Namespaced = namespaced.Load()
+		if !served.Load() {
+			return r, query.ErrNotServed
+		}
+		return r, nil
+	}
+	return q
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"sort"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+func (s *Server) Source(r stream.Resource, namespace string, _ stream.Form) cache.ListerWatcherWithContext {
+	return &Source{s, r.Resource, namespace}
+}
+
+// Plain makes sources of listers and watchers. Some of these implement more.
+func Plain(source func(stream.Resource, string, stream.Form) cache.ListerWatcherWithContext) stream.Sources {
+	return func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		lw := source(r, namespace, form)
+		if s, ok := lw.(stream.Source); ok {
+			return s
+		}
+		return stream.Plain{ListerWatcherWithContext: lw, Delivers: form}
+	}
+}
+
+type Source struct {
+	*Server
+	Resource, namespace string
+}
+
+// Filter selects the objects of a request.
+type Filter struct {
+	Namespace string
+	Labels    labels.Selector
+	Fields    fields.Selector
+}
+
+func (s *Source) filter(o metav1.ListOptions) Filter {
+	f := Filter{Namespace: s.namespace}
+	f.Labels, _ = labels.Parse(o.LabelSelector)
+	f.Fields, _ = fields.ParseSelector(o.FieldSelector)
+	return f
+}
+
+func (f Filter) Shows(u *unstructured.Unstructured) bool {
+	if u == nil || (f.Namespace != "" && u.GetNamespace() != f.Namespace) || !f.Labels.Matches(labels.Set(u.GetLabels())) {
+		return false
+	}
+	node, _, _ := unstructured.NestedString(u.Object, "spec", "node")
+	return f.Fields.Matches(fields.Set{
+		"metadata.name": u.GetName(), "metadata.namespace": u.GetNamespace(), "spec.node": node,
+	})
+}
+
+func (s *Source) request(ctx context.Context, verb string, limit int64) error {
+	s.Mu.Lock()
+	switch {
+	case verb == "list" && limit == 1:
+		s.Probes[s.Resource]++
+	case verb == "list":
+		s.Lists[s.Resource]++
+	default:
+		s.Watches[s.Resource]++
+	}
+	fail := s.Fail
+	s.Mu.Unlock()
+	if verb == "list" {
+		s.delayList(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if fail != nil {
+		return fail(verb, s.Resource)
+	}
+	return nil
+}
+
+func (s *Source) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if err := s.request(ctx, "list", o.Limit); err != nil {
+		return nil, err
+	}
+	list, err := s.serve(o)
+	s.Mu.Lock()
+	wait := s.ListAnswer
+	s.Mu.Unlock()
+	if wait != nil {
+		stream.Sleep(ctx, wait(s.Resource))
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, err
+}
+
+// delayList waits until a list, streamed or not, is served.
+func (s *Source) delayList(ctx context.Context) {
+	s.Mu.Lock()
+	wait := s.ListDelay
+	s.Mu.Unlock()
+	if wait != nil {
+		stream.Sleep(ctx, wait(s.Resource))
+	}
+}
+
+// serve returns the answer of a list: the present state, or one as old as it may be.
+func (s *Source) serve(o metav1.ListOptions) (runtime.Object, error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	rev, start := s.Rev, 0
+	atLeast, _ := strconv.Atoi(o.ResourceVersion)
+	if o.Continue == "" {
+		s.Asked = o.ResourceVersion
+	}
+	switch {
+	case o.Continue != "":
+		var token struct{ Rev, Start int }
+		_ = json.Unmarshal([]byte(o.Continue), &token)
+		rev, start = token.Rev, token.Start
+		if rev < s.Oldest {
+			return nil, apierrors.NewResourceExpired("the continue token is too old")
+		}
+	case o.ResourceVersion == "":
+	case atLeast > s.Rev:
+		err := apierrors.NewTimeoutError("Too large resource version", 1)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, err
+	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact && atLeast < s.Oldest:
+		return nil, apierrors.NewResourceExpired("the version is too old")
+	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		rev = atLeast
+	case s.Lag != nil:
+		rev = s.Lag(s.Rev, atLeast)
+	}
+	f := s.filter(o)
+	var items []unstructured.Unstructured
+	for _, u := range s.At(s.Resource, rev) {
+		if f.Shows(u) {
+			items = append(items, *u.DeepCopy())
+		}
+	}
+	sort.Slice(items, func(i, j int) bool {
+		a, b := items[i], items[j]
+		return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
+	})
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "ThingList"}}
+	list.SetResourceVersion(strconv.Itoa(rev))
+	if start > 0 {
+		s.Pages++
+	}
+	items = items[min(start, len(items)):]
+	if o.Limit > 0 && int64(len(items)) > o.Limit {
+		items = items[:o.Limit]
+		token, _ := json.Marshal(struct{ Rev, Start int }{rev, start + len(items)})
+		list.SetContinue(string(token))
+	}
+	list.Items = items
+	return list, nil
+}

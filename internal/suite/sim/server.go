@@ -1,0 +1,218 @@
+// Package sim is a simulated API server for tests in synctest's time: it has the history of every
+// object, serves lists and watches of it as late and as broken as a test wants, and has a client
+// that reports its own writes to streams.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// Server is the simulated server. It serves like a real one. Time is synctest's.
+type Server struct {
+	Mu      sync.Mutex
+	changed *sync.Cond
+	Rev     int
+	uids    int
+	History []Event
+	Now     map[string]map[stream.Key]*unstructured.Unstructured // by resource
+	Oldest  int                                                  // versions before it are compacted: 410
+
+	// what tests set
+	Delay func(resource string) time.Duration // of each event
+	// DelayOf is delay for one watch. The filter tells watches apart.
+	DelayOf func(w *Watch) time.Duration
+	// ListDelay is the time before a list is served, streamed or not.
+	ListDelay func(resource string) time.Duration
+	// ListAnswer is the time that the answer of a list needs.
+	ListAnswer func(resource string) time.Duration
+	Fail       func(verb, resource string) error // of each request
+	Lag        func(newest, atLeast int) int     // the version of a list that may be older
+	Cuts       map[*Watch]struct{}               // open watches
+	Lists      map[string]int                    // requests by resource
+	Probes     map[string]int                    // lists of one object
+	Watches    map[string]int
+	Streamed   map[string]int // watches with initial events
+	Pages      int
+	Asked      string // the least version that the latest list asked for
+}
+
+type Event struct {
+	Rev      int
+	Resource string
+	Key      stream.Key
+	old, New *unstructured.Unstructured
+}
+
+func New() *Server {
+	s := &Server{
+		Rev: 100, Now: map[string]map[stream.Key]*unstructured.Unstructured{},
+		Cuts: map[*Watch]struct{}{}, Lists: map[string]int{}, Probes: map[string]int{}, Streamed: map[string]int{}, Watches: map[string]int{},
+	}
+	s.changed = sync.NewCond(&s.Mu)
+	return s
+}
+
+func Resource(name string) stream.Resource {
+	return stream.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name},
+		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "Thing"},
+		Namespaced:           true, Storage: name,
+	}
+}
+
+func Query(name, resource string) query.Query {
+	return query.Query{Name: name, Kind: resource, Resolve: func(context.Context) (stream.Resource, error) { return Resource(resource), nil }}
+}
+
+func Thing(name string, kv ...string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing"}}
+	u.SetNamespace("ns")
+	u.SetName(name)
+	l := map[string]string{}
+	for i := 0; i+1 < len(kv); i += 2 {
+		l[kv[i]] = kv[i+1]
+	}
+	if len(l) > 0 {
+		u.SetLabels(l)
+	}
+	return u
+}
+
+// Failing makes requests fail; nil ends it.
+func (s *Server) Failing(f func(verb, resource string) error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Fail = f
+}
+
+// Opened counts the lists of a resource, streamed or not. The caller holds mu.
+func (s *Server) Opened(resource string) int { return s.Lists[resource] + s.Streamed[resource] }
+
+// Put stores the next version of an object, or, with nil, removes it.
+func (s *Server) Put(resource string, key stream.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.putLocked(resource, key, u)
+}
+
+func (s *Server) putLocked(resource string, key stream.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
+	s.Rev++
+	objects := s.Now[resource]
+	if objects == nil {
+		objects = map[stream.Key]*unstructured.Unstructured{}
+		s.Now[resource] = objects
+	}
+	old := objects[key]
+	if u != nil {
+		u = u.DeepCopy()
+		u.SetResourceVersion(strconv.Itoa(s.Rev))
+		if u.GetUID() == "" {
+			s.uids++
+			u.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
+		}
+		objects[key] = u
+	} else {
+		delete(objects, key)
+	}
+	s.History = append(s.History, Event{s.Rev, resource, key, old, u})
+	s.changed.Broadcast()
+	return u
+}
+
+// Create and remove are foreign writes.
+func (s *Server) Create(resource string, u *unstructured.Unstructured) *unstructured.Unstructured {
+	return s.Put(resource, stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u)
+}
+
+func (s *Server) Touch(resource, name string, n int) {
+	key := stream.Key{Namespace: "ns", Name: name}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	u := s.Now[resource][key].DeepCopy()
+	_ = unstructured.SetNestedField(u.Object, int64(n), "spec", "n")
+	s.putLocked(resource, key, u)
+}
+
+func (s *Server) Remove(resource, name string) {
+	s.Put(resource, stream.Key{Namespace: "ns", Name: name}, nil)
+}
+
+// Cut breaks every open watch.
+func (s *Server) Cut() {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	for w := range s.Cuts {
+		w.StopLocked()
+	}
+}
+
+// Watching counts the open watches.
+func (s *Server) Watching() int {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return len(s.Cuts)
+}
+
+// Restore sets the server back to an earlier state, as from a backup, and ends all watches.
+func (s *Server) Restore(rev int) {
+	s.Rewind(rev)
+	s.Cut()
+}
+
+// Rewind is restore for watches that do not notice.
+func (s *Server) Rewind(rev int) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	kept := s.History[:0:0]
+	s.Now = map[string]map[stream.Key]*unstructured.Unstructured{}
+	for _, e := range s.History {
+		if e.Rev > rev {
+			break
+		}
+		kept = append(kept, e)
+		if s.Now[e.Resource] == nil {
+			s.Now[e.Resource] = map[stream.Key]*unstructured.Unstructured{}
+		}
+		if e.New == nil {
+			delete(s.Now[e.Resource], e.Key)
+		} else {
+			s.Now[e.Resource][e.Key] = e.New
+		}
+	}
+	s.History, s.Rev = kept, rev
+}
+
+// At returns the state of a resource at a version.
+func (s *Server) At(resource string, rev int) map[stream.Key]*unstructured.Unstructured {
+	state := map[stream.Key]*unstructured.Unstructured{}
+	for _, e := range s.History {
+		if e.Rev > rev {
+			break
+		}
+		if e.Resource != resource {
+			continue
+		}
+		if e.New == nil {
+			delete(state, e.Key)
+		} else {
+			state[e.Key] = e.New
+		}
+	}
+	return state
+}
+
+// VersionOf names an object with its version.
+func VersionOf(u *unstructured.Unstructured) string {
+	return u.GetName() + "@" + string(u.GetUID()) + "@" + u.GetResourceVersion()
+}
