@@ -69,9 +69,9 @@ var controllers = []mutant{
 		old: `t.end((*partition).keep)`, new: `t.end((*partition).succeed)`,
 	},
 	{
-		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: turn,
+		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: partition,
 		in: inController, caught: "TestADepartedRootHasWhatIsForAllThoughNothingElseHasItsKey",
-		old: `part.fill(b, t.Gone && !p.lasting, `, new: `part.fill(b, t.Gone, `,
+		old: `t.Gone && !p.lasting`, new: `t.Gone`,
 	},
 	{
 		name: "an earlier reconcile does not replace a requeue", says: "one more reconcile then, if nothing comes earlier", file: reconciles, caught: requeues,
@@ -97,7 +97,7 @@ var controllers = []mutant{
 		old: `limit.Before(at) {`, new: `limit.Before(at) && false {`,
 	},
 	{
-		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/scheduling.go", in: inController, caught: debounces,
+		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/partition/scheduling.go", in: inController, caught: debounces,
 		old: ` || !p.begun {`, new: ` {`,
 	},
 	{

@@ -1,11 +1,11 @@
 package mutants
 
 const (
-	agenda    = "accumulator/agenda.go"
-	keys      = "accumulator/keys.go"
-	placing   = "accumulator/placing.go"
-	partition = "accumulator/partition.go"
-	turn      = "accumulator/turn.go"
+	agenda    = "accumulator/partition/agenda.go"
+	keys      = "accumulator/partition/keys.go"
+	placing   = "accumulator/partition/placing.go"
+	partition = "accumulator/partition/partition.go"
+	turn      = "accumulator/partition/turn.go"
 
 	moves   = "TestAnObjectThatMovesActivatesBothKeysAndNoOther"
 	empties = "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten"
@@ -32,7 +32,8 @@ var partitions = []mutant{
 	},
 	{
 		name: "an emptied partition shows what all have", says: "handed out once more, empty", file: partition, caught: empties,
-		old: `			table = b.NewTable(i)
+		old: `			table = p.binding.NewTable(i)
+			p.setTable(sh, nil)
 `, new: ``,
 	},
 	{
@@ -81,7 +82,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: turn, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
-		old: `	if !part.forced && !part.changed(b) {`, new: `	if false {`,
+		old: `	if !part.forced && !p.changed(part) {`, new: `	if false {`,
 	},
 	{
 		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: partition,
@@ -111,11 +112,11 @@ var partitions = []mutant{
 	{
 		name: "a quiet own write activates its keys", says: "what is not worth a signal is in the key's next turn all the same", file: keys,
 		caught: "TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet",
-		old:    `loud: t.whole || t.loud[c.Key]`, new: `loud: true`,
+		old:    `signal: b.Whole || b.Signals[c.Key]`, new: `signal: true`,
 	},
 	{
 		name: "what is judged when it has been taken activates nothing", says: "a key is due if an object that it has has changed in a way that is worth a signal",
-		file: subscription, caught: "TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn",
+		file: subscription, in: "accumulator/partition", caught: "TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn",
 		old: `	to := &n.late
 `,
 		new: `	if !dirty {
@@ -134,7 +135,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "a partition ends because an object's key cannot be read", says: "a partition never ends because something does not decode", file: keys, caught: panicky,
-		old: `			p.keys, p.every = old.keys, old.every`, new: `			p.every = false`,
+		old: `			left.keys, left.every = old.keys, old.every`, new: `			left.every = false`,
 	},
 	{
 		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: "TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll",
@@ -158,12 +159,12 @@ var partitions = []mutant{
 		old:    `		p.failed[t.turn.Key] = t.changes`, new: `		delete(p.failed, t.turn.Key)`,
 	},
 	{
-		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: "accumulator/partitions.go",
+		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: "accumulator/partition/partitions.go",
 		caught: "TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne",
 		old:    `		if p.askedMeanwhile() {`, new: `		if false {`,
 	},
 	{
-		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: "accumulator/sharing.go",
+		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: "accumulator/partition/partitions.go",
 		caught: "TestG10WhatPointsIntoASliceOfATurnIsShared",
 		old:    `table != nil && table.Contains(o)`, new: `table == nil`,
 	},

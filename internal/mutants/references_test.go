@@ -1,9 +1,9 @@
 package mutants
 
 const (
-	consult = "accumulator/consult.go"
-	reads   = "accumulator/reads.go"
-	follow  = "accumulator/follow.go"
+	consult = "accumulator/partition/consult.go"
+	reads   = "accumulator/partition/reads.go"
+	follow  = "accumulator/query/source.go"
 
 	since   = "TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain"
 	absence = "TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded"
@@ -40,7 +40,7 @@ var references = []mutant{
 `,
 	},
 	{
-		name: "a partition that is gone keeps its reads", says: "a partition that is gone drops its reads", file: "accumulator/placing.go",
+		name: "a partition that is gone keeps its reads", says: "a partition that is gone drops its reads", file: "accumulator/partition/placing.go",
 		caught: "TestG6APartitionThatIsGoneDropsItsReads",
 		old: `	p.unread(part)
 `, new: ``,
@@ -65,7 +65,7 @@ var references = []mutant{
 	{
 		name: "a quiet own write of what was read activates", says: "own writes may be told not to wake their controller", file: consult,
 		caught: "TestG4QuietOwnWritesOfWhatWasReadActivateNothing",
-		old:    `old: m.old, now: m.now}) && m.loud {`, new: `old: m.old, now: m.now}) {`,
+		old:    `old: m.old, now: m.now}) && m.signal {`, new: `old: m.old, now: m.now}) {`,
 	},
 	{
 		name: "a lookup changes under its reader", says: "it shows one state for as long as somebody holds it", file: "snapshot/lookup.go",
@@ -75,15 +75,15 @@ var references = []mutant{
 	{
 		name: "what names something is shown before that is known", says: "not shown before that is known", file: follow,
 		caught: "TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits",
-		old:    `		if a.unsettled(s, w.names) > 0 {`, new: `		if false {`,
+		old:    `		if s.patience(w) > 0 {`, new: `		if false {`,
 	},
 	{
-		name: "the first snapshot does not wait for what is named", says: "the first snapshot waits until each object that is named is known", file: "accumulator/field.go",
+		name: "the first snapshot does not wait for what is named", says: "the first snapshot waits until each object that is named is known", file: "accumulator/query/references.go",
 		caught: "TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown/paged",
-		old:    `return f.refs.known.Load() && !slices`, new: `return f.refs.known.Load() || !slices`,
+		old:    `case !r.known.Load() || slices`, new: `case !r.known.Load() && slices`,
 	},
 	{
-		name: "a name without a namespace is one in all of them", says: "what no object can be called is absent", file: "accumulator/refs.go",
+		name: "a name without a namespace is one in all of them", says: "what no object can be called is absent", file: "accumulator/query/references.go",
 		caught: "TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone/no_namespace",
 		old:    `	return wide != (key.Namespace == "") || `, new: `	return `,
 	},
@@ -98,29 +98,29 @@ var references = []mutant{
 		old:    `len(why) > 0 {`, new: `len(why) > len(name) {`,
 	},
 	{
-		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/refs.go",
+		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/query/references.go",
 		caught: "TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs",
 		old:    `	ref.by += by`, new: `	ref.by += max(by, 0)`,
 	},
 	{
-		name: "one that may not be read is waited for without end", says: "where the server refuses, it counts as absent", file: follow,
+		name: "one that may not be read is waited for without end", says: "where the server refuses, it counts as absent", file: "accumulator/query/references.go",
 		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
-		old:    `(a.queryOf(f).Optional || a.ready.Load()) && st.Refused`, new: `a.queryOf(f).Optional && st.Refused`,
+		old:    `(optional || r.host.Ready()) && st.Refused`, new: `optional && st.Refused`,
 	},
 	{
-		name: "one that is not answered is waited for without end", says: "ten seconds at most", file: follow,
+		name: "one that is not answered is waited for without end", says: "ten seconds at most", file: "accumulator/query/references.go",
 		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/failing",
-		old:    `	case !a.ready.Load():`, new: `	default:`,
+		old:    `	case !r.host.Ready():`, new: `	default:`,
 	},
 	{
-		name: "a panic over a reference drops what was named", says: "the object names what it named before", file: "accumulator/refs.go",
+		name: "a panic over a reference drops what was named", says: "the object names what it named before", file: follow,
 		caught: "TestG8WhereTheFunctionFailsTheObjectNamesWhatItDidBefore",
-		old: `			all[i] = orNone(before, all)[i]
+		old: `			all.names[i] = before[i]
 `, new: ``,
 	},
 	{
-		name: "a signal comes before what it is for", says: "one signal is enough", file: "accumulator/field.go",
+		name: "a signal comes before what it is for", says: "one signal is enough", file: follow,
 		caught: "TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown",
-		old:    `			l.Wake = a.follows.kick`, new: `			l.Wake = func() { a.pacer.poke(); a.follows.kick() }`,
+		old:    `		u.wake = h.Follow // the`, new: `		u.wake = func() { h.Wake(); h.Follow() } // the`,
 	},
 }

@@ -157,6 +157,6 @@ var echo = []mutant{
 	{
 		name: "what another stream brings again replaces what is shown", rule: 9, file: rows,
 		caught: "TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone",
-		old:    `(differ || !a.same(old.Source, c.Object)):`, new: `(differ || true):`,
+		old:    `(differ || !a.collector.Same(old.Source, c.Object)):`, new: `(differ || true):`,
 	},
 }

@@ -1,8 +1,8 @@
 package mutants
 
 const (
-	merge      = "accumulator/merge.go"
-	fields     = "accumulator/field.go"
+	merge      = "accumulator/query/merge.go"
+	fields     = "accumulator/query/members.go"
 	departures = "accumulator/stream/departure.go"
 	union      = "coherence/union.go"
 	departed   = "coherence/departure.go"
@@ -44,7 +44,7 @@ var several = []mutant{
 	},
 	{
 		name: "a stream that takes another's place is not late", peer: torn, file: merge, caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `f.held.keys == nil && !f.behind(parts[0])`,
+		old: `u.held.keys == nil && !u.behind(parts[0])`,
 		new: `true`,
 	},
 	{
@@ -82,12 +82,12 @@ var several = []mutant{
 	},
 	{
 		name: "a first snapshot of a union goes without what is given up", peer: torn, file: merge, caught: "TestG1AFirstReadingOfAUnionWaitsForTheRelistToo",
-		old: `if f.lost && !f.present {`,
+		old: `if u.lost && !shown.Present() {`,
 		new: `if false {`,
 	},
 	{
-		name: "a union is shown before its watches have come to one version", peer: torn, file: fields, caught: "TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther",
-		old: `if coherence.Newer(f.target, p.sub.State().PositionRV) {`,
+		name: "a union is shown before its watches have come to one version", peer: torn, file: "accumulator/query/align.go", caught: "TestG1TheFirstSnapshotOfAUnionHasWhatIsOnItsWayFromOneWatchToTheOther",
+		old: `if coherence.Newer(u.target, p.listener.State().PositionRV) {`,
 		new: `if false {`,
 	},
 	{
@@ -186,28 +186,28 @@ var several = []mutant{
 	},
 	{
 		name: "a reader of a union goes by what the watches show now", peer: torn, file: "accumulator/reader.go", caught: "TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate",
-		old: `return r.a.queryOf(r.f).union() && r.a.complete()`,
-		new: `return r.a.complete() && false`,
+		old: `return r.query.Query().Union() && r.collector.Complete()`,
+		new: `return r.collector.Complete() && false`,
 	},
 	{
-		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/manage.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `if sub.CatchUp(ctx, until) == nil {`,
-		new: `if sub.CatchUp(ctx, until) == nil && false {`,
+		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/query/align.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
+		old: `if l.CatchUp(ctx, until) == nil {`,
+		new: `if l.CatchUp(ctx, until) == nil && false {`,
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",
-		old: `if f.within != nil && !f.within[key.Namespace] {`,
-		new: `if f.within != nil && !f.within[key.Namespace] && false {`,
+		old: `if u.within != nil && !u.within[key.Namespace] {`,
+		new: `if u.within != nil && !u.within[key.Namespace] && false {`,
 	},
 	{
 		name: "a namespace that is no longer wanted stays", peer: torn, file: fields, caught: "TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet",
-		old: `p.outgoing = !isFresh[p.sub.Stream()]`,
+		old: `p.outgoing = !isFresh[p.listener.Stream()]`,
 		new: `p.outgoing = false`,
 	},
 	{
-		name: "a query that is added is shown by halves", peer: firstPage, file: "accumulator/taking.go", caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
-		old: `whole := f.present || a.fieldComplete(f)`,
-		new: `whole := true`,
+		name: "a query that is added is shown by halves", peer: firstPage, file: accumulator, caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
+		old: `phase >= query.Complete || phase == query.Replaced && f.counted.Load()`,
+		new: `true`,
 	},
 	{
 		name: "a 404 on one version empties the kind", peer: emptied, file: "accumulator/stream/reflector.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
