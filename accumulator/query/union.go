@@ -187,9 +187,11 @@ func (u *union) connect(ctx context.Context, q Query, r stream.Resource) error {
 }
 
 func (u *union) Unresolved() bool {
-	parts, _, k := u.now()
-	return k.err != nil || slices.ContainsFunc(parts, func(p *part) bool {
-		return !p.outgoing && p.listener.State().Health == stream.Missing
+	u.mu.Lock()
+	wanted, err := u.wanted(), u.err
+	u.mu.Unlock()
+	return err != nil || slices.ContainsFunc(wanted, func(p *part) bool {
+		return p.listener.State().Health == stream.Missing
 	})
 }
 
