@@ -87,7 +87,7 @@ var collecting = []mutant{
 			delete`,
 	},
 	{
-		name: "news is asked for while the pacer's lock is held", peer: lockHeld, file: pacer, caught: "TestG11ThePacerAsksForNewsWithoutItsLock",
+		name: "news is asked for while the pacer's lock is held", peer: lockHeld, file: pacer, in: "accumulator/collect", caught: "TestG11ThePacerAsksForNewsWithoutItsLock",
 		old: `		p.mu.Unlock()
 		news := p.news()
 		p.mu.Lock()
@@ -96,7 +96,7 @@ var collecting = []mutant{
 `,
 	},
 	{
-		name: "a change while news is asked for is not noted", says: "none is lost", file: pacer, caught: "TestG2AChangeWhileThePacerAsksForNewsIsSignalled",
+		name: "a change while news is asked for is not noted", says: "none is lost", file: pacer, in: "accumulator/collect", caught: "TestG2AChangeWhileThePacerAsksForNewsIsSignalled",
 		old: `if p.closed || (p.armed`, new: `if p.closed || p.asking || (p.armed`,
 	},
 	{
