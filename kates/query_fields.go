@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -202,24 +200,14 @@ func (c *Client) registered(t reflect.Type) (schema.GroupVersionKind, error) {
 	if elem == nil {
 		return schema.GroupVersionKind{}, nil // the binding says what is wrong with it
 	}
-	if elem == reflect.TypeFor[unstructured.Unstructured]() || elem == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+	switch kinds := c.kindsOf(elem); len(kinds) {
+	case 0:
 		return schema.GroupVersionKind{}, nil
-	}
-	obj, ok := reflect.New(elem).Interface().(runtime.Object)
-	if !ok {
-		return schema.GroupVersionKind{}, nil
-	}
-	kinds, _, err := c.core.scheme.ObjectKinds(obj)
-	if runtime.IsNotRegisteredError(err) || len(kinds) == 0 {
-		return schema.GroupVersionKind{}, nil
-	}
-	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	if len(kinds) > 1 {
+	case 1:
+		return kinds[0], nil
+	default:
 		return schema.GroupVersionKind{}, fmt.Errorf("its type %s is registered for several kinds %v", elem, kinds)
 	}
-	return kinds[0], nil
 }
 
 // agrees reports an error if a kind that was said is not the one that the Go type fixes.

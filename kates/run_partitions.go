@@ -84,9 +84,8 @@ type keyTurn struct {
 //
 // [RunEach] is that loop, with workers.
 //
-// A key's snapshot has the same guarantees as a whole one (see the package's documentation): it
-// is complete, the latest, coherent with own writes, in order, and what did not change since its
-// last turn is the same pointer. A key has a turn when something has changed for it since its
+// A key's snapshot has the same guarantees as a whole one (see the package's documentation); what
+// did not change since its last turn is the same pointer. A key has a turn when something has changed for it since its
 // last one that is worth a signal. An object that moves from one key to another activates both. A
 // change of an object that belongs to every partition activates all. A key exists as long as an
 // object has it that does not belong to every partition.

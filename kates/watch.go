@@ -27,13 +27,9 @@ var ErrClosed = stream.ErrClosed
 //	    reconcile(snap) // may take as long as it likes
 //	}
 //
-// A snapshot is complete: there is none before every query has its whole first list. It is the
-// latest: while the reader is busy, changes coalesce, and never queue. It shows what this client
-// has written. It is in order. What did not change since the last one is the very same pointer,
-// slice or map.
-//
-// Objects in a snapshot are shared with later snapshots, other accumulators and other goroutines.
-// Nobody may write to them. DeepCopy an object to change it.
+// Snapshots are complete, the latest, and in order, and they show what this client has written: the
+// package's documentation has the guarantees. Objects in a snapshot are shared with later snapshots,
+// other accumulators and other goroutines. Nobody may write to them. DeepCopy an object to change it.
 //
 // One goroutine reads an accumulator at a time. For a second reader call Watch again: equal
 // watches are shared. All other methods are safe for concurrent use.

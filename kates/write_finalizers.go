@@ -93,17 +93,15 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 	if apply == nil || cleanup == nil {
 		return errors.New("under a finalizer: a function is nil")
 	}
-	var leaving *Unstructured
 	fits := func(u *Unstructured) error { return c.fits(reflect.TypeFor[T](), u.GroupVersionKind()) }
-	got, err := c.underFinalizer(ctx, resource, finalizer, fits, &leaving, opts)
+	got, leaving, err := c.underFinalizer(ctx, resource, finalizer, fits, opts)
+	do := apply
 	switch {
 	case IsNotFound(err), err == nil && got == nil && leaving == nil:
 		return nil
 	case err != nil:
 		return err
-	}
-	do := apply
-	if leaving != nil {
+	case leaving != nil:
 		got, do = leaving, cleanup
 	}
 	view := new(T)
@@ -131,32 +129,32 @@ func about(o metav1.Object, opts []WriteOption) []WriteOption {
 	return append([]WriteOption{IfUID(o.GetUID())}, opts...)
 }
 
-// underFinalizer returns a living object with its finalizer, or sets leaving to one that has to
-// be cleaned up. It does neither if there is nothing to do.
-func (c *Client) underFinalizer(ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error,
-	leaving **Unstructured, opts []WriteOption,
-) (*Unstructured, error) {
+// underFinalizer returns a living object with its finalizer, or one that is leaving and has to be
+// cleaned up. It returns neither if there is nothing to do.
+func (c *Client) underFinalizer(
+	ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error, opts []WriteOption,
+) (living, leaving *Unstructured, err error) {
 	if err := checkFinalizer(finalizer); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	got, err := Modify(ctx, c, resource, func(u *Unstructured) error {
+	living, err = Modify(ctx, c, resource, func(u *Unstructured) error {
 		if err := fits(u); err != nil {
 			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
 		}
-		*leaving = nil // another try
+		leaving = nil // another try
 		has := slices.Contains(u.GetFinalizers(), finalizer)
 		switch {
 		case u.GetDeletionTimestamp() != nil && has:
-			*leaving = u.DeepCopy()
+			leaving = u.DeepCopy()
 		case u.GetDeletionTimestamp() == nil && !has:
 			u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
 		}
 		return nil
 	}, opts...)
-	if err != nil || *leaving != nil || got.GetDeletionTimestamp() != nil {
-		return nil, err
+	if err != nil || leaving != nil || living.GetDeletionTimestamp() != nil {
+		living = nil
 	}
-	return got, nil
+	return living, leaving, err
 }
 
 // checkFinalizer returns an error for a name that the server rejects or warns about.

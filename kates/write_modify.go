@@ -186,13 +186,7 @@ func (c *Client) lives(ctx context.Context, was *Unstructured, o *object) bool {
 
 // holds returns a conflict if the object is not the one that the options require.
 func (m *modification) holds(base stream.Object) error {
-	var err error
-	if uid := m.options.uid; uid != nil && *uid != base.GetUID() {
-		err = fmt.Errorf("its UID is %q, not %q", base.GetUID(), *uid)
-	} else if v := m.options.version; v != nil && *v != base.GetResourceVersion() {
-		err = fmt.Errorf("its resource version is %q, not %q", base.GetResourceVersion(), *v)
-	}
-	if err != nil {
+	if err := m.options.met(base); err != nil {
 		return m.object.conflict(err)
 	}
 	return nil

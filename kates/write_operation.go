@@ -8,7 +8,7 @@ type operation struct {
 
 // String is the wording of the operation in errors: "update", "update the status of".
 func (op operation) String() string {
-	text := verbs[op.verb].text
+	text := op.verb.text
 	if op.subresource != "" {
 		text += " the " + op.subresource + " of"
 	}
@@ -23,25 +23,37 @@ func (op operation) subresources() []string {
 	return []string{op.subresource}
 }
 
-// verb is what an operation does. Several verbs may be the same to the server, and differ in their
-// wording only.
-type verb int
+// verb is what an operation does: its wording, and what depends on it. Several verbs may be the
+// same to the server, and differ in their wording only.
+type verb struct {
+	text  string
+	bound bound
+}
+
+// bound says when a write under a lease needs preconditions of the client's own, see server.bind.
+type bound int
 
 const (
-	toGet verb = iota
-	toList
-	toObserve
-	toCreate
-	toUpdate
-	toPatch
-	toApply
-	toUpsert
-	toDelete
-	toDeleteAll
-	toPrune
-	toWithdraw
-	toModify
-	toSet
+	always       bound = iota
+	never              // the server takes none, or the operation itself reads the object first
+	ifNoneItself       // unless the object carries a version, which is a precondition
+)
+
+var (
+	toGet       = verb{"get", always}
+	toList      = verb{"list", always}
+	toObserve   = verb{"observe", always}
+	toCreate    = verb{"create", never}
+	toUpdate    = verb{"update", ifNoneItself}
+	toPatch     = verb{"patch", always}
+	toApply     = verb{"apply", ifNoneItself}
+	toUpsert    = verb{"upsert", never}
+	toDelete    = verb{"delete", always}
+	toDeleteAll = verb{"delete all", always}
+	toPrune     = verb{"prune", always}
+	toWithdraw  = verb{"withdraw from", always}
+	toModify    = verb{"modify", always}
+	toSet       = verb{"set", always}
 )
 
 // The operations on objects themselves, and those on the status that have methods of their own.
@@ -64,36 +76,6 @@ var (
 	opSetStatus    = operation{verb: toSet, subresource: "status"}
 )
 
-// bound says when a write under a lease needs preconditions of the client's own, see server.bind.
-type bound int
-
-const (
-	always       bound = iota
-	never              // the server takes none, or the operation itself reads the object first
-	ifNoneItself       // unless the object carries a version, which is a precondition
-)
-
-// verbs is the table of all verbs: their wording, and what depends on them.
-var verbs = [...]struct {
-	text  string
-	bound bound
-}{
-	toGet:       {text: "get"},
-	toList:      {text: "list"},
-	toObserve:   {text: "observe"},
-	toCreate:    {text: "create", bound: never},
-	toUpdate:    {text: "update", bound: ifNoneItself},
-	toPatch:     {text: "patch"},
-	toApply:     {text: "apply", bound: ifNoneItself},
-	toUpsert:    {text: "upsert", bound: never},
-	toDelete:    {text: "delete"},
-	toDeleteAll: {text: "delete all"},
-	toPrune:     {text: "prune"},
-	toWithdraw:  {text: "withdraw from"},
-	toModify:    {text: "modify"},
-	toSet:       {text: "set"},
-}
-
 // eviction is the one subresource that takes preconditions when it is created.
 const eviction = "eviction"
 
@@ -102,7 +84,7 @@ func (op operation) preconditioned(o *object) bool {
 	if op.verb == toCreate && op.subresource == eviction {
 		return true
 	}
-	switch verbs[op.verb].bound {
+	switch op.verb.bound {
 	case never:
 		return false
 	case ifNoneItself:

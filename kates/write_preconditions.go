@@ -130,7 +130,7 @@ func (c *Client) preconditionError(ctx context.Context, o *object, w writeOption
 	failed := strings.Contains(err.Error(), "metadata.uid")
 	if !failed && pt == types.JSONPatchType {
 		now, getErr := c.core.get(ctx, o)
-		failed = getErr == nil && !w.holds(now)
+		failed = getErr == nil && w.met(now) != nil
 	}
 	if failed {
 		return o.conflict(err)
@@ -138,7 +138,13 @@ func (c *Client) preconditionError(ctx context.Context, o *object, w writeOption
 	return err
 }
 
-// holds reports whether an object meets the preconditions.
-func (w writeOptions) holds(u *Unstructured) bool {
-	return (w.uid == nil || u.GetUID() == *w.uid) && (w.version == nil || u.GetResourceVersion() == *w.version)
+// met returns an error if an object does not meet the preconditions.
+func (w writeOptions) met(o Object) error {
+	switch {
+	case w.uid != nil && *w.uid != o.GetUID():
+		return fmt.Errorf("its UID is %q, not %q", o.GetUID(), *w.uid)
+	case w.version != nil && *w.version != o.GetResourceVersion():
+		return fmt.Errorf("its resource version is %q, not %q", o.GetResourceVersion(), *w.version)
+	}
+	return nil
 }

@@ -54,6 +54,10 @@ func (n *Network) link(local, remote net.Addr) (client, server *conn) {
 		&conn{link: l, in: up, out: down, local: remote, remote: local}
 }
 
+func (c *conn) failed(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
+}
+
 func (c *conn) LocalAddr() net.Addr  { return c.local }
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
@@ -127,7 +131,7 @@ func (c *conn) wait(op string, deadline *time.Time, try func(now time.Time) (int
 		case errors.Is(err, io.ErrNoProgress):
 			return 0, nil
 		case err != nil:
-			return done, &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
+			return done, c.failed(op, err)
 		case done > 0:
 			return done, nil
 		}
@@ -167,7 +171,7 @@ func (c *conn) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if c.closed {
-		return &net.OpError{Op: "close", Net: "tcp", Source: c.local, Addr: c.remote, Err: net.ErrClosed}
+		return c.failed("close", net.ErrClosed)
 	}
 	c.closed, c.out.writerClosed, c.in.readerClosed = true, true, true
 	if c.out.readerClosed {
@@ -203,7 +207,7 @@ func (c *conn) set(change func()) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if c.closed {
-		return &net.OpError{Op: "set", Net: "tcp", Source: c.local, Addr: c.remote, Err: net.ErrClosed}
+		return c.failed("set", net.ErrClosed)
 	}
 	change()
 	n.wake()
