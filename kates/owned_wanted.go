@@ -98,11 +98,19 @@ func (a *ownedApply) fullest(w *applied.Wanted, now Object) Object {
 	if _, less := now.(*metav1.PartialObjectMetadata); !less {
 		return now
 	}
-	whole, _ := a.client.core.streams.Lookup(w.Resource, w.Key, stream.Known)
-	if whole == nil || whole.GetResourceVersion() != now.GetResourceVersion() {
-		return now
+	if known := a.knownAt(w, now.GetResourceVersion()); known != nil {
+		return known
 	}
-	return whole
+	return now
+}
+
+// knownAt returns the object as some watch has it, nil if none has it at that version.
+func (a *ownedApply) knownAt(w *applied.Wanted, version string) Object {
+	known, _ := a.client.core.streams.Lookup(w.Resource, w.Key, stream.Known)
+	if known == nil || known.GetResourceVersion() != version {
+		return nil
+	}
+	return known
 }
 
 // holds reports whether an object that has its managedFields is as it is applied. Whole is as
@@ -155,11 +163,7 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 		return false
 	}
 	o, ok := core.recollected.Take(r, w.Key, now)
-	whole, _ := core.streams.Lookup(w.Resource, w.Key, stream.Known)
-	if whole != nil && whole.GetResourceVersion() != o.RV {
-		whole = nil
-	}
-	if !ok || o.Sum != w.Sum || !a.owns(ctx, w, o.Fields, whole) {
+	if !ok || o.Sum != w.Sum || !a.owns(ctx, w, o.Fields, a.knownAt(w, o.RV)) {
 		return false
 	}
 	core.applied.Put(core.streams, w, a.options.fieldManager, o.UID, o.RV)

@@ -33,7 +33,10 @@ var ErrClosed = stream.ErrClosed
 //
 // One goroutine reads an accumulator at a time. For a second reader call Watch again: equal
 // watches are shared. All other methods are safe for concurrent use.
-type Accumulator struct {
+type Accumulator struct{ watching }
+
+// watching is a watch of a client, whatever the form of its snapshots.
+type watching struct {
 	client *Client
 	acc    *accumulator.Accumulator
 }
@@ -67,7 +70,7 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
-	return &Accumulator{c, acc}, nil
+	return &Accumulator{watching{c, acc}}, nil
 }
 
 func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator.Accumulator, error) {
@@ -95,7 +98,7 @@ func (w watchSettings) options() collect.Options {
 // snapshot is complete, even if it is empty. The channel holds one signal at most. A signal may
 // turn out to be for nothing, but none is ever missing. The channel is closed when the watch
 // ends.
-func (a *Accumulator) Changed() <-chan struct{} { return a.acc.Changed() }
+func (w *watching) Changed() <-chan struct{} { return w.acc.Changed() }
 
 // Update fills the struct that target points to with the current snapshot: every query's field of
 // it. It reports whether that differs from the last snapshot that this accumulator delivered.
@@ -137,13 +140,13 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 // Ready returns nil once the first snapshot is complete, and from then on always: an outage of
 // the API must not end a program that works with the last snapshot. Until then it says what is
 // missing, and why.
-func (a *Accumulator) Ready() error { return a.acc.Ready() }
+func (w *watching) Ready() error { return w.acc.Ready() }
 
 // Status returns the present state of each query.
-func (a *Accumulator) Status() Status { return statusOf(a.acc.Status()) }
+func (w *watching) Status() Status { return statusOf(w.acc.Status()) }
 
 // Close ends the watch, closes Changed, and waits until none of its goroutines runs any more.
-func (a *Accumulator) Close() { a.acc.Close() }
+func (w *watching) Close() { w.acc.Close() }
 
 // checkStruct returns an error unless a struct type has a fitting field for each query.
 func checkStruct(t reflect.Type, targets []target) error {

@@ -25,8 +25,8 @@ func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 // Remove ends the queries of these names while the watch runs. Their objects are deletions among
 // the deltas of the next snapshot, and their fields are nil from then on. A name that no query
 // has is an error, and then none is removed.
-func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
-	return while("remove", a.acc.Remove(ctx, names...))
+func (w *watching) Remove(ctx context.Context, names ...string) error {
+	return while("remove", w.acc.Remove(ctx, names...))
 }
 
 // Replace replaces the query of the same name while the watch runs: by other namespaces, other
@@ -49,11 +49,6 @@ func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
 		err = s.acc.Add(ctx, compiled...)
 	}
 	return while("add", err)
-}
-
-// Remove is [Accumulator.Remove].
-func (s *Snapshots[S]) Remove(ctx context.Context, names ...string) error {
-	return while("remove", s.acc.Remove(ctx, names...))
 }
 
 // Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.

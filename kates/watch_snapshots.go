@@ -15,8 +15,7 @@ import (
 // Snapshots hands out snapshots of type S: a struct with a field per kind. See [Watch], and
 // [Accumulator] for the guarantees. Objects are read-only.
 type Snapshots[S any] struct {
-	client  *Client
-	acc     *accumulator.Accumulator
+	watching
 	deltas  []int // index of the field for deltas, if any
 	invalid []int // index of the field for invalid objects, if any
 
@@ -57,11 +56,8 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch %s: %w", t, err))
 	}
-	return &Snapshots[S]{client: c, acc: acc, deltas: fields.deltas, invalid: fields.invalid}, nil
+	return &Snapshots[S]{watching: watching{c, acc}, deltas: fields.deltas, invalid: fields.invalid}, nil
 }
-
-// Changed is [Accumulator.Changed].
-func (s *Snapshots[S]) Changed() <-chan struct{} { return s.acc.Changed() }
 
 // Update is [Accumulator.Update]. It fills the whole struct, including a field for deltas and one
 // for invalid objects.
@@ -141,7 +137,7 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 }
 
 // because adds to the error of an end what was incomplete.
-func (s *Snapshots[S]) because(err error) error { return endedWithout(s.acc.Ready(), err) }
+func (w *watching) because(err error) error { return endedWithout(w.acc.Ready(), err) }
 
 // endedWithout adds to the error of an end what is missing, if the error does not say it.
 func endedWithout(missing, err error) error {
@@ -150,12 +146,3 @@ func endedWithout(missing, err error) error {
 	}
 	return err
 }
-
-// Ready is [Accumulator.Ready].
-func (s *Snapshots[S]) Ready() error { return s.acc.Ready() }
-
-// Status is [Accumulator.Status].
-func (s *Snapshots[S]) Status() Status { return statusOf(s.acc.Status()) }
-
-// Close is [Accumulator.Close].
-func (s *Snapshots[S]) Close() { s.acc.Close() }
