@@ -7,7 +7,6 @@ import (
 	"iter"
 	"reflect"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
