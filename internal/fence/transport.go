@@ -3,6 +3,7 @@ package fence
 import (
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/kates-go/kates/internal/lockorder"
 )
@@ -16,7 +17,7 @@ type transport struct{ next http.RoundTripper }
 // RoundTrip refuses a write that must not be sent any more, with the error of the fence.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	lockorder.CallOut("a request")
-	if of(r.Context()) == nil || reads(r.Method) {
+	if of(r.Context()) == nil || slices.Contains(reads, r.Method) {
 		return t.next.RoundTrip(r)
 	}
 	if err := Check(r.Context()); err != nil {
@@ -45,13 +46,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport beneath.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-func reads(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	}
-	return false
-}
+var reads = []string{"", http.MethodGet, http.MethodHead, http.MethodOptions}
 
 // body is read when the connection exists. Without all of it the server has no whole request.
 type body struct {

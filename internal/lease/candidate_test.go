@@ -316,8 +316,10 @@ func TestADefaultIdentityIsNobodyElses(t *testing.T) {
 func TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()
+		l.set(func() { l.writeErr = errors.New("not now") })
 		a := l.stand(t, "a")
 		require.ErrorIs(t, a.Held(), ErrLost, "it is not elected yet")
+		l.set(func() { l.writeErr = nil })
 		<-a.Elected()
 		require.NoError(t, a.Held())
 		a.mu.Lock()

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"hash/fnv"
+	"maps"
 	"slices"
 )
 
@@ -78,18 +79,7 @@ func (g *grant) same(h *grant) bool {
 	if g == nil || h == nil {
 		return g == h
 	}
-	if len(g.by) != len(h.by) || len(g.others) != len(h.others) {
-		return false
-	}
-	for _, c := range g.by {
-		if !slices.ContainsFunc(h.by, c.equal) {
-			return false
-		}
-	}
-	for other, c := range g.others {
-		if d, ok := h.others[other]; !ok || !c.equal(d) {
-			return false
-		}
-	}
-	return true
+	missing := func(c claim) bool { return !slices.ContainsFunc(h.by, c.equal) }
+	return len(g.by) == len(h.by) && !slices.ContainsFunc(g.by, missing) &&
+		maps.EqualFunc(g.others, h.others, claim.equal)
 }
