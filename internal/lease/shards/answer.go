@@ -34,13 +34,13 @@ func (c *core) created(got peer, sent, now time.Time, err error) {
 	}
 	delete(c.group.peers, c.self)
 	c.group.since = now
-	c.own.joined, c.own.uid, c.own.version, c.own.sent = true, got.uid, got.version, sent
+	c.own.presence, c.own.uid, c.own.version, c.own.sent = present, got.uid, got.version, sent
 	c.own.next = sent.Add(c.config.RetryPeriod)
 }
 
 func (c *core) updated(w write, got peer, sent, now time.Time, err error) {
 	switch {
-	case !c.own.joined || c.own.uid != w.uid:
+	case !c.own.joined() || c.own.uid != w.uid:
 	case err == nil:
 		c.own.sent, c.own.next = sent, sent.Add(c.config.RetryPeriod)
 		c.claims(got)
@@ -58,7 +58,7 @@ func (c *core) updated(w write, got peer, sent, now time.Time, err error) {
 func (c *core) found(got peer, now time.Time, err error) {
 	c.own.next = now.Add(c.config.RetryPeriod)
 	switch {
-	case !c.own.joined:
+	case !c.own.joined():
 	case apierrors.IsNotFound(err), err == nil && got.uid != c.own.uid:
 		c.lose(errDeleted)
 		c.own.next = now

@@ -58,7 +58,7 @@ func (c *core) take(key string, now time.Time) bool {
 func (c *core) give(key string) { delete(c.running, key) }
 
 func (c *core) mine(key string, now time.Time) bool {
-	return c.own.joined && c.own.age(now) < c.config.LeaseDuration && c.keys.has(key)
+	return c.own.joined() && c.own.age(now) < c.config.LeaseDuration && c.keys.has(key)
 }
 
 // lose ends the membership.
@@ -85,7 +85,7 @@ func (c *core) observe(all []peer, now time.Time) {
 	var others []peer
 	own := false
 	for _, p := range all {
-		if c.own.joined && p.member == c.self && p.uid == c.own.uid {
+		if c.own.joined() && p.member == c.self && p.uid == c.own.uid {
 			own = true
 			c.echo(p)
 		} else {
@@ -93,7 +93,7 @@ func (c *core) observe(all []peer, now time.Time) {
 		}
 	}
 	c.group.observe(others, now)
-	if c.own.joined && c.own.seen && !own {
+	if c.own.presence == seen && !own {
 		c.lose(errDeleted)
 	}
 	c.aim(now)
@@ -102,7 +102,7 @@ func (c *core) observe(all []peer, now time.Time) {
 // echo takes in the replica's own Lease, as the watch shows it. Everything that was written
 // before has been shown, too.
 func (c *core) echo(p peer) {
-	c.own.seen = true
+	c.own.presence = seen
 	k := &c.keys
 	if k.claim != nil && !c.own.unknown && !c.own.flying && !coherence.Newer(k.claimedRV, p.version) {
 		k.shown, k.written = true, claims{k.claim}
@@ -112,7 +112,7 @@ func (c *core) echo(p peer) {
 // aim notes the members, and which keys the replica owns by everything that it knows.
 func (c *core) aim(now time.Time) {
 	c.group.count(now)
-	if c.own.joined && c.keys.shown {
+	if c.own.joined() && c.keys.shown {
 		by := c.keys.written.with(c.group.all)
 		c.keys.add(&grant{c.config.Group, c.self, by, c.group.others(by, c.keys.claim)})
 	}

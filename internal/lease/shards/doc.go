@@ -2,7 +2,8 @@
 // (coordination.k8s.io/v1), one Lease per replica.
 //
 // Start at [Join]. A [Replica] says which keys are its own ([Replica.Take]). The type core is the
-// protocol, without I/O, goroutines and clocks.
+// protocol, without I/O, goroutines and clocks: registration is the replica's own Lease, members
+// are the others, and ownership says which keys the replica owns.
 //
 // # Membership
 //

@@ -263,7 +263,7 @@ func (w *world) end() {
 		w.t.Fatalf("the members are %v in the end, and %v live", members, alive)
 	}
 	for i, r := range w.replicas {
-		if !r.dead && (!r.own.joined || !r.keys.claim.equal(alive)) {
+		if !r.dead && (!r.own.joined() || !r.keys.claim.equal(alive)) {
 			w.t.Fatalf("replica %d claims %v in the end, and %v live", i, r.keys.claim, alive)
 		}
 	}

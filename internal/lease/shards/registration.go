@@ -6,10 +6,19 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 )
 
+// presence is what is known of the replica's own Lease: absent ─▶ present ─▶ seen. From each it
+// is absent again when the membership ends.
+type presence int
+
+const (
+	absent  presence = iota // the replica is no member
+	present                 // its Lease exists, and the watch has not shown it yet
+	seen                    // the watch has shown it
+)
+
 // registration is the replica's own Lease, and its requests to the server.
 type registration struct {
-	joined       bool // the Lease exists
-	seen         bool // the watch has shown it
+	presence     presence
 	uid, version string
 	sent         time.Time // when the last successful renewal was sent
 
@@ -19,10 +28,13 @@ type registration struct {
 	failing bool      // the last request has failed
 }
 
+// joined reports whether the replica is a member.
+func (r *registration) joined() bool { return r.presence != absent }
+
 // age is the time since the last renewal.
 func (r *registration) age(now time.Time) time.Duration { return fence.Between(r.sent, now) }
 
 // leave ends the membership. What is known of requests stays.
 func (r *registration) leave() {
-	r.joined, r.seen, r.unknown, r.uid, r.version = false, false, false, "", ""
+	r.presence, r.unknown, r.uid, r.version = absent, false, "", ""
 }

@@ -104,7 +104,7 @@ func (r *Replica) Leave() {
 	r.cancel()
 	r.tasks.Wait()
 	r.mu.Lock()
-	uid, joined := r.core.own.uid, r.core.own.joined
+	uid, joined := r.core.own.uid, r.core.own.joined()
 	r.core.lose(errors.New("it has left"))
 	r.mu.Unlock()
 	if !joined {

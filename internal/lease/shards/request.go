@@ -32,11 +32,11 @@ func (o *observed) removal() write {
 // todo returns the request to make now, and when to call todo again if nothing happens. The
 // request must be answered before that.
 func (c *core) todo(now time.Time) (write, time.Time) {
-	if c.own.joined && c.own.age(now) >= c.config.RenewDeadline {
+	if c.own.joined() && c.own.age(now) >= c.config.RenewDeadline {
 		c.lose(fmt.Errorf("its lease could not be renewed within %s", c.config.RenewDeadline))
 	}
 	w, wake := write{}, now
-	if c.own.joined {
+	if c.own.joined() {
 		w, wake = c.stay(now)
 	} else {
 		w, wake = c.join(now)
