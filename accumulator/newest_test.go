@@ -54,9 +54,13 @@ func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
 		synctest.Wait()
 		o.Late(60 * second)
 		require.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "a"}, stream.Whole))
+		s.Mu.Lock()
+		s.ListDelay = func(string) time.Duration { return second }
+		s.Mu.Unlock()
 		for _, name := range []string{"a", "b", "c"} {
 			o.Put("as", sim.Thing(name), 0)
 		}
+		synctest.Wait()
 		assert.Nil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "a"}, stream.Whole), "what is stored is older than the write")
 		sim.After(2 * time.Minute) // a new list
 		assert.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "a"}, stream.Whole))
