@@ -24,7 +24,7 @@ import (
 //
 // A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
 //
-// The lock of the partitions guards everything but the channels and the backlog. It guards the
+// The scheduler's lock guards everything but the channels and the backlog. It guards the
 // entries too: each is a field of its partition. So the agenda allocates nothing for a turn.
 type agenda struct {
 	// A worker without a key waits for both: signal holds a value when a key may have become

@@ -21,19 +21,19 @@ type meanwhile struct {
 
 // consult hands the moves of the i-th field, a look-up, to the partitions that have read these
 // objects.
-func (p *Partitions) consult(i int, moves []moved) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for e := range p.agenda.running() {
-		sh := &p.parts[e.key].shares[i]
-		for _, s := range moves {
-			sh.note(s)
+func (s *scheduler) consult(i int, moves []moved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := range s.agenda.running() {
+		sh := &s.parts[e.key].shares[i]
+		for _, m := range moves {
+			sh.note(m)
 		}
 	}
-	for _, s := range moves {
-		for part := range p.lookups[i].concerned(s) {
-			if !part.state.runs() && part.shares[i].reread(s) && s.signal {
-				p.activate(part)
+	for _, m := range moves {
+		for part := range s.readers[i].concerned(m) {
+			if !part.state.runs() && part.shares[i].reread(m) && m.signal {
+				s.activate(part)
 			}
 		}
 	}
@@ -87,8 +87,8 @@ func (sh *share) reread(s moved) bool {
 
 // conclude replaces the reads of the turn before by those of the turn that ends. It activates the
 // partition if an object that the turn has read has changed since it began. Called with mu held.
-func (p *Partitions) conclude(part *partition) {
-	for i, readers := range p.lookups {
+func (s *scheduler) conclude(part *partition) {
+	for i, readers := range s.readers {
 		if readers == nil {
 			continue
 		}
@@ -101,15 +101,15 @@ func (p *Partitions) conclude(part *partition) {
 		sh.meanwhile = nil
 		for key, m := range changed {
 			if sh.reread(moved{key: key, old: m.old, now: m.now}) && m.signal {
-				p.activate(part)
+				s.activate(part)
 			}
 		}
 	}
 }
 
 // unread forgets what a partition has read. Called with mu held.
-func (p *Partitions) unread(part *partition) {
-	for i, readers := range p.lookups {
+func (s *scheduler) unread(part *partition) {
+	for i, readers := range s.readers {
 		if readers != nil {
 			readers.leave(part, part.shares[i].reads)
 		}

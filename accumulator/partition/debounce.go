@@ -45,10 +45,10 @@ func (p *Partitions) attend(ctx context.Context) {
 				return
 			}
 			signal = true
-		case <-p.agenda.ripe.C:
+		case <-p.scheduler.agenda.ripe.C:
 		}
 		_, err := p.take(ctx, func() *Turn {
-			p.release()
+			p.scheduler.release()
 			return nil
 		})
 		if err != nil {

@@ -63,7 +63,7 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 			cancel()
 			<-ended
 			assert.Equal(t, ripeAt(changes, pace), got)
-			assert.False(t, p.waiting())
+			assert.False(t, p.scheduler.waiting())
 		})
 	}
 }
@@ -78,8 +78,8 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		}
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
-		require.Len(t, p.agenda.stirred, n)
-		assert.Zero(t, testing.AllocsPerRun(10, p.release))
+		require.Len(t, p.scheduler.agenda.stirred, n)
+		assert.Zero(t, testing.AllocsPerRun(10, p.scheduler.release))
 		for i := range n {
 			if i%3 > 0 {
 				s.Remove("as", fmt.Sprint("o", i))
@@ -88,15 +88,15 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
 		waiting := map[string]bool{}
-		for i, e := range p.agenda.stirred {
+		for i, e := range p.scheduler.agenda.stirred {
 			assert.Equal(t, i+1, e.place)
 			waiting[e.key] = true
 		}
-		assert.EqualValues(t, len(waiting), p.agenda.backlog.Load())
+		assert.EqualValues(t, len(waiting), p.scheduler.agenda.backlog.Load())
 		assert.Len(t, waiting, (n+2)/3)
 		p.ActivateAll()
-		assert.Empty(t, p.agenda.stirred)
-		assert.False(t, p.waiting())
+		assert.Empty(t, p.scheduler.agenda.stirred)
+		assert.False(t, p.scheduler.waiting())
 		assert.Len(t, turns(t, p), len(waiting))
 	})
 }

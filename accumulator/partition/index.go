@@ -9,7 +9,7 @@ import (
 )
 
 // index has all objects of a query by name, in place of one table. It belongs to the reader's turn;
-// others read it with the lock of the tables held.
+// others read it with the lock of the indexes held.
 type index struct {
 	objects map[stream.Key]*placed
 	shared  *snapshot.Table // of objects that belong to all partitions
@@ -40,14 +40,7 @@ func (ix *index) shows(o stream.Object) bool {
 	return p != nil && p.row.Value == snapshot.Value(o)
 }
 
-// invalidIn returns the number of objects that snapshots leave out.
-func (p *Partitions) invalidIn(ix *index) int {
-	p.tables.Lock()
-	defer p.tables.Unlock()
-	return ix.invalid
-}
-
-// apply applies moves to the index. Called with the lock of the tables held.
+// apply applies moves to the index. Called with the lock of the indexes held.
 func (ix *index) apply(moves []moved) {
 	var shared snapshot.Changes
 	for _, s := range moves {

@@ -67,7 +67,7 @@ func unmoved(signals map[stream.Key]bool, moves []moved) (keys []stream.Key) {
 // moves finds the partitions of each changed object, and converts it. The user's functions run
 // here, without locks. The result is in key order.
 func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
-	f := p.fields()[i]
+	f := p.indexes.fields[i]
 	ix, key := f.Shown, f.Query.Query().Key
 	differ := b.NewHistory || b.Reshaped
 	var there map[stream.Key]bool
@@ -120,7 +120,7 @@ func (p *Partitions) placedOf(i int, f query.KeyFunc, o stream.Object, old *plac
 	case len(keys) == 0 && !every:
 		return &placed{row: snapshot.Row{Source: o}}
 	}
-	return &placed{row: p.collector.Convert(p.binding, i, p.fields()[i].Name, o), keys: keys, every: every}
+	return &placed{row: p.collector.Convert(p.indexes.binding, i, p.indexes.fields[i].Name, o), keys: keys, every: every}
 }
 
 // keysOf asks the user's function.

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -18,13 +17,28 @@ type partition struct {
 	// partitions.
 	fresh bool
 
-	// Guarded by the partitions' lock.
-	entry        // the key and its state on the agenda
-	objects int  // how many objects have the key
-	forced  bool // the next turn is due even if nothing has changed
-	owed    bool // it was handed out, so a last turn without objects is owed
-	gone    bool // its last turn had no objects
+	// Guarded by the scheduler's lock.
+	entry         // the key and its state on the agenda
+	objects int   // how many objects have the key
+	forced  bool  // the next turn is due even if nothing has changed
+	seen    sight // of its last turn
 }
+
+// sight is what workers have seen of a partition.
+//
+//	         turn                   turn
+//	unseen ────────▶ withObjects ◀────────▶ withoutObjects
+//	   ▲                                          │
+//	   └──────────── that turn succeeds ──────────┘
+//
+// When its last object leaves, an unseen partition is forgotten. Any other one becomes due.
+type sight uint8
+
+const (
+	unseen         sight = iota
+	withObjects          // it is not forgotten before a turn without objects succeeds
+	withoutObjects       // that turn runs, or has to be repeated
+)
 
 // share is a partition's share of one field.
 //
@@ -35,9 +49,9 @@ type share struct {
 	own   int                   // how many objects have the key
 	dirty map[stream.Key]before // changes since the last turn; of a look-up, of what that turn has read
 
-	// Of a look-up, guarded by the partitions' lock:
+	// Of a look-up, dirty too is guarded by the scheduler's lock:
 	reads     *reads // by the last turn that ended
-	reading   *reads // by the turn that runs
+	reading   *reads // by the turn that runs; set before its worker has it
 	meanwhile map[stream.Key]meanwhile
 }
 
@@ -68,91 +82,12 @@ func (p *partition) touch(i int, s moved) {
 	}
 }
 
-// changed reports whether a turn of a partition would differ from the last one. An object that has left and is
-// back as it was makes no difference.
-func (p *Partitions) changed(part *partition) bool {
-	if part.fresh {
-		return true
-	}
-	for i, f := range p.fields() {
-		for key, was := range part.shares[i].dirty {
-			now := f.Shown.objects[key]
-			if p.lookups[i] != nil || was.shown == nil || was.shown != now.source() || !now.in(part.key) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // touched reports whether one of these objects of the i-th field has changed since the last turn.
 func (p *partition) touched(i int, keys []stream.Key) bool {
 	return slices.ContainsFunc(keys, func(key stream.Key) bool {
 		_, dirty := p.shares[i].dirty[key]
 		return dirty
 	})
-}
-
-// fill makes the struct of a turn, and finds the differences from the last one.
-func (p *Partitions) fill(t *Turn) {
-	target := reflect.New(p.binding.Type())
-	part, gone := t.part, t.Gone && !p.lasting
-	for i, f := range p.fields() {
-		sh, index, looked := &part.shares[i], f.Shown, p.lookups[i] != nil
-		table := index.shared
-		t.Differences = snapshot.AppendDifferences(t.Differences, f.Name, sh.diffs(part, index, gone, looked))
-		switch {
-		case looked:
-			sh.reading = &reads{}
-		case gone:
-			table = p.binding.NewTable(i)
-			p.setTable(sh, nil)
-		case sh.own == 0:
-			p.setTable(sh, nil)
-		default:
-			table = p.refresh(part, i)
-		}
-		sh.dirty = nil
-		switch {
-		case !index.present:
-			p.binding.SetAbsent(target.Elem(), i)
-		case looked:
-			p.binding.SetRecorded(target.Elem(), i, table, sh.reading)
-		default:
-			p.binding.Set(target.Elem(), i, table)
-		}
-		if looked {
-			continue // these belong to no partition
-		}
-		for _, row := range table.Invalid() {
-			t.Invalid = append(t.Invalid, snapshot.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
-		}
-	}
-	part.fresh = gone
-	t.Snapshot = target.Interface()
-}
-
-// setTable replaces a partition's own table; nil: it needs none.
-func (p *Partitions) setTable(sh *share, t *snapshot.Table) {
-	p.tables.Lock()
-	defer p.tables.Unlock()
-	sh.table = t
-}
-
-// refresh brings a partition's own table of the i-th field up to date.
-func (p *Partitions) refresh(part *partition, i int) *snapshot.Table {
-	sh, index := &part.shares[i], p.fields()[i].Shown
-	table := sh.table
-	changes := sh.changes(part, index)
-	if table == nil {
-		table = p.binding.NewTable(i)
-		table.Apply(everything(index.shared))
-		p.setTable(sh, table)
-	}
-	p.tables.Lock()
-	defer p.tables.Unlock()
-	table.Apply(changes)
-	return table
 }
 
 // changes returns the changes since the table of the last turn.
@@ -210,13 +145,4 @@ func (sh *share) changed(p *partition, ix *index, gone bool, add func(key stream
 			}
 		}
 	}
-}
-
-// everything returns a table's rows as changes of another table.
-func everything(t *snapshot.Table) []snapshot.Change {
-	out := snapshot.NewChanges(t.Held())
-	for row := range t.All() {
-		out.Put(object.KeyOf(row.Source), row)
-	}
-	return out.All
 }

@@ -3,7 +3,6 @@ package partition
 import (
 	"context"
 	"errors"
-	"maps"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -32,30 +30,18 @@ type Options struct {
 // Each snapshot is complete, the latest, and coherent with own writes (G1 to G10). The package's
 // documentation says more.
 //
-// All methods are safe for concurrent use. Several workers may call Next at a time.
+//	collector ──batches──▶ indexes ──moves──▶ scheduler ──▶ Turn
+//	                          └──────snapshot──────────────▶
+//
+// All methods are safe for concurrent use. Several workers may call Next at a time. The fields are
+// set once.
 type Partitions struct {
 	collector *collect.Collector[*index]
-	binding   *snapshot.Binding
-	backoff   attempts.Backoff
-	lasting   bool
+	indexes   *indexes
+	scheduler *scheduler
 	debounce  *debounce // nil without a debounce
 	// released: the collector has signalled since waiting keys were last released.
 	released atomic.Bool
-	// tables is held while the tables change, so that others can read them.
-	tables lockorder.Mutex[lockorder.PartitionTables]
-
-	mu    lockorder.Mutex[lockorder.Partitions]
-	parts map[string]*partition
-	// agenda has the keys of parts. The reads of a running turn are known only when it ends, so
-	// each change of a look-up is noted for all running turns.
-	agenda *agenda
-	takes  int  // how often changes were taken
-	begun  bool // changes were taken once
-	asked  int  // the value of takes when last a turn ended or keys were activated
-	// losing are the partitions that have lost an object. It belongs to the reader's turn.
-	losing []*partition
-	// lookups has the readers of each field that is a look-up, and nil for other fields.
-	lookups []*readers
 }
 
 // Start starts partitions of the queries, for a struct type. They run until ctx ends, or Close. The
@@ -77,24 +63,20 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	if err != nil {
 		return nil, err
 	}
-	lookups, err := lookupsOf(b, queries)
+	readers, err := readersOf(b, queries)
 	if err != nil {
 		return nil, err
 	}
-	p := &Partitions{
-		binding: b, lookups: lookups, lasting: o.Lasting, debounce: newDebounce(&o.Pace),
-		backoff: o.Backoff, parts: make(map[string]*partition),
-	}
-	p.agenda = newAgenda(p.debounce)
+	p := &Partitions{indexes: &indexes{binding: b, lasting: o.Lasting}, debounce: newDebounce(&o.Pace)}
+	p.scheduler = newScheduler(readers, o.Backoff, p.debounce)
 	p.collector, err = collect.New(ctx, s, queries, o.Options, collect.Reader[*index]{
-		User: p, Shown: newIndex, Invalid: p.invalidIn, PerKey: true, Waiting: p.waiting, Ended: p.ended,
+		User: p, Shown: newIndex, Invalid: p.indexes.invalidIn, PerKey: true,
+		Waiting: p.scheduler.waiting, Ended: p.scheduler.close,
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range p.fields() {
-		f.Shown.shared = b.NewTable(i)
-	}
+	p.indexes.of(p.collector.Fields())
 	if err := p.collector.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -105,14 +87,8 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	return p, nil
 }
 
-// field is a query with the index of its objects.
-type field = collect.Field[*index]
-
-// fields returns those of the snapshots, in the order of the queries. They never change.
-func (p *Partitions) fields() []*field { return p.collector.Fields() }
-
-// lookupsOf makes readers for each field that is a look-up.
-func lookupsOf(b *snapshot.Binding, queries []query.Query) ([]*readers, error) {
+// readersOf makes readers for each field that is a look-up.
+func readersOf(b *snapshot.Binding, queries []query.Query) ([]*readers, error) {
 	all := make([]*readers, len(queries))
 	for i, q := range queries {
 		if !b.IsLookup(i) {
@@ -141,8 +117,8 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 		}
 		t, err := p.take(ctx, p.next)
 		if t != nil {
-			if p.pending() {
-				p.agenda.notify()
+			if p.scheduler.pending() {
+				p.scheduler.agenda.notify()
 			}
 			return t, nil
 		}
@@ -151,15 +127,15 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 			case <-p.Changed(): // closed at the end
 				p.released.Store(true)
 				continue
-			case <-p.agenda.signal:
+			case <-p.scheduler.agenda.signal:
 				continue
-			case <-p.agenda.rested.C:
+			case <-p.scheduler.agenda.rested.C:
 				continue
 			case <-ctx.Done():
 				err = collect.CauseOf(ctx)
 			}
 		}
-		p.agenda.notify() // the wake-up passes to another worker
+		p.scheduler.agenda.notify() // the wake-up passes to another worker
 		return nil, err
 	}
 }
@@ -172,63 +148,15 @@ func (p *Partitions) Refresh(ctx context.Context) error {
 	return err
 }
 
-// take takes the changes, and then returns a turn if there is one.
-func (p *Partitions) take(ctx context.Context, then func() *Turn) (*Turn, error) {
-	if err := p.collector.Enter(ctx); err != nil {
-		return nil, err
-	}
-	defer p.collector.Leave()
-	if !p.collector.Complete() || !p.takeIn() || then == nil {
-		return nil, nil
-	}
-	return then(), nil
-}
-
-// next hands out the first ready key that has a reason for a turn.
-func (p *Partitions) next() *Turn {
-	if p.released.Swap(false) {
-		p.release()
-	} else {
-		p.ensureSignal()
-	}
-	for p.pending() {
-		if p.askedMeanwhile() {
-			p.takeIn() // the next turn shows what was written before that moment (G4)
-			p.ensureSignal()
-		}
-		if t := p.hand(); t != nil {
-			return t
-		}
-	}
-	return nil
-}
-
-// takeIn takes the changes. It returns false if there is no first snapshot yet.
-func (p *Partitions) takeIn() bool {
-	p.mu.Lock()
-	p.takes++
-	p.mu.Unlock()
-	if !p.collector.Take(p.fields()) {
-		return false
-	}
-	p.advance()
-	return true
-}
-
-// askedMeanwhile reports whether a turn has ended, or keys were activated, since the current take
-// began.
-func (p *Partitions) askedMeanwhile() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asked == p.takes
-}
-
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.
-func (p *Partitions) Keys() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Sorted(maps.Keys(p.parts))
-}
+func (p *Partitions) Keys() []string { return p.scheduler.keys() }
+
+// Activate makes the partitions of these keys due, even if nothing has changed. It ignores keys
+// without a partition. A key that runs, or rests after an error, is due after that.
+func (p *Partitions) Activate(keys ...string) { p.scheduler.activateKeys(keys) }
+
+// ActivateAll is [Partitions.Activate] for all partitions.
+func (p *Partitions) ActivateAll() { p.scheduler.activateAll() }
 
 // Changed signals that there is something new, for callers of Refresh. It holds at most one signal,
 // and is closed at the end. A signal may be spurious, but none is lost.
@@ -262,43 +190,15 @@ func (p *Partitions) Done() <-chan struct{} { return p.collector.Done() }
 // other listener end too. It does not wait for turns that run.
 func (p *Partitions) Close() { p.collector.Close() }
 
-// ended stops the timers at the end.
-func (p *Partitions) ended() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.agenda.close()
-}
-
 // Shares reports whether o is a value that a turn shows, or points into a slice of a partition's
 // last turn. An index knows its own values, and the elements of slices that all partitions share.
 func (p *Partitions) Shares(o any) bool {
-	return p.indexed(o) || p.sliced(o)
-}
-
-func (p *Partitions) indexed(o any) bool {
-	p.tables.Lock()
-	defer p.tables.Unlock()
-	object, ok := o.(stream.Object)
-	return slices.ContainsFunc(p.fields(), func(f *field) bool {
-		return ok && f.Shown.shows(object) || f.Shown.shared.Contains(o)
-	})
-}
-
-func (p *Partitions) sliced(o any) bool {
-	fields := p.binding.SlicesOf(o)
-	if fields == nil {
+	if p.indexes.contain(o) {
+		return true
+	}
+	slices := p.indexes.binding.SlicesOf(o)
+	if slices == nil {
 		return false // the usual case: o is an object, and slices hold pointers to objects
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tables.Lock()
-	defer p.tables.Unlock()
-	for _, part := range p.parts {
-		for _, i := range fields {
-			if table := part.shares[i].table; table != nil && table.Contains(o) {
-				return true
-			}
-		}
-	}
-	return false
+	return p.scheduler.any(func(part *partition) bool { return p.indexes.sliced(part, slices, o) })
 }

@@ -168,8 +168,8 @@ func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgo
 			sim.After(time.Minute)
 		}
 		assert.Equal(t, []string{"a:  /  gone"}, turns(t, p))
-		assert.Empty(t, p.parts)
-		assert.Zero(t, p.agenda.size(), "also its attempts")
+		assert.Empty(t, p.scheduler.parts)
+		assert.Zero(t, p.scheduler.agenda.size(), "also its attempts")
 		s.Touch("bs", "c", 1)
 		assert.Empty(t, turns(t, p), "what all have makes no partition")
 		s.Create("as", sim.Thing("x", "k", "a"))

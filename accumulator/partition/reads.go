@@ -80,7 +80,7 @@ func (r *reads) of(key stream.Key, o stream.Object) stream.Object {
 }
 
 // readers are the partitions that have read one field, by what they have read. An event costs
-// something only for partitions that have read its object. Guarded by the partitions' lock.
+// something only for partitions that have read its object. Guarded by the scheduler's lock.
 type readers struct {
 	names    map[stream.Key]map[*partition]bool
 	selected map[string]map[string]*sought // by namespace and selector

@@ -218,7 +218,7 @@ func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
 			list("")
 			list("k in (v, w)")
 		})
-		rs := p.lookups[1]
+		rs := p.scheduler.readers[1]
 		assert.Len(t, rs.names, 1)
 		assert.Len(t, rs.selected["ns"], 2)
 		s.Remove("as", "x")
@@ -252,9 +252,9 @@ func TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt(t *te
 		s.Create("ls", sim.Thing("of-k7"))
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
-		for key, part := range p.parts {
+		for key, part := range p.scheduler.parts {
 			assert.Equal(t, key == "k7", len(part.shares[1].dirty) > 0, key)
 		}
-		assert.Len(t, p.lookups[1].concerned(moved{key: stream.Key{Namespace: "ns", Name: "of-k7"}}), 1)
+		assert.Len(t, p.scheduler.readers[1].concerned(moved{key: stream.Key{Namespace: "ns", Name: "of-k7"}}), 1)
 	})
 }

@@ -312,7 +312,7 @@ func (m *readModel) settle() error {
 	reading := 0
 	for key, k := range m.keys {
 		objects := m.objectsOf(key)
-		if m.p.parts[key] == nil && len(objects) == 0 {
+		if m.p.scheduler.parts[key] == nil && len(objects) == 0 {
 			continue
 		}
 		if !maps.Equal(objects, k.last) || differs(k.read, m.lookable()) {
@@ -320,14 +320,14 @@ func (m *readModel) settle() error {
 		}
 		reading += len(k.read)
 	}
-	rs := m.p.lookups[1]
+	rs := m.p.scheduler.readers[1]
 	if reading == 0 && len(rs.names)+len(rs.selected) > 0 {
 		return fmt.Errorf("G6: nobody has read anything, and %v %v are left", rs.names, rs.selected)
 	}
-	if n := m.p.agenda.size(); n > 0 {
+	if n := m.p.scheduler.agenda.size(); n > 0 {
 		return fmt.Errorf("G6: %d keys wait or are held", n)
 	}
-	for _, part := range m.p.parts {
+	for _, part := range m.p.scheduler.parts {
 		if n := len(part.shares[1].dirty) + len(part.shares[1].meanwhile); n > 0 {
 			return fmt.Errorf("G6: %s has %d look-ups left", part.key, n)
 		}

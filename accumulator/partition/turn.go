@@ -34,22 +34,12 @@ type Turn struct {
 
 // hand makes a turn of the next key, if there is one with a reason for a turn.
 func (p *Partitions) hand() *Turn {
-	p.mu.Lock()
-	e := p.agenda.next()
-	if e == nil {
-		p.mu.Unlock()
+	t := p.scheduler.next(p.indexes.changed)
+	if t == nil {
 		return nil
 	}
-	part := p.parts[e.key]
-	if !part.forced && !p.changed(part) {
-		p.agenda.done(e)
-		p.mu.Unlock()
-		return nil
-	}
-	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, of: p, part: part}
-	part.forced, part.owed, part.gone = false, true, t.Gone
-	p.mu.Unlock()
-	p.fill(t)
+	t.of = p
+	p.indexes.fill(t)
 	return t
 }
 
@@ -59,59 +49,36 @@ func (p *Partitions) hand() *Turn {
 // goroutine. Further calls do nothing.
 func (t *Turn) Done(err error) {
 	if err == nil {
-		t.end((*partition).succeed)
+		t.end((*scheduler).succeed)
 		return
 	}
-	t.end(func(part *partition, p *Partitions) { part.fail(p, p.backoff.After(part.failures+1)) })
+	t.end((*scheduler).fail)
 }
 
 // Again ends the turn like Done with an error, but its key rests for this time instead of its
 // backoff.
 func (t *Turn) Again(after time.Duration) {
-	t.end(func(part *partition, p *Partitions) { part.fail(p, after) })
+	t.end(func(s *scheduler, part *partition) { s.rest(part, after) })
 }
 
 // Keep ends the turn like Done without an error, but does not forget a key that is gone.
 // [Partitions.Activate] can give it another turn, which is empty too.
-func (t *Turn) Keep() { t.end((*partition).keep) }
+func (t *Turn) Keep() { t.end((*scheduler).keep) }
 
 // end ends the turn with an outcome, once.
-func (t *Turn) end(outcome func(*partition, *Partitions)) {
+func (t *Turn) end(outcome func(*scheduler, *partition)) {
 	if t.ended.Swap(true) {
 		return
 	}
-	p := t.of
-	p.mu.Lock()
-	p.conclude(t.part)
-	p.asked = p.takes
-	outcome(t.part, p)
-	p.mu.Unlock()
-	p.ensureSignal() // what the turn has read may have changed without another signal
-}
-
-// succeed ends a turn. If the partition is gone, this was its last turn. Called with mu held.
-func (part *partition) succeed(p *Partitions) {
-	part.keep(p)
-	if part.gone {
-		part.owed = false
-		p.emptied(part)
-	}
-}
-
-// keep ends a turn, and keeps a partition that is gone. Called with mu held.
-func (part *partition) keep(p *Partitions) { p.agenda.done(&part.entry) }
-
-// fail ends a turn that must be repeated. Called with mu held.
-func (part *partition) fail(p *Partitions, after time.Duration) {
-	part.forced = true
-	p.agenda.rest(&part.entry, after)
+	t.of.scheduler.end(t.part, outcome)
+	t.of.ensureSignal() // what the turn has read may have changed without another signal
 }
 
 // Only returns the value of a query's field with those of the key's own objects for which keep
 // returns true. If that is all of them, it is the snapshot's value. It is nil if the key has no
 // objects of its own. Only must be called before the turn ends.
 func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
-	for i, f := range t.of.fields() {
+	for i, f := range t.of.indexes.fields {
 		if f.Name != query {
 			continue
 		}
@@ -126,7 +93,7 @@ func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
 			}
 		}
 		if len(kept.All) < table.Held() {
-			table = t.of.binding.NewTable(i)
+			table = t.of.indexes.binding.NewTable(i)
 			table.Apply(kept.All)
 		}
 		return table.Value().Interface()

@@ -107,18 +107,18 @@ func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
 			synctest.Wait()
 			require.NoError(t, p.Refresh(t.Context()))
 			if i%2 == 0 {
-				p.release()
+				p.scheduler.release()
 			}
 			s.Remove("as", name)
 			synctest.Wait()
 			require.NoError(t, p.Refresh(t.Context()))
 		}
-		assert.Len(t, p.parts, 2)
-		assert.Len(t, p.parts["a"].shares[0].dirty, 1)
-		assert.False(t, p.waiting())
-		assert.LessOrEqual(t, p.agenda.size(), 2)
+		assert.Len(t, p.scheduler.parts, 2)
+		assert.Len(t, p.scheduler.parts["a"].shares[0].dirty, 1)
+		assert.False(t, p.scheduler.waiting())
+		assert.LessOrEqual(t, p.scheduler.agenda.size(), 2)
 		assert.Equal(t, []string{"a: x y / c"}, turns(t, p))
-		assert.Zero(t, p.agenda.size())
+		assert.Zero(t, p.scheduler.agenda.size())
 	})
 }
 

@@ -14,35 +14,35 @@ package lockorder
 
 // The locks, as type parameters of [Mutex]. [Order] says what each is.
 type (
-	Control         struct{}
-	ControllerRun   struct{}
-	Shard           struct{}
-	Replica         struct{}
-	Candidate       struct{}
-	LeaseLock       struct{}
-	Loop            struct{}
-	WatchSettings   struct{}
-	TurnChanges     struct{}
-	Converted       struct{}
-	EventSink       struct{}
-	Recollections   struct{}
-	Marks           struct{}
-	UnionReader     struct{}
-	Partitions      struct{}
-	Tables          struct{}
-	PartitionTables struct{}
-	Union           struct{}
-	References      struct{}
-	Collector       struct{}
-	Pacer           struct{}
-	Reads           struct{}
-	StreamSet       struct{}
-	Stream          struct{}
-	Reflector       struct{}
-	FreshReference  struct{}
-	Horizon         struct{}
-	Resolver        struct{}
-	Strings         struct{}
+	Control        struct{}
+	ControllerRun  struct{}
+	Shard          struct{}
+	Replica        struct{}
+	Candidate      struct{}
+	LeaseLock      struct{}
+	Loop           struct{}
+	WatchSettings  struct{}
+	TurnChanges    struct{}
+	Converted      struct{}
+	EventSink      struct{}
+	Recollections  struct{}
+	Marks          struct{}
+	UnionReader    struct{}
+	Scheduler      struct{}
+	Tables         struct{}
+	Indexes        struct{}
+	Union          struct{}
+	References     struct{}
+	Collector      struct{}
+	Pacer          struct{}
+	Reads          struct{}
+	StreamSet      struct{}
+	Stream         struct{}
+	Reflector      struct{}
+	FreshReference struct{}
+	Horizon        struct{}
+	Resolver       struct{}
+	Strings        struct{}
 )
 
 // Lock is a row of [Order].
@@ -71,9 +71,9 @@ var Order = []Lock{
 	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
 	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},
 	{UnionReader{}, "accumulator.Reader.mu", "the merged objects of a reader of a union"},
-	{Partitions{}, "accumulator/partition.Partitions.mu", "the partitions, the agenda, who looked up what"},
+	{Scheduler{}, "accumulator/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
 	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},
-	{PartitionTables{}, "accumulator/partition.Partitions.tables", "indexes and tables, for those without the reader's turn"},
+	{Indexes{}, "accumulator/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
 	{Collector{}, "accumulator/collect.Collector.mu", "which queries there are; the end"},
 	{Union{}, "accumulator/query.union.mu", "a query: its kind, and its streams"},
 	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},

@@ -66,12 +66,12 @@ var controllers = []mutant{
 	{
 		name: "a departed root that is to be reconciled again is forgotten", says: "neither an error nor RequeueAfter", file: turn,
 		in: inController, caught: "TestADepartedRootIsReconciledUntilThatSucceedsAndThenForgotten",
-		old: `t.end((*partition).keep)`, new: `t.end((*partition).succeed)`,
+		old: `t.end((*scheduler).keep)`, new: `t.end((*scheduler).succeed)`,
 	},
 	{
-		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: partition,
+		name: "a departed root without a trace has nothing of what is for all", says: "where it is EveryPartition, to every root", file: indexes,
 		in: inController, caught: "TestADepartedRootHasWhatIsForAllThoughNothingElseHasItsKey",
-		old: `t.Gone && !p.lasting`, new: `t.Gone`,
+		old: `t.Gone && !x.lasting`, new: `t.Gone`,
 	},
 	{
 		name: "an earlier reconcile does not replace a requeue", says: "one more reconcile then, if nothing comes earlier", file: reconciles, caught: requeues,
@@ -85,7 +85,7 @@ var controllers = []mutant{
 	{
 		name: "the wait that comes with an error is the backoff's", says: "RequeueAfter with an error sets the wait itself", file: turn,
 		in: inController, caught: "TestRequeueAfterWithAnErrorIsTheWaitInPlaceOfTheBackoff",
-		old: `part.fail(p, after) })`, new: `_ = after; part.fail(p, p.backoff.After(part.failures+1)) })`,
+		old: `s.rest(part, after) })`, new: `_ = after; s.fail(part) })`,
 	},
 	{
 		name: "a permanent error of a key is tried again", says: "not tried again until something changes for the key", file: reconciles,
@@ -97,8 +97,8 @@ var controllers = []mutant{
 		old: `limit.Before(at) {`, new: `limit.Before(at) && false {`,
 	},
 	{
-		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: "accumulator/partition/scheduling.go", in: inController, caught: debounces,
-		old: ` || !p.begun {`, new: ` {`,
+		name: "what there is at first waits to be quiet", says: "what there is at first does not wait", file: scheduler, in: inController, caught: debounces,
+		old: ` || !s.started {`, new: ` {`,
 	},
 	{
 		name: "the end cuts what runs short", says: "those that run have the grace period to return", file: "internal/keyed/loop.go", in: inController,

@@ -6,6 +6,9 @@ const (
 	placing   = "accumulator/partition/placing.go"
 	partition = "accumulator/partition/partition.go"
 	turn      = "accumulator/partition/turn.go"
+	scheduler = "accumulator/partition/scheduler.go"
+	indexes   = "accumulator/partition/indexes.go"
+	taking    = "accumulator/partition/taking.go"
 
 	moves   = "TestAnObjectThatMovesActivatesBothKeysAndNoOther"
 	empties = "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten"
@@ -19,38 +22,38 @@ const (
 var partitions = []mutant{
 	{
 		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,
-		old: `				p.touch(p.parts[key], i, s)
+		old: `				s.touch(s.parts[key], i, m)
 			}
 			for _, key := range has {`,
-		new: `				p.parts[key].touch(i, s)
+		new: `				s.parts[key].touch(i, m)
 			}
 			for _, key := range has {`,
 	},
 	{
 		name: "an emptied partition is forgotten at once", says: "handed out once more, empty", file: placing, caught: empties,
-		old: `	case part.owed:`, new: `	case part.owed && part.state.runs():`,
+		old: `	case part.seen == unseen:`, new: `	case part.seen == unseen || !part.state.runs():`,
 	},
 	{
-		name: "an emptied partition shows what all have", says: "handed out once more, empty", file: partition, caught: empties,
-		old: `			table = p.binding.NewTable(i)
-			p.setTable(sh, nil)
+		name: "an emptied partition shows what all have", says: "handed out once more, empty", file: indexes, caught: empties,
+		old: `			table = x.binding.NewTable(i)
+			x.setTable(sh, nil)
 `, new: ``,
 	},
 	{
-		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: turn, caught: empties,
+		name: "an emptied partition is owed once, whatever came of it", says: "until that turn is done without an error", file: scheduler, caught: empties,
 		old: `	part.forced = true
-	p.agenda.rest(&part.entry, after)`,
-		new: `	if part.gone {
-		part.succeed(p)
+	s.agenda.rest(&part.entry, after)`,
+		new: `	if part.seen == withoutObjects {
+		s.succeed(part)
 		return
 	}
 	part.forced = true
-	p.agenda.rest(&part.entry, after)`,
+	s.agenda.rest(&part.entry, after)`,
 	},
 	{
 		name: "keys that are gone stay in the queue", says: "never by the number of events", file: placing,
 		caught: "TestG3WhatWaitsIsBoundedByTheObjectsThereAre",
-		old: `	p.agenda.drop(&part.entry)
+		old: `	s.agenda.drop(&part.entry)
 `, new: ``,
 	},
 	{
@@ -81,11 +84,11 @@ var partitions = []mutant{
 `,
 	},
 	{
-		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: turn, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
-		old: `	if !part.forced && !p.changed(part) {`, new: `	if false {`,
+		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: scheduler, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
+		old: `	if !part.forced && !changed(part) {`, new: `	if false {`,
 	},
 	{
-		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: partition,
+		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: indexes,
 		caught: "TestG7WhatLeftAndIsBackUnseenIsNoTurn",
 		old:    ` || was.shown == nil || was.shown != now.source()`, new: ` || was.in`,
 	},
@@ -140,9 +143,9 @@ var partitions = []mutant{
 	{
 		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: "TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll",
 		old: `		if part.fresh {
-			p.activate(part)`,
+			s.activate(part)`,
 		new: `		if !part.fresh {
-			p.activate(part)`,
+			s.activate(part)`,
 	},
 	{
 		name: "a difference forgets what was shown", says: "differences to the last turn of the key", file: partition, caught: parts,
@@ -159,12 +162,12 @@ var partitions = []mutant{
 		old:    `		p.failed[t.turn.Key] = t.changes`, new: `		delete(p.failed, t.turn.Key)`,
 	},
 	{
-		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: "accumulator/partition/partitions.go",
+		name: "a key is handed out as it was before its last turn ended", says: "when a turn ended", file: taking,
 		caught: "TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne",
-		old:    `		if p.askedMeanwhile() {`, new: `		if false {`,
+		old:    `		if p.scheduler.isStale() {`, new: `		if false {`,
 	},
 	{
-		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: "accumulator/partition/partitions.go",
+		name: "a target within a turn's slice is taken", says: "refuse a target that is a live shared object", file: indexes,
 		caught: "TestG10WhatPointsIntoASliceOfATurnIsShared",
 		old:    `table != nil && table.Contains(o)`, new: `table == nil`,
 	},

@@ -20,7 +20,7 @@ var references = []mutant{
 	},
 	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,
-		old: `sh.note(s)`, new: `_ = s; sh.note(moved{})`,
+		old: `sh.note(m)`, new: `_ = m; sh.note(moved{})`,
 	},
 	{
 		name: "what is read in a turn counts before it ends", says: "what is not read any more activates no more", file: consult, caught: readAll,
@@ -42,7 +42,7 @@ var references = []mutant{
 	{
 		name: "a partition that is gone keeps its reads", says: "a partition that is gone drops its reads", file: "accumulator/partition/placing.go",
 		caught: "TestG6APartitionThatIsGoneDropsItsReads",
-		old: `	p.unread(part)
+		old: `	s.unread(part)
 `, new: ``,
 	},
 	{
@@ -51,7 +51,7 @@ var references = []mutant{
 	},
 	{
 		name: "nobody is woken for what a turn has read", says: "no lost activation", file: turn, caught: "TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead",
-		old: `	p.ensureSignal() // what`, new: `	// what`,
+		old: `	t.of.ensureSignal() // what`, new: `	// what`,
 	},
 	{
 		name: "what is read after the end is recorded", says: "after the turn is done: then that is not recorded", file: reads,

@@ -1,0 +1,185 @@
+package partition
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/lockorder"
+)
+
+// scheduler has the partitions, and says which of them gets the next turn. It knows nothing of
+// queries and snapshots: moves tell it which partitions an object has left and joined.
+//
+//	moves ──place, consult──▶ partitions ──activate──▶ agenda ──next──▶ turn
+//	                              ▲                                      │
+//	                              └─────────────────end──────────────────┘
+//
+// A partition that is due without a change that matters gets no turn.
+type scheduler struct {
+	backoff attempts.Backoff // set once
+
+	mu    lockorder.Mutex[lockorder.Scheduler] // guards what follows
+	parts map[string]*partition
+	// agenda has the keys of parts.
+	agenda *agenda
+	// readers are, for each field that is a look-up, the partitions that have read it; nil for
+	// other fields. The reads of a running turn are known only when it ends, so each change of a
+	// look-up is noted for all running turns.
+	readers []*readers
+	// empty are partitions that had no objects when the changes of one field were placed. Those of
+	// another field may bring some.
+	empty   []*partition
+	started bool // all that there was at first is placed
+	stale   bool // since changes were last taken, a turn has ended, or keys were activated
+}
+
+func newScheduler(readers []*readers, b attempts.Backoff, d *debounce) *scheduler {
+	return &scheduler{backoff: b, parts: make(map[string]*partition), agenda: newAgenda(d), readers: readers}
+}
+
+// next hands out the next key. It returns nil if there is none, or if the key has no reason for a
+// turn: nobody asked for it, and nothing has changed.
+func (s *scheduler) next(changed func(*partition) bool) *Turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.agenda.next()
+	if e == nil {
+		return nil
+	}
+	part := s.parts[e.key]
+	if !part.forced && !changed(part) {
+		s.agenda.done(e)
+		return nil
+	}
+	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, part: part}
+	part.forced, part.seen = false, withObjects
+	if t.Gone {
+		part.seen = withoutObjects
+	}
+	return t
+}
+
+// end ends the turn of a partition with an outcome.
+func (s *scheduler) end(part *partition, outcome func(*scheduler, *partition)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conclude(part)
+	s.stale = true
+	outcome(s, part)
+}
+
+// succeed is the outcome of a turn without an error. If the partition is gone, this was its last
+// turn. Called with mu held.
+func (s *scheduler) succeed(part *partition) {
+	s.keep(part)
+	if part.seen == withoutObjects {
+		part.seen = unseen
+		s.emptied(part)
+	}
+}
+
+// keep is the outcome of a turn that keeps a partition that is gone. Called with mu held.
+func (s *scheduler) keep(part *partition) { s.agenda.done(&part.entry) }
+
+// fail is the outcome of a turn with an error. Called with mu held.
+func (s *scheduler) fail(part *partition) { s.rest(part, s.backoff.After(part.failures+1)) }
+
+// rest is the outcome of a turn that must be repeated after some time. Called with mu held.
+func (s *scheduler) rest(part *partition, after time.Duration) {
+	part.forced = true
+	s.agenda.rest(&part.entry, after)
+}
+
+// taking notes that changes are about to be taken.
+func (s *scheduler) taking() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = false
+}
+
+// isStale reports whether a turn has ended, or keys were activated, since changes were last taken.
+func (s *scheduler) isStale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stale
+}
+
+// release makes the keys ready that wait for a signal and are quiet, in order.
+func (s *scheduler) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agenda.release()
+}
+
+// pending reports whether a key is ready.
+func (s *scheduler) pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agenda.pending()
+}
+
+// waiting reports whether keys wait for a signal.
+func (s *scheduler) waiting() bool { return s.agenda.backlog.Load() > 0 }
+
+func (s *scheduler) keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sorted()
+}
+
+// sorted returns the keys of the partitions, in order. Called with mu held.
+func (s *scheduler) sorted() []string { return slices.Sorted(maps.Keys(s.parts)) }
+
+// any reports whether one of the partitions is as asked for.
+func (s *scheduler) any(is func(*partition) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, part := range s.parts {
+		if is(part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scheduler) activateKeys(keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.force(keys)
+}
+
+func (s *scheduler) activateAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.force(s.sorted())
+}
+
+// force is called with mu held.
+func (s *scheduler) force(keys []string) {
+	s.stale = true
+	for _, key := range keys {
+		if part := s.parts[key]; part != nil {
+			part.forced = true
+			s.agenda.hurry(&part.entry)
+		}
+	}
+}
+
+// activate makes a partition due at the next signal, or, with a debounce, once it is quiet. The
+// first turns do not wait for quiet. Called with mu held.
+func (s *scheduler) activate(part *partition) {
+	if s.agenda.debounce == nil || !s.started {
+		s.agenda.want(&part.entry)
+	} else {
+		s.agenda.stir(&part.entry)
+	}
+}
+
+// close stops the timers at the end.
+func (s *scheduler) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agenda.close()
+}
