@@ -77,48 +77,46 @@ func Fill(target any, u *unstructured.Unstructured) error {
 		value.SetZero()
 		return nil
 	}
-	decoded, err := decodeAs(value.Type(), u)
-	if err != nil {
+	decoded := reflect.New(value.Type()).Elem()
+	if err := decode(decoded, u); err != nil {
 		return err
 	}
 	value.Set(decoded)
 	return nil
 }
 
-// decodeAs makes a fresh value of type t from u.
-func decodeAs(t reflect.Type, u *unstructured.Unstructured) (reflect.Value, error) {
+// decode sets a fresh value from u.
+func decode(out reflect.Value, u *unstructured.Unstructured) error {
+	t := out.Type()
 	if t.Kind() == reflect.Pointer {
-		elem, err := decodeAs(t.Elem(), u)
-		if err != nil {
-			return elem, err
-		}
-		pointer := reflect.New(t.Elem())
-		pointer.Elem().Set(elem)
-		return pointer, nil
+		out.Set(reflect.New(t.Elem()))
+		return decode(out.Elem(), u)
 	}
 	if !holdsObject(t) {
-		return reflect.Value{}, fmt.Errorf("a %s cannot hold an object", t)
+		return fmt.Errorf("a %s cannot hold an object", t)
 	}
 	switch {
 	case t == unstructuredType:
-		return reflect.ValueOf(u.DeepCopy()).Elem(), nil
+		out.Set(reflect.ValueOf(u.DeepCopy()).Elem())
+		return nil
 	case t == objectMapType, t.Kind() == reflect.Interface && objectMapType.AssignableTo(t):
-		return reflect.ValueOf(u.DeepCopy().Object).Convert(t), nil
+		out.Set(reflect.ValueOf(u.DeepCopy().Object))
+		return nil
 	case t.Kind() == reflect.Interface:
-		return reflect.ValueOf(u.DeepCopy()).Convert(t), nil
+		out.Set(reflect.ValueOf(u.DeepCopy()))
+		return nil
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
-		return reflect.Value{}, fmt.Errorf("encode %s: %w", Describe(u), err)
+		return fmt.Errorf("encode %s: %w", Describe(u), err)
 	}
-	decoded := reflect.New(t)
-	if err := unmarshalInto(decoded, data); err != nil {
+	if err := unmarshalInto(out.Addr(), data); err != nil {
 		if u.GetKind() == "Secret" {
 			err = withoutContent(err)
 		}
-		return reflect.Value{}, fmt.Errorf("decode %s as %s: %w", Describe(u), t, err)
+		return fmt.Errorf("decode %s as %s: %w", Describe(u), t, err)
 	}
-	return decoded.Elem(), nil
+	return nil
 }
 
 // unmarshalInto decodes Kubernetes types and maps as Kubernetes does: names are case-sensitive
@@ -188,58 +186,47 @@ func FillList(target any, items []*unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	decoded, err := decodeListAs(value.Type(), items)
-	if err != nil {
+	decoded := reflect.New(value.Type()).Elem()
+	if err := decodeList(decoded, items); err != nil {
 		return err
 	}
 	value.Set(decoded)
 	return nil
 }
 
-func decodeListAs(t reflect.Type, items []*unstructured.Unstructured) (reflect.Value, error) {
-	out := reflect.New(t).Elem()
-	switch t.Kind() {
+// decodeList sets a fresh value from items.
+func decodeList(out reflect.Value, items []*unstructured.Unstructured) error {
+	switch t := out.Type(); t.Kind() {
 	case reflect.Pointer:
-		elem, err := decodeListAs(t.Elem(), items)
-		if err != nil {
-			return out, err
-		}
 		out.Set(reflect.New(t.Elem()))
-		out.Elem().Set(elem)
+		return decodeList(out.Elem(), items)
 	case reflect.Struct:
-		field := out.FieldByName("Items")
-		elem, err := decodeListAs(field.Type(), items)
-		if err != nil {
-			return out, err
-		}
-		field.Set(elem)
 		if t == unstructuredListType {
 			out.FieldByName("Object").Set(reflect.ValueOf(listHeader(items)))
 		}
+		return decodeList(out.FieldByName("Items"), items)
 	case reflect.Slice:
 		out.Set(reflect.MakeSlice(t, len(items), len(items)))
 		for i, item := range items {
-			elem, err := decodeAs(t.Elem(), item)
-			if err != nil {
-				return out, err
+			if err := decode(out.Index(i), item); err != nil {
+				return err
 			}
-			out.Index(i).Set(elem)
 		}
 	case reflect.Map:
 		out.Set(reflect.MakeMapWithSize(t, len(items)))
 		for _, item := range items {
 			key := reflect.ValueOf(item.GetName()).Convert(t.Key())
 			if out.MapIndex(key).IsValid() {
-				return out, fmt.Errorf("list into %s: two objects are named %q", t, item.GetName())
+				return fmt.Errorf("list into %s: two objects are named %q", t, item.GetName())
 			}
-			elem, err := decodeAs(t.Elem(), item)
-			if err != nil {
-				return out, err
+			elem := reflect.New(t.Elem()).Elem()
+			if err := decode(elem, item); err != nil {
+				return err
 			}
 			out.SetMapIndex(key, elem)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // listHeader returns the apiVersion and kind of an UnstructuredList of items.
