@@ -221,10 +221,9 @@ func (r *Resolver) Serves(ctx context.Context, gr schema.GroupResource) (bool, e
 	if !fresh {
 		all = r.refresh(ctx, all)
 	}
-	for i := range all.resources {
-		if all.resources[i].gvr.GroupResource() == gr {
-			return true, nil
-		}
+	serves := func(r servedResource) bool { return r.gvr.GroupResource() == gr }
+	if slices.ContainsFunc(all.resources, serves) {
+		return true, nil
 	}
 	return false, all.doubt([]request{{group: gr.Group}})
 }

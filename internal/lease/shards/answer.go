@@ -24,7 +24,7 @@ func (c *core) answered(w write, got peer, sent, now time.Time, err error) {
 	case remove:
 		c.group.removed(w, now, err)
 	}
-	c.aim(now)
+	c.decide(now)
 }
 
 func (c *core) created(got peer, sent, now time.Time, err error) {

@@ -96,7 +96,7 @@ func (c *core) observe(all []peer, now time.Time) {
 	if c.own.presence == seen && !own {
 		c.lose(errDeleted)
 	}
-	c.aim(now)
+	c.decide(now)
 }
 
 // echo takes in the replica's own Lease, as the watch shows it. Everything that was written
@@ -109,8 +109,8 @@ func (c *core) echo(p peer) {
 	}
 }
 
-// aim notes the members, and which keys the replica owns by everything that it knows.
-func (c *core) aim(now time.Time) {
+// decide notes who the members are, and which keys the replica owns by everything that it knows.
+func (c *core) decide(now time.Time) {
 	c.group.count(now)
 	if c.own.joined() && c.keys.shown {
 		by := c.keys.written.with(c.group.all)
