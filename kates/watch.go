@@ -137,6 +137,39 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 	return r.Changed, err
 }
 
+// Add adds queries while the watch runs. Snapshots and signals of the others go on. The field of
+// a new query is nil until its first list is complete. The structs given to Update must have a
+// field for it.
+//
+// Errors are those of [Client.Watch]; on an error none of the queries is added. The context
+// bounds only the call.
+func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
+	compiled, err := a.client.compile(targetsOf(queries))
+	if err == nil {
+		err = a.acc.Add(ctx, compiled...)
+	}
+	return while("add", err)
+}
+
+// Remove ends the queries of these names while the watch runs. Their objects are deletions among
+// the deltas of the next snapshot, and their fields are nil from then on. A name that no query
+// has is an error, and then none is removed.
+func (w *watching) Remove(ctx context.Context, names ...string) error {
+	return while("remove", w.acc.Remove(ctx, names...))
+}
+
+// Replace replaces the query of the same name while the watch runs: by other namespaces, other
+// selectors, or another kind. Objects of both queries stay, without a request or a delta. The
+// others stay until the new query's first list is complete, and then change in one snapshot.
+// Objects in namespaces that the new query does not name leave at once.
+func (a *Accumulator) Replace(ctx context.Context, query Query) error {
+	compiled, err := a.client.compile([]target{{Query: query}})
+	if err == nil {
+		err = a.acc.Replace(ctx, compiled[0])
+	}
+	return while("replace", err)
+}
+
 // Ready returns nil once the first snapshot is complete, and from then on always: an outage of
 // the API must not end a program that works with the last snapshot. Until then it says what is
 // missing, and why.
