@@ -46,7 +46,7 @@ const pageSize = 500
 // list reads all objects of a query from the server. They are in the server's order or, if that
 // takes several lists, ordered by namespace and name.
 func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resource, []*Unstructured, error) {
-	none := stream.Resource{}
+	var none stream.Resource
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return none, nil, fmt.Errorf("%s %s: %w", op, q.Kind, err)

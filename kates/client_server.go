@@ -86,7 +86,7 @@ func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target
 		namespace = t.Namespaces[0]
 	}
 	source := s.Source(r, namespace, t.formOf())
-	for _, selection := range append([]Selection{{FieldSelector: t.FieldSelector}}, t.AnyOf...) {
+	for _, selection := range t.selections() {
 		_, f, err := selection.selectors()
 		if err != nil {
 			return err

@@ -90,7 +90,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	if q.Kind == "" {
 		q.Kind = t.kind.Kind
 	}
-	if q.Labels, q.Fields, err = t.selectors(); err != nil {
+	if q.Labels, q.Fields, err = (Selection{t.LabelSelector, t.FieldSelector}).selectors(); err != nil {
 		return q, err
 	}
 	if q.Refs, err = t.refs(); err != nil {
@@ -188,9 +188,9 @@ type Selection struct {
 	FieldSelector string
 }
 
-// selectors parses the query's own selectors.
-func (q Query) selectors() (labels.Selector, fields.Selector, error) {
-	return Selection{q.LabelSelector, q.FieldSelector}.selectors()
+// selections returns the query's own selection, and those of AnyOf.
+func (q Query) selections() []Selection {
+	return append([]Selection{{q.LabelSelector, q.FieldSelector}}, q.AnyOf...)
 }
 
 // selectors parses selectors; nil where there are none.
@@ -249,7 +249,7 @@ func (c *Client) readFields(ctx context.Context, r *stream.Resource, q Query) {
 
 // fieldsSelected returns the fields that a query's field selectors name, except for metadata's.
 func fieldsSelected(q Query) (wanted []string) {
-	for _, s := range append([]Selection{{FieldSelector: q.FieldSelector}}, q.AnyOf...) {
+	for _, s := range q.selections() {
 		_, f, err := s.selectors()
 		if err != nil || f == nil {
 			continue
