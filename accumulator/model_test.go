@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,8 @@ type model struct {
 	readers []*modelReader
 	gates   sim.Gates
 	writing sync.WaitGroup
-	begun   int // goroutines that wait for their time
+	begun   int          // goroutines that wait for their time
+	landing atomic.Int32 // own writes that the streams take in, one stream after the other
 	// latest is the object that was written last. asked is the reader that was last held up, or
 	// could have been. Most steps choose these: bugs need several things to happen to one object,
 	// and to one reader, before, at, and after a gate.
@@ -224,6 +226,8 @@ func (m *model) own(resource string, key stream.Key, verb string, s sim.Step) bo
 		return ok
 	}
 	answered := func() {
+		m.landing.Add(1)
+		defer m.landing.Add(-1)
 		if w.Commit(context.Background(), stream.Outcome{Write: a.Write(key)}) != nil {
 			return // not settled: the watch will show it
 		}

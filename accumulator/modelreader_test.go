@@ -101,6 +101,7 @@ func (s *slot) delivered(f *field, shown bool) {
 type call struct {
 	own, written map[storedKey]int // what it must show at least
 	signal, held bool
+	landing      bool // some streams may have an own write already, and others signal it later
 	upheld       bool // other things happened meanwhile
 	result       Result
 	err          error
@@ -154,7 +155,7 @@ func (r *modelReader) updated(c *call) error {
 		return nil
 	case !result.Changed && !r.shown:
 		return errors.New("G1: the first snapshot is not news")
-	case result.Changed && !c.upheld && !c.signal && !c.held:
+	case result.Changed && !c.upheld && !c.signal && !c.held && !c.landing:
 		return errors.New("a change without a signal")
 	case result.Changed && r.shown && len(result.Differences) == 0:
 		return errors.New("G7: changed without a delta")
@@ -184,6 +185,7 @@ func (r *modelReader) updated(c *call) error {
 // call notes what an Update must show from now on.
 func (r *modelReader) call() *call {
 	m, c := r.model, &call{own: map[storedKey]int{}, written: map[storedKey]int{}}
+	c.landing = m.landing.Load() > 0
 	select {
 	case <-r.a.Changed():
 		c.signal = true

@@ -2,11 +2,9 @@ package collect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,24 +75,19 @@ type Collector[S query.Shown] struct {
 	pacer   *pacer
 	links   query.References
 
-	cancel   context.CancelFunc // ends the goroutines
-	tasks    sync.WaitGroup
-	unwatch  func() bool // stops the wait for the context
-	overdue  *time.Timer
-	ready    milestone     // the first snapshot is complete
-	told     atomic.Bool   // the first signal was given
-	finished chan struct{} // closed at the end
+	upkeep *upkeep
+
+	*life
+	ready milestone   // the first snapshot is complete
+	told  atomic.Bool // the first signal was given
 
 	mu         lockorder.Mutex[lockorder.Collector]
-	err        error       // why it ended
 	fields     []*Field[S] // replaced together with generation, never changed
 	generation int
 	shown      int // the generation of the last snapshot, from 1; 0: there is none
 
-	editing chan struct{} // held while the queries change
-	attend  chan struct{} // wakes the manager
-	follow  chan struct{} // holds a value when there may be names to read
-	turn    chan struct{} // held by the reader
+	turn   chan struct{} // held by the reader
+	follow chan struct{} // holds a value when there may be names to read
 }
 
 // milestone is something that happens once.
@@ -120,16 +113,18 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 	}
 	c := &Collector[S]{
 		options: o, reader: r, generation: 1,
-		ready:    milestone{done: make(chan struct{})},
-		finished: make(chan struct{}),
-		turn:     make(chan struct{}, 1),
-		editing:  make(chan struct{}, 1),
-		attend:   make(chan struct{}, 1),
-		follow:   make(chan struct{}, 1),
+		life:   &life{finished: make(chan struct{})},
+		ready:  milestone{done: make(chan struct{})},
+		turn:   make(chan struct{}, 1),
+		follow: make(chan struct{}, 1),
+	}
+	c.upkeep = &upkeep{
+		host: &c.host, queries: c.running,
+		due: make(chan struct{}, 1), editing: make(chan struct{}, 1),
 	}
 	c.host = query.Host{
 		Streams: s, PerKey: r.PerKey, QuietOwn: o.QuietOwnWrites,
-		Wake: func() { c.Complete() }, Attend: func() { offer(c.attend) }, Follow: func() { offer(c.follow) },
+		Wake: func() { c.Complete() }, Attend: func() { offer(c.upkeep.due) }, Follow: func() { offer(c.follow) },
 		Ready: c.ready.passed.Load,
 	}
 	if !r.Silent {
@@ -161,10 +156,9 @@ func (c *Collector[S]) field(name string, q query.Running) *Field[S] {
 
 // Start joins the streams. The collector runs until ctx ends, or Close. After an error nothing runs.
 func (c *Collector[S]) Start(ctx context.Context) error {
-	life, cancel := context.WithCancel(ctx)
-	c.cancel = cancel
+	life := c.begin(ctx)
 	if err := c.host.Streams.Enter(c.reader.User); err != nil {
-		cancel()
+		c.life.end(err)
 		return err
 	}
 	for _, f := range c.fields {
@@ -173,29 +167,13 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	c.Go(func() { c.manage(life) })
+	c.Go(func() { c.upkeep.run(life) })
 	if c.links.Any() {
 		c.Go(func() { c.following(life) })
 	}
-	c.mu.Lock()
-	if c.err == nil {
-		c.overdue = time.AfterFunc(c.options.Overdue, c.logOverdue)
-		c.unwatch = context.AfterFunc(ctx, func() { c.end(CauseOf(ctx)) })
-	}
-	c.mu.Unlock()
+	c.watch(ctx, c.end, c.options.Overdue, c.logOverdue)
 	c.host.Wake()
 	return nil
-}
-
-// Go runs a goroutine that Close waits for. After the end it runs nothing, and returns false.
-func (c *Collector[S]) Go(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return false
-	}
-	c.tasks.Go(f)
-	return true
 }
 
 // Changed signals that there is something new to take. It holds at most one signal, and is closed
@@ -317,22 +295,11 @@ func (c *Collector[S]) Status() []query.Status {
 // again: what is shown of it stays.
 func (c *Collector[S]) Sync(ctx context.Context) error {
 	var all []*stream.Listener
-	for _, f := range c.Fields() {
-		all = append(all, f.Query.Listeners()...)
+	for _, q := range c.running() {
+		all = append(all, q.Listeners()...)
 	}
 	return stream.SyncAll(ctx, all)
 }
-
-// Err is nil while the collector runs. Then it is the cause of the end: stream.ErrClosed, or the
-// cause of the context's end.
-func (c *Collector[S]) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-// Done is closed when the collector has ended.
-func (c *Collector[S]) Done() <-chan struct{} { return c.finished }
 
 // Close ends the collector, and waits until all its goroutines have ended. Streams that have no
 // other listener end too.
@@ -343,23 +310,11 @@ func (c *Collector[S]) Close() {
 }
 
 func (c *Collector[S]) end(cause error) {
-	c.mu.Lock()
-	if c.err != nil {
-		c.mu.Unlock()
+	if !c.life.end(cause) {
 		return
 	}
-	c.err = cause
-	fields := c.fields
-	if c.unwatch != nil {
-		c.unwatch()
-	}
-	if c.overdue != nil {
-		c.overdue.Stop()
-	}
-	c.mu.Unlock()
-	c.cancel()
-	for _, f := range fields {
-		f.Query.Close()
+	for _, q := range c.running() {
+		q.Close()
 	}
 	c.host.Streams.Leave(c.reader.User)
 	if c.pacer != nil {
@@ -369,6 +324,16 @@ func (c *Collector[S]) end(cause error) {
 		c.reader.Ended()
 	}
 	close(c.finished)
+}
+
+// running returns the queries.
+func (c *Collector[S]) running() []query.Running {
+	fields := c.Fields()
+	all := make([]query.Running, len(fields))
+	for i, f := range fields {
+		all[i] = f.Query
+	}
+	return all
 }
 
 // Watch is a user of streams that runs queries: every reader of a collector.
@@ -387,14 +352,4 @@ func Of(s *stream.Set) (all []Watch) {
 		}
 	}
 	return all
-}
-
-// CauseOf returns ctx's error with its cause. It still matches the context's error, whatever the
-// cause.
-func CauseOf(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == nil || errors.Is(cause, err) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -136,41 +136,41 @@ func (u *union) merge(shown Shown, parts []*part, spaces *stream.Listener, whole
 }
 
 // left adds how a key left the streams. room is about how many such keys there will be.
-func (u *union) left(key stream.Key, d coherence.Departure, room int) {
-	if u.held.keys == nil {
-		u.held.keys = make(coherence.Departures, room)
+func (m *merging) left(key stream.Key, d coherence.Departure, room int) {
+	if m.held.keys == nil {
+		m.held.keys = make(coherence.Departures, room)
 	}
-	coherence.Departures(u.held.keys).Add(key, d)
+	coherence.Departures(m.held.keys).Add(key, d)
 }
 
 // hear adds the signals of one stream's batch to those of the union.
-func (u *union) hear(out *Batch, t Batch) {
+func (m *merging) hear(out *Batch, t Batch) {
 	for key := range t.Signals {
-		u.held.tell(out, key)
+		m.held.tell(out, key)
 	}
 	for _, c := range t.Changes {
 		if t.Whole {
-			u.held.tell(out, c.Key)
+			m.held.tell(out, c.Key)
 		}
 	}
 }
 
 // takeSpaces takes the changes of the selected namespaces. It reports whether there were any, and
 // whether the namespaces are known.
-func (u *union) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
+func (m *merging) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
 	t := batchOf(spaces.Take())
 	if !t.OK {
-		return false, u.within != nil && spaces.State().Ready()
+		return false, m.within != nil && spaces.State().Ready()
 	}
-	if t.Whole || u.within == nil {
-		u.within, changed = make(map[string]bool), true
+	if t.Whole || m.within == nil {
+		m.within, changed = make(map[string]bool), true
 	}
 	for _, c := range t.Changes {
-		changed = changed || u.within[c.Key.Name] != (c.Object != nil)
+		changed = changed || m.within[c.Key.Name] != (c.Object != nil)
 		if c.Object != nil {
-			u.within[c.Key.Name] = true
+			m.within[c.Key.Name] = true
 		} else {
-			delete(u.within, c.Key.Name)
+			delete(m.within, c.Key.Name)
 		}
 	}
 	return changed, true
@@ -193,8 +193,8 @@ func (l *looks) look(parts []*part, key stream.Key) {
 }
 
 // decide decides what the snapshot shows of a key, by the rules U1 to U7 of package coherence.
-func (u *union) decide(shown Shown, key stream.Key, left coherence.Departure, l *looks, newHistory bool) decision[coherence.Departure] {
-	if u.within != nil && !u.within[key.Namespace] {
+func (m *merging) decide(shown Shown, key stream.Key, left coherence.Departure, l *looks, newHistory bool) decision[coherence.Departure] {
+	if m.within != nil && !m.within[key.Namespace] {
 		return decision[coherence.Departure]{}
 	}
 	var had coherence.Object
@@ -207,11 +207,11 @@ func (u *union) decide(shown Shown, key stream.Key, left coherence.Departure, l 
 	} else {
 		d = coherence.Decide(had, left, l.sights)
 	}
-	u.lateRV = coherence.Newest(u.lateRV, d.UntilRV)
+	m.lateRV = coherence.Newest(m.lateRV, d.UntilRV)
 	for i := range l.sights {
-		u.lost = u.lost || l.sights[i].Lost
-		if l.sights[i].Behind(d.UntilRV) && !slices.Contains(u.late, l.of[i]) {
-			u.late = append(u.late, l.of[i])
+		m.lost = m.lost || l.sights[i].Lost
+		if l.sights[i].Behind(d.UntilRV) && !slices.Contains(m.late, l.of[i]) {
+			m.late = append(m.late, l.of[i])
 		}
 	}
 	o, _ := d.Object.(stream.Object)

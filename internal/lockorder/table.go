@@ -33,6 +33,7 @@ type (
 	Indexes        struct{}
 	Union          struct{}
 	References     struct{}
+	Life           struct{}
 	Collector      struct{}
 	Pacer          struct{}
 	Reads          struct{}
@@ -74,7 +75,8 @@ var Order = []Lock{
 	{Scheduler{}, "accumulator/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
 	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},
 	{Indexes{}, "accumulator/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
-	{Collector{}, "accumulator/collect.Collector.mu", "which queries there are; the end"},
+	{Collector{}, "accumulator/collect.Collector.mu", "which queries there are"},
+	{Life{}, "accumulator/collect.life.mu", "the end of a collector, and what it stops"},
 	{Union{}, "accumulator/query.union.mu", "a query: its kind, and its streams"},
 	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},
 	{Pacer{}, "accumulator/collect.pacer.mu", "when the next signal is due"},

@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/kates-go/kates/accumulator/query"
-	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // Add adds queries. The signals and snapshots of the others go on. A new query is in the snapshot
@@ -21,7 +18,7 @@ func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 		err := c.open(ctx, queries, &fresh)
 		if err == nil {
 			c.mu.Lock()
-			if err = c.err; err == nil {
+			if err = c.Err(); err == nil { // else the end does not see them
 				c.fields = slices.Concat(c.fields, fresh)
 				c.generation++
 			}
@@ -119,86 +116,10 @@ func (c *Collector[S]) Replace(ctx context.Context, q query.Query) error {
 
 // edit makes one change of the queries at a time.
 func (c *Collector[S]) edit(ctx context.Context, change func() error) error {
-	select {
-	case c.editing <- struct{}{}:
-		defer func() { <-c.editing }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if err := errors.Join(c.Err(), ctx.Err()); err != nil {
-		return err
-	}
-	err := change()
-	c.host.Attend()
-	c.host.Wake()
-	return err
-}
-
-// manage helps late streams, and looks for kinds that are unknown or no longer served as before.
-// It runs until ctx ends.
-func (c *Collector[S]) manage(ctx context.Context) {
-	for {
-		more := false
-		for _, f := range c.Fields() {
-			more = f.Query.Tend() || more
+	return c.upkeep.edit(ctx, func() error {
+		if err := c.Err(); err != nil {
+			return err
 		}
-		c.catchUp(ctx)
-		stuck := len(c.late()) > 0
-		if more && !stuck {
-			continue
-		}
-		if !stuck && len(c.unresolved()) == 0 {
-			select {
-			case <-ctx.Done():
-				return
-			case <-c.attend:
-				continue
-			}
-		}
-		if stream.Sleep(ctx, c.host.Streams.Config().KindPoll); ctx.Err() != nil {
-			return
-		}
-		_ = c.edit(ctx, func() error {
-			for _, f := range c.unresolved() {
-				f.Query.Resolve(ctx)
-			}
-			return nil
-		})
-	}
-}
-
-// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
-const catchUpAfter = 100 * time.Millisecond
-
-// catchUp asks the server on behalf of late streams, if a shown object waits for them.
-func (c *Collector[S]) catchUp(ctx context.Context) {
-	if len(c.late()) == 0 {
-		return
-	}
-	stream.Sleep(ctx, catchUpAfter)
-	var tasks sync.WaitGroup
-	for _, f := range c.late() {
-		tasks.Go(func() { f.Query.CatchUp(ctx) })
-	}
-	tasks.Wait()
-	c.host.Wake()
-}
-
-// late returns the queries with late streams.
-func (c *Collector[S]) late() []*Field[S] {
-	return c.those(query.Running.Late)
-}
-
-// unresolved returns the queries whose kind is unknown, or no longer served as before.
-func (c *Collector[S]) unresolved() []*Field[S] {
-	return c.those(query.Running.Unresolved)
-}
-
-func (c *Collector[S]) those(are func(query.Running) bool) (all []*Field[S]) {
-	for _, f := range c.Fields() {
-		if are(f.Query) {
-			all = append(all, f)
-		}
-	}
-	return all
+		return change()
+	})
 }

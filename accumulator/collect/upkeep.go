@@ -1,0 +1,88 @@
+package collect
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// upkeep does for queries what is due without a reader: it helps late streams, and looks for kinds
+// that are unknown or no longer served as before.
+type upkeep struct {
+	host    *query.Host
+	queries func() []query.Running
+	due     chan struct{} // holds a value when something may be due
+	editing chan struct{} // held while the queries change
+}
+
+// edit makes one change of the queries at a time.
+func (u *upkeep) edit(ctx context.Context, change func() error) error {
+	select {
+	case u.editing <- struct{}{}:
+		defer func() { <-u.editing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := change()
+	u.host.Attend()
+	u.host.Wake()
+	return err
+}
+
+// run runs until ctx ends.
+func (u *upkeep) run(ctx context.Context) {
+	for {
+		more := false
+		for _, q := range u.queries() {
+			more = q.Tend() || more
+		}
+		u.catchUp(ctx)
+		stuck := slices.ContainsFunc(u.queries(), query.Running.Late)
+		if more && !stuck {
+			continue
+		}
+		if !stuck && !slices.ContainsFunc(u.queries(), query.Running.Unresolved) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-u.due:
+				continue
+			}
+		}
+		if stream.Sleep(ctx, u.host.Streams.Config().KindPoll); ctx.Err() != nil {
+			return
+		}
+		_ = u.edit(ctx, func() error {
+			for _, q := range u.queries() {
+				if q.Unresolved() {
+					q.Resolve(ctx)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
+const catchUpAfter = 100 * time.Millisecond
+
+// catchUp asks the server on behalf of late streams, if a shown object waits for them.
+func (u *upkeep) catchUp(ctx context.Context) {
+	if !slices.ContainsFunc(u.queries(), query.Running.Late) {
+		return
+	}
+	stream.Sleep(ctx, catchUpAfter)
+	var tasks sync.WaitGroup
+	for _, q := range u.queries() {
+		tasks.Go(func() { q.CatchUp(ctx) })
+	}
+	tasks.Wait()
+	u.host.Wake()
+}
