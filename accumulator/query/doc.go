@@ -1,0 +1,51 @@
+// Package query runs queries. A query makes one set of objects of one stream or several, and hands
+// the changes to one reader, batch by batch.
+//
+// Start at [Query], which says which objects are wanted, and at [Running], a query that runs.
+// [Prepare] makes the queries of a reader, [Open] makes one more. [Host] is what runs them:
+// package collect. A query decides neither when a reader hears of changes nor what a snapshot
+// looks like.
+//
+//	streams ──dirty keys──▶ Running ──Take──▶ the reader's tables
+//	                           └─── Shown ────────▲ what has it been handed?
+//
+// Running has three implementations:
+//
+//   - A union runs on streams over whole namespaces: one stream, or several.
+//   - References are the objects that others name. Each has a stream.
+//   - A source is one of these whose objects name those of others. It wraps that.
+//
+// # What the reader has
+//
+// A query does not remember which objects it has handed out. Each reader has them anyway, in its
+// tables, so a query asks for them ([Shown]), in the reader's turn. A second map would take memory
+// for each object. A source answers in place of the reader: its own query has handed objects to it
+// that it has not handed on.
+//
+// # Unions
+//
+// The streams of a query may show the same object, and each may be late. Package coherence decides
+// what the query shows: see rules U1 to U8 there. A union takes what all of its streams have, and
+// then looks each changed key up in all of them (U1). While a decision is open, what is shown
+// stays, and each batch decides the key again (U2). So an object that left a stream stays as it
+// was until all streams have reached a version at which its absence is certain. The union asks the
+// server on behalf of streams that stay late. The first snapshot waits until all streams have
+// reached one version (U8). The batch of a single stream needs no decision.
+//
+// # Changes while it runs
+//
+// A replaced query joins the streams that it wants now. Those that it no longer wants leave when
+// each new one has its whole first list; those in namespaces that it no longer wants, at once.
+// Then one batch has all objects. The streams that stay may be older than those that left: until
+// they have caught up, their objects do not replace newer ones that were shown (U3). If the kind
+// is now another stored resource, versions do not compare (U7).
+//
+// # References
+//
+// With [Query.Refs], only those objects are watched that objects of other queries name, by one
+// stream each. The names are read as soon as a stream brings an object ([Naming]). The object
+// waits until each named object is known to be present or absent; until then the reader has its
+// last state, with what that named. So no snapshot shows an object whose named objects are
+// unknown. After the first snapshot, no object waits for what the server refuses, nor longer than
+// [Patience].
+package query
