@@ -32,7 +32,7 @@ type Accumulator struct {
 	generation int
 	binding    *snapshot.Binding
 	bindings   map[reflect.Type]*snapshot.Binding // of this generation
-	retired    map[string]bool                    // fields to be set to nil: their query was removed
+	retired    map[string]bool                    // fields to be nil: their query was removed
 	predicate  Predicate
 	invalid    []snapshot.Invalid // of the last snapshot
 
@@ -78,8 +78,8 @@ func (a *Accumulator) Status() []query.Status { return a.collector.Status() }
 func (a *Accumulator) Sync(ctx context.Context) error { return a.collector.Sync(ctx) }
 
 // Add adds queries. The signals and snapshots of the others go on. A new query is in the snapshot
-// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name is
-// taken, or if a kind cannot be resolved and its query is not optional.
+// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name
+// is taken, or if a kind cannot be resolved and its query is not optional.
 func (a *Accumulator) Add(ctx context.Context, queries ...query.Query) error {
 	return a.collector.Add(ctx, queries...)
 }

@@ -26,8 +26,8 @@ type Result struct {
 	Invalid []snapshot.Invalid
 }
 
-// Predicate decides on the server's object whether it is part of the snapshot. It is called without
-// locks and must not write to its argument.
+// Predicate decides on the server's object whether it is part of the snapshot. It is called
+// without locks and must not write to its argument.
 type Predicate func(*unstructured.Unstructured) bool
 
 // Judgement sets the predicate of an Update. It stays in force until it is replaced. Another

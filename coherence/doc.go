@@ -15,8 +15,8 @@
 // # Rules
 //
 // Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4 and
-// 9 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages accumulator and
-// kates), and stated here because the argument needs them.
+// 9 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages accumulator/stream
+// and kates), and stated here because the argument needs them.
 //
 //  1. Position. A view's position is the newest version that a live event, a bookmark or a whole
 //     list has shown. A watch delivers in the order of versions. So everything up to the position

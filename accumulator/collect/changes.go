@@ -10,8 +10,8 @@ import (
 )
 
 // Add adds queries. The signals and snapshots of the others go on. A new query is in the snapshot
-// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name is
-// taken, or if a kind cannot be resolved and its query is not optional.
+// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name
+// is taken, or if a kind cannot be resolved and its query is not optional.
 func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 	return c.edit(ctx, func() error {
 		var fresh []*Field[S]

@@ -33,7 +33,7 @@ type Options struct {
 
 // Reader is what takes a collector's changes. S is what it has of each query.
 type Reader[S query.Shown] struct {
-	// User is what the streams know of the reader: they end with it.
+	// User is the reader, as the streams know it: their Close closes it.
 	User stream.User
 	// Shown makes a new S.
 	Shown func() S
@@ -46,7 +46,7 @@ type Reader[S query.Shown] struct {
 	Waiting func() bool
 	// Ended is called once, at the end; nil: nothing is.
 	Ended func()
-	// Silent: the reader does not wait for signals.
+	// Silent: the reader does not wait for signals. It calls neither Changed nor Ensure.
 	Silent bool
 }
 
@@ -58,13 +58,11 @@ type Field[S query.Shown] struct {
 	// belong to the reader's turn.
 	Shown S
 	Taken query.Batch
-	// counted: the query was complete once, so the first signal may rely on it.
+	// counted: the query was complete once, so the first snapshot has its objects.
 	counted atomic.Bool
 }
 
 // Collector runs queries for one reader. It says when there is something new, and takes it.
-//
-//	queries ──wake──▶ pacer ──▶ Changed ──▶ the reader: Enter, Take, Shown, Leave
 //
 // One goroutine reads at a time: it has the turn from Enter to Leave. All other methods are safe
 // for concurrent use.
@@ -154,7 +152,8 @@ func (c *Collector[S]) field(name string, q query.Running) *Field[S] {
 	return &Field[S]{Name: name, Query: q, Shown: c.reader.Shown()}
 }
 
-// Start joins the streams. The collector runs until ctx ends, or Close. After an error nothing runs.
+// Start joins the streams. The collector runs until ctx ends, or Close. After an error nothing
+// runs.
 func (c *Collector[S]) Start(ctx context.Context) error {
 	life := c.begin(ctx)
 	if err := c.host.Streams.Enter(c.reader.User); err != nil {

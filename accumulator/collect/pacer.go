@@ -6,7 +6,7 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// Pace says when an accumulator signals.
+// Pace says when a collector signals.
 type Pace struct {
 	// Interval is the least time between two signals. The first change after a quiet
 	// interval is signalled at once.
@@ -25,7 +25,7 @@ type Pace struct {
 // A signal is due ─▶ news is asked, without the lock ─▶ the signal is given, if there is news.
 //
 // No signal is lost: poke notes a change that comes after the question, and that change causes
-// the next question. Signals may be spurious (see [Accumulator.Changed]).
+// the next question. Signals may be spurious (see [Collector.Changed]).
 type pacer struct {
 	pace Pace
 	// news reports whether a signal is worth giving. It is called without the pacer's lock, by

@@ -37,7 +37,8 @@ func (c *Collector[S]) Same(shown, o stream.Object) bool {
 		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
 
-// Report calls the user's callback. A panic in it affects nothing else.
+// Report logs invalid objects, and calls the user's callback for each. A panic in it affects
+// nothing else.
 func (c *Collector[S]) Report(invalid []snapshot.Invalid) {
 	for _, i := range invalid {
 		log := c.host.Streams.Logger()

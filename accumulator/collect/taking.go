@@ -81,7 +81,8 @@ func (c *Collector[S]) Delivered() bool {
 	return c.shown > 0
 }
 
-// Deliver notes that a snapshot shows the queries of a generation. It belongs to the reader's turn.
+// Deliver notes that a snapshot shows the queries of a generation, see [Collector.FieldsNow]. It
+// belongs to the reader's turn.
 func (c *Collector[S]) Deliver(generation int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +99,8 @@ func ranked[S query.Shown](all []*Field[S]) []*Field[S] {
 	return slices.SortedStableFunc(slices.Values(all), func(a, b *Field[S]) int { return rank(a) - rank(b) })
 }
 
-// following reads the names in objects as they come, until ctx ends. Otherwise a program that waits
-// for a signal would start the lists of the named objects only after it.
+// following reads the names in objects as they come, until ctx ends. Otherwise a program that
+// waits for a signal would start the lists of the named objects only after it.
 func (c *Collector[S]) following(ctx context.Context) {
 	for {
 		var late <-chan time.Time

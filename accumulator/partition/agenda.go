@@ -164,7 +164,8 @@ func (a *agenda) unwait(e *entry) {
 	a.backlog.Add(-1)
 }
 
-// ready puts a key that no longer waits into the queue. If a worker has the key, done does it later.
+// ready puts a key that no longer waits into the queue. If a worker has the key, done does it
+// later.
 func (a *agenda) ready(e *entry) {
 	switch e.state {
 	case keyRunning, keyRunningWaiting:

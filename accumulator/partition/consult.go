@@ -2,17 +2,6 @@ package partition
 
 import "github.com/kates-go/kates/accumulator/stream"
 
-// Look-ups of partitions: a change of a looked-up object activates the partitions that have read
-// it.
-//
-//	turn ──reads──▶ Done ──▶ readers: object ─▶ partitions
-//	                 ▲                 ▲
-//	         meanwhile: what changed   └── what changes
-//	         since the turn began
-//
-// A turn's reads are complete only when it ends. Changes during the turn are compared with them
-// then.
-
 // meanwhile is the change of an object since the turn of a partition began.
 type meanwhile struct {
 	old, now *placed

@@ -12,8 +12,8 @@ import (
 // attend takes changes as they arrive, even while all workers are busy, so that the agenda knows
 // when they arrived. It ends with the collector.
 //
-//	Changed ────▶ attend: advance, release ──▶ changed, for followers
-//	agenda.ripe ────▲
+//	the collector's Changed ──▶ attend: take, release ──▶ Partitions.Changed
+//	agenda.ripe ─────────────────▲
 type debounce struct {
 	quiet, most time.Duration
 	changed     chan struct{} // replaces the collector's

@@ -8,8 +8,8 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// index has all objects of a query by name, in place of one table. It belongs to the reader's turn;
-// others read it with the lock of the indexes held.
+// index has all objects of a query by name, in place of one table. It belongs to the reader's
+// turn; others read it with the lock of the indexes held.
 type index struct {
 	objects map[stream.Key]*placed
 	shared  *snapshot.Table // of objects that belong to all partitions

@@ -14,9 +14,9 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// Options are the options of [Start]. Pace.Quiet and QuietMax apply to each key: a
-// key that changes have made due waits until it has no further changes. The first turns, and keys
-// that are activated, do not wait.
+// Options are the options of [Start]. Pace.Quiet and QuietMax apply to each key: a key that
+// changes have made due waits until it has no further changes. The first turns, and keys that are
+// activated, do not wait.
 type Options struct {
 	collect.Options
 	// Backoff delays a key after an error. Default: attempts.Default.
@@ -26,7 +26,8 @@ type Options struct {
 	Lasting bool
 }
 
-// Partitions turns the watches of several queries into one snapshot per key, see [Query.Key].
+// Partitions turns the watches of several queries into one snapshot per key, see
+// [query.Query.Key].
 // Each snapshot is complete, the latest, and coherent with own writes (G1 to G10). The package's
 // documentation says more.
 //
@@ -44,8 +45,8 @@ type Partitions struct {
 	released atomic.Bool
 }
 
-// Start starts partitions of the queries, for a struct type. They run until ctx ends, or Close. The
-// objects of a query without a key function belong to every partition. If a kind cannot be
+// Start starts partitions of the queries, for a struct type. They run until ctx ends, or Close.
+// The objects of a query without a key function belong to every partition. If a kind cannot be
 // resolved, and its query is not optional, the error names the query. Start also returns an error
 // if the type does not suit the queries, no query has a key function, or the backoff is invalid.
 // After an error nothing runs.
@@ -158,8 +159,8 @@ func (p *Partitions) Activate(keys ...string) { p.scheduler.activateKeys(keys) }
 // ActivateAll is [Partitions.Activate] for all partitions.
 func (p *Partitions) ActivateAll() { p.scheduler.activateAll() }
 
-// Changed signals that there is something new, for callers of Refresh. It holds at most one signal,
-// and is closed at the end. A signal may be spurious, but none is lost.
+// Changed signals that there is something new, for callers of Refresh. It holds at most one
+// signal, and is closed at the end. A signal may be spurious, but none is lost.
 func (p *Partitions) Changed() <-chan struct{} {
 	if p.debounce != nil {
 		return p.debounce.changed

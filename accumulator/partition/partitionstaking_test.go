@@ -125,8 +125,8 @@ func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *tes
 	})
 }
 
-// The key's object is worth no signal, and the change of the object for all keys is taken in before
-// it: when that is placed, there is no such partition yet.
+// The key's object is worth no signal, and the change of the object for all keys is taken in
+// before it: when that is placed, there is no such partition yet.
 func TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}},

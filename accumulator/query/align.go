@@ -14,7 +14,7 @@ type lateness struct {
 	// waiting are the streams that have not reached untilRV, while a shown object waits for them.
 	waiting []*stream.Listener
 	untilRV string
-	// caughtUp: some stream has left the list, so the reader can decide again.
+	// caughtUp: a stream has left waiting, so its keys can be decided again.
 	caughtUp bool
 	// undecided is the number of keys that the last batch has held back.
 	undecided int
@@ -40,7 +40,7 @@ func (u *union) Tend() (more bool) {
 
 // align starts to note departures once all streams of a union have their first lists. It reports
 // whether nothing is left to do now: all streams have since reached one version, or have not their
-// lists yet. Called with mu held.
+// lists yet (U8). Called with mu held.
 func (u *union) align() bool {
 	if !u.query.Union() || u.aligned.Load() || !u.known() {
 		return true

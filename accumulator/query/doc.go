@@ -19,8 +19,8 @@
 //
 // A query does not remember which objects it has handed out. Each reader has them anyway, in its
 // tables, so a query asks for them ([Shown]), in the reader's turn. A second map would take memory
-// for each object. A source answers in place of the reader: its own query has handed objects to it
-// that it has not handed on.
+// for each object. A source answers for the query that it wraps, since it holds back some of what
+// that query has handed out.
 //
 // # Unions
 //
@@ -34,11 +34,11 @@
 //
 // # Changes while it runs
 //
-// A replaced query joins the streams that it wants now. Those that it no longer wants leave when
-// each new one has its whole first list; those in namespaces that it no longer wants, at once.
-// Then one batch has all objects. The streams that stay may be older than those that left: until
-// they have caught up, their objects do not replace newer ones that were shown (U3). If the kind
-// is now another stored resource, versions do not compare (U7).
+// A replaced query joins the streams that it wants now. Streams in namespaces that it no longer
+// wants leave at once. Others that it no longer wants leave when each new one has its whole first
+// list. Then one batch has all objects. The streams that stay may be older than those that left:
+// until they have caught up, their objects do not replace newer ones that were shown (U3). If the
+// kind is now another stored resource, versions do not compare (U7).
 //
 // # References
 //

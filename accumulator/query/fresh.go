@@ -7,10 +7,10 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// fresh are the references whose streams may have changes. A stream notes each change here at once,
-// whether it is worth a signal or not, so the reader need not ask the other streams.
+// fresh are the references whose streams may have changes. A stream notes each change here at
+// once, whether it is worth a signal or not, so the reader need not ask the other streams.
 type fresh struct {
-	mu  lockorder.Mutex[lockorder.FreshReference] // comes after a stream's lock; no lock comes after it
+	mu  lockorder.Mutex[lockorder.FreshReference] // taken with a stream's lock held, see Noted
 	all map[*reference]bool
 }
 

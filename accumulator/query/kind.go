@@ -63,7 +63,7 @@ func (k *kind) known() bool { return k.state == kindKnown }
 // wide reports whether the kind has no namespaces, as far as it is known.
 func (k *kind) wide() bool { return k.known() && !k.resource.Namespaced }
 
-// phaseOf returns the phase of a query whose kind is not known.
+// phase returns the phase of a query whose kind is not known.
 func (k *kind) phase() Phase {
 	if k.state == kindAbsent {
 		return Empty

@@ -16,9 +16,9 @@ type members struct {
 	spaces *stream.Listener // lists the selected namespaces; nil selects all
 	// regroup: the parts have changed, so the next batch has all objects.
 	regroup bool
-	// leftRV is the newest position of the parts that have left. Until the other parts have reached
-	// it, they may deliver objects older than those shown. newHistory: the parts that have left
-	// belonged to another resource.
+	// leftRV is the newest position of the parts that have left. Until the other parts have
+	// reached it, they may deliver objects older than those shown. newHistory: the parts that have
+	// left belonged to another resource.
 	leftRV     string
 	newHistory bool
 	// taken: a batch has been taken. reshaped: the query was replaced since by one with another
@@ -61,8 +61,8 @@ func (m *members) listeners() (all []*stream.Listener) {
 	return all
 }
 
-// retire removes the parts that are no longer wanted, once no part is incoming. It reports whether
-// it has removed some. The listeners that have left are for the caller to close, without the lock.
+// retire removes the parts that are no longer wanted, once no part is incoming. It returns their
+// listeners, for the caller to close without the lock. Called with the lock held.
 func (m *members) retire(q Query, r stream.Resource) (left []*stream.Listener) {
 	outgoing, incoming := false, false
 	for _, p := range m.parts {
@@ -89,8 +89,8 @@ func (m *members) retire(q Query, r stream.Resource) (left []*stream.Listener) {
 	return left
 }
 
-// swap replaces the parts. It returns the listeners that leave at once: old ones in namespaces that
-// are not wanted, and new ones that the query already has.
+// swap replaces the parts. It returns the listeners that leave at once: old ones in namespaces
+// that are not wanted, and new ones that the query already has. Called with the lock held.
 func (m *members) swap(fresh []*part, wanted []stream.Spec, r stream.Resource) (leaving []*stream.Listener) {
 	namespaces := make(map[string]bool)
 	for _, w := range wanted {
@@ -126,7 +126,7 @@ func (m *members) swap(fresh []*part, wanted []stream.Spec, r stream.Resource) (
 }
 
 // behind reports whether a stream has not reached the position of the streams that have left.
-// Until then it may deliver objects older than those shown.
+// Until then it may deliver objects older than those shown (U3). Called with the lock held.
 func (m *members) behind(p *part) bool {
 	if m.leftRV != "" && !coherence.Newer(m.leftRV, p.listener.State().PositionRV) {
 		m.leftRV = ""

@@ -20,7 +20,7 @@ var ErrNotServed = errors.New("not served")
 // Query says which objects are wanted: those of a kind, in a namespace or in all, narrowed by
 // selectors. Each is one field of a snapshot.
 type Query struct {
-	// Name is the name of the snapshot's field, unique within an accumulator.
+	// Name is the name of the snapshot's field, unique among the queries of a reader.
 	Name string
 	// Kind is the kind as the user wrote it, for messages.
 	Kind string
@@ -49,7 +49,7 @@ type Query struct {
 	// belongs to the listener, so queries with other Signals share a stream.
 	Signal stream.Signal
 	// Key, for partitions, returns the keys of an object; without it, the object belongs to every
-	// partition. Others ignore it.
+	// partition. Other readers ignore it.
 	Key KeyFunc
 	// Refs, if not nil, limit the query to the objects that objects of other queries name. Each
 	// is watched by itself. Labels and Fields narrow them.

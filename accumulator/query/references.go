@@ -42,7 +42,7 @@ type references struct {
 	fresh fresh // the streams that the reader has not taken yet
 }
 
-// reference is an object that is named.
+// reference is an object that is named. The lock of its query guards it, but gone.
 type reference struct {
 	key   stream.Key
 	by    int              // how many objects name it: those shown, and those that wait
@@ -70,7 +70,7 @@ func (r *references) now() (all []*stream.Listener, k kind) {
 	return r.watches(), r.kind
 }
 
-// watches is called with mu held.
+// watches returns the streams. Called with mu held.
 func (r *references) watches() (all []*stream.Listener) {
 	for _, ref := range r.named {
 		if ref.watch != nil {
@@ -131,7 +131,8 @@ func (r *references) Take(Shown) Batch {
 			fresh[ref.key] = ref.watch
 		}
 	}
-	out := Batch{OK: true, Absent: r.state == kindAbsent} // one that is not found says nothing about the kind
+	// one object that is not found says nothing about the kind
+	out := Batch{OK: true, Absent: r.state == kindAbsent}
 	r.mu.Unlock()
 	now := make(map[stream.Key]stream.Object, len(fresh)+len(dropped))
 	for key := range dropped {

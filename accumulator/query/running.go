@@ -16,19 +16,19 @@ type Running interface {
 	// Query returns the query as it is now.
 	Query() Query
 
-	// Take returns what has changed since the last batch. What the reader has is shown.
+	// Take returns what has changed since the last batch. It asks shown for what the reader has.
 	Take(shown Shown) Batch
-	// Untake takes a first batch back.
+	// Untake takes a first batch back: the next batch has all objects.
 	Untake()
 	// Phase says what a reader can take.
 	Phase() Phase
 	// News reports whether there is a change that is worth a signal.
 	News() bool
-	// Get returns the newest state of an object that a stream shows, nil if none shows one. Of a
-	// union only a reader that takes its batches knows what it shows.
+	// Get returns the newest state of an object that a stream shows, nil if none shows one. Where
+	// several streams may show it, only a reader that takes batches knows what the query shows.
 	Get(key stream.Key) stream.Object
-	// Each calls f with the objects in a namespace ("" for all), each in the states that the streams
-	// show. It calls f without locks.
+	// Each calls f with the objects in a namespace ("" for all), with each once for every stream
+	// that shows it. It calls f without locks.
 	Each(namespace string, f func(stream.Key, stream.Object))
 	// Status is for humans.
 	Status() Status
@@ -68,8 +68,8 @@ type Naming interface {
 	Follow(shown Shown) (patience time.Duration)
 }
 
-// Shown is what a reader has of a query: what it was handed in batches. A reader holds that anyway,
-// in its tables, so a query asks for it and keeps no copy. It is used by the reader's turn alone.
+// Shown is what a reader has of a query: what it was handed in batches. It is used in the reader's
+// turn alone.
 type Shown interface {
 	// Get returns the object of that name that the reader has.
 	Get(key stream.Key) (stream.Object, bool)
@@ -89,8 +89,8 @@ const (
 	Replaced
 	// Complete: every first list is in, or is certainly empty.
 	Complete
-	// Empty: there is certainly nothing. The query is optional, and its kind does not exist, or may
-	// not be read.
+	// Empty: there is certainly nothing. The query is optional, and its kind does not exist, or
+	// may not be read.
 	Empty
 )
 
@@ -115,7 +115,7 @@ type Host struct {
 	// something to do. Follow says that names may have to be read. They are called without locks,
 	// by any goroutine, and must not block.
 	Wake, Attend, Follow func()
-	// Ready reports whether there has been a complete snapshot.
+	// Ready reports whether the first snapshot is complete.
 	Ready func() bool
 }
 

@@ -18,8 +18,7 @@ import (
 //
 // A new state of an object waits until each object that it names is known to be present or
 // absent. Meanwhile the reader has the old state, if there was one, and the objects that it names.
-// All other objects go on. After the first snapshot an object waits for [Patience] at most, and not
-// for what the server refuses.
+// All other objects go on.
 //
 // All of it belongs to the reader's turn, but kept.
 type source struct {
@@ -101,7 +100,7 @@ func (s *source) read(shown Shown) {
 	s.next = s.next.then(s.hold(s.Running.Take(handed{s, shown}), news))
 }
 
-// handed is what a source has taken of its own query.
+// handed is what a source has taken of its own query: what the reader has, and what still waits.
 type handed struct {
 	*source
 	shown Shown
@@ -224,7 +223,7 @@ func (s *source) count(w nameable, by int) {
 	}
 }
 
-// names reports whether the names of a query's objects were read with the present scope of its
+// names reports whether the names of r's objects have been read, with the present scope of its
 // kind.
 func (s *source) names(r *references, wide bool) bool {
 	return s.taken && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == r && n.wide != wide })
@@ -257,7 +256,8 @@ func (s *source) rescope() {
 	}
 }
 
-// namesIn calls the user's functions. If one fails, the names from before count.
+// namesIn returns an object with the names in it. It calls the user's functions. If one fails, the
+// names from before count.
 func (s *source) namesIn(o stream.Object, before [][]stream.Key) nameable {
 	all := nameable{o, make([][]stream.Key, len(s.to))}
 	if o == nil {

@@ -42,7 +42,7 @@ func (u *union) Query() Query {
 	return u.query
 }
 
-// now returns the streams of the query as they are.
+// now returns the streams of the query, and how its kind is served.
 func (u *union) now() (parts []*part, spaces *stream.Listener, k kind) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -127,7 +127,7 @@ func (u *union) Each(namespace string, f func(stream.Key, stream.Object)) {
 	}
 }
 
-// within reports whether a namespace counts.
+// within reports whether a namespace is selected; nil selects all.
 func within(spaces *stream.Listener, namespace string) bool {
 	return spaces == nil || spaces.Get(stream.Key{Name: namespace}) != nil
 }
@@ -215,7 +215,7 @@ func (u *union) Resolve(ctx context.Context) {
 	}
 }
 
-// joinSpaces joins the stream that lists the selected namespaces.
+// joinSpaces joins the stream that lists the selected namespaces, if the query selects any.
 func (u *union) joinSpaces(ctx context.Context, q Query) (*stream.Listener, error) {
 	if q.Spaces == nil {
 		return nil, nil

@@ -24,6 +24,7 @@ func Bubble(t *testing.T, config stream.Config, f func(t *testing.T, s *Server, 
 	})
 }
 
+// Names returns the names of objects, in their order.
 func Names(objects []*unstructured.Unstructured) (all []string) {
 	for _, o := range objects {
 		all = append(all, o.GetName())

@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// Client is this client's writer. It writes to the server and, when the answer is there, reports it
-// to the streams, like package kates.
+// Client is this client's writer. It writes to the server and, when the answer is there, reports
+// it to the streams, like package kates.
 type Client struct {
 	*Server
 	Streams *stream.Set
@@ -24,7 +24,7 @@ type Client struct {
 // NewClient returns a writer with its streams.
 func NewClient(s *Server, streams *stream.Set) Client { return Client{s, streams} }
 
-// Put writes an object to the server, and commits the answer after a while.
+// Put writes an object to the server, and commits the answer after a time.
 func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.Duration) {
 	r := Resource(resource)
 	key := stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -36,7 +36,7 @@ func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.D
 	}})
 }
 
-// Delete deletes an object, and commits the answer after a while. A versioned answer has the
+// Delete deletes an object, and commits the answer after a time. A versioned answer has the
 // deletion's version. It returns false if there is no such object.
 func (o Client) Delete(resource, name string, answer time.Duration, versioned bool) bool {
 	r := Resource(resource)

@@ -38,6 +38,7 @@ var UpdatePoints = []stream.Point{stream.AtLook, stream.AtMerge, stream.AtLook, 
 // OtherPoints are the points that the goroutines of streams, and own writes, pass.
 var OtherPoints = []stream.Point{stream.AtCommit, stream.AtListed, stream.AtSettle, stream.AtLand, stream.AtList, stream.AtWatch}
 
+// Shards is the number of shards that streams are divided into, for gates.
 const Shards = 3
 
 // shardOf returns the shard of a stream: one of a few.
@@ -79,7 +80,7 @@ func (g *Gates) Reached(m stream.Moment) {
 	<-h.open
 }
 
-// most bounds the number of waiting gates.
+// mostGates bounds the number of waiting gates.
 const mostGates = 4
 
 // Close adds a gate.

@@ -43,6 +43,7 @@ func (s *Server) Story(resource string, key stream.Key) (text string) {
 	return text
 }
 
+// Describe returns an object's name, UID and version, for messages.
 func Describe(o stream.Object) string {
 	if u, ok := o.(*unstructured.Unstructured); o == nil || (ok && u == nil) {
 		return "nothing"
@@ -50,6 +51,7 @@ func Describe(o stream.Object) string {
 	return fmt.Sprintf("%s/%s %s@%s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
 }
 
+// labelsOf returns what tests change of an object, for messages.
 func labelsOf(u *unstructured.Unstructured) any {
 	if u == nil {
 		return nil
@@ -57,19 +59,21 @@ func labelsOf(u *unstructured.Unstructured) any {
 	return []any{u.GetLabels(), u.Object["spec"], u.GetFinalizers(), u.GetDeletionTimestamp() != nil}
 }
 
+// Revision returns a version as a number, 0 if it is none.
 func Revision(version string) int {
 	n := 0
 	_, _ = fmt.Sscan(version, &n)
 	return n
 }
 
+// In returns an object in a namespace, with labels: keys and values by turns.
 func In(namespace, name string, kv ...string) *unstructured.Unstructured {
 	u := Thing(name, kv...)
 	u.SetNamespace(namespace)
 	return u
 }
 
-// Relabelled returns an object of "as" with other labels. relabel is a foreign write of it.
+// Relabelled returns an object of the resource "as" with other labels, which nobody has written.
 func (s *Server) Relabelled(name string, kv ...string) *unstructured.Unstructured {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -78,9 +82,10 @@ func (s *Server) Relabelled(name string, kv ...string) *unstructured.Unstructure
 	return u
 }
 
+// Relabel gives an object of "as" other labels, as another client.
 func (s *Server) Relabel(name string, kv ...string) { s.Create("as", s.Relabelled(name, kv...)) }
 
-// Scoped returns a query whose kind is served as the test says.
+// Scoped returns a query whose kind is served, and has namespaces, as the test says.
 func Scoped(q query.Query, served, namespaced *atomic.Bool) query.Query {
 	q.Resolve = func(context.Context) (stream.Resource, error) {
 		r := Resource(q.Kind)

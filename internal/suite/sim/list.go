@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
+// Source returns what lists and watches a resource in a namespace ("" for all).
 func (s *Server) Source(r stream.Resource, namespace string, _ stream.Form) cache.ListerWatcherWithContext {
 	return &Source{s, r.Resource, namespace}
 }
@@ -32,12 +33,13 @@ func Plain(source func(stream.Resource, string, stream.Form) cache.ListerWatcher
 	}
 }
 
+// Source lists and watches one resource of the server.
 type Source struct {
 	*Server
 	Resource, namespace string
 }
 
-// Filter selects the objects of a request.
+// Filter says which objects a request selects.
 type Filter struct {
 	Namespace string
 	Labels    labels.Selector
@@ -51,6 +53,7 @@ func (s *Source) filter(o metav1.ListOptions) Filter {
 	return f
 }
 
+// Shows reports whether a request shows an object; nil is shown to none.
 func (f Filter) Shows(u *unstructured.Unstructured) bool {
 	if u == nil || (f.Namespace != "" && u.GetNamespace() != f.Namespace) || !f.Labels.Matches(labels.Set(u.GetLabels())) {
 		return false
@@ -61,6 +64,7 @@ func (f Filter) Shows(u *unstructured.Unstructured) bool {
 	})
 }
 
+// request counts a request, waits, and fails as the test says.
 func (s *Source) request(ctx context.Context, verb string, limit int64) error {
 	s.Mu.Lock()
 	switch {
@@ -85,6 +89,7 @@ func (s *Source) request(ctx context.Context, verb string, limit int64) error {
 	return nil
 }
 
+// ListWithContext answers a list, as late as the test says.
 func (s *Source) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if err := s.request(ctx, "list", o.Limit); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type Script struct {
 	Steps      []Step
 }
 
+// DrawScript draws a script.
 func DrawScript(t *rapid.T) Script {
 	small := rapid.IntRange(0, 59)
 	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step {

@@ -26,11 +26,11 @@ type Server struct {
 	uids    int
 	History []Event
 	Now     map[string]map[stream.Key]*unstructured.Unstructured // by resource
-	Oldest  int                                                  // versions before it are compacted: 410
+	Oldest  int                                                  // older versions are gone: 410
 
 	// what tests set
 	Delay func(resource string) time.Duration // of each event
-	// DelayOf is delay for one watch. The filter tells watches apart.
+	// DelayOf is Delay for one watch, and counts before it. The filter tells watches apart.
 	DelayOf func(w *Watch) time.Duration
 	// ListDelay is the time before a list is served, streamed or not.
 	ListDelay func(resource string) time.Duration
@@ -47,6 +47,7 @@ type Server struct {
 	Asked      string // the least version that the latest list asked for
 }
 
+// Event is one change of one object. New is nil for a deletion.
 type Event struct {
 	Rev      int
 	Resource string
@@ -54,6 +55,7 @@ type Event struct {
 	old, New *unstructured.Unstructured
 }
 
+// New returns a server without objects.
 func New() *Server {
 	s := &Server{
 		Rev: 100, Now: map[string]map[stream.Key]*unstructured.Unstructured{},
@@ -63,6 +65,7 @@ func New() *Server {
 	return s
 }
 
+// Resource returns the resource of a name.
 func Resource(name string) stream.Resource {
 	return stream.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name},
@@ -71,10 +74,12 @@ func Resource(name string) stream.Resource {
 	}
 }
 
+// Query returns a query over all objects of a resource.
 func Query(name, resource string) query.Query {
 	return query.Query{Name: name, Kind: resource, Resolve: func(context.Context) (stream.Resource, error) { return Resource(resource), nil }}
 }
 
+// Thing returns an object in namespace ns, with labels: keys and values by turns.
 func Thing(name string, kv ...string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing"}}
 	u.SetNamespace("ns")
@@ -96,7 +101,7 @@ func (s *Server) Failing(f func(verb, resource string) error) {
 	s.Fail = f
 }
 
-// Opened counts the lists of a resource, streamed or not. The caller holds mu.
+// Opened counts the lists of a resource, streamed or not. The caller holds Mu.
 func (s *Server) Opened(resource string) int { return s.Lists[resource] + s.Streamed[resource] }
 
 // Put stores the next version of an object, or, with nil, removes it.
@@ -106,6 +111,7 @@ func (s *Server) Put(resource string, key stream.Key, u *unstructured.Unstructur
 	return s.putLocked(resource, key, u)
 }
 
+// putLocked is Put, called with Mu held.
 func (s *Server) putLocked(resource string, key stream.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Rev++
 	objects := s.Now[resource]
@@ -130,11 +136,12 @@ func (s *Server) putLocked(resource string, key stream.Key, u *unstructured.Unst
 	return u
 }
 
-// Create and remove are foreign writes.
+// Create stores an object, as another client.
 func (s *Server) Create(resource string, u *unstructured.Unstructured) *unstructured.Unstructured {
 	return s.Put(resource, stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u)
 }
 
+// Touch changes spec.n of an object, as another client.
 func (s *Server) Touch(resource, name string, n int) {
 	key := stream.Key{Namespace: "ns", Name: name}
 	s.Mu.Lock()
@@ -144,6 +151,7 @@ func (s *Server) Touch(resource, name string, n int) {
 	s.putLocked(resource, key, u)
 }
 
+// Remove removes an object, as another client.
 func (s *Server) Remove(resource, name string) {
 	s.Put(resource, stream.Key{Namespace: "ns", Name: name}, nil)
 }
@@ -170,7 +178,7 @@ func (s *Server) Restore(rev int) {
 	s.Cut()
 }
 
-// Rewind is restore for watches that do not notice.
+// Rewind is Restore for watches that do not notice.
 func (s *Server) Rewind(rev int) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -19,7 +19,7 @@ type Answer struct {
 	Rev    int // the server's version after the write; no client sees it
 }
 
-// A server answers a DELETE that ends an object in one of these ways, by resource.
+// The ways in which a server answers a DELETE that ends an object. They depend on the resource.
 const (
 	ByStatus     = iota // ConfigMap, Deployment, custom resources
 	ByOldObject         // Service: as it was, at its old version
@@ -27,7 +27,7 @@ const (
 	Deletions
 )
 
-// Write returns what package kates reads from an answer (kates/write_own.go).
+// Write returns what package kates reads from an answer.
 func (a Answer) Write(key stream.Key) coherence.Write {
 	w := coherence.Write{Key: key, UID: a.Uid}
 	if a.object == nil {
@@ -46,7 +46,7 @@ func (a Answer) Write(key stream.Key) coherence.Write {
 	return w
 }
 
-// Verbs of the random writers. Each has a parameter.
+// Verbs are what random writers do. Each has a parameter.
 var Verbs = []string{"update", "move", "node", "nothing", "delete", "delete", "finalize", "release"}
 
 // Do performs a verb on an object, or creates it, like a server. It returns false if there is
@@ -90,12 +90,13 @@ func (s *Server) Do(resource string, key stream.Key, verb string, param int) (An
 	return s.stored(resource, key, next), true
 }
 
+// stored stores an object, and returns the answer. Called with Mu held.
 func (s *Server) stored(resource string, key stream.Key, u *unstructured.Unstructured) Answer {
 	u = s.putLocked(resource, key, u)
 	return Answer{object: u, Uid: u.GetUID(), Rev: s.Rev}
 }
 
-// delete removes an object, or marks it if it has finalizers.
+// delete removes an object, or marks it if it has finalizers. Called with Mu held.
 func (s *Server) delete(resource string, key stream.Key, old *unstructured.Unstructured, way int) Answer {
 	marked := old.DeepCopy()
 	now := metav1.Now()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
+// WatchWithContext opens a watch.
 func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if err := s.request(ctx, "watch", 0); err != nil {
 		return nil, err
@@ -45,6 +46,7 @@ func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return w, nil
 }
 
+// bookmark returns a bookmark. The initial one ends a streamed list.
 func bookmark(rev int, initial bool) watch.Event {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing"}}
 	u.SetResourceVersion(strconv.Itoa(rev))
@@ -68,14 +70,17 @@ type Watch struct {
 	marked  int // the version of a bookmark that is due
 }
 
+// ResultChan returns the events.
 func (w *Watch) ResultChan() <-chan watch.Event { return w.out }
 
+// Stop ends the watch.
 func (w *Watch) Stop() {
 	w.sim.Mu.Lock()
 	defer w.sim.Mu.Unlock()
 	w.StopLocked()
 }
 
+// StopLocked is Stop, called with the server's Mu held.
 func (w *Watch) StopLocked() {
 	if !w.stopped {
 		w.stopped = true
@@ -173,7 +178,7 @@ func (w *Watch) next() (watch.Event, bool) {
 	}
 }
 
-// event returns the server's event of a change for the watch's filter.
+// event returns the server's event of a change for the watch's filter, if there is one.
 func (w *Watch) event(e Event) (watch.Event, bool) {
 	old, now := w.Filter.Shows(e.old), w.Filter.Shows(e.New)
 	switch {
