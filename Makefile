@@ -91,7 +91,7 @@ unit: build-testgate ## unit tests, with the race detector and the check of the 
 
 # The race detector makes the model tests five times as slow, so they run without it here.
 # The unit tests run them with it, with fewer steps.
-MODEL_TESTS = -v -count=1 -run ^TestG4G5G6 $(TESTFLAGS) ./coherence ./accumulator
+MODEL_TESTS = -v -count=1 -run '^Test(G1)?G4G5G6' $(TESTFLAGS) ./coherence ./accumulator ./accumulator/partition
 
 .PHONY: model
 model: build-testgate ## the model tests, $(MODEL_STEPS) steps each

@@ -8,7 +8,7 @@
 // names of both locks and the stack, also where no other goroutine is in the way: a deadlock is
 // found without having to happen.
 //
-// Turns (Collector.turn, Collector.editing) are channels and have no rank: they are held for
+// Turns (Collector.turn, upkeep.editing) are channels and have no rank: they are held for
 // longer than a moment, and whoever waits for one holds no lock.
 package lockorder
 
