@@ -196,8 +196,8 @@ var several = []mutant{
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",
-		old: `if u.within != nil && !u.within[key.Namespace] {`,
-		new: `if u.within != nil && !u.within[key.Namespace] && false {`,
+		old: `if m.within != nil && !m.within[key.Namespace] {`,
+		new: `if m.within != nil && !m.within[key.Namespace] && false {`,
 	},
 	{
 		name: "a namespace that is no longer wanted stays", peer: torn, file: fields, caught: "TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet",
