@@ -87,7 +87,7 @@ func TestATriggerIsForOneKeyOrForAll(t *testing.T) {
 }
 
 func TestG4AReconcileHasTheControllersOwnWritesAndQuietOnesDoNotWakeIt(t *testing.T) {
-	for name, options := range map[string][]kates.RunOption{"loud": {bySecret}, "quiet": {bySecret, kates.WithQuietOwnWrites()}} {
+	for name, options := range map[string][]kates.RunOption{"signals": {bySecret}, "quiet": {bySecret, kates.WithQuietOwnWrites()}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.root("a", "u", "1")
@@ -99,7 +99,7 @@ func TestG4AReconcileHasTheControllersOwnWritesAndQuietOnesDoNotWakeIt(t *testin
 				}}
 				r := run(w, c.reconcile, options...)
 				want := []string{"ns/a u=1"}
-				if name == "loud" {
+				if name == "signals" {
 					want = append(want, "ns/a u=1 +d")
 				}
 				assert.Equal(t, want, c.taken())

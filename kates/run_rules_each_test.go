@@ -117,7 +117,7 @@ func TestRunEachCallsForEachKeyAndThenForThoseWhoseObjectsChange(t *testing.T) {
 }
 
 func TestG4RunEachSeesItsOwnWritesAtItsNextCallAndQuietOnesDoNotWakeIt(t *testing.T) {
-	for name, options := range map[string][]kates.RunOption{"loud": {byTenant}, "quiet": {byTenant, kates.WithQuietOwnWrites()}} {
+	for name, options := range map[string][]kates.RunOption{"signals": {byTenant}, "quiet": {byTenant, kates.WithQuietOwnWrites()}} {
 		t.Run(name, func(t *testing.T) {
 			tenants(t, func(t *testing.T, fake *katestest.Fake) {
 				c := &eachCalls{}
@@ -132,7 +132,7 @@ func TestG4RunEachSeesItsOwnWritesAtItsNextCallAndQuietOnesDoNotWakeIt(t *testin
 				r := runEach(t, fake.Client, c.call, options...)
 				r.runs()
 				all := []string{"a: x1 y1", "b: z1"}
-				if name == "loud" {
+				if name == "signals" {
 					all = append(all, "b: zmine")
 				}
 				assert.Equal(t, all, c.taken())

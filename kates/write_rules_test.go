@@ -140,9 +140,9 @@ func TestDeltasAreJSONAndConvertFromObjects(t *testing.T) {
 
 func TestQuietOwnWritesAndTheOtherSettingsAreOfOneClientAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loud := katestest.NewClient(t).With(kates.WithInterval(0))
-		quiet := loud.With(kates.WithQuietOwnWrites())
-		l, err := kates.Watch[services](t.Context(), loud)
+		plain := katestest.NewClient(t).With(kates.WithInterval(0))
+		quiet := plain.With(kates.WithQuietOwnWrites())
+		l, err := kates.Watch[services](t.Context(), plain)
 		require.NoError(t, err)
 		q, err := kates.Watch[services](t.Context(), quiet)
 		require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestQuietOwnWritesAndTheOtherSettingsAreOfOneClientAlone(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, changed)
 		assert.Len(t, snap.Deltas, 1, "in the content and in the deltas")
-		loud.Close() // closes both
+		plain.Close() // closes both
 		_, err = quiet.Watch(t.Context(), kates.Query{Name: "A", Kind: "pods"})
 		assert.ErrorIs(t, err, kates.ErrClosed)
 	})
