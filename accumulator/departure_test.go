@@ -270,6 +270,34 @@ func TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince
 	})
 }
 
+// One watch still shows what was deleted. The other has to ask the server, whose answer is newer
+// than an own write of what was made anew since.
+func TestG4AnOwnWriteOfWhatWasMadeAnewIsShownThoughAnAnswerToTheDeletionIsNewer(t *testing.T) {
+	everything := stream.Selection{}
+	q := sim.Query("A", "as")
+	q.AnyOf = []stream.Selection{everything, {Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}}
+	forkedOf(t, q, stream.Config{}, func(t *testing.T, f *fork) {
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		gone := f.Relabelled("x", "l", "yes")
+		deletion := f.streams.Begin(sim.Resource("as"), key)
+		f.Remove("as", "x")
+		gone.SetResourceVersion(strconv.Itoa(f.Rev))
+		f.Create("as", sim.Thing("x", "l", "no"))
+		write := f.streams.Begin(sim.Resource("as"), key)
+		wrote := f.Put("as", key, f.Relabelled("x", "l", "no", "n", "2"))
+		f.Create("bs", sim.Thing("other")) // so that the answer to the watch that asks is newer
+		w := coherence.Write{Key: key, UID: gone.GetUID()}
+		require.NoError(t, deletion.Commit(t.Context(), stream.Outcome{Write: w}))
+		require.NoError(t, f.left.Event(gone.DeepCopy(), true))
+		w = coherence.Write{Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote}
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: w}))
+		f.shows(t, "x@4")
+		f.relists(t, f.left)
+		f.relists(t, f.right)
+		f.shows(t, "x@4")
+	})
+}
+
 func TestG3ABurstOfOwnWritesThatAUnionHasPassedLeavesNoRoomBehind(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
 		for i := range 2 * 1024 {

@@ -1,5 +1,7 @@
 package coherence
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Departure says how a key left the streams of a union. The zero Departure says that it has
 // not left any.
 type Departure struct {
@@ -13,6 +15,11 @@ type Departure struct {
 	// older state, and says nothing where there is none.
 	Wrote   Object
 	WroteRV string
+	// Deleted is the UID of an object that the own write has deleted, at a version that is not
+	// known, and ExistedRV a version at which the object was still there. A state that is newer
+	// than that, and of another UID, is newer than the deletion.
+	Deleted   types.UID
+	ExistedRV string
 }
 
 // And returns what two departures of one key say together (rule U2).
@@ -21,6 +28,7 @@ func (d Departure) And(other Departure) Departure {
 	d.Last = newerOf(d.Last, other.Last)
 	if Newer(other.WroteRV, d.WroteRV) {
 		d.Wrote, d.WroteRV = other.Wrote, other.WroteRV
+		d.Deleted, d.ExistedRV = other.Deleted, other.ExistedRV
 	}
 	return d
 }
@@ -36,7 +44,11 @@ func (d Departure) Leave(leftRV string, last Object) Departure {
 
 // replaces reports whether the own write is newer than a state.
 func (d Departure) replaces(state Object) bool {
-	return state != nil && Newer(d.WroteRV, state.GetResourceVersion())
+	if state == nil || !Newer(d.WroteRV, state.GetResourceVersion()) {
+		return false
+	}
+	since := d.ExistedRV != "" && state.GetUID() != d.Deleted && Newer(state.GetResourceVersion(), d.ExistedRV)
+	return !since
 }
 
 // Fate is what the answer to an own write tells about all streams of a union.

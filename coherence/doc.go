@@ -149,7 +149,9 @@
 //     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
 //     the union selects it; by the object as written, where the stream's position, or a newer
 //     own write, has passed V. A deletion that was answered without a version counts at the
-//     earliest version at which a watch has shown it, or an answer (rule 6) shows it done.
+//     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. It does
+//     not replace a state of another UID that is newer than one of the deleted object, as a
+//     stream has it when the answer comes.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
 //     go, because there are too many, has skipped up to the stream's position.
@@ -190,8 +192,9 @@
 // Exact deltas (G7). One decision per key and Update changes what is shown at most once.
 //
 // One gap is known. A deletion whose version is not known is asked about stream by stream (rule
-// 6). If others create the object anew and move it while that goes on, it may be absent from a
-// snapshot between two in which it is.
+// 6). If others create the object anew and move it while that goes on, and no stream has a state of
+// the deleted object or has shown its deletion, it may be absent from a snapshot between two in
+// which it is.
 //
 // # Objects without usable versions
 //

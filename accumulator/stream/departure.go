@@ -24,6 +24,8 @@ type landing struct {
 	as Object
 	// asked: the server was asked for the object as the stream shows it.
 	asked bool
+	// existedRV is a version at which an object that was deleted was still there, "" if unknown.
+	existedRV string
 }
 
 // passed notes an own write of an object that the stream does not show now: it was deleted,
@@ -41,6 +43,9 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 		fate = coherence.Gone
 	}
 	d := coherence.Passed(w, fate)
+	if how.existedRV != "" {
+		d.Deleted, d.ExistedRV = w.UID, how.existedRV
+	}
 	l.depart(w.Key, d)
 	if !l.all {
 		known := l.dirty[w.Key]
@@ -55,16 +60,29 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 }
 
 // deleted notes an own deletion that was complete at a version, as the server has answered.
-func (s *stream) deleted(key Key, version string) {
+func (s *stream) deleted(w coherence.Write, how landing) {
 	var wake []func()
 	s.mu.Lock()
-	if s.read(key) == nil && coherence.Comparable(version) {
+	if s.read(w.Key) == nil && coherence.Comparable(w.Version) {
 		for l := range s.listeners {
-			wake = l.passed(wake, coherence.Write{Key: key, Version: version}, landing{by: deleted, asked: true})
+			wake = l.passed(wake, w, how)
 		}
 	}
 	s.mu.Unlock()
 	run(wake)
+}
+
+// existed returns the newest version at which the stream has had an object that is deleted, "" if it
+// has it no more.
+func (s *stream) existed(w coherence.Write) (rv string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range []Object{s.store.objects[w.Key], s.read(w.Key)} {
+		if o != nil && o.GetUID() == w.UID {
+			rv = coherence.Newest(rv, o.GetResourceVersion())
+		}
+	}
+	return rv
 }
 
 // sawDeleted returns the version at which the watch has shown an own deletion that is under way,

@@ -87,6 +87,9 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 			continue
 		}
 		st.reach(AtCommit, o.Key)
+		if how.by == deleted {
+			how.existedRV = coherence.Newest(how.existedRV, st.existed(o.Write))
+		}
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
 			if how.by == deleted {
 				by = older(by, st.sawDeleted(o.Write))
@@ -103,7 +106,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	}
 	if unsettled == nil {
 		for _, st := range asked { // each of them has answered by now
-			st.deleted(o.Key, by)
+			st.deleted(coherence.Write{Key: o.Key, UID: o.UID, Version: by}, landing{by: deleted, asked: true, existedRV: how.existedRV})
 		}
 	}
 	s.Reach(AtLand)

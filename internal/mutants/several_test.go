@@ -142,6 +142,12 @@ var several = []mutant{
 		new: `_ = st.sawDeleted`,
 	},
 	{
+		name: "an own deletion ends what is newer than the object was, where a watch had to ask", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteOfWhatWasMadeAnewIsShownThoughAnAnswerToTheDeletionIsNewer",
+		old: `return !since`,
+		new: `_ = since
+	return true`,
+	},
+	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
 		old: `case how.by == deleted || l.Union.excludes(how.as):`,
 		new: `case l.Union.excludes(how.as):`,
