@@ -43,7 +43,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 		l.noted()
 		wake = append(wake, l.Wake)
 	}
-	s.tellWaiters()
+	s.waiters.wake()
 	s.mu.Unlock()
 	s.logRecovered(recovered)
 	if older {

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/kates-go/kates/coherence"
 )
 
 // State says how a query's watch stands.
@@ -97,7 +95,7 @@ func (s *stream) turn(gone bool) {
 	}
 }
 
-func (s *stream) logRecovered(recovered bool) {
+func (s *shape) logRecovered(recovered bool) {
 	if recovered {
 		s.config.Logger.V(1).Info("watching", "resource", s.key.resource, "namespace", s.key.namespace)
 	}
@@ -153,7 +151,7 @@ func (s *stream) grave(state State, err error) bool {
 }
 
 // logFor returns the function that logs an error: as an error if it is grave, else as information.
-func (s *stream) logFor(grave bool) func(err error, what string) {
+func (s *shape) logFor(grave bool) func(err error, what string) {
 	log := s.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
 	if grave {
 		return func(err error, what string) { log.Error(err, what) }
@@ -169,7 +167,8 @@ func (s *stream) vanished(why error) {
 	var wake []func()
 	if s.progress.synced {
 		wake = s.swap(make(map[Key]Object), "", false)
-		for _, e := range s.drop() {
+		clear(s.own.unsettled)
+		for _, e := range s.store.drop() {
 			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)
 		}
 	}
@@ -178,16 +177,10 @@ func (s *stream) vanished(why error) {
 	for l := range s.listeners {
 		wake = append(wake, l.Wake, l.Trouble)
 	}
-	s.tellWaiters()
+	s.waiters.wake()
 	s.mu.Unlock()
 	if changed {
 		log(why, "gone")
 	}
 	run(wake)
-}
-
-// drop forgets the own writes, and returns what was shown for them. Called with mu held.
-func (s *stream) drop() []coherence.Ended {
-	clear(s.own.unsettled)
-	return s.store.drop()
 }

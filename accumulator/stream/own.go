@@ -117,23 +117,17 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 func (s *stream) giveUp(atLeastRV string) {
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for key, o := range s.store.overlaid() {
-		s.gaveUp(key, o)
-	}
-	s.store.fold()
-}
-
-// gaveUp tells unions of an own write that is given up, for which the stream shows o: rule U6 of
-// package coherence. Called with mu held.
-func (s *stream) gaveUp(key Key, o Object) {
-	wroteRV, bounded := s.store.view.Known(key)
-	if !bounded || !coherence.Newer(wroteRV, s.store.view.Position()) {
-		return // the write has no version
-	}
-	for l := range s.listeners {
-		if l.Union != nil {
-			l.depart(key, coherence.GivenUp(o, wroteRV))
+		wroteRV, bounded := s.store.view.Known(key)
+		if !bounded || !coherence.Newer(wroteRV, s.store.view.Position()) {
+			continue // the write has no version
+		}
+		for l := range s.listeners {
+			if l.Union != nil {
+				l.depart(key, coherence.GivenUp(o, wroteRV)) // rule U6 of package coherence
+			}
 		}
 	}
+	s.store.fold()
 }
 
 // expireLater sets the timer that ends, by a new list, writes which no event confirms. Called with

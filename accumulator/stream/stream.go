@@ -32,8 +32,7 @@ type stream struct {
 	health    health
 	own       ownWrites
 	listeners map[*Listener]struct{}
-	// waiters get a signal at every change: for Sync.
-	waiters map[chan struct{}]struct{}
+	waiters   waiters // for Sync
 }
 
 // progress is how far a stream has come.
@@ -51,7 +50,7 @@ func newStream(set *Set, s shape) *stream {
 	st := &stream{
 		shape: s, set: set, store: newStore(&s),
 		listeners: make(map[*Listener]struct{}),
-		waiters:   make(map[chan struct{}]struct{}),
+		waiters:   make(waiters),
 		done:      make(chan struct{}),
 		own:       ownWrites{unsettled: make(map[Key]bound), flights: make(map[Key]*flight)},
 	}
@@ -107,7 +106,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		}
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
 		wake = s.settle(wake, ended, key, before, delivered)
-		s.tellWaiters() // an echo changes nothing, but a Sync may wait for it
+		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
 	s.mu.Unlock()
 	run(wake)
@@ -119,7 +118,7 @@ func (s *stream) bookmark(rv string) {
 	s.mu.Lock()
 	s.health.heard, s.progress.asOfRV = time.Now(), rv
 	wake := s.settleAll(s.store.view.Advance(rv))
-	s.tellWaiters()
+	s.waiters.wake()
 	s.mu.Unlock()
 	run(wake)
 }
@@ -183,7 +182,7 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 			wake = append(wake, f)
 		}
 	}
-	s.tellWaiters()
+	s.waiters.wake()
 	return wake
 }
 
@@ -215,16 +214,6 @@ func (s *stream) end() {
 	close(s.done)
 	if s.own.expiry != nil {
 		s.own.expiry.Stop()
-	}
-}
-
-// tellWaiters wakes everyone who waits for any change. Called with mu held.
-func (s *stream) tellWaiters() {
-	for w := range s.waiters {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
 	}
 }
 

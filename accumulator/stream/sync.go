@@ -16,7 +16,7 @@ import (
 // Sync returns when every stream is as new as the server was at the call, or with ctx's error. It
 // costs one list of each stream's query.
 func (s *Set) Sync(ctx context.Context) error {
-	return syncAll(s.all(), func(st *stream) error { return st.syncTo(ctx, "") })
+	return syncAll(s.all(), func(st *stream) error { return syncing{st}.to(ctx, "") })
 }
 
 // SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what
@@ -31,7 +31,7 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 	}
 	return syncAll(all, func(st *stream) error {
 		for refused := 1; ; refused++ {
-			err := st.syncTo(ctx, "")
+			err := syncing{st}.to(ctx, "")
 			if err == nil || ctx.Err() != nil || classify(err) == Retrying {
 				return err
 			}
@@ -49,7 +49,7 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 func (l *Listener) CatchUp(ctx context.Context, rv string) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return l.stream.syncTo(ctx, rv)
+	return syncing{l.stream}.to(ctx, rv)
 }
 
 // askAgain is how soon a server that has refused is asked again.
@@ -72,9 +72,12 @@ func syncAll(all []*stream, sync func(*stream) error) error {
 // lookAgain is how often a fake, which has no versions to wait for, is asked again.
 const lookAgain = 20 * time.Millisecond
 
-// syncTo returns when the stream is as new as a version, or, with "", as the server was at the
+// syncing brings a stream up to a version, or to the present.
+type syncing struct{ *stream }
+
+// to returns when the stream is as new as a version, or, with "", as the server was at the
 // call.
-func (s *stream) syncTo(ctx context.Context, rv string) error {
+func (s syncing) to(ctx context.Context, rv string) error {
 	news := make(chan struct{}, 1)
 	s.mu.Lock()
 	s.waiters[news] = struct{}{}
@@ -122,7 +125,7 @@ type goal struct {
 }
 
 // goalAt lists the server's state at a version, as long as the server knows it, or its newest.
-func (s *stream) goalAt(ctx context.Context, rv string) (goal, error) {
+func (s syncing) goalAt(ctx context.Context, rv string) (goal, error) {
 	o := s.requests.options()
 	if coherence.Comparable(rv) {
 		o.ResourceVersion, o.ResourceVersionMatch = rv, metav1.ResourceVersionMatchExact
@@ -135,7 +138,7 @@ func (s *stream) goalAt(ctx context.Context, rv string) (goal, error) {
 	return s.listGoal(ctx, o)
 }
 
-func (s *stream) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
+func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
 	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
 		g.versions, g.objects = make(map[Key]string), make(map[Key]Object)
 		return func(item runtime.Object) error {
@@ -147,7 +150,7 @@ func (s *stream) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 }
 
 // note adds an item of the server's list to a goal.
-func (s *stream) note(g *goal, item runtime.Object) {
+func (s syncing) note(g *goal, item runtime.Object) {
 	o, ok := item.(Object)
 	if !ok || !s.matches(o) {
 		return
@@ -162,7 +165,7 @@ func (s *stream) note(g *goal, item runtime.Object) {
 // reached reports whether the watch has delivered everything up to the goal, or the same state:
 // the store is the goal. Then the position follows, though no event or bookmark said so, and what
 // the watch may still bring of the time before is old news.
-func (s *stream) reached(g goal) bool {
+func (s syncing) reached(g goal) bool {
 	s.mu.Lock()
 	if !s.progress.synced {
 		s.mu.Unlock()
@@ -185,4 +188,17 @@ func (s *stream) reached(g goal) bool {
 	s.mu.Unlock()
 	run(wake)
 	return true
+}
+
+// waiters get a signal at every change. The stream's lock guards them.
+type waiters map[chan struct{}]struct{}
+
+// wake gives each its signal.
+func (w waiters) wake() {
+	for c := range w {
+		select {
+		case c <- struct{}{}:
+		default: // one waits already
+		}
+	}
 }

@@ -59,11 +59,15 @@ var several = []mutant{
 	},
 	{
 		name: "what nobody but the writer had seen is forgotten when writes are given up", peer: torn, file: "accumulator/stream/own.go", caught: unionGivenUp,
-		old: `		s.gaveUp(key, o)
+		old: `			if l.Union != nil {
+				l.depart(key, coherence.GivenUp(o, wroteRV)) // rule U6 of package coherence
+			}
+		}
 	}
 	s.store.fold()
 `,
-		new: `		_, _ = key, o
+		new: `			_, _ = l, o
+		}
 	}
 	s.store.view.GiveUp()
 `,
@@ -71,11 +75,15 @@ var several = []mutant{
 	{
 		name: "what was deleted comes back when writes are given up, and leaves again with the list", peer: torn, file: "accumulator/stream/own.go",
 		caught: "TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp",
-		old: `		s.gaveUp(key, o)
+		old: `			if l.Union != nil {
+				l.depart(key, coherence.GivenUp(o, wroteRV)) // rule U6 of package coherence
+			}
+		}
 	}
 	s.store.fold()
 `,
-		new: `		_, _ = key, o
+		new: `			_, _ = l, o
+		}
 	}
 	s.store.view.GiveUp()
 `,
