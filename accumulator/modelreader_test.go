@@ -271,8 +271,6 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 	for _, o := range now {
 		got[object.KeyOf(o)] = o
 	}
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
 	for _, key := range modelKeys {
 		least := s.since[key]
 		if !s.free {
@@ -292,29 +290,13 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 }
 
 // moment returns the first version, from least on, at which the query had the object as shown.
-// The caller holds the server's lock.
 func (s *slot) moment(m *sim.Server, key stream.Key, shown *unstructured.Unstructured, least int) (int, bool) {
-	is := func(o *unstructured.Unstructured) bool {
+	return m.Moment(s.resource, key, least, func(o *unstructured.Unstructured) bool {
 		if !s.shows(o) {
 			return shown == nil
 		}
 		return shown != nil && o.GetUID() == shown.GetUID() && o.GetResourceVersion() == shown.GetResourceVersion()
-	}
-	var then *unstructured.Unstructured
-	at := least
-	for _, e := range m.History {
-		if e.Resource != s.resource || e.Key != key {
-			continue
-		}
-		if e.Rev > least {
-			if is(then) {
-				return at, true
-			}
-			at = e.Rev
-		}
-		then = e.New
-	}
-	return at, is(then)
+	})
 }
 
 // atRest compares the last snapshot with the server, and looks for memory that is still held.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/internal/suite/sim"
@@ -39,15 +42,39 @@ func TestG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
 // snapshot made from its differences.
 type refModel struct {
 	sim.Client
-	a      *Accumulator
-	replay map[string]bool
+	a       *Accumulator
+	replay  map[string]bool
+	last    map[string]int // the highest version shown, by field and name
+	gates   sim.Gates
+	tasks   sync.WaitGroup
+	running *refCall // that is held up
+	// late: a gate has held lists up, perhaps for longer than a named object is waited for. since
+	// says when each was first named.
+	late  bool
+	since map[string]time.Time
+	known map[string]bool // the named objects that were known when an Update had taken everything
 }
+
+// refCall is an Update.
+type refCall struct {
+	snap   two
+	result Result
+	err    error
+	over   atomic.Bool
+}
+
+// refPoints are the points that an Update passes.
+var refPoints = []stream.Point{stream.AtNamed, stream.AtNames, stream.AtTake, stream.AtTaken, stream.AtComplete}
 
 func runRefScript(s sim.Script, taken func()) error {
 	server := sim.New()
-	m := &refModel{replay: map[string]bool{}}
-	m.Client = sim.NewClient(server, stream.New(stream.Config{Source: sim.Plain(server.Source), StreamLists: s.Stream, Grace: s.Grace}))
+	m := &refModel{replay: map[string]bool{}, last: map[string]int{}, since: map[string]time.Time{}}
+	m.Client = sim.NewClient(server, stream.New(stream.Config{
+		Source: sim.Plain(server.Source), StreamLists: s.Stream, Grace: s.Grace, Points: m.reached,
+	}))
 	defer m.Streams.Close()
+	defer m.tasks.Wait()
+	defer m.gates.Open()
 	slow := func(string) time.Duration { return 30 * time.Millisecond }
 	server.ListDelay, server.ListAnswer = slow, slow
 	var err error
@@ -55,7 +82,12 @@ func runRefScript(s sim.Script, taken func()) error {
 		return err
 	}
 	for i, step := range s.Steps {
-		if err := m.do(step); err != nil {
+		m.gates.Step()
+		err := m.goOn()
+		if err == nil {
+			err = m.do(step)
+		}
+		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 		taken()
@@ -69,9 +101,22 @@ func (m *refModel) do(s sim.Step) error {
 		m.write(s)
 	case s.Op < 75:
 		synctest.Wait()
+		if s.C%3 != 0 && m.running == nil {
+			m.gates.Close(sim.Gate{Point: refPoints[s.A%len(refPoints)], Skip: s.B % 3, Steps: 1 + s.C/3%6})
+		}
 		return m.look()
 	case s.Op < 78:
 		m.Cut()
+	case s.Op < 84:
+		m.late = true
+		p := []stream.Point{stream.AtListed, stream.AtWatch, stream.AtList, stream.AtListed}[s.A%4]
+		m.gates.Close(sim.Gate{Point: p, Shard: s.B % sim.Shards, Steps: 1 + s.C%8})
+		if s.B/3%2 == 0 {
+			m.Mu.Lock()
+			m.Oldest = m.Rev + 1 // the streams list again
+			m.Mu.Unlock()
+			m.Cut()
+		}
 	case s.Op < 96:
 		sim.After([]time.Duration{time.Millisecond, 40 * time.Millisecond, second, 15 * second}[s.A%4])
 	default:
@@ -84,9 +129,19 @@ func (m *refModel) write(s sim.Step) {
 	resource, name := []string{"as", "bs"}[s.A%2], []string{"x", "y", "z"}[s.B%3]
 	old := m.Now[resource][stream.Key{Namespace: "ns", Name: name}]
 	byUs := s.C%2 == 0
-	switch u := sim.Thing(name, "refs", []string{"x", "y", "x.y.none", "", "z", "x.x"}[s.C/2%6]); {
+	refs := []string{"x", "y", "x.y.none", "", "z", "x.x"}[s.C/2%6]
+	for _, named := range strings.Split(refs, ".") {
+		if m.since[named].IsZero() {
+			m.since[named] = time.Now()
+		}
+	}
+	if byUs && s.C/2%3 != 0 {
+		p := []stream.Point{stream.AtCommit, stream.AtLand}[s.A/2%2]
+		m.gates.Close(sim.Gate{Point: p, Key: stream.Key{Namespace: "ns", Name: name}, Steps: 1 + s.B/3%8})
+	}
+	switch u := sim.Thing(name, "refs", refs); {
 	case old != nil && s.C%5 == 0 && byUs:
-		m.Client.Delete(resource, name, 0, true)
+		m.own(func() { m.Client.Delete(resource, name, 0, true) })
 	case old != nil && s.C%5 == 0:
 		m.Remove(resource, name)
 	default:
@@ -94,17 +149,65 @@ func (m *refModel) write(s sim.Step) {
 			u.SetUID(old.GetUID())
 		}
 		if byUs {
-			m.Put(resource, u, 0)
+			m.own(func() { m.Put(resource, u, 0) })
 		} else {
 			m.Create(resource, u)
 		}
 	}
 }
 
-// look takes a snapshot, if there is one.
+// reached notes what is known when everything has been taken: later the names may be read again.
+// Then a gate may hold the goroutine up.
+func (m *refModel) reached(at stream.Moment) {
+	if at.Point == stream.AtTaken {
+		m.known = map[string]bool{}
+		for _, name := range []string{"x", "y", "z", "none"} {
+			m.known[name] = slices.ContainsFunc(m.a.collector.Fields()[0].Query.Listeners(), func(l *stream.Listener) bool {
+				return l.Covers(stream.Key{Namespace: "ns", Name: name}) && l.State().Ready()
+			})
+		}
+	}
+	m.gates.Reached(at)
+}
+
+// own writes as this client. A gate may hold it up.
+func (m *refModel) own(write func()) {
+	m.tasks.Go(write)
+	synctest.Wait()
+}
+
+// goOn releases those that have been held up for long enough, one after the other.
+func (m *refModel) goOn() error {
+	synctest.Wait()
+	for m.gates.Next() {
+		synctest.Wait()
+	}
+	return m.looked()
+}
+
+// look takes a snapshot, if there is one, and no gate holds the Update up.
 func (m *refModel) look() error {
-	var snap two
-	r, err := m.a.Update(context.Background(), &snap, nil)
+	if m.running != nil {
+		return nil
+	}
+	c := &refCall{}
+	m.running = c
+	m.tasks.Go(func() {
+		c.result, c.err = m.a.Update(context.Background(), &c.snap, nil)
+		c.over.Store(true)
+	})
+	synctest.Wait()
+	m.gates.Clear(refPoints)
+	return m.looked()
+}
+
+// looked checks the Update that is over, if there is one.
+func (m *refModel) looked() error {
+	if m.running == nil || !m.running.over.Load() {
+		return nil
+	}
+	snap, r, err := m.running.snap, m.running.result, m.running.err
+	m.running = nil
 	if err != nil || !r.Complete {
 		return err
 	}
@@ -125,16 +228,21 @@ func (m *refModel) look() error {
 	if !maps.Equal(shown, m.replay) {
 		return fmt.Errorf("G7: the differences give %v, the snapshot has %v", m.replay, shown)
 	}
-	watches := m.a.collector.Fields()[0].Query.Listeners()
+	for _, d := range r.Differences {
+		if d.New == nil {
+			continue
+		}
+		id, rev := d.Query+d.New.GetName(), sim.Revision(d.New.GetResourceVersion())
+		if rev < m.last[id] {
+			return fmt.Errorf("G5: %s at version %d, after %d", id, rev, m.last[id])
+		}
+		m.last[id] = rev
+	}
 	for _, u := range snap.A {
 		keys, _ := inLabelOf(u)
 		for _, key := range keys {
-			if key.Name == "" {
-				continue
-			}
-			if !slices.ContainsFunc(watches, func(l *stream.Listener) bool {
-				return l.Covers(stream.Key{Namespace: "ns", Name: key.Name}) && l.State().Ready()
-			}) {
+			patient := !m.late || time.Since(m.since[key.Name]) < query.Patience
+			if key.Name != "" && !m.known[key.Name] && patient {
 				return fmt.Errorf("G1: %s is shown, and %s that it names is not known", u.GetName(), key.Name)
 			}
 		}
@@ -152,11 +260,20 @@ func versions(objects []*unstructured.Unstructured) (all []string) {
 
 // settle compares the snapshot with the server when all goroutines are idle.
 func (m *refModel) settle() error {
+	m.Mu.Lock()
+	m.Oldest = 0
+	m.Mu.Unlock()
+	m.gates.Release()
+	if err := m.goOn(); err != nil {
+		return err
+	}
 	sim.After(5 * time.Minute)
 	synctest.Wait()
 	if err := m.look(); err != nil {
 		return err
 	}
+	m.late = false // each named object is known
+	clear(m.since)
 	m.Mu.Lock()
 	want, named := map[string]bool{}, map[string]bool{}
 	for _, u := range m.Now["as"] {

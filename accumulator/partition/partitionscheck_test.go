@@ -6,33 +6,50 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// next takes a turn, if there is one, and compares it with the server.
-func (m *partModel) next() (bool, error) {
-	synctest.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
-	defer cancel()
-	t, err := m.p.Next(ctx)
-	m.taken = m.wanted()
-	if errors.Is(err, context.DeadlineExceeded) {
+// next takes a turn, if there is one and no gate holds Next up, and compares it with the server.
+func (m *partModel) next(gate *sim.Gate) (bool, error) {
+	before := m.wanted()
+	c := m.call(gate)
+	if m.running != nil && m.running.start == nil {
+		m.running.start = before
+	}
+	if c == nil {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	m.held = append(m.held, t)
-	return true, m.check(t)
+	return m.returned(c)
 }
 
-func (m *partModel) check(t *Turn) error {
-	k, wanted := m.truth(t.Key), m.wanted()
-	want, exists := wanted[t.Key]
+// returned compares what Next has returned with the server.
+func (m *partModel) returned(c *nextCall) (bool, error) {
+	m.taken = m.wanted()
+	for key, ids := range c.start { // what was written meanwhile may have been taken, or not
+		for id := range m.taken[key] {
+			if m.taken[key][id] != ids[id] {
+				delete(m.taken[key], id)
+			}
+		}
+	}
+	if errors.Is(c.err, context.DeadlineExceeded) {
+		return false, nil
+	}
+	if c.err != nil {
+		return false, c.err
+	}
+	m.held = append(m.held, c.turn)
+	return true, m.check(c)
+}
+
+func (m *partModel) check(c *nextCall) error {
+	t, now := c.turn, m.wanted()
+	k := m.truth(t.Key)
 	switch {
 	case k.held:
 		return fmt.Errorf("%s is held by two", t.Key)
@@ -40,30 +57,10 @@ func (m *partModel) check(t *Turn) error {
 		return fmt.Errorf("%s: attempt %d after %d failures", t.Key, t.Attempt, k.fails)
 	case k.fails > 0 && time.Now().Before(k.rests):
 		return fmt.Errorf("%s comes %s before its backoff is over", t.Key, time.Until(k.rests))
-	case t.Gone && exists, !t.Gone && !exists && !m.broken():
-		return fmt.Errorf("%s: gone is %v, and the server has %v", t.Key, t.Gone, want)
 	}
-	if !exists && !t.Gone {
-		want = wanted["shared"] // a broken object keeps its key
-	}
-	got := map[string]string{}
-	snap := t.Snapshot.(*three)
-	for i, name := range modelFields {
-		for _, u := range snap.field(i) {
-			version := string(u.GetUID()) + "@" + u.GetResourceVersion()
-			got[name+u.GetName()] = version
-			if id := name + u.GetName() + version; m.shown[id] == nil {
-				m.shown[id] = u
-			} else if m.shown[id] != stream.Object(u) {
-				return fmt.Errorf("G10: %s: another pointer for %s", t.Key, id)
-			}
-		}
-		if snap.field(i) == nil || len(snap.field(i)) != cap(snap.field(i)) {
-			return fmt.Errorf("G10: %s: a slice of length %d, capacity %d", t.Key, len(snap.field(i)), cap(snap.field(i)))
-		}
-	}
-	if !maps.Equal(got, want) {
-		return fmt.Errorf("%s has %v, the server %v", t.Key, got, want)
+	got, err := m.content(c, k)
+	if err != nil {
+		return err
 	}
 	if err := k.apply(t); err != nil {
 		return fmt.Errorf("G7: %s: %w", t.Key, err)
@@ -71,18 +68,89 @@ func (m *partModel) check(t *Turn) error {
 	if !maps.Equal(k.replay, got) {
 		return fmt.Errorf("G7: %s: the differences give %v, the snapshot has %v", t.Key, k.replay, got)
 	}
+	want := now[t.Key]
+	if want == nil && !t.Gone {
+		want = now["shared"] // a broken object keeps its key
+	}
+	latest := maps.Equal(got, want)
 	switch {
+	case !latest && !m.script.Gates:
+		return fmt.Errorf("%s has %v, the server %v", t.Key, got, want)
 	case k.fails > 0 || t.Gone || m.script.Bugs:
 	case maps.Equal(k.last, got):
 		return fmt.Errorf("%s was handed out though nothing has changed: %v", t.Key, got)
 	case m.script.Quiet && m.script.Slow:
 		return fmt.Errorf("%s was handed out, and all there is are quiet writes: %v", t.Key, got)
-	case !m.script.Quiet && !k.misses(got):
+	case latest && !m.script.Quiet && !k.misses(got):
 		return fmt.Errorf("%s was handed out for nothing: %v", t.Key, got)
 	}
-	clear(k.must)
+	for id, rev := range k.must {
+		if k.since[id] >= rev {
+			delete(k.must, id)
+		}
+	}
+	for _, ids := range []map[string]string{got, now[t.Key]} {
+		for id := range ids {
+			if got[id] != now[t.Key][id] && !m.script.Quiet {
+				k.must[id] = m.now() // it changed while Next was held up
+			}
+		}
+	}
 	k.last, k.held = got, true
 	return nil
+}
+
+// content returns what a turn shows. Each object is as it was at a version of the server: no
+// earlier than Next must show, and than a turn of the key showed before.
+func (m *partModel) content(c *nextCall, k *partTruth) (got map[string]string, err error) {
+	t, own := c.turn, false
+	got = map[string]string{}
+	snap := t.Snapshot.(*three)
+	for i, name := range modelFields {
+		for _, u := range snap.field(i) {
+			_, every, _ := placeOf(partResources[i], u)
+			own = own || !every
+			got[name+u.GetName()] = versionOf(u)
+			if id := name + u.GetName() + versionOf(u); m.shown[id] == nil {
+				m.shown[id] = u
+			} else if m.shown[id] != stream.Object(u) {
+				return nil, fmt.Errorf("G10: %s: another pointer for %s", t.Key, id)
+			}
+		}
+		if snap.field(i) == nil || len(snap.field(i)) != cap(snap.field(i)) {
+			return nil, fmt.Errorf("G10: %s: a slice of length %d, capacity %d", t.Key, len(snap.field(i)), cap(snap.field(i)))
+		}
+	}
+	if t.Gone && len(got) > 0 || !t.Gone && !own && !m.broken() && !(m.script.Bugs && m.script.Gates) {
+		return nil, fmt.Errorf("%s: gone is %v, and it has %v", t.Key, t.Gone, got)
+	}
+	for i, resource := range partResources {
+		for _, name := range partNames {
+			id, object := modelFields[i]+name, storedKey{resource, stream.Key{Namespace: "ns", Name: name}}
+			least := max(c.least[object], k.since[id])
+			moment, ok := m.Moment(resource, object.Key, least, func(u *unstructured.Unstructured) bool {
+				return t.wants(resource, u) == got[id]
+			})
+			if !ok {
+				return nil, fmt.Errorf("G2, G4, G5: %s has %q as %s, which is not true since version %d (shown before %d, written %d):\n%s",
+					t.Key, got[id], id, least, k.since[id], m.written[object], m.Story(resource, object.Key))
+			}
+			k.since[id] = moment
+		}
+	}
+	return got, nil
+}
+
+// wants returns the version of an object that a turn shows, if that is the object's state.
+func (t *Turn) wants(resource string, u *unstructured.Unstructured) string {
+	if u == nil {
+		return ""
+	}
+	keys, every, broken := placeOf(resource, u)
+	if broken || t.Gone && every || !every && !slices.Contains(keys, t.Key) {
+		return ""
+	}
+	return versionOf(u)
 }
 
 // misses reports whether the last turn differed from now where it matters.
@@ -122,23 +190,32 @@ func (m *partModel) done(i int, failed bool) {
 	if failed {
 		k.fails++
 		k.rests = time.Now().Add(partBackoff.After(k.fails))
-		t.Done(errors.New("oops"))
+		m.ended(t, errors.New("oops"))
 		return
 	}
 	k.fails = 0
-	t.Done(nil)
+	m.ended(t, nil)
 }
 
 // settle takes and ends all turns until there is none, and looks for lost turns and memory that
 // is left.
 func (m *partModel) settle() error {
+	m.Mu.Lock()
+	m.Oldest = 0
+	m.Mu.Unlock()
+	m.gates.Release()
+	if c := m.goOn(); c != nil {
+		if _, err := m.returned(c); err != nil {
+			return fmt.Errorf("a Next that was held up until the end: %w", err)
+		}
+	}
 	for more := true; more; {
 		for len(m.held) > 0 {
 			m.done(0, false)
 		}
 		sim.After(time.Minute)
 		for {
-			got, err := m.next()
+			got, err := m.next(nil)
 			if err != nil {
 				return fmt.Errorf("at rest: %w", err)
 			}

@@ -27,6 +27,7 @@ type partScript struct {
 	Quiet bool // own writes are quiet
 	Slow  bool // watches are late: only own writes arrive
 	Bugs  bool // the key function panics over some objects
+	Gates bool // gates hold up what is under way, and watches end
 	Pace  time.Duration
 	Steps []sim.Step
 }
@@ -41,9 +42,8 @@ var (
 // partModel is the simulated server, a client's partitions of it, and what the test knows about
 // them.
 type partModel struct {
-	sim.Client
+	upheld
 	script partScript
-	p      *Partitions
 	held   []*Turn
 	over   []*Turn
 	keys   map[string]*partTruth
@@ -54,9 +54,10 @@ type partModel struct {
 
 // partTruth is what the test knows about a key.
 type partTruth struct {
-	must   map[string]bool   // changes that need a turn, unless they are undone
+	must   map[string]int    // the versions of changes that need a turn, unless they are undone
 	last   map[string]string // versions by field and name at the last turn
 	replay map[string]string // the same, from the differences
+	since  map[string]int    // the version of the server of which each object was shown
 	held   bool
 	fails  int
 	rests  time.Time
@@ -70,7 +71,7 @@ type partTruth struct {
 func TestG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := partScript{
-			Quiet: rapid.Bool().Draw(rt, "quiet"), Slow: rapid.Bool().Draw(rt, "slow"), Bugs: rapid.Bool().Draw(rt, "bugs"),
+			Quiet: rapid.Bool().Draw(rt, "quiet"), Slow: rapid.Bool().Draw(rt, "slow"), Bugs: rapid.Bool().Draw(rt, "bugs"), Gates: rapid.Bool().Draw(rt, "gates"),
 			Pace:  rapid.SampledFrom([]time.Duration{0, second}).Draw(rt, "pace"),
 			Steps: sim.DrawScript(rt).Steps,
 		}
@@ -84,9 +85,10 @@ func TestG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 
 func runPartScript(s partScript, taken func()) error {
 	m := &partModel{script: s, keys: map[string]*partTruth{}, shown: map[string]stream.Object{}}
+	m.resources, m.names, m.written = partResources, partNames, map[storedKey]int{}
 	m.Server = sim.New()
-	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true})
-	defer m.Streams.Close()
+	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true, Points: m.gates.Reached})
+	defer m.end()
 	var queries []query.Query
 	for i, resource := range partResources {
 		q := sim.Query(modelFields[i], resource)
@@ -102,10 +104,16 @@ func runPartScript(s partScript, taken func()) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.next(); err != nil { // its first lists are complete
+	if _, err := m.next(nil); err != nil { // its first lists are complete
 		return err
 	}
 	for i, step := range s.Steps {
+		m.gates.Step()
+		if c := m.goOn(); c != nil {
+			if _, err := m.returned(c); err != nil {
+				return fmt.Errorf("step %d: a Next that was held up: %w", i, err)
+			}
+		}
 		if err := m.do(step); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
@@ -129,12 +137,18 @@ func (m *partModel) do(s sim.Step) error {
 	case s.Op < 40:
 		m.write(s)
 	case s.Op < 65:
-		_, err := m.next()
+		var gate *sim.Gate
+		if m.script.Gates && s.C%3 != 0 {
+			gate = nextGate(s)
+		}
+		_, err := m.next(gate)
 		return err
 	case s.Op < 85 && len(m.held) > 0:
 		m.done(s.A%len(m.held), s.B%3 == 0)
 	case s.Op < 90 && len(m.over) > 0:
 		m.over[s.A%len(m.over)].Done([]error{nil, errors.New("late")}[s.B%2])
+	case s.Op < 92 && m.script.Gates && !m.script.Quiet:
+		m.relist(s, s.B%2 == 0)
 	case s.Op < 98:
 		sim.After(sim.ModelPauses[s.A%4])
 	default:
@@ -162,20 +176,24 @@ func (m *partModel) write(s sim.Step) {
 		u.Object["spec"] = map[string]any{"keys": partKeys[s.A/3%len(partKeys)], "broken": m.script.Bugs && s.C%11 == 0 && resource != "cs"}
 	}
 	before := m.wanted()
+	remove := func() { m.Client.Delete(resource, name, 0, true) }
+	if byUs && m.script.Gates && !m.script.Quiet && s.C%3 != 0 {
+		m.commitGate(name, s)
+	}
 	switch {
 	case u == nil && byUs:
-		m.Client.Delete(resource, name, 0, true)
+		m.own(resource, name, remove)
 	case u == nil:
 		m.Remove(resource, name)
 	case byUs && (old == nil || u.GetUID() == ""):
 		if old != nil {
-			m.Client.Delete(resource, name, 0, true)
+			m.own(resource, name, remove)
 			m.changed(before, m.script.Quiet)
 			before = m.wanted()
 		}
-		m.Put(resource, u, 0)
+		m.own(resource, name, func() { m.Put(resource, u, 0) })
 	case byUs:
-		m.Put(resource, u, 0)
+		m.own(resource, name, func() { m.Put(resource, u, 0) })
 	default:
 		m.Create(resource, u)
 	}
@@ -209,7 +227,7 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 			case shared && before["shared"][id] == version && (before[key] == nil || now[key] == nil):
 				// the key comes or goes, and the shared object is unchanged
 			case !quiet && before[key][id] != now[key][id]:
-				k.must[id] = true
+				k.must[id] = m.now()
 			}
 		}
 	}
@@ -217,7 +235,7 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 
 func (m *partModel) truth(key string) *partTruth {
 	if m.keys[key] == nil {
-		m.keys[key] = &partTruth{must: map[string]bool{}, last: map[string]string{}, replay: map[string]string{}}
+		m.keys[key] = &partTruth{must: map[string]int{}, last: map[string]string{}, replay: map[string]string{}, since: map[string]int{}}
 	}
 	return m.keys[key]
 }
@@ -229,12 +247,11 @@ func (m *partModel) wanted() map[string]map[string]string {
 	all, shared := map[string]map[string]string{}, map[string]string{}
 	for i, resource := range partResources {
 		for _, u := range m.Now[resource] {
-			keys, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "keys")
-			broken, _, _ := unstructured.NestedBool(u.Object, "spec", "broken")
-			id, version := modelFields[i]+u.GetName(), string(u.GetUID())+"@"+u.GetResourceVersion()
+			keys, every, broken := placeOf(resource, u)
+			id, version := modelFields[i]+u.GetName(), versionOf(u)
 			switch {
 			case broken:
-			case resource == "cs" || slices.Contains(keys, query.EveryPartition):
+			case every:
 				shared[id] = version
 			default:
 				for _, key := range keys {
@@ -251,6 +268,14 @@ func (m *partModel) wanted() map[string]map[string]string {
 	}
 	all["shared"] = shared
 	return all
+}
+
+// placeOf returns the keys of an object, and whether all partitions have it, or the key function
+// panics.
+func placeOf(resource string, u *unstructured.Unstructured) (keys []string, every, broken bool) {
+	keys, _, _ = unstructured.NestedStringSlice(u.Object, "spec", "keys")
+	broken, _, _ = unstructured.NestedBool(u.Object, "spec", "broken")
+	return keys, resource == "cs" || slices.Contains(keys, query.EveryPartition), broken
 }
 
 // broken reports whether an object exists whose keys are unknown.

@@ -35,19 +35,20 @@ func referringQueries() []query.Query { return []query.Query{keyed("A", "as"), s
 
 // readModel is the simulated server, partitions that look things up, and what each turn has read.
 type readModel struct {
-	sim.Client
-	p    *Partitions
+	upheld
 	held []*readTurn
 	over []*readTurn
 	keys map[string]*readTruth
+	// seen is, for each object, the version of the server of which a turn was last shown it
+	seen map[storedKey]int
 }
 
-// readTurn is a turn, the server's state when it began, and what it has looked up.
+// readTurn is a turn, what it shows, and what it has looked up.
 type readTurn struct {
 	*Turn
-	at   map[string]string // versions of the key's objects
-	seen map[stream.Key]*unstructured.Unstructured
-	read map[string]string // the results by what it looked up
+	at   map[string]string                         // versions of the key's objects
+	seen map[stream.Key]*unstructured.Unstructured // that can be looked up
+	read map[string]string                         // the results by what it looked up
 }
 
 // readTruth is what the test knows about a key.
@@ -55,6 +56,7 @@ type readTruth struct {
 	part   *partition
 	last   map[string]string // the key's objects at its last turn
 	read   map[string]string // what the last turn that ended had read
+	seen   map[storedKey]int // like that of the model
 	failed bool
 	held   bool
 }
@@ -77,10 +79,11 @@ func TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse(t *testing.T
 }
 
 func runReadScript(s sim.Script, pace time.Duration, taken func()) error {
-	m := &readModel{keys: map[string]*readTruth{}}
+	m := &readModel{keys: map[string]*readTruth{}, seen: map[storedKey]int{}}
+	m.resources, m.names, m.written = []string{"as", "ls"}, []string{"x", "y", "z"}, map[storedKey]int{}
 	m.Server = sim.New()
-	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: s.Stream})
-	defer m.Streams.Close()
+	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: s.Stream, Points: m.gates.Reached})
+	defer m.end()
 	var err error
 	m.p, err = Start(context.Background(), m.Streams, reflect.TypeFor[referring](), referringQueries(), Options{
 		Options: collect.Options{Pace: collect.Pace{Interval: pace}}, Backoff: partBackoff,
@@ -89,6 +92,12 @@ func runReadScript(s sim.Script, pace time.Duration, taken func()) error {
 		return err
 	}
 	for i, step := range s.Steps {
+		m.gates.Step()
+		if c := m.goOn(); c != nil {
+			if _, err := m.returned(c); err != nil {
+				return fmt.Errorf("step %d: a Next that was held up: %w", i, err)
+			}
+		}
 		if err := m.do(step); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
@@ -102,7 +111,11 @@ func (m *readModel) do(s sim.Step) error {
 	case s.Op < 40:
 		m.write(s)
 	case s.Op < 60:
-		_, err := m.next()
+		var gate *sim.Gate
+		if s.C%3 != 0 {
+			gate = nextGate(s)
+		}
+		_, err := m.next(gate)
 		return err
 	case s.Op < 78 && len(m.held) > 0:
 		return m.held[s.A%len(m.held)].look(s)
@@ -110,6 +123,8 @@ func (m *readModel) do(s sim.Step) error {
 		return m.over[s.A%len(m.over)].look(s) // this look-up is not recorded
 	case s.Op < 92 && len(m.held) > 0:
 		m.done(s.A%len(m.held), s.B%4 == 0)
+	case s.Op < 94:
+		m.relist(s, s.B%2 == 0)
 	case s.Op < 98:
 		sim.After(sim.ModelPauses[s.A%4])
 	default:
@@ -127,9 +142,12 @@ func (m *readModel) write(s sim.Step) {
 	name := []string{"x", "y", "z"}[s.B%3]
 	byUs := s.C%2 == 0
 	old := m.Now[resource][stream.Key{Namespace: "ns", Name: name}]
+	if byUs && s.C%3 != 0 {
+		m.commitGate(name, s)
+	}
 	if old != nil && s.C%5 == 0 {
 		if byUs {
-			m.Client.Delete(resource, name, 0, true)
+			m.own(resource, name, func() { m.Client.Delete(resource, name, 0, true) })
 		} else {
 			m.Remove(resource, name)
 		}
@@ -140,27 +158,36 @@ func (m *readModel) write(s sim.Step) {
 		u.SetUID(old.GetUID())
 	}
 	if byUs {
-		m.Put(resource, u, 0)
+		m.own(resource, name, func() { m.Put(resource, u, 0) })
 	} else {
 		m.Create(resource, u)
 	}
 }
 
-// next takes a turn, if there is one, and checks that it has a reason.
-func (m *readModel) next() (bool, error) {
-	synctest.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
-	defer cancel()
-	turn, err := m.p.Next(ctx)
-	if err != nil {
+// next takes a turn, if there is one and no gate holds Next up.
+func (m *readModel) next(gate *sim.Gate) (bool, error) {
+	c := m.call(gate)
+	if c == nil {
 		return false, nil
 	}
+	return m.returned(c)
+}
+
+// returned checks that a turn shows what is so, and has a reason.
+func (m *readModel) returned(c *nextCall) (bool, error) {
+	if c.err != nil {
+		return false, nil
+	}
+	turn := c.turn
 	k := m.keys[turn.Key]
 	if k == nil || k.part != turn.part { // the key was forgotten, and exists again
-		k = &readTruth{part: turn.part}
+		k = &readTruth{part: turn.part, seen: map[storedKey]int{}}
 		m.keys[turn.Key] = k
 	}
-	t := &readTurn{Turn: turn, at: m.objectsOf(turn.Key), seen: m.lookable(), read: map[string]string{}}
+	t := &readTurn{Turn: turn, at: map[string]string{}, seen: map[stream.Key]*unstructured.Unstructured{}, read: map[string]string{}}
+	if err := m.content(c, t); err != nil {
+		return false, err
+	}
 	switch {
 	case k.held:
 		return false, fmt.Errorf("%s is held by two", t.Key)
@@ -177,6 +204,38 @@ func (m *readModel) next() (bool, error) {
 	}
 	m.held = append(m.held, t)
 	return true, nil
+}
+
+// content notes what a turn shows. Each object is as it was at a version of the server: no earlier
+// than Next must show, and than a turn showed before.
+func (m *readModel) content(c *nextCall, t *readTurn) error {
+	own := map[stream.Key]*unstructured.Unstructured{}
+	for _, u := range t.Snapshot.(*referring).A {
+		own[object.KeyOf(u)] = u
+		t.at[u.GetName()] = sim.VersionOf(u)
+	}
+	for key, placed := range m.p.indexes.fields[1].Shown.objects {
+		t.seen[key] = placed.source().(*unstructured.Unstructured)
+	}
+	for k, least := range c.least {
+		shows, got := t.seen, m.seen
+		if k.resource == "as" {
+			shows, got = own, m.keys[t.Key].seen
+		}
+		least = max(least, got[k])
+		moment, ok := m.Moment(k.resource, k.Key, least, func(u *unstructured.Unstructured) bool {
+			if u == nil || k.resource == "as" && !slices.Contains(byLabel(u), t.Key) {
+				return shows[k.Key] == nil
+			}
+			return shows[k.Key] != nil && versionOf(u) == versionOf(shows[k.Key])
+		})
+		if !ok {
+			return fmt.Errorf("G2, G4, G5: %s has %s, which is not true of %v since version %d (shown before %d, written %d):\n%s",
+				t.Key, sim.Describe(shows[k.Key]), k, least, got[k], m.written[k], m.Story(k.resource, k.Key))
+		}
+		got[k] = moment
+	}
+	return nil
 }
 
 // explained returns an error unless the differences of the turn match what it has read.
@@ -285,22 +344,31 @@ func (m *readModel) done(i int, failed bool) {
 	k := m.keys[t.Key]
 	k.held, k.failed, k.read = false, failed, t.read
 	if failed {
-		t.Done(errors.New("oops"))
+		m.ended(t.Turn, errors.New("oops"))
 		return
 	}
-	t.Done(nil)
+	m.ended(t.Turn, nil)
 }
 
 // settle takes and ends all turns until there is none, and looks for lost turns and memory that
 // is left.
 func (m *readModel) settle() error {
+	m.Mu.Lock()
+	m.Oldest = 0
+	m.Mu.Unlock()
+	m.gates.Release()
+	if c := m.goOn(); c != nil {
+		if _, err := m.returned(c); err != nil {
+			return fmt.Errorf("a Next that was held up until the end: %w", err)
+		}
+	}
 	for more := true; more; {
 		for len(m.held) > 0 {
 			m.done(0, false)
 		}
 		sim.After(time.Minute)
 		for {
-			got, err := m.next()
+			got, err := m.next(nil)
 			if err != nil {
 				return fmt.Errorf("at rest: %w", err)
 			}

@@ -122,6 +122,16 @@ func (g *Gates) Next() bool {
 	return true
 }
 
+// Release removes the gates that there are. Next releases those that are held up.
+func (g *Gates) Release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = nil
+	for _, h := range g.held {
+		h.steps = -1
+	}
+}
+
 // Open removes all gates, for good.
 func (g *Gates) Open() {
 	g.mu.Lock()

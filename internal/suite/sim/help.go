@@ -43,6 +43,28 @@ func (s *Server) Story(resource string, key stream.Key) (text string) {
 	return text
 }
 
+// Moment returns the first version of the server, from least on, at which an object was as asked
+// for; nil stands for no object. It returns false if there is none.
+func (s *Server) Moment(resource string, key stream.Key, least int, is func(*unstructured.Unstructured) bool) (rev int, ok bool) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	var then *unstructured.Unstructured
+	rev = least
+	for _, e := range s.History {
+		if e.Resource != resource || e.Key != key {
+			continue
+		}
+		if e.Rev > least {
+			if is(then) {
+				return rev, true
+			}
+			rev = e.Rev
+		}
+		then = e.New
+	}
+	return rev, is(then)
+}
+
 // Describe returns an object's name, UID and version, for messages.
 func Describe(o stream.Object) string {
 	if u, ok := o.(*unstructured.Unstructured); o == nil || (ok && u == nil) {
