@@ -56,6 +56,10 @@ type slot struct {
 	// object is out of sight until the watch has caught up. This is the one known case in which
 	// an own write does not show at once although nothing failed.
 	asks bool
+	// late has the objects that the union did not show before and has yet to decide on. Of an own
+	// write that its stream has passed, the reader learns when the decision is final (package
+	// coherence, own writes of unions).
+	late map[stream.Key]bool
 }
 
 func newSlot(r stream.Resource, q query.Query) *slot {
@@ -175,6 +179,12 @@ func (r *modelReader) updated(c *call) error {
 		if r.queries[i].Union() { // see delivered; a Sync is the same
 			bound = c.own
 		}
+		s.late = map[stream.Key]bool{}
+		if r.queries[i].Union() && r.a.collector.Fields()[i].Query.Waits().Held > 0 {
+			for _, key := range modelKeys {
+				s.late[key] = !slices.ContainsFunc(old.field(i), func(o *unstructured.Unstructured) bool { return object.KeyOf(o) == key })
+			}
+		}
 		if err := s.true(m, r.snap.field(i), bound); err != nil {
 			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
 		}
@@ -275,7 +285,7 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 		least := s.since[key]
 		if !s.free {
 			least = max(least, s.least[key])
-			if !s.asks {
+			if !s.asks && (got[key] != nil || !s.late[key]) {
 				least = max(least, written[storedKey{s.resource, key}])
 			}
 		}
