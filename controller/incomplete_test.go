@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -29,17 +30,20 @@ func TestARunThatEndsWithoutASnapshotSaysWhatWasMissing(t *testing.T) {
 		r := run(w, c.reconcile, bySecret)
 		<-time.After(time.Minute)
 		r.stop()
+		synctest.Wait() // a stream may be logging
 		assert.Equal(t, 1, bytes.Count(out.Bytes(), []byte(said+`incomplete: query \"Secrets\" (Secret): forbidden: `)), &out)
 
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
 		require.NoError(t, r.Run(ctx))
+		synctest.Wait() // a stream may be logging
 		assert.Equal(t, 2, bytes.Count(out.Bytes(), []byte(said)), "cancelled before it could watch: %s", &out)
 	}, kates.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
 	out.Reset()
 	inWorld(t, func(w *world) {
 		w.root("a", "u1", "1")
 		run(w, func(context.Context, *app) (controller.Result, error) { return controller.Done, nil }, bySecret).stop()
+		synctest.Wait()
 		assert.NotContains(t, out.String(), "ended without")
 	}, kates.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
 }

@@ -192,12 +192,12 @@ func (c *Collector[S]) phase(f *Field[S]) query.Phase {
 }
 
 // readable reports whether a query can be read: it is complete, or was replaced after it was.
-func (c *Collector[S]) readable(f *Field[S]) (query.Phase, bool) {
+func (c *Collector[S]) readable(f *Field[S]) bool {
 	if f.Shown.Present() {
-		return query.Complete, true
+		return true
 	}
 	phase := c.phase(f)
-	return phase, phase >= query.Complete || phase == query.Replaced && f.counted.Load()
+	return phase >= query.Complete || phase == query.Replaced && f.counted.Load()
 }
 
 // Complete reports whether every query has its whole first list (G1). Once true, it stays true.

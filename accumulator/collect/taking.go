@@ -55,11 +55,12 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 	defer c.links.Know()
 	c.host.Streams.Reach(stream.AtComplete)
 	for _, f := range ranked(fields) {
-		phase, readable := c.readable(f)
+		readable := c.readable(f)
 		if readable {
 			f.Taken = f.Query.Take(f.Shown)
 		}
-		if f.Taken.OK || c.Delivered() || readable && phase == query.Empty || !f.counted.Load() {
+		// the phase is that after Take, which removes streams that are no longer wanted
+		if f.Taken.OK || c.Delivered() || readable && c.phase(f) == query.Empty || !f.counted.Load() {
 			continue // an incomplete one was added, or its kind appeared, since
 		}
 		for _, other := range fields {
@@ -127,7 +128,7 @@ func (c *Collector[S]) followAll(ctx context.Context) (patience time.Duration) {
 		if !names {
 			continue
 		}
-		if _, readable := c.readable(f); !readable {
+		if !c.readable(f) {
 			continue
 		}
 		if left := q.Follow(f.Shown); left > 0 && (patience == 0 || left < patience) {

@@ -83,7 +83,9 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	}
 	if p.debounce != nil {
 		life := context.WithoutCancel(ctx) // it ends with the collector
-		p.collector.Go(func() { p.attend(life) })
+		if !p.collector.Go(func() { p.attend(life) }) {
+			close(p.debounce.changed) // the end came first
+		}
 	}
 	return p, nil
 }

@@ -27,6 +27,7 @@ type lateness struct {
 func (u *union) Tend() (more bool) {
 	u.mu.Lock()
 	left := u.retire(u.query, u.resource)
+	u.noteLeaving()
 	aligned := u.aligned.Load()
 	more = !u.align()
 	turned := u.aligned.Load() != aligned || left != nil

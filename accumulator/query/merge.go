@@ -21,6 +21,7 @@ type merging struct {
 func (u *union) Take(shown Shown) Batch {
 	u.mu.Lock() // read once: the flags belong to these parts
 	left := u.retire(u.query, u.resource)
+	u.noteLeaving()
 	parts, spaces, known := u.parts, u.spaces, u.known()
 	regroup, newHistory := u.regroup, u.newHistory
 	u.regroup, u.newHistory, u.caughtUp = false, false, false

@@ -24,8 +24,9 @@ type union struct {
 	lateness
 	closed bool
 
-	// aligned: every stream has reached one version since the first lists, see align.
-	aligned atomic.Bool
+	// aligned: every stream has reached one version since the first lists, see align. leaving:
+	// streams that the query no longer wants wait for those that replace them, see retire.
+	aligned, leaving atomic.Bool
 
 	merging // belongs to the reader's turn
 }
@@ -48,6 +49,24 @@ func (u *union) now() (parts []*part, spaces *stream.Listener, k kind) {
 	defer u.mu.Unlock()
 	return u.parts, u.spaces, u.kind
 }
+
+// current returns the streams that count now: those that the query no longer wants do not once
+// their successors are settled, see retire.
+func (u *union) current() (parts []*part, spaces *stream.Listener) {
+	u.mu.Lock()
+	parts, wanted, spaces, optional := u.parts, u.wanted(), u.spaces, u.query.Optional
+	u.mu.Unlock()
+	if len(wanted) == len(parts) {
+		return parts, spaces
+	}
+	if slices.ContainsFunc(wanted, func(p *part) bool { return !p.settled(optional) }) {
+		return parts, spaces
+	}
+	return wanted, spaces
+}
+
+// noteLeaving notes whether streams are there that the query no longer wants. Called with mu held.
+func (u *union) noteLeaving() { u.leaving.Store(slices.ContainsFunc(u.parts, (*part).leaves)) }
 
 func (u *union) Phase() Phase {
 	u.mu.Lock()
@@ -95,7 +114,7 @@ func (u *union) News() bool {
 }
 
 func (u *union) Get(key stream.Key) (newest stream.Object) {
-	parts, spaces, _ := u.now()
+	parts, spaces := u.current()
 	if !within(spaces, key.Namespace) {
 		return nil
 	}
@@ -108,7 +127,7 @@ func (u *union) Get(key stream.Key) (newest stream.Object) {
 }
 
 func (u *union) Each(namespace string, f func(stream.Key, stream.Object)) {
-	parts, spaces, _ := u.now()
+	parts, spaces := u.current()
 	namespaces := make(map[string]bool)
 	for _, p := range parts {
 		if ns := p.listener.Namespace(); ns != "" && namespace != "" && ns != namespace {
@@ -248,6 +267,7 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 		return stream.ErrClosed
 	}
 	leaving := u.swap(parts, wanted, r)
+	u.noteLeaving()
 	if old := u.spaces; old != nil && old != spaces {
 		leaving = append(leaving, old)
 	}
@@ -263,13 +283,12 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 // join joins every stream of a query.
 func (u *union) join(q Query, r stream.Resource, wanted []stream.Spec) (parts []*part, err error) {
 	l := u.host.listen(q)
-	l.Wake = u.wake
-	if l.Union = q.selects(r); l.Union != nil {
-		l.Wake = func() {
-			u.wake()
-			if !u.aligned.Load() {
-				u.host.Attend()
-			}
+	l.Union = q.selects(r)
+	union := l.Union != nil
+	l.Wake = func() {
+		u.wake()
+		if union && !u.aligned.Load() || u.leaving.Load() {
+			u.host.Attend()
 		}
 	}
 	for _, w := range wanted {

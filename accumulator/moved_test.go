@@ -1,0 +1,124 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
+)
+
+// unserved is the source of a version that may be served no longer.
+type unserved struct {
+	cache.ListerWatcherWithContext
+	not *atomic.Bool
+}
+
+var errUnserved = apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "")
+
+func (u unserved) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if u.not.Load() {
+		return nil, errUnserved
+	}
+	return u.ListerWatcherWithContext.ListWithContext(ctx, o)
+}
+
+func (u unserved) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if u.not.Load() {
+		return nil, errUnserved
+	}
+	return u.ListerWatcherWithContext.WatchWithContext(ctx, o)
+}
+
+func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sim.New()
+		var off atomic.Bool
+		var version atomic.Value
+		version.Store("v1")
+		config := stream.Config{Source: sim.Plain(func(r stream.Resource, ns string, f stream.Form) cache.ListerWatcherWithContext {
+			lw := s.Source(r, ns, f)
+			if r.Version == "v1" {
+				return unserved{lw, &off}
+			}
+			return lw
+		})}
+		streams := stream.New(config)
+		defer streams.Close()
+		q := sim.Query("A", "as")
+		q.Resolve = func(context.Context) (stream.Resource, error) {
+			r := sim.Resource("as")
+			r.Version = version.Load().(string)
+			return r, nil
+		}
+		s.Create("as", sim.Thing("x"))
+		r, err := Open(t.Context(), streams, q)
+		require.NoError(t, err)
+		require.NoError(t, r.Wait(t.Context()))
+		off.Store(true)
+		s.Cut()
+		sim.After(5 * time.Minute)
+		version.Store("v2")
+		s.Mu.Lock()
+		s.ListDelay = func(string) time.Duration { return time.Second }
+		s.Mu.Unlock()
+		for s.Watching() == 0 { // v2
+			sim.After(100 * time.Millisecond)
+		}
+		s.Remove("as", "x")
+		synctest.Wait()
+		assert.Nil(t, r.Get(stream.Key{Namespace: "ns", Name: "x"}))
+		assert.Empty(t, r.List("", nil))
+	})
+}
+
+func TestG1TheFirstSnapshotHasAnOptionalQueryThatIsReplacedByAForbiddenOne(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		s.Failing(func(_, resource string) error {
+			if resource == "secrets" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no role"))
+			}
+			return nil
+		})
+		q := sim.Query("A", "as")
+		q.Optional = true
+		var unserved, namespaced atomic.Bool
+		other := sim.Scoped(sim.Query("B", "bs"), &unserved, &namespaced)
+		other.Optional = true // the manager looks for its kind from time to time
+		a := watching(t, streams, collect.Options{}, q, other)
+		require.True(t, signalled(a))
+		q2 := sim.Query("A", "secrets")
+		q2.Optional = true
+		require.NoError(t, a.Replace(t.Context(), q2))
+		for !refused(a) {
+			sim.After(50 * time.Millisecond)
+			synctest.Wait()
+		}
+		var snap two
+		assert.True(t, update(t, a, &snap).Complete)
+	})
+}
+
+func refused(a *Accumulator) bool {
+	for _, l := range a.collector.Fields()[0].Query.Listeners() {
+		if l.State().Refused {
+			return true
+		}
+	}
+	return false
+}
