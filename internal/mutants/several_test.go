@@ -221,7 +221,7 @@ var several = []mutant{
 	{
 		name: "a query that is added is shown by halves", peer: firstPage, file: accumulator, caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
 		old: `phase >= query.Complete || phase == query.Replaced && f.counted.Load()`,
-		new: `true`,
+		new: `phase >= query.Incomplete`,
 	},
 	{
 		name: "a 404 on one version empties the kind", peer: emptied, file: "accumulator/stream/reflector.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
