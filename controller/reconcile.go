@@ -166,8 +166,8 @@ func (r *run) held(key string) *held {
 	return r.keys[key]
 }
 
-// conclude notes how the last reconcile of a key ended, before its turn ends. It forgets a key without
-// a root and a failure.
+// conclude notes how the last reconcile of a key ended, before its turn ends. It forgets a key that
+// has neither a root nor a failure.
 func (r *run) conclude(key string, k *held, f *Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

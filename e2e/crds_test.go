@@ -188,7 +188,8 @@ func TestG8AnOptionalKindJoinsWhenItIsInstalledAndLeavesWhenItIsRemoved(t *testi
 		g.install("v1")
 		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return s.Gadgets != nil })
 		assert.Empty(t, snap.Gadgets)
-		require.NoError(t, c.WaitFor(ctx, g.kind)) // the server lists a kind before its discovery has it
+		// the server lists a kind before its discovery has it
+		require.NoError(t, c.WaitFor(ctx, g.kind))
 		require.NoError(t, c.Create(ctx, g.object("v1", ns, "mine", "red"), nil))
 		awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.Gadgets) == 1 })
 		_, err := foreign(t).Resource(g.resource("v1")).Namespace(ns).Create(ctx, g.object("v1", ns, "theirs", "red"), metav1.CreateOptions{})

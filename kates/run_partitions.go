@@ -84,11 +84,11 @@ type keyTurn struct {
 //
 // [RunEach] is that loop, with workers.
 //
-// A key's snapshot has the same guarantees as a whole one (see the package's documentation); what
-// did not change since its last turn is the same pointer. A key has a turn when something has changed for it since its
-// last one that is worth a signal. An object that moves from one key to another activates both. A
-// change of an object that belongs to every partition activates all. A key exists as long as an
-// object has it that does not belong to every partition.
+// A key's snapshot has the same guarantees as a whole one (see the package's documentation). An
+// object that did not change since the key's last turn is the same pointer. A key has a turn when
+// one of its objects has changed since the last one, and the change is worth a signal. An object
+// that moves from one key to another activates both. A change of an object that belongs to every
+// partition activates all. A key exists as long as an object of its own has it.
 //
 // When the last object of a key is gone, the key has one more turn, empty ([Turn.Gone]), so that
 // its output can be removed. Only a program that has had a turn of the key gets it: what was

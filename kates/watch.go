@@ -27,9 +27,10 @@ var ErrClosed = stream.ErrClosed
 //	    reconcile(snap) // may take as long as it likes
 //	}
 //
-// Snapshots are complete, the latest, and in order, and they show what this client has written: the
-// package's documentation has the guarantees. Objects in a snapshot are shared with later snapshots,
-// other accumulators and other goroutines. Nobody may write to them. DeepCopy an object to change it.
+// Snapshots are complete, the latest, and in order, and they show what this client has written. The
+// package's documentation has the guarantees. Objects in a snapshot are shared with later
+// snapshots, other accumulators and other goroutines. Nobody may write to them: DeepCopy an object
+// to change it.
 //
 // One goroutine reads an accumulator at a time. For a second reader call Watch again: equal
 // watches are shared. All other methods are safe for concurrent use.

@@ -85,8 +85,8 @@ func (t *Table) Contains(p any) bool {
 	return at >= from && at-from < uintptr(t.Len())*t.form.elem.Size()
 }
 
-// Shares reports whether p is a value that the table shows, or points into the elements of the slice
-// that Value returned.
+// Shares reports whether p is a value that the table shows, or points into the elements of the
+// slice that Value returned.
 func (t *Table) Shares(p any) bool {
 	if t.Contains(p) {
 		return true

@@ -46,8 +46,9 @@ const (
 type share struct {
 	// nil while no object of the field has the key: the shared table stands in
 	table *snapshot.Table
-	own   int                   // how many objects have the key
-	dirty map[stream.Key]before // changes since the last turn; of a look-up, of what that turn has read
+	own   int // how many objects have the key
+	// dirty: changes since the last turn; of a look-up, of what that turn has read.
+	dirty map[stream.Key]before
 
 	// Of a look-up, dirty too is guarded by the scheduler's lock:
 	reads     *reads // by the last turn that ended

@@ -138,8 +138,8 @@ func (m *partModel) do(s sim.Step) error {
 		m.write(s)
 	case s.Op < 65:
 		var gate *sim.Gate
-		// A quiet own write that makes a key may be taken after a change for all keys that came later.
-		// Then the key has no turn for that change, and the model would have to know why.
+		// A quiet own write that makes a key may be taken after a later change for all keys. Then
+		// the key has no turn for that change, and the model would have to know why.
 		if m.script.Gates && !m.script.Quiet && s.C%3 != 0 {
 			gate = nextGate(s)
 		}

@@ -22,7 +22,7 @@ func (u *union) Take(shown Shown) Batch {
 	u.mu.Lock() // read once: the flags belong to these parts
 	left := u.retire(u.query, u.resource)
 	u.noteLeaving()
-	parts, spaces, known := u.parts, u.spaces, u.known()
+	parts, spaces, known, optional := u.parts, u.spaces, u.known(), u.query.Optional
 	regroup, newHistory := u.regroup, u.newHistory
 	u.regroup, u.newHistory, u.caughtUp = false, false, false
 	alone := len(parts) == 1 && spaces == nil && !regroup && u.held.keys == nil && !u.behind(parts[0])
@@ -38,7 +38,7 @@ func (u *union) Take(shown Shown) Batch {
 	default:
 		b = u.merge(shown, parts, spaces, regroup, newHistory)
 	}
-	b.Absent = b.OK && u.gone(parts)
+	b.Absent = b.OK && optional && gone(parts)
 	u.mu.Lock()
 	u.regroup, u.newHistory = u.regroup || regroup && !b.OK, u.newHistory || newHistory && !b.OK
 	b.Reshaped = u.reshaped
@@ -54,11 +54,8 @@ func (u *union) Take(shown Shown) Batch {
 	return b
 }
 
-// gone reports whether the query is optional, and its kind is gone again.
-func (u *union) gone(parts []*part) bool {
-	if !u.Query().Optional {
-		return false
-	}
+// gone reports whether the kind of a query is gone again.
+func gone(parts []*part) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p *part) bool { return !p.listener.State().Gone })
 }
 

@@ -20,7 +20,7 @@ import (
 // absent. Meanwhile the reader has the old state, if there was one, and the objects that it names.
 // All other objects go on.
 //
-// All of it belongs to the reader's turn, but kept.
+// All of it belongs to the reader's turn, but kept and held.
 type source struct {
 	Running
 	host Host
@@ -36,6 +36,7 @@ type source struct {
 	// next is what Follow has taken in advance. kept: it has a change that is worth a signal.
 	next Batch
 	kept atomic.Bool
+	held atomic.Int64 // how many objects wait
 }
 
 // naming is one way in which objects name those of another query.
@@ -79,7 +80,7 @@ func (s *source) Untake() {
 
 func (s *source) Waits() Waits {
 	w := s.Running.Waits()
-	w.Held += len(s.waiting.keys)
+	w.Held += int(s.held.Load())
 	return w
 }
 
@@ -168,6 +169,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 		s.release(key, w)
 		return decision[nameable]{object: w.object}
 	})
+	s.held.Store(int64(len(s.waiting.keys)))
 	if worth || b.Whole && news {
 		s.kept.Store(true)
 	}

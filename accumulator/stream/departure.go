@@ -72,8 +72,8 @@ func (s *stream) deleted(w coherence.Write, how landing) {
 	run(wake)
 }
 
-// existed returns the newest version at which the stream has had an object that is deleted, "" if it
-// has it no more.
+// existed returns the newest version at which the stream has had a deleted object, "" if it
+// no longer has the object.
 func (s *stream) existed(w coherence.Write) (rv string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -175,7 +175,8 @@ func (r *Replica) ask(ctx context.Context, w write) {
 }
 
 func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.config.RenewDeadline/2) // there is time for another one
+	// half of the deadline: there is time for another attempt
+	ctx, cancel := context.WithTimeout(ctx, r.config.RenewDeadline/2)
 	defer cancel()
 	name := leaseName(r.config.Group, w.member)
 	var u *unstructured.Unstructured
