@@ -118,12 +118,12 @@ func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
 	var snap typedSlice
 	w := worked(t, 10, typedObject, collect.Options{}, &snap)
-	held := w.stream().Held
+	held := w.stream.Held
 	w.objects = 3 * 1024
 	w.change(w.objects)
 	for i := range w.objects {
 		w.version++
-		_ = w.stream().Event(w.make(i, w.version), true)
+		_ = w.stream.Event(w.make(i, w.version), true)
 	}
 	assert.Equal(t, 10, held().Dirty, "the reader knows those, the others came and went")
 	w.update(t, &snap, nil)

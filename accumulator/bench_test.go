@@ -53,6 +53,7 @@ type (
 type workload struct {
 	streams *stream.Set
 	acc     *Accumulator
+	stream  stream.Staging // the first stream of the first query
 	make    func(i, version int) stream.Object
 	objects int
 	version int
@@ -72,6 +73,7 @@ func worked(tb testing.TB, objects int, make func(i, version int) stream.Object,
 	}
 	<-a.Changed()
 	w := &workload{streams: streams, acc: a, make: make, objects: objects, version: 1000}
+	w.stream = listener(a, 0).Stage()
 	w.change(objects)
 	if r := w.update(tb, target, nil); len(r.Differences) != objects {
 		tb.Fatal(len(r.Differences), r.Invalid)
@@ -83,19 +85,15 @@ func worked(tb testing.TB, objects int, make func(i, version int) stream.Object,
 func benchReader(b *testing.B, objects int) (stream.Staging, *Accumulator) {
 	b.Helper()
 	w := worked(b, objects, untypedObject, collect.Options{}, &one{})
-	return w.stream(), w.acc
+	return w.stream, w.acc
 }
-
-// stream returns the first stream of the first query.
-func (w *workload) stream() stream.Staging { return listener(w.acc, 0).Stage() }
 
 // change brings new versions of count objects, evenly spread, like a watch.
 func (w *workload) change(count int) {
-	st := w.stream()
 	step := max(w.objects/count, 1)
 	for i := range count {
 		w.version++
-		_ = st.Event(w.make(i*step+w.version%step, w.version), false)
+		_ = w.stream.Event(w.make(i*step+w.version%step, w.version), false)
 	}
 }
 
@@ -221,7 +219,7 @@ func BenchmarkRefreshWith(b *testing.B) {
 		for b.Loop() {
 			w.version++
 			o := w.make(objects/2*10, w.version)
-			_ = w.stream().Event(o, w.version%2 == 0)
+			_ = w.stream.Event(o, w.version%2 == 0)
 			w.update(b, &snap, nil)
 		}
 	})

@@ -73,9 +73,9 @@ type Collector[S query.Shown] struct {
 	pacer   *pacer
 	links   query.References
 
-	upkeep *upkeep
+	upkeep upkeep
 
-	*life
+	life
 	ready milestone   // the first snapshot is complete
 	told  atomic.Bool // the first signal was given
 
@@ -111,19 +111,19 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 	}
 	c := &Collector[S]{
 		options: o, reader: r, generation: 1,
-		life:   &life{finished: make(chan struct{})},
+		life:   life{finished: make(chan struct{})},
 		ready:  milestone{done: make(chan struct{})},
 		turn:   make(chan struct{}, 1),
 		follow: make(chan struct{}, 1),
 	}
-	c.upkeep = &upkeep{
+	c.upkeep = upkeep{
 		host: &c.host, queries: c.running,
 		due: make(chan struct{}, 1), editing: make(chan struct{}, 1),
 	}
 	c.host = query.Host{
 		Streams: s, PerKey: r.PerKey, QuietOwn: o.QuietOwnWrites,
 		Wake: func() { c.Complete() }, Attend: func() { offer(c.upkeep.due) }, Follow: func() { offer(c.follow) },
-		Ready: c.ready.passed.Load,
+		Ready: &c.ready.passed,
 	}
 	if !r.Silent {
 		c.pacer = newPacer(o.Pace, c.news)

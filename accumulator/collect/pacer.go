@@ -25,7 +25,9 @@ type Pace struct {
 // A signal is due ─▶ news is asked, without the lock ─▶ the signal is given, if there is news.
 //
 // No signal is lost: poke notes a change that comes after the question, and that change causes
-// the next question. Signals may be spurious (see [Collector.Changed]).
+// the next question. A change that comes while a signal waits in the channel needs no other: the
+// reader receives that signal later, and then sees the change. Signals may be spurious (see
+// [Collector.Changed]).
 type pacer struct {
 	pace Pace
 	// news reports whether a signal is worth giving. It is called without the pacer's lock, by
@@ -60,7 +62,7 @@ func (p *pacer) poke() {
 
 // note notes a change. Called with mu held.
 func (p *pacer) note() {
-	if p.closed || (p.armed && p.pace.Quiet == 0) {
+	if p.closed || len(p.out) > 0 || (p.armed && p.pace.Quiet == 0) {
 		return
 	}
 	p.latest = time.Now()
@@ -120,6 +122,9 @@ func (p *pacer) due() bool {
 	}
 	if next := p.last.Add(p.pace.Interval); !p.last.IsZero() && next.After(due) {
 		due = next
+	}
+	if !due.After(p.latest) {
+		return true // without a look at the clock
 	}
 	wait := time.Until(due)
 	if wait <= 0 {

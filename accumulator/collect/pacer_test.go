@@ -20,6 +20,9 @@ func TestG11ThePacerAsksForNewsWithoutItsLock(t *testing.T) {
 			return true
 		})
 		p.poke() // signals at once
+		p.poke() // that signal waits still
+		assert.Equal(t, 1, asked)
+		<-p.out
 		p.poke() // the timer signals
 		<-time.After(2 * time.Second)
 		synctest.Wait()

@@ -39,16 +39,16 @@ func (u *upkeep) edit(ctx context.Context, change func() error) error {
 // run runs until ctx ends.
 func (u *upkeep) run(ctx context.Context) {
 	for {
-		more := false
-		for _, q := range u.queries() {
+		queries, more := u.queries(), false
+		for _, q := range queries {
 			more = q.Tend() || more
 		}
-		u.catchUp(ctx)
-		stuck := slices.ContainsFunc(u.queries(), query.Running.Late)
+		u.catchUp(ctx, queries)
+		stuck := slices.ContainsFunc(queries, query.Running.Late)
 		if more && !stuck {
 			continue
 		}
-		if !stuck && !slices.ContainsFunc(u.queries(), query.Running.Unresolved) {
+		if !stuck && !slices.ContainsFunc(queries, query.Running.Unresolved) {
 			select {
 			case <-ctx.Done():
 				return
@@ -74,13 +74,13 @@ func (u *upkeep) run(ctx context.Context) {
 const catchUpAfter = 100 * time.Millisecond
 
 // catchUp asks the server on behalf of late streams, if a shown object waits for them.
-func (u *upkeep) catchUp(ctx context.Context) {
-	if !slices.ContainsFunc(u.queries(), query.Running.Late) {
+func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) {
+	if !slices.ContainsFunc(queries, query.Running.Late) {
 		return
 	}
 	stream.Sleep(ctx, catchUpAfter)
 	var tasks sync.WaitGroup
-	for _, q := range u.queries() {
+	for _, q := range queries {
 		tasks.Go(func() { q.CatchUp(ctx) })
 	}
 	tasks.Wait()

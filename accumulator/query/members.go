@@ -140,9 +140,10 @@ func closeAll(listeners []*stream.Listener) {
 	}
 }
 
-func listenersOf(parts []*part) (all []*stream.Listener) {
-	for _, p := range parts {
-		all = append(all, p.listener)
+func listenersOf(parts []*part) []*stream.Listener {
+	all := make([]*stream.Listener, len(parts))
+	for i, p := range parts {
+		all[i] = p.listener
 	}
 	return all
 }

@@ -103,7 +103,7 @@ func (r *references) Phase() Phase {
 // snapshot.
 func (r *references) ready(l *stream.Listener, optional bool) bool {
 	st := l.State()
-	return st.Ready() || st.Gone || (optional || r.host.Ready()) && st.Refused
+	return st.Ready() || st.Gone || (optional || r.host.Ready.Load()) && st.Refused
 }
 
 func (r *references) News() bool {
@@ -306,7 +306,7 @@ func (r *references) patience(key stream.Key, wide bool) time.Duration {
 		return 0
 	case ref.watch == nil && k.known() && k.wide() == wide && nowhere(key, wide):
 		return 0
-	case !r.host.Ready():
+	case !r.host.Ready.Load():
 		return Patience // however long it takes
 	}
 	return max(0, Patience-time.Since(ref.since))

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -115,8 +116,8 @@ type Host struct {
 	// something to do. Follow says that names may have to be read. They are called without locks,
 	// by any goroutine, and must not block.
 	Wake, Attend, Follow func()
-	// Ready reports whether the first snapshot is complete.
-	Ready func() bool
+	// Ready is whether the first snapshot is complete.
+	Ready *atomic.Bool
 }
 
 // listen returns the options of a query's listeners.
