@@ -77,7 +77,7 @@ type LeaderElection struct {
 	Namespace string
 	// Name of the Lease. Candidates with the same one are rivals, also within one program.
 	Name string
-	// Identity of this candidate, unique at any time. Default: the host's name and a random UUID.
+	// Identity of this candidate, unique at any time. Default: the host's name and a random text.
 	Identity string
 	// LeaseDuration is how long others wait for a renewal before they take the lease: whole
 	// seconds. Default 15 s.

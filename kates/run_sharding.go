@@ -59,7 +59,7 @@ type Sharding struct {
 	Namespace string
 	// Name of the group of replicas: a DNS label.
 	Name string
-	// Identity of this replica, unique at any time. Default: the host's name and a random UUID.
+	// Identity of this replica, unique at any time. Default: the host's name and a random text.
 	// Keys go by it: a replica that comes back under the same Identity has the same keys.
 	Identity string
 	// LeaseDuration is how long others wait for a renewal before they take the keys: whole

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 )
@@ -58,7 +58,7 @@ func (s *Settings) Complete() error {
 		if err != nil {
 			return fmt.Errorf("an identity: %w", err)
 		}
-		s.Identity = host + "_" + string(uuid.NewUUID())
+		s.Identity = host + "_" + rand.Text()
 	}
 	if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
 		return fmt.Errorf("the Namespace of a lease, %q: %s", s.Namespace, strings.Join(wrong, "; "))

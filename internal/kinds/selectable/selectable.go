@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/jsonpath"
 )
 
 // Fields are the fields by which the objects of a resource, in one version, can be selected. A nil
@@ -38,28 +37,23 @@ func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
 func BuiltIns() []schema.GroupVersionResource { return slices.Collect(maps.Keys(builtIn)) }
 
 // Custom returns the fields of a custom resource with these selectableFields, in OpenAPI's form:
-// without the leading dot. It leaves out what is not the path of a field.
+// without the leading dot. It leaves out what is not the path of a field: the server accepts names
+// with dots between them, and no other JSONPath.
 func Custom(paths []string) Fields {
 	f := make(Fields, len(paths))
 	for _, path := range paths {
-		parser := jsonpath.New(path).AllowMissingKeys(true)
-		if path != "" && !strings.ContainsAny(path, "{}[]") && parser.Parse("{."+path+"}") == nil {
-			f[path] = func(o map[string]any) string { return find(parser, o) }
+		if strings.ContainsAny(path, `{}[]()'"@$*\ `) || slices.Contains(strings.Split(path, "."), "") {
+			continue
+		}
+		get := at(path)
+		f[path] = func(o map[string]any) string {
+			if v := get(o); v != nil {
+				return fmt.Sprint(v)
+			}
+			return ""
 		}
 	}
 	return f
-}
-
-// find formats the value at a path. A missing or null value is empty.
-func find(path *jsonpath.JSONPath, o map[string]any) string {
-	found, err := path.FindResults(o)
-	if err != nil || len(found) == 0 || len(found[0]) == 0 {
-		return ""
-	}
-	if v := found[0][0].Interface(); v != nil {
-		return fmt.Sprint(v)
-	}
-	return ""
 }
 
 // Names returns the fields in alphabetical order.
