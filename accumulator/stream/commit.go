@@ -72,7 +72,15 @@ func (s *stream) swap(fresh map[Key]Object, rv string, restored bool) (wake []fu
 			l.newHistory = true
 		}
 	} else {
-		s.list(rv, overlaid)
+		if s.config.ByContent {
+			s.store.confirm(overlaid)
+		}
+		if s.own.expired {
+			s.own.expired = false
+			s.store.view.Expire(time.Now())
+			s.expireLater()
+		}
+		s.store.list(rv) // own writes that the list confirms end
 		for key, o := range fresh {
 			fresh[key] = s.store.echo(shown(key), o)
 		}
@@ -91,18 +99,4 @@ func (s *stream) swap(fresh map[Key]Object, rv string, restored bool) (wake []fu
 		}
 	}
 	return wake
-}
-
-// list lets the own writes end that a list, which is in the store by now, confirms. Called with mu
-// held.
-func (s *stream) list(rv string, overlaid map[Key]Object) {
-	if s.config.ByContent {
-		s.store.confirm(overlaid)
-	}
-	if s.own.expired {
-		s.own.expired = false
-		s.store.view.Expire(time.Now())
-		s.expireLater()
-	}
-	s.store.list(rv)
 }

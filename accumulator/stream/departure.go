@@ -61,23 +61,27 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 
 // deleted notes an own deletion that was complete at a version, as the server has answered.
 func (s *stream) deleted(w coherence.Write, how landing) {
-	var wake []func()
 	s.mu.Lock()
-	if s.read(w.Key) == nil && coherence.Comparable(w.Version) {
-		for l := range s.listeners {
-			wake = l.passed(wake, w, how)
-		}
-	}
+	wake := s.passed(nil, w, how)
 	s.mu.Unlock()
 	run(wake)
 }
 
-// existed returns the newest version at which the stream has had a deleted object, "" if it
-// no longer has the object.
-func (s *stream) existed(w coherence.Write) (rv string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range []Object{s.store.objects[w.Key], s.read(w.Key)} {
+// passed tells the listeners of an own write that the stream does not show. Called with mu held.
+func (s *stream) passed(wake []func(), w coherence.Write, how landing) []func() {
+	if s.store.read(w.Key) != nil || !coherence.Comparable(w.Version) {
+		return wake
+	}
+	for l := range s.listeners {
+		wake = l.passed(wake, w, how)
+	}
+	return wake
+}
+
+// existed returns the newest version at which a stream has had a deleted object, "" if it no
+// longer has the object.
+func (e entry) existed(w coherence.Write) (rv string) {
+	for _, o := range []Object{e.stored, e.shown} {
 		if o != nil && o.GetUID() == w.UID {
 			rv = coherence.Newest(rv, o.GetResourceVersion())
 		}

@@ -52,6 +52,17 @@ func (h *health) set(state State, err error) (changed bool) {
 	return changed
 }
 
+// turn notes whether the resource is gone.
+func (h *health) turn(gone bool, listeners audience) {
+	if h.gone == gone {
+		return
+	}
+	h.gone = gone
+	for l := range listeners {
+		l.turned = true
+	}
+}
+
 // classify returns the state after an error of a list or watch.
 func classify(err error) State {
 	switch {
@@ -79,20 +90,9 @@ func (s *stream) well() bool {
 		state = Listing
 	}
 	s.health.forbidden = 0
-	s.turn(false)
+	s.health.turn(false, s.listeners)
 	s.health.heard = time.Now()
 	return s.health.set(state, nil) && state == Synced
-}
-
-// turn notes whether the resource is gone. Called with mu held.
-func (s *stream) turn(gone bool) {
-	if s.health.gone == gone {
-		return
-	}
-	s.health.gone = gone
-	for l := range s.listeners {
-		l.turned = true
-	}
 }
 
 func (s *shape) logRecovered(recovered bool) {
@@ -121,11 +121,8 @@ func (s *stream) failed(what request, err error) {
 	if state == Forbidden && what == toList {
 		s.health.forbidden++
 	}
-	changed, log := s.health.set(state, err), s.logFor(s.grave(state, err))
-	var wake []func()
-	for l := range s.listeners {
-		wake = append(wake, l.Wake, l.Trouble)
-	}
+	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.synced, s.listeners))
+	wake := s.listeners.trouble(nil)
 	s.mu.Unlock()
 	if changed {
 		log(err, "cannot "+string(what)+", will keep trying")
@@ -136,18 +133,13 @@ func (s *stream) failed(what request, err error) {
 // grave reports whether a state is logged as an error. It is one where a program waits for its
 // first snapshot, or somebody has to grant a right or install a kind. An outage after the first
 // list passes by itself, and so does a 429 (the storage of a new kind answers so for a while). A
-// kind that every listener calls optional may be refused or missing. Called with mu held.
-func (s *stream) grave(state State, err error) bool {
+// kind that every listener calls optional may be refused or missing.
+func grave(state State, err error, synced bool, listeners audience) bool {
 	definite := state == Forbidden || state == Missing
-	if !definite && (s.progress.synced || apierrors.IsTooManyRequests(err)) {
+	if !definite && (synced || apierrors.IsTooManyRequests(err)) {
 		return false
 	}
-	for l := range s.listeners {
-		if !definite || !l.Optional {
-			return true
-		}
-	}
-	return false
+	return !definite && len(listeners) > 0 || !listeners.optional()
 }
 
 // logFor returns the function that logs an error: as an error if it is grave, else as information.
@@ -172,11 +164,9 @@ func (s *stream) vanished(why error) {
 			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)
 		}
 	}
-	s.turn(true)
-	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.synced && s.grave(Missing, why))
-	for l := range s.listeners {
-		wake = append(wake, l.Wake, l.Trouble)
-	}
+	s.health.turn(true, s.listeners)
+	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.synced && grave(Missing, why, false, s.listeners))
+	wake = s.listeners.trouble(wake)
 	s.waiters.wake()
 	s.mu.Unlock()
 	if changed {

@@ -6,6 +6,27 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
+// audience are the listeners of a stream. Its lock guards them.
+type audience map[*Listener]struct{}
+
+// trouble appends the functions to run after a request has failed.
+func (a audience) trouble(wake []func()) []func() {
+	for l := range a {
+		wake = append(wake, l.Wake, l.Trouble)
+	}
+	return wake
+}
+
+// optional reports whether every listener can do without the objects.
+func (a audience) optional() bool {
+	for l := range a {
+		if !l.Optional {
+			return false
+		}
+	}
+	return true
+}
+
 // Listener is what one reader has not taken yet of one stream: a set of dirty keys. A thousand
 // events on one object are one key, and a slow reader costs nobody anything. Its methods are safe
 // for concurrent use; its stream's lock guards its fields.
@@ -123,7 +144,7 @@ func (l *Listener) Take() Batch {
 		b.Changes = make([]Change, 0, len(l.dirty))
 	}
 	for key := range l.dirty {
-		if o := s.read(key); o == nil || !l.again {
+		if o := s.store.read(key); o == nil || !l.again {
 			b.Changes = append(b.Changes, Change{key, o})
 		}
 	}
@@ -244,7 +265,7 @@ func (l *Listener) State() ListenerState {
 func (l *Listener) Get(key Key) Object {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
-	return l.stream.read(key)
+	return l.stream.store.read(key)
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. If the key has
@@ -260,7 +281,7 @@ func (l *Listener) Look(key Key) coherence.Sight {
 		KnownRV: knownRV, Unbounded: !bounded, Lost: s.own.givenUp,
 		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
 	}
-	if o := s.read(key); o != nil {
+	if o := s.store.read(key); o != nil {
 		now.Object = o
 		if _, dirty := l.dirty[key]; dirty {
 			l.dirty[key] = true

@@ -40,16 +40,16 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 		if !st.covers(key) {
 			continue
 		}
-		shown, at, ok := st.lookup(key)
+		e := st.entry(key)
 		switch {
-		case !ok:
-		case shown != nil:
-			newest = Newer(newest, shown)
-			if Fault(shown) == nil && st.holdsPart(part) {
-				o = Newer(o, shown)
+		case e.givenUp:
+		case e.shown != nil:
+			newest = Newer(newest, e.shown)
+			if Fault(e.shown) == nil && st.holdsPart(part) {
+				o = Newer(o, e.shown)
 			}
-		case st.whole():
-			absent, as = true, coherence.Newest(as, at)
+		case e.synced && st.whole():
+			absent, as = true, coherence.Newest(as, e.shownRV)
 		}
 	}
 	switch {
@@ -126,13 +126,46 @@ func (s *shape) holdsPart(part Part) bool {
 	return s.transform == nil && s.key.form == Whole
 }
 
-// lookup returns the object that the stream shows for key, and the version at which it does (""
-// where that is not known). ok is false where the stream may have shown a newer one, or is not
-// complete.
-func (s *stream) lookup(key Key) (o Object, at string, ok bool) {
+// entry is what a stream has of one key, at one moment.
+type entry struct {
+	stored, shown Object // without and with own writes, nil for none
+	shownRV       string // the version at which that is shown, "" if unknown
+	synced        bool   // the first list is in
+	givenUp       bool   // the stream may have shown a newer object
+}
+
+func (s *stream) entry(key Key) entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o = s.read(key)
-	at, _ = s.store.view.Known(key)
-	return o, at, !s.own.givenUp && (s.progress.synced || o != nil)
+	e := entry{stored: s.store.objects[key], shown: s.store.read(key), synced: s.progress.synced, givenUp: s.own.givenUp}
+	e.shownRV, _ = s.store.view.Known(key)
+	return e
+}
+
+// Newest returns the newest version of an object that the streams of exactly this resource (group
+// and version too) show: from an own write's answer or from a watch. It is nil where no stream
+// shows the object; there may be one all the same. It is shared: nobody writes to it.
+//
+// With [Whole] it is the whole object, as the server had it at that version, and with [Typed] the
+// fields that the Go type has. Streams that hold less than the server sends (a transform,
+// metadata alone) do not count: a write that starts from such an object would remove what it has
+// not read.
+func (s *Set) Newest(r Resource, key Key, form Form) Object {
+	if !r.Namespaced {
+		key.Namespace = ""
+	}
+	s.mu.Lock()
+	streams := s.over(r.Storage)
+	s.mu.Unlock()
+	var newest Object
+	for _, st := range streams {
+		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.key.form != form || st.transform != nil {
+			continue
+		}
+		e := st.entry(key)
+		if o := e.shown; o != nil && !e.givenUp && Fault(o) == nil && (newest == nil || coherence.Newer(o.GetResourceVersion(), newest.GetResourceVersion())) {
+			newest = o
+		}
+	}
+	return newest
 }

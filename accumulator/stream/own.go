@@ -67,7 +67,7 @@ func (s *stream) land(key Key, w *coherence.Write) {
 		f.held = false
 		for l := range s.listeners {
 			if l.QuietOwn && !l.signalled(key) {
-				wake = append(wake, l.waking(key, f.before, s.read(key)))
+				wake = append(wake, l.waking(key, f.before, s.store.read(key)))
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (s *stream) land(key Key, w *coherence.Write) {
 func (s *stream) record(w coherence.Write, how landing) bool {
 	floor := s.set.floor(s.resource.Storage)
 	s.mu.Lock()
-	before := s.read(w.Key)
+	before := s.store.read(w.Key)
 	if o, ok := w.Object.(Object); ok {
 		w.Object = s.store.echo(before, o) // a list that settled it may bring what is shown
 	}
@@ -89,14 +89,12 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 		return false
 	}
 	if w.Object != nil {
-		s.turn(false) // the watch has yet to notice
+		s.health.turn(false, s.listeners) // the watch has yet to notice
 	}
 	s.progress.asOfRV = w.Version
-	wake := s.settle(nil, nil, w.Key, before, how.by)
-	if !how.asked && s.read(w.Key) == nil && coherence.Comparable(w.Version) {
-		for l := range s.listeners {
-			wake = l.passed(wake, w, how)
-		}
+	wake := s.mark(nil, w.Key, before, how.by)
+	if !how.asked {
+		wake = s.passed(wake, w, how)
 	}
 	relist := s.store.view.Pending() > s.config.PendingMax
 	if relist {

@@ -3,7 +3,6 @@ package stream
 import (
 	"fmt"
 
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -30,18 +29,13 @@ func (s *stream) prepare(o Object) Object {
 	return s.made(o, held)
 }
 
-// prepareWrite is prepare for what a write of this client came to. Its object is shared with other
-// streams, and with the caller.
-func (s *stream) prepareWrite(w coherence.Write) coherence.Write {
-	o, ok := w.Object.(Object)
-	if !ok {
-		return w
-	}
+// private returns an object that the caller and other streams share, or a copy where the stream
+// would write to it.
+func (s *shape) private(o Object) Object {
 	if s.transform != nil && s.key.form != Metadata && Fault(o) == nil {
-		o = o.DeepCopyObject().(Object)
+		return o.DeepCopyObject().(Object)
 	}
-	w.Object = s.prepare(o)
-	return w
+	return o
 }
 
 // has returns what the stream holds of an object, nil if nothing, and whether it is of this very

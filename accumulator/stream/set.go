@@ -209,7 +209,7 @@ func (s *Set) Len() int { return len(s.all()) }
 func (s *Set) Shares(o any) bool {
 	if obj, ok := o.(Object); ok {
 		for _, st := range s.all() {
-			if st.holds(obj) {
+			if e := st.entry(object.KeyOf(obj)); e.stored == obj || e.shown == obj {
 				return true
 			}
 		}
@@ -220,12 +220,4 @@ func (s *Set) Shares(o any) bool {
 		}
 	}
 	return false
-}
-
-// holds reports whether the stream shows this very object.
-func (s *stream) holds(o Object) bool {
-	key := object.KeyOf(o)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.store.objects[key] == o || s.read(key) == o
 }

@@ -31,7 +31,7 @@ type stream struct {
 	progress  progress
 	health    health
 	own       ownWrites
-	listeners map[*Listener]struct{}
+	listeners audience
 	waiters   waiters // for Sync
 }
 
@@ -49,7 +49,7 @@ type progress struct {
 func newStream(set *Set, s shape) *stream {
 	st := &stream{
 		shape: s, set: set, store: newStore(&s),
-		listeners: make(map[*Listener]struct{}),
+		listeners: make(audience),
 		waiters:   make(waiters),
 		done:      make(chan struct{}),
 		own:       ownWrites{unsettled: make(map[Key]bound), flights: make(map[Key]*flight)},
@@ -62,9 +62,6 @@ func newStream(set *Set, s shape) *stream {
 	st.reflector = newReflector(st, s.source, st.requests, s.config)
 	return st
 }
-
-// read returns the object of that key, own writes included. Called with mu held.
-func (s *stream) read(key Key) Object { return s.store.read(key) }
 
 // position is the version up to which the watch has delivered everything.
 func (s *stream) position() string {
@@ -95,7 +92,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	wake := few[:0]
 	s.mu.Lock()
 	s.health.heard, s.progress.asOfRV = time.Now(), o.GetResourceVersion()
-	before := s.read(key)
+	before := s.store.read(key)
 	if !s.store.stale(key, o) {
 		var seen coherence.Object
 		if !in {
@@ -105,7 +102,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			seen = o
 		}
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: o.GetResourceVersion()})
-		wake = s.settle(wake, ended, key, before, delivered)
+		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
 	s.mu.Unlock()
@@ -117,18 +114,17 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 func (s *stream) bookmark(rv string) {
 	s.mu.Lock()
 	s.health.heard, s.progress.asOfRV = time.Now(), rv
-	wake := s.settleAll(s.store.view.Advance(rv))
+	wake := s.settle(nil, s.store.view.Advance(rv), Key{})
 	s.waiters.wake()
 	s.mu.Unlock()
 	run(wake)
 }
 
-// settle marks key, and every key whose own write has ended, where what is shown changed. It
+// settle marks the keys whose own write has ended, but one, where what is shown changed. It
 // appends to wake the functions to run after mu is released. Called with mu held.
-func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before Object, by cause) []func() {
-	wake = s.mark(wake, key, before, by)
+func (s *stream) settle(wake []func(), ended []coherence.Ended, but Key) []func() {
 	for _, e := range ended {
-		if e.Key == key {
+		if e.Key == but {
 			continue
 		}
 		var shown Object
@@ -143,14 +139,6 @@ func (s *stream) settle(wake []func(), ended []coherence.Ended, key Key, before 
 	return wake
 }
 
-// settleAll is settle where no event of a key made own writes end. Called with mu held.
-func (s *stream) settleAll(ended []coherence.Ended) []func() {
-	if len(ended) == 0 {
-		return nil
-	}
-	return s.settle(nil, ended, Key{}, s.read(Key{}), delivered)
-}
-
 // cause is what makes a change: the watch, or a write of this client.
 type cause int
 
@@ -162,7 +150,7 @@ const (
 
 // mark tells the listeners that key is no longer shown as before. Called with mu held.
 func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() {
-	after := s.read(key)
+	after := s.store.read(key)
 	if before == after {
 		return wake
 	}

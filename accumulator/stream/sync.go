@@ -184,7 +184,7 @@ func (s syncing) reached(g goal) bool {
 		return false
 	}
 	s.progress.asOfRV, s.progress.listedRV = g.rv, g.rv
-	wake := s.settleAll(s.store.list(g.rv))
+	wake := s.settle(nil, s.store.list(g.rv), Key{})
 	s.mu.Unlock()
 	run(wake)
 	return true

@@ -88,7 +88,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		}
 		st.reach(AtCommit, o.Key)
 		if how.by == deleted {
-			how.existedRV = coherence.Newest(how.existedRV, st.existed(o.Write))
+			how.existedRV = coherence.Newest(how.existedRV, st.entry(o.Key).existed(o.Write))
 		}
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
 			if how.by == deleted {
@@ -124,7 +124,9 @@ func older(a, b string) string {
 
 // record hands the write to a stream, in the stream's form.
 func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
-	o = st.prepareWrite(o)
+	if object, ok := o.Object.(Object); ok {
+		o.Object = st.prepare(st.private(object))
+	}
 	if !st.record(o, how) {
 		return false
 	}

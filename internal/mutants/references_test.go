@@ -105,12 +105,12 @@ var references = []mutant{
 	{
 		name: "one that may not be read is waited for without end", says: "where the server refuses, it counts as absent", file: "accumulator/query/references.go",
 		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
-		old:    `(optional || r.host.Ready()) && st.Refused`, new: `optional && st.Refused`,
+		old:    `(optional || r.host.Ready.Load()) && st.Refused`, new: `optional && st.Refused`,
 	},
 	{
 		name: "one that is not answered is waited for without end", says: "ten seconds at most", file: "accumulator/query/references.go",
 		caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/failing",
-		old:    `	case !r.host.Ready():`, new: `	default:`,
+		old:    `	case !r.host.Ready.Load():`, new: `	default:`,
 	},
 	{
 		name: "a panic over a reference drops what was named", says: "the object names what it named before", file: follow,
