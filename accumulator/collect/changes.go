@@ -17,12 +17,7 @@ func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 		var fresh []*Field[S]
 		err := c.open(ctx, queries, &fresh)
 		if err == nil {
-			c.mu.Lock()
-			if err = c.Err(); err == nil { // else the end does not see them
-				c.fields = slices.Concat(c.fields, fresh)
-				c.generation++
-			}
-			c.mu.Unlock()
+			err = c.set(slices.Concat(c.Fields(), fresh), c.Err)
 		}
 		if err != nil {
 			closeFields(fresh)
@@ -78,9 +73,9 @@ func (c *Collector[S]) Remove(ctx context.Context, names ...string) error {
 			gone = append(gone, kept[i])
 			kept = slices.Delete(kept, i, i+1)
 		}
-		c.mu.Lock()
-		c.fields, c.generation = kept, c.generation+1
-		c.mu.Unlock()
+		if err := c.set(kept, c.Err); err != nil {
+			return err
+		}
 		closeFields(gone)
 		return nil
 	})
@@ -107,10 +102,7 @@ func (c *Collector[S]) Replace(ctx context.Context, q query.Query) error {
 		if err := running.Replace(ctx, q, r); err != nil {
 			return cmp.Or(c.Err(), err) // the end has a cause
 		}
-		c.mu.Lock()
-		c.generation++ // its keys may have another form now
-		c.mu.Unlock()
-		return nil
+		return c.set(fields, c.Err) // its keys may have another form now
 	})
 }
 

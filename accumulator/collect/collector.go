@@ -10,7 +10,6 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -76,13 +75,9 @@ type Collector[S query.Shown] struct {
 	upkeep upkeep
 
 	life
+	roster[S]
 	ready milestone   // the first snapshot is complete
 	told  atomic.Bool // the first signal was given
-
-	mu         lockorder.Mutex[lockorder.Collector]
-	fields     []*Field[S] // replaced together with generation, never changed
-	generation int
-	shown      int // the generation of the last snapshot, from 1; 0: there is none
 
 	turn   chan struct{} // held by the reader
 	follow chan struct{} // holds a value when there may be names to read
@@ -110,7 +105,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 		o.Overdue = 10 * time.Second
 	}
 	c := &Collector[S]{
-		options: o, reader: r, generation: 1,
+		options: o, reader: r, roster: roster[S]{generation: 1},
 		life:   life{finished: make(chan struct{})},
 		ready:  milestone{done: make(chan struct{})},
 		turn:   make(chan struct{}, 1),
@@ -227,10 +222,7 @@ func (c *Collector[S]) news() bool {
 			return true
 		}
 	}
-	c.mu.Lock()
-	changed := c.generation != max(1, c.shown)
-	c.mu.Unlock()
-	return changed || c.reader.Waiting != nil && c.reader.Waiting()
+	return c.changed() || c.reader.Waiting != nil && c.reader.Waiting()
 }
 
 // Ready is nil once the first snapshot is complete, and stays nil. Before that, the error says

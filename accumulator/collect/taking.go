@@ -34,19 +34,6 @@ func (c *Collector[S]) Enter(ctx context.Context) error {
 // Leave ends the reader's turn.
 func (c *Collector[S]) Leave() { <-c.turn }
 
-// Fields returns the queries. They are replaced together, never changed.
-func (c *Collector[S]) Fields() []*Field[S] {
-	all, _ := c.FieldsNow()
-	return all
-}
-
-// FieldsNow returns the queries, and how often they have changed, from 1.
-func (c *Collector[S]) FieldsNow() (all []*Field[S], generation int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.fields, c.generation
-}
-
 // Take takes the changes of every query. It returns false if there can be no first snapshot yet: a
 // stream had its list, but has given it up, or a query was replaced before its objects were read,
 // and none of them is left. It does not wait for a query that was added, or replaced by a wider
@@ -73,21 +60,6 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 	}
 	c.host.Streams.Reach(stream.AtTaken)
 	return true
-}
-
-// Delivered reports whether there has been a snapshot.
-func (c *Collector[S]) Delivered() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.shown > 0
-}
-
-// Deliver notes that a snapshot shows the queries of a generation, see [Collector.FieldsNow]. It
-// belongs to the reader's turn.
-func (c *Collector[S]) Deliver(generation int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shown = generation
 }
 
 // ranked orders the fields: those whose objects name others come before the named ones. The order

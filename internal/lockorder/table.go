@@ -34,7 +34,7 @@ type (
 	Union          struct{}
 	References     struct{}
 	Life           struct{}
-	Collector      struct{}
+	Roster         struct{}
 	Pacer          struct{}
 	Reads          struct{}
 	StreamSet      struct{}
@@ -75,7 +75,7 @@ var Order = []Lock{
 	{Scheduler{}, "accumulator/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
 	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},
 	{Indexes{}, "accumulator/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
-	{Collector{}, "accumulator/collect.Collector.mu", "which queries there are"},
+	{Roster{}, "accumulator/collect.roster.mu", "which queries there are"},
 	{Life{}, "accumulator/collect.life.mu", "the end of a collector, and what it stops"},
 	{Union{}, "accumulator/query.union.mu", "a query: its kind, and its streams"},
 	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},
