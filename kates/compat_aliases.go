@@ -164,11 +164,35 @@ const (
 
 // Functions of the Kubernetes libraries that programs need beside the types.
 var (
-	// IsNotFound reports whether err, however wrapped, is the server's 404.
+	// The functions Is… report whether err, however wrapped, is an answer of that kind.
+	// IsNotFound: there is no such object, or no such resource.
 	IsNotFound = apierrors.IsNotFound
-	// IsConflict reports whether err, however wrapped, is the server's 409: the object has
-	// changed since the version that was sent.
+	// IsConflict: the object has changed since the version that was sent.
 	IsConflict = apierrors.IsConflict
+	// IsAlreadyExists: a Create found an object of that name.
+	IsAlreadyExists = apierrors.IsAlreadyExists
+	// IsForbidden: the client has no right to do this.
+	IsForbidden = apierrors.IsForbidden
+	// IsUnauthorized: the server does not accept the client's credentials.
+	IsUnauthorized = apierrors.IsUnauthorized
+	// IsInvalid: the server's validation refused the object.
+	IsInvalid = apierrors.IsInvalid
+	// IsBadRequest: the server does not understand the request.
+	IsBadRequest = apierrors.IsBadRequest
+	// IsMethodNotSupported: the resource does not have the verb.
+	IsMethodNotSupported = apierrors.IsMethodNotSupported
+	// IsGone: what was asked for has been there, and is not available any more.
+	IsGone = apierrors.IsGone
+	// IsResourceExpired: the version that was asked for is too old.
+	IsResourceExpired = apierrors.IsResourceExpired
+	// IsTooManyRequests: the server asks for fewer requests.
+	IsTooManyRequests = apierrors.IsTooManyRequests
+	// IsServerTimeout and IsTimeout: the server did not do it in time, and may do it still.
+	IsServerTimeout = apierrors.IsServerTimeout
+	IsTimeout       = apierrors.IsTimeout
+	// IsServiceUnavailable and IsInternalError: the server, or what it depends on, has a fault.
+	IsServiceUnavailable = apierrors.IsServiceUnavailable
+	IsInternalError      = apierrors.IsInternalError
 	// MustParseQuantity parses "100m", "2Gi" and the like. It is for constants: it panics on a
 	// text that is no quantity.
 	MustParseQuantity = resource.MustParse

@@ -1,5 +1,10 @@
 package kates
 
+import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
 // A Query says which objects to list or watch: those of one kind, in one namespace or in all,
 // narrowed by selectors.
 //
@@ -16,19 +21,12 @@ package kates
 // So a type assertion that holds in production fails in the unit test, or the other way round. If
 // it panics, a Signal counts as true, and a Key has the object left out as [Invalid]. Functions
 // that need only metadata use the methods of [Object] (GetLabels, GetAnnotations,
-// GetOwnerReferences, …), which all of these types have. Functions that need more of an object
-// convert it, which costs a copy per call:
+// GetOwnerReferences, …), which all of these types have. For functions that need more there are
+// [KeyOf], [SignalOf] and [TransformOf], which convert an object where it has another type:
 //
-//	func ready(o kates.Object) bool {
-//	    var node corev1.Node
-//	    if err := kates.ConvertObject(nil, o, &node); err != nil { // takes all of these types
-//	        return false
-//	    }
-//	    …
-//	}
+//	Key: kates.KeyOf(func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 //
-// Or they switch on the type, with a case for each. [ByField], [DropFields] and the like take all
-// of these types.
+// [ByField], [DropFields] and the like take all of these types.
 type Query struct {
 	// Name of the snapshot's field that gets the objects. List ignores it.
 	Name string
@@ -59,9 +57,13 @@ type Query struct {
 	// LabelSelector narrows by labels: app=web,tier!=cache.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
 	LabelSelector string
+	// Labels and Fields are selectors that a program has as such: for an API type's
+	// LabelSelector, see metav1.LabelSelectorAsSelector. They narrow like the two in words; what
+	// is set must select an object. One that selects everything, or nothing, is an error.
+	Labels labels.Selector
+	Fields fields.Selector
 	// AnyOf, if not nil, is a union: one of its selections must select an object, and so must
-	// LabelSelector and FieldSelector where those are set. Each selection costs a list and a
-	// watch.
+	// the query's own selectors where they are set. Each selection costs a list and a watch.
 	AnyOf []Selection
 	// Optional: the field is nil where the server certainly does not serve the kind, or refuses
 	// again and again to list it for lack of rights. It is filled as soon as that changes. An
@@ -99,16 +101,16 @@ type Query struct {
 	Signal func(old, current Object) bool
 	// Key says to which partitions an object belongs, for [WatchEach], [RunEach] and the watched
 	// fields of a controller. The object belongs to the keys that it returns: one, several or
-	// none. If [EveryPartition] is among them, it belongs to all. In a query without a Key all
-	// objects belong to every partition. See [ByNamespace], [ByObjectName], [ByNamespacedName],
-	// [ByUID], [ByOwner], [ByLabel], [ByAnnotation] and [ByField].
+	// none. An empty key is none. If [EveryPartition] is among them, it belongs to all. In a query
+	// without a Key all objects belong to every partition. See [ByNamespace], [ByObjectName],
+	// [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation], [ByField] and [KeyOf].
 	//
 	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the object.
 	//
 	// It is called once per version of an object, as the watch holds it (after Transform), by one
 	// of the goroutines that take turns, and never by two at a time. It must not write to the
-	// object. The same object always has the same keys. If it panics, or returns an empty key,
-	// the object is left out as [Invalid] until its next version. Watch, Open and List ignore it.
+	// object. The same object always has the same keys. If it panics, the object is left out as
+	// [Invalid] until its next version. Watch, Open and List ignore it.
 	Key func(Object) []string
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and

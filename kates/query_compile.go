@@ -90,7 +90,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	if q.Kind == "" {
 		q.Kind = t.kind.Kind
 	}
-	if q.Labels, q.Fields, err = (Selection{t.LabelSelector, t.FieldSelector}).selectors(); err != nil {
+	if q.Labels, q.Fields, err = t.selection().selectors(); err != nil {
 		return q, err
 	}
 	if q.Refs, err = t.refs(); err != nil {
@@ -182,29 +182,73 @@ func definite(err error) error {
 	return err
 }
 
-// Selection narrows a query by labels and fields, as [Query] does.
+// Selection narrows a query by labels and fields, as [Query] does: what is set must select an
+// object.
 type Selection struct {
 	LabelSelector string
 	FieldSelector string
+	Labels        labels.Selector
+	Fields        fields.Selector
+}
+
+// selection returns the query's own selection.
+func (q Query) selection() Selection {
+	return Selection{q.LabelSelector, q.FieldSelector, q.Labels, q.Fields}
 }
 
 // selections returns the query's own selection, and those of AnyOf.
-func (q Query) selections() []Selection {
-	return append([]Selection{{q.LabelSelector, q.FieldSelector}}, q.AnyOf...)
+func (q Query) selections() []Selection { return append([]Selection{q.selection()}, q.AnyOf...) }
+
+// selects reports whether the selection narrows anything.
+func (q Selection) selects() bool {
+	return q.LabelSelector != "" || q.FieldSelector != "" || q.Labels != nil || q.Fields != nil
 }
 
-// selectors parses selectors; nil where there are none.
+// selectors returns the selectors, those in words parsed; nil where there are none.
 func (q Selection) selectors() (l labels.Selector, f fields.Selector, err error) {
 	if l, err = parseLabels("label", q.LabelSelector); err != nil {
 		return nil, nil, err
 	}
-	f, err = parseSelector("field", q.FieldSelector, fields.ParseSelector)
-	return l, f, err
+	if f, err = parseSelector("field", q.FieldSelector, fields.ParseSelector); err != nil {
+		return nil, nil, err
+	}
+	also := stream.Selection{Labels: q.Labels, Fields: q.Fields}
+	if err := selectsSome(also); err != nil {
+		return nil, nil, err
+	}
+	both := stream.Selection{Labels: l, Fields: f}.And(also)
+	return both.Labels, both.Fields, nil
 }
 
-// errSelectsAll is the error of a selector that is not empty, but selects everything, like " "
-// and ",". The program that composed it meant fewer objects, and may be about to delete them.
-var errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
+// selectsSome returns an error for a selector that selects everything or nothing. The program that
+// made it meant something else.
+func selectsSome(s stream.Selection) error {
+	if s.Labels != nil {
+		if some, selectable := s.Labels.Requirements(); !selectable {
+			return fmt.Errorf("label selector: %w", errSelectsNothing)
+		} else if len(some) == 0 {
+			return fmt.Errorf("label selector: %w", errSelectsAll)
+		}
+	}
+	if s.Fields != nil {
+		switch {
+		case s.Fields.Empty():
+			return fmt.Errorf("field selector: %w", errSelectsAll)
+		case len(s.Fields.Requirements()) == 0:
+			return fmt.Errorf("field selector: %w", errSelectsNothing)
+		}
+	}
+	return nil
+}
+
+var (
+	// errSelectsAll is the error of a selector that is there, but selects everything, like " ",
+	// "," and labels.Everything(). The program that composed it meant fewer objects, and may be
+	// about to delete them.
+	errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
+	// errSelectsNothing is the error of labels.Nothing() and its like.
+	errSelectsNothing = errors.New("it selects nothing")
+)
 
 // parseLabels parses a selector of labels; nil if it is empty. what names it in the error.
 func parseLabels(what, selector string) (labels.Selector, error) {

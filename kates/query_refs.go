@@ -3,7 +3,6 @@ package kates
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,37 +96,16 @@ func RefsOf[T any](queryName string, names func(T) []types.NamespacedName) Ref {
 		r.err = errors.New("its function is nil")
 		return r
 	}
-	t := reflect.TypeFor[T]()
-	var as *snapshot.Binding
-	// Names checks whether an object implements an interface
-	if t.Kind() != reflect.Interface {
-		if as, r.err = elementsOf[T](); r.err != nil {
-			r.err = fmt.Errorf("no object is a %s: %w", t, r.err)
-		}
-	}
+	as := newConverter[T]()
+	r.err = as.err
 	r.ref.Names = func(o stream.Object) ([]stream.Key, error) {
-		elem, ok := any(o).(T)
-		switch {
-		case ok:
-			return names(elem), nil
-		case as == nil:
-			return nil, fmt.Errorf("it is a %T, and no %s", o, t)
-		}
-		value, err := as.Convert(0, o)
+		elem, err := as.of(o)
 		if err != nil {
 			return nil, err
 		}
-		return names(value.(T)), nil
+		return names(elem), nil
 	}
 	return r
-}
-
-// elements is a snapshot of one query.
-type elements[T any] struct{ Objects []T }
-
-// elementsOf returns the conversion of objects to a T.
-func elementsOf[T any]() (*snapshot.Binding, error) {
-	return snapshot.Compile(reflect.TypeFor[elements[T]](), []snapshot.Query{{Name: "Objects"}})
 }
 
 // refs returns a query's references in the accumulator's form.

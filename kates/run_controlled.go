@@ -127,7 +127,7 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 func (r *roots) Selective() bool {
 	for _, t := range r.targets {
 		if t.role == rootRole {
-			return t.LabelSelector != "" || t.FieldSelector != "" || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil
+			return t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil
 		}
 	}
 	return false

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -11,8 +10,6 @@ import (
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
-
-var errEmptyKey = errors.New("the key function returned an empty key: for no partition it returns none, for all of them EveryPartition")
 
 // placed is an object, its row, and the partitions that it belongs to. It is never changed.
 type placed struct {
@@ -138,7 +135,7 @@ func keysOf(f query.KeyFunc, o stream.Object) (keys []string, every bool, err er
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
 	if len(keys) > 0 && keys[0] == "" {
-		return nil, false, errEmptyKey
+		keys = keys[1:] // no partition
 	}
 	return keys, false, nil
 }

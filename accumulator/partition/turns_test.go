@@ -174,32 +174,40 @@ func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersio
 	var told []string
 	o := Options{Options: collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i.Object.GetName()+": "+i.Err.Error()) }}}
 	abc(t, o, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
-		for _, bad := range []string{"panic", "empty"} {
-			told = nil
-			s.Relabel("x", "k", bad)
-			s.Relabel("none", "k", bad)
-			a := turn(t, p)
-			assert.Equal(t, "a: y / c", text(a))
-			require.Len(t, a.Invalid, 1)
-			assert.Equal(t, "x", a.Invalid[0].Object.GetName())
-			assert.ErrorContains(t, a.Invalid[0].Err, "the key function")
-			a.Done(nil)
-			assert.Len(t, told, 2, "also what never had a key")
-			assert.Equal(t, 2, p.Status()[0].Invalid)
-			s.Remove("as", "y")
-			for _, text := range turns(t, p) {
-				assert.NotContains(t, text, "a:  /  gone", "it is there, whatever is wrong with it")
-			}
-			s.Relabel("x", "k", "a")
-			s.Relabel("none")
-			s.Create("as", sim.Thing("y", "k", "a.b"))
-			assert.Equal(t, []string{"a: x y / c", "b: y / c"}, turns(t, p))
-			assert.Zero(t, p.Status()[0].Invalid)
+		s.Relabel("x", "k", "panic")
+		s.Relabel("none", "k", "panic")
+		a := turn(t, p)
+		assert.Equal(t, "a: y / c", text(a))
+		require.Len(t, a.Invalid, 1)
+		assert.Equal(t, "x", a.Invalid[0].Object.GetName())
+		assert.ErrorContains(t, a.Invalid[0].Err, "the key function")
+		a.Done(nil)
+		assert.Len(t, told, 2, "also what never had a key")
+		assert.Equal(t, 2, p.Status()[0].Invalid)
+		s.Remove("as", "y")
+		for _, text := range turns(t, p) {
+			assert.NotContains(t, text, "a:  /  gone", "it is there, whatever is wrong with it")
 		}
+		s.Relabel("x", "k", "a")
+		s.Relabel("none")
+		s.Create("as", sim.Thing("y", "k", "a.b"))
+		assert.Equal(t, []string{"a: x y / c", "b: y / c"}, turns(t, p))
+		assert.Zero(t, p.Status()[0].Invalid)
 		s.Relabel("y", "k", "panic")
 		turns(t, p)
 		s.Remove("as", "y")
 		assert.Contains(t, turns(t, p), "b:  /  gone")
+	})
+}
+
+// TestAnEmptyKeyIsNone: a key function may return a field's value, whether it is set or not.
+func TestAnEmptyKeyIsNone(t *testing.T) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+		s.Relabel("x", "k", "empty")
+		assert.Equal(t, []string{"a: y / c"}, turns(t, p))
+		s.Relabel("y", "k", ".b")
+		assert.Equal(t, []string{"a:  /  gone", "b: y / c"}, turns(t, p))
+		assert.Zero(t, p.Status()[0].Invalid)
 	})
 }
 

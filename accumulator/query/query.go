@@ -67,11 +67,11 @@ type Spaces struct {
 
 // KeyFunc returns the keys of the partitions that an object belongs to. An object without keys
 // belongs to no partition, and one with [EveryPartition] among them to all. The same object must
-// give the same keys.
+// give the same keys. An empty key is none.
 //
 // It is called once per version of an object, as the stream holds it, without locks, and never
-// two at a time. It must not write to the object. The caller owns the result. If it panics, or
-// returns an empty key, that object is left out as invalid until its next version.
+// two at a time. It must not write to the object. The caller owns the result. If it panics,
+// that object is left out as invalid until its next version.
 type KeyFunc func(stream.Object) []string
 
 // EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No

@@ -2,10 +2,13 @@ package stream
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/internal/object"
 )
@@ -50,12 +53,36 @@ type Selection struct {
 	Fields fields.Selector
 }
 
-// labelSelector is the label selector as the server takes it.
+// labelSelector is the label selector as the server takes it. Selectors that say the same in
+// other words have one form, so that they share a stream.
 func (s Selection) labelSelector() string {
 	if s.Labels == nil {
 		return ""
 	}
-	return s.Labels.String()
+	requirements, _ := s.Labels.Requirements()
+	terms := make([]string, len(requirements))
+	for i, r := range requirements {
+		op := ""
+		switch values := r.ValuesUnsorted(); r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+			if len(values) == 1 {
+				op = "="
+			}
+		case selection.NotEquals, selection.NotIn:
+			if len(values) == 1 {
+				op = "!="
+			}
+		}
+		if terms[i] = r.String(); op != "" {
+			terms[i] = r.Key() + op + r.ValuesUnsorted()[0]
+		}
+	}
+	return conjunction(terms)
+}
+
+func conjunction(terms []string) string {
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), ",")
 }
 
 // fieldSelector is the field selector as the server takes it.
@@ -63,7 +90,16 @@ func (s Selection) fieldSelector() string {
 	if s.Fields == nil {
 		return ""
 	}
-	return s.Fields.String()
+	requirements := s.Fields.Requirements()
+	terms := make([]string, len(requirements))
+	for i, r := range requirements {
+		op := "="
+		if r.Operator == selection.NotEquals {
+			op = "!="
+		}
+		terms[i] = r.Field + op + fields.EscapeValue(r.Value)
+	}
+	return conjunction(terms)
 }
 
 // And returns what both select.

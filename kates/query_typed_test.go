@@ -1,0 +1,168 @@
+package kates_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// asHeld returns a pod as watches hold it: typed, and untyped.
+func asHeld(t *testing.T, node string) map[string]kates.Object {
+	t.Helper()
+	pod := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"a": "1"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "one"}}},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	require.NoError(t, err)
+	return map[string]kates.Object{"typed": pod, "untyped": &kates.Unstructured{Object: content}}
+}
+
+// undecodable is a pod that does not decode as one.
+func undecodable() *kates.Unstructured {
+	return &kates.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "p"}, "spec": "text"}}
+}
+
+func plainNames(maps []*corev1.ConfigMap) (all []string) {
+	for _, cm := range maps {
+		all = append(all, cm.Name)
+	}
+	return all
+}
+
+type podNode struct {
+	Spec struct{ NodeName string } `json:"spec"`
+}
+
+func TestFunctionsOfATypeTakeWhateverTheWatchHolds(t *testing.T) {
+	nodeOf := func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }
+	moved := func(old, current *corev1.Pod) bool {
+		return old == nil || current == nil || old.Spec.NodeName != current.Spec.NodeName
+	}
+	for name, o := range asHeld(t, "n1") {
+		assert.Equal(t, []string{"n1"}, kates.KeyOf(nodeOf)(o), name)
+		assert.Equal(t, []string{"n1"}, kates.KeyOf(func(p podNode) []string { return []string{p.Spec.NodeName} })(o), name)
+		assert.Equal(t, []string{"p"}, kates.KeyOf(func(m map[string]any) []string {
+			return []string{m["metadata"].(map[string]any)["name"].(string)}
+		})(o), name)
+		assert.Equal(t, []string{"ns"}, kates.KeyOf(func(o kates.Object) []string { return []string{o.GetNamespace()} })(o), name)
+
+		signal := kates.SignalOf(moved)
+		for other, same := range map[string]bool{"n1": true, "n2": false} {
+			for _, current := range asHeld(t, other) {
+				assert.Equal(t, !same, signal(o, current), "%s, and %T on %s", name, current, other)
+			}
+		}
+		assert.True(t, signal(nil, o), name)
+		assert.True(t, signal(o, nil), name)
+	}
+	assert.PanicsWithError(t, `key: convert Pod "p" to *v1.Pod: json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec`, func() { kates.KeyOf(nodeOf)(undecodable()) })
+	assert.True(t, kates.SignalOf(func(_, _ *corev1.Pod) bool { return false })(undecodable(), undecodable()))
+}
+
+func TestATransformOfATypeChangesWhateverTheWatchHolds(t *testing.T) {
+	dropSpec := kates.TransformOf(func(p *corev1.Pod) error { p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName + "!"}; return nil })
+	dropLabels := kates.TransformOf(func(m map[string]any) error { delete(m["metadata"].(map[string]any), "labels"); return nil })
+	for name, o := range asHeld(t, "n1") {
+		require.NoError(t, dropSpec(o), name)
+		require.NoError(t, dropLabels(o), name)
+		var pod corev1.Pod
+		require.NoError(t, kates.ConvertObject(nil, o, &pod), name)
+		assert.Equal(t, corev1.PodSpec{NodeName: "n1!"}, pod.Spec, name)
+		assert.Empty(t, pod.Labels, name)
+		assert.Equal(t, "ns", pod.Namespace, name)
+		assert.Equal(t, "Pod", o.GetObjectKind().GroupVersionKind().Kind, name)
+
+		no := errors.New("no")
+		assert.ErrorIs(t, kates.TransformOf(func(*corev1.Pod) error { return no })(o), no, name)
+		assert.ErrorContains(t, kates.TransformOf(func(corev1.Pod) error { return nil })(o), "v1.Pod is a copy", name)
+	}
+	assert.ErrorContains(t, dropSpec(undecodable()), `convert Pod "p"`)
+}
+
+func TestSelectorsMayBeGivenAsSuch(t *testing.T) {
+	labelled := func(name, label string) *corev1.ConfigMap {
+		cm := configMap(name)
+		cm.Labels = map[string]string{"app": label}
+		return cm
+	}
+	c := katestest.New(t, katestest.WithObjects(labelled("a", "web"), labelled("b", "web"), labelled("c", "db"))).Client
+	web := labels.SelectorFromSet(labels.Set{"app": "web"})
+	for want, q := range map[string]kates.Query{
+		"a b":   {Labels: web},
+		"b":     {Labels: web, FieldSelector: "metadata.name=b"},
+		"a":     {LabelSelector: "app!=db", Labels: web, Fields: fields.OneTermEqualSelector("metadata.name", "a")},
+		"":      {LabelSelector: "app=db", Labels: web},
+		"b c":   {AnyOf: []kates.Selection{{Fields: fields.OneTermEqualSelector("metadata.name", "b")}, {LabelSelector: "app=db"}}},
+		"a b c": {},
+	} {
+		q.Name, q.Kind = "ConfigMaps", "ConfigMap"
+		var list []*corev1.ConfigMap
+		require.NoError(t, c.List(t.Context(), q, &list))
+		assert.Equal(t, want, strings.Join(plainNames(list), " "))
+		snapshots, err := kates.Watch[struct{ ConfigMaps []*corev1.ConfigMap }](t.Context(), c, q)
+		require.NoError(t, err)
+		var snap struct{ ConfigMaps []*corev1.ConfigMap }
+		<-snapshots.Changed()
+		_, err = snapshots.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Equal(t, want, strings.Join(plainNames(snap.ConfigMaps), " "))
+		snapshots.Close()
+	}
+	for name, q := range map[string]kates.Query{
+		"everything is selected": {Labels: labels.Everything()},
+		"all fields":             {Fields: fields.Everything()},
+		"nothing is selected":    {Labels: labels.Nothing()},
+		"no field":               {Fields: fields.Nothing()},
+		"nothing of a union":     {AnyOf: []kates.Selection{{Labels: labels.Nothing()}}},
+	} {
+		q.Name, q.Kind = "ConfigMaps", "ConfigMap"
+		assert.ErrorContains(t, c.List(t.Context(), q, &[]*corev1.ConfigMap{}), "selector", name)
+		assert.ErrorContains(t, c.DeleteAll(t.Context(), q), "selector", name)
+		_, err := c.Watch(t.Context(), q)
+		assert.ErrorContains(t, err, "selector", name)
+	}
+}
+
+// TestSelectorsInOtherWordsShareAWatch: what is the same to the server is one request.
+func TestSelectorsInOtherWordsShareAWatch(t *testing.T) {
+	fake := katestest.New(t, katestest.WithObjects(configMap("a")))
+	watch := func(q kates.Query) {
+		t.Helper()
+		q.Name, q.Kind = "ConfigMaps", "ConfigMap"
+		a, err := fake.Client.Watch(t.Context(), q)
+		require.NoError(t, err)
+		<-a.Changed()
+	}
+	watches := func() (n int) {
+		for _, a := range fake.Dynamic.Actions() {
+			if a.GetVerb() == "watch" {
+				n++
+			}
+		}
+		return n
+	}
+	for _, s := range []string{"a=1,b!=2", "b!=2,a==1", "a in (1), b notin (2)", "a=1,a=1,b!=2"} {
+		watch(kates.Query{LabelSelector: s})
+	}
+	assert.Equal(t, 1, watches())
+	watch(kates.Query{LabelSelector: "a in (1,2),b!=2"})
+	watch(kates.Query{LabelSelector: "a in (2,1),b!=2"})
+	assert.Equal(t, 2, watches())
+	for _, s := range []string{"metadata.name=x,metadata.namespace!=y", "metadata.namespace!=y,metadata.name==x"} {
+		watch(kates.Query{FieldSelector: s})
+	}
+	assert.Equal(t, 3, watches())
+}
