@@ -34,7 +34,7 @@ func (u *union) Take(shown Shown) Batch {
 		return Batch{}
 	case alone:
 		parts[0].merged = true
-		b = batchOf(parts[0].listener.Take())
+		b = u.batch(shown, parts[0].listener.Take())
 	default:
 		b = u.merge(shown, parts, spaces, regroup, newHistory)
 	}
@@ -131,6 +131,14 @@ func (u *union) merge(shown Shown, parts []*part, spaces *stream.Listener, whole
 		return Batch{} // a first snapshot is whole
 	}
 	return out
+}
+
+// batch returns the batch of the only stream.
+func (m *merging) batch(shown Shown, b stream.Batch) Batch {
+	if b.Extent == stream.Lost && !shown.Present() {
+		return Batch{} // a first snapshot is whole, though names may have been read
+	}
+	return batchOf(b)
 }
 
 // left adds how a key left the streams. room is about how many such keys there will be.

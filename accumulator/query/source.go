@@ -66,7 +66,9 @@ func newSource(h Host, q Running) *source {
 func (s *source) News() bool { return s.kept.Load() || s.Running.News() }
 
 func (s *source) Take(shown Shown) Batch {
-	s.read(shown)
+	if !s.read(shown) && !shown.Present() {
+		return Batch{} // what Follow has taken may lack own writes that a stream has given up since
+	}
 	b := s.next
 	s.next = Batch{}
 	s.kept.Store(false)
@@ -94,11 +96,14 @@ func (s *source) Follow(shown Shown) (patience time.Duration) {
 	return patience
 }
 
-// read takes the changes, and adds to the next batch those that need not wait.
-func (s *source) read(shown Shown) {
+// read takes the changes, and adds to the next batch those that need not wait. It returns false if
+// there is nothing yet that may be shown.
+func (s *source) read(shown Shown) bool {
 	news := s.News()
 	s.rescope()
-	s.next = s.next.then(s.hold(s.Running.Take(handed{s, shown}), news))
+	b := s.Running.Take(handed{s, shown})
+	s.next = s.next.then(s.hold(b, news))
+	return b.OK
 }
 
 // handed is what a source has taken of its own query: what the reader has, and what still waits.

@@ -244,7 +244,9 @@ func (u *union) joinSpaces(ctx context.Context, q Query) (*stream.Listener, erro
 		return nil, q.Error(fmt.Errorf("find namespaces: %w", err))
 	}
 	spec := stream.Spec{Selection: stream.Selection{Labels: q.Spaces.Labels}, Form: stream.Metadata}
-	l, err := u.host.Streams.Join(r, spec, u.host.listen(Query{}))
+	o := u.host.listen(Query{})
+	o.Wake = u.wake
+	l, err := u.host.Streams.Join(r, spec, o)
 	if err != nil {
 		return nil, q.Error(err)
 	}
@@ -276,7 +278,7 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 	u.spaces = spaces // at once: the parts would show too much without it
 	u.mu.Unlock()
 	closeAll(leaving)
-	u.host.Wake() // a first list may have been in before the query was
+	u.wake() // a first list may have been in before the query was
 	return nil
 }
 

@@ -123,4 +123,28 @@ var references = []mutant{
 		caught: "TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown",
 		old:    `		u.wake = h.Follow // the`, new: `		u.wake = func() { h.Wake(); h.Follow() } // the`,
 	},
+	{
+		name: "names are read before all namespaces are known", says: "the first snapshot waits until each object that is named is known", file: "accumulator/collect/taking.go",
+		caught: "TestG1NamesCountAsKnownOnlyOnceThoseInAllNamespacesAreRead",
+		old: `		if !c.readable(f) {
+			continue
+		}
+`, new: ``,
+	},
+	{
+		name: "what waits was never handed out", says: "a query compares with what it has handed out", file: follow,
+		caught: "TestG4AnOwnWriteThatWaitsForWhatItNamesStaysThoughItsStreamHasGivenItUp",
+		old:    `	if w, waits := h.waiting.keys[key]; waits {`, new: `	if w, waits := h.waiting.keys[key]; waits && w.object == nil {`,
+	},
+	{
+		name: "the first snapshot is what was read ahead", says: "the first snapshot has what this client wrote", file: follow,
+		caught: "TestG4AFirstSnapshotWaitsForTheRelistThoughNamesHaveBeenRead",
+		old:    `	if !s.read(shown) && !shown.Present() {`, new: `	if !s.read(shown) && shown == nil {`,
+	},
+	{
+		name: "nobody reads names when the namespaces are known", says: "names are read as the objects come", file: "accumulator/query/union.go",
+		caught: "TestG1NamesAreReadWhateverMakesAQueryComplete/its_namespaces",
+		old: `	o.Wake = u.wake
+`, new: ``,
+	},
 }
