@@ -34,8 +34,11 @@ func asked(t *testing.T, c *http.Client, address string) error {
 }
 
 func TestThatTheServerCannotBeReachedIsSaidFirst(t *testing.T) {
-	silent := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	// The handler outlasts the request: an answer may count that comes while the client gives up.
+	over := make(chan struct{})
+	silent := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	defer silent.Close()
+	defer close(over)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	closing := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
