@@ -83,10 +83,20 @@ func NewUnstructuredFromObject(obj Object) (*Unstructured, error) {
 	return jsonform.ToUnstructured(clientscheme.Scheme, obj)
 }
 
-// ConvertObject copies src into dst, which may be of another Go type for the same or a similar
-// kind. It uses the conversion that is registered in scheme (client-go's if nil), or else JSON,
-// which drops the fields that dst does not have. dst gets the apiVersion and kind that the scheme
-// knows for its type. It shares no memory with src, and is untouched on an error.
+// ConvertObject copies src into dst, which may be of another Go type for the same kind, or of
+// another version of it. dst gets the apiVersion and kind that scheme (client-go's if nil) knows
+// for its type. It shares no memory with src, and is untouched on an error.
+//
+// Between versions it uses, in this order:
+//
+//   - The conversion function that is registered in scheme.
+//   - The methods ConvertTo and ConvertFrom, if the types have them as controller-runtime's
+//     conversion webhooks want them. If neither type is the hub, scheme must know it.
+//     See https://book.kubebuilder.io/multiversion-tutorial/conversion-concepts
+//   - The names of the fields. If dst has no field for a value, that is an error.
+//
+// Within one version, or for a type that scheme does not know, dst may have fewer fields. Others
+// are dropped then.
 func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	return jsonform.Convert(scheme, src, dst)
 }

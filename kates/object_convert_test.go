@@ -14,9 +14,7 @@ import (
 
 func TestConvertObjectGoesThroughJSONWhereTheSchemeHasNoConversion(t *testing.T) {
 	replicas := int32(3)
-	src := &appsv1beta1.Deployment{ObjectMeta: ObjectMeta{Name: "web"}, Spec: appsv1beta1.DeploymentSpec{
-		Replicas: &replicas, RollbackTo: &appsv1beta1.RollbackConfig{Revision: 1},
-	}}
+	src := &appsv1beta1.Deployment{ObjectMeta: ObjectMeta{Name: "web"}, Spec: appsv1beta1.DeploymentSpec{Replicas: &replicas}}
 	dst := &Deployment{ObjectMeta: ObjectMeta{Annotations: map[string]string{"stale": "yes"}}}
 	require.NoError(t, ConvertObject(nil, src, dst))
 	assert.Equal(t, &Deployment{
@@ -26,6 +24,15 @@ func TestConvertObjectGoesThroughJSONWhereTheSchemeHasNoConversion(t *testing.T)
 	assert.EqualValues(t, 3, *dst.Spec.Replicas)
 	assert.NotSame(t, src.Spec.Replicas, dst.Spec.Replicas)
 	assert.Empty(t, src.Kind, "the source is left alone")
+
+	src.Spec.RollbackTo = &appsv1beta1.RollbackConfig{Revision: 1}
+	untyped, err := NewUnstructuredFromObject(src)
+	require.NoError(t, err)
+	for _, from := range []Object{src, untyped} {
+		dst := &Deployment{}
+		assert.ErrorContains(t, ConvertObject(nil, from, dst), "apps/v1 has no field for .spec.rollbackTo.revision")
+		assert.Equal(t, &Deployment{}, dst)
+	}
 }
 
 func TestConvertObjectUsesTheSchemesConversion(t *testing.T) {

@@ -6,15 +6,11 @@ import (
 	"reflect"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// Convert copies src into dst, which may be of another Go type for the same or a similar kind. It
-// uses the conversion that is registered in scheme (client-go's if nil), or else JSON, which
-// drops the fields that dst does not have. dst gets the apiVersion and kind that the scheme knows
-// for its type. It shares no memory with src, and is untouched on an error.
+// Convert copies src into dst, as kates.ConvertObject documents.
 func Convert(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	if scheme == nil {
 		scheme = clientscheme.Scheme
@@ -33,9 +29,9 @@ func Convert(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	// A registered conversion may let its result share memory with its input.
 	err = scheme.Convert(src.DeepCopyObject(), converted, nil)
 	if isUnknownConversion(err) {
-		var u *unstructured.Unstructured
-		if u, err = ToUnstructured(scheme, src); err == nil {
-			err = Fill(converted, u)
+		var done bool
+		if done, err = byMethods(scheme, src.DeepCopyObject(), converted); !done && err == nil {
+			err = byJSON(scheme, src, converted)
 		}
 	}
 	if err != nil {
