@@ -37,6 +37,9 @@ type server interface {
 	// is read or changed as a part of its object, and not created.
 	checkSubresource(subresource string, likeObject bool) error
 
+	// stored is what is sent to have an object stored, without what the server would drop of its
+	// status and this server does not.
+	stored(op operation, r stream.Resource, o *Unstructured) *Unstructured
 	// own is the answer to a write in memory that belongs to the client.
 	own(answer *Unstructured) *Unstructured
 	// checkVersion is an error if an object's resource version cannot be compared.
@@ -122,6 +125,10 @@ func (*apiServer) selects(stream.Resource, stream.Selection, *Unstructured) bool
 }
 
 func (*apiServer) checkSubresource(string, bool) error { return nil }
+
+func (*apiServer) stored(_ operation, _ stream.Resource, o *Unstructured) *Unstructured {
+	return o
+}
 
 func (*apiServer) own(answer *Unstructured) *Unstructured { return answer }
 

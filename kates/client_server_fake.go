@@ -3,14 +3,18 @@ package kates
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
+	"github.com/kates-go/kates/internal/patch"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -48,6 +52,29 @@ func (*bareFake) checkSubresource(subresource string, likeObject bool) error {
 		return nil
 	}
 	return ErrSubresourceNotSupported
+}
+
+// stored drops from the status of a built-in kind what the kind's Go type does not know, because a
+// server does. The fake has no schemas of other kinds.
+func (*bareFake) stored(op operation, r stream.Resource, o *Unstructured) *Unstructured {
+	if op.subresource != statusSubresource || o.Object["status"] == nil {
+		return o
+	}
+	typed, err := scheme.Scheme.New(r.Kind)
+	if err != nil {
+		return o
+	}
+	convert := runtime.DefaultUnstructuredConverter
+	if convert.FromUnstructured(map[string]any{"status": o.Object["status"]}, typed) != nil {
+		return o // a value of another kind is none that the server drops
+	}
+	known, err := convert.ToUnstructured(typed)
+	if err != nil {
+		return o
+	}
+	kept := maps.Clone(o.Object)
+	kept["status"] = patch.Kept(o.Object["status"], known["status"])
+	return &Unstructured{Object: kept}
 }
 
 // own copies the answer, because a fake may answer with an object that it keeps.

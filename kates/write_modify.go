@@ -164,10 +164,16 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 			return nil, false, m.object.failed(m.op, err)
 		}
 	}
-	change, err := m.patch(from)
+	before, after, err := m.edit(from.object)
+	if err != nil {
+		return nil, false, err
+	}
+	change, err := m.patch(from, before, c.core.server.stored(m.op, m.object.resource, after))
 	switch {
-	case err != nil || change == nil:
-		return from.object, false, err
+	case err != nil:
+		return nil, false, err
+	case change == nil:
+		return m.whole(before, after, from.object)
 	case change.Unknown():
 		return c.tryModify(ctx, m, base{})
 	}
@@ -175,7 +181,19 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 	if apierrors.IsNotFound(err) && m.op.subresource != "" && c.lives(ctx, from.object, m.object) {
 		return nil, false, m.object.failed(m.op, fmt.Errorf("its kind has no %s subresource", m.op.subresource))
 	}
-	return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
+	if err != nil {
+		return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
+	}
+	return m.whole(before, after, got)
+}
+
+// whole returns the object as the server has it now. It is an error if the server has dropped a
+// part of the status that was to be written. No other try would help.
+func (m *modification) whole(before, after, got *Unstructured) (*Unstructured, bool, error) {
+	if err := dropped(m.op, before, after, got); err != nil {
+		return nil, false, m.object.failed(m.op, err)
+	}
+	return got, false, nil
 }
 
 // lives reports whether the server still has that very object.
@@ -220,12 +238,8 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	})
 }
 
-// patch changes base and returns the difference, nil if there is none.
-func (m *modification) patch(from base) (*patch.Patch, error) {
-	before, after, err := m.edit(from.object)
-	if err != nil {
-		return nil, err
-	}
+// patch returns what a change has altered, nil if that is nothing.
+func (m *modification) patch(from base, before, after *Unstructured) (*patch.Patch, error) {
 	if err := patch.KeepIdentity(before.Object, after.Object); err != nil {
 		return nil, m.object.failed(m.op, err)
 	}

@@ -63,7 +63,7 @@ var (
 	opObserve      = operation{verb: toObserve}
 	opCreate       = operation{verb: toCreate}
 	opUpdate       = operation{verb: toUpdate}
-	opUpdateStatus = operation{verb: toUpdate, subresource: "status"}
+	opUpdateStatus = operation{verb: toUpdate, subresource: statusSubresource}
 	opPatch        = operation{verb: toPatch}
 	opApply        = operation{verb: toApply}
 	opUpsert       = operation{verb: toUpsert}
@@ -72,9 +72,12 @@ var (
 	opPrune        = operation{verb: toPrune}
 	opWithdraw     = operation{verb: toWithdraw}
 	opModify       = operation{verb: toModify}
-	opModifyStatus = operation{verb: toModify, subresource: "status"}
-	opSetStatus    = operation{verb: toSet, subresource: "status"}
+	opModifyStatus = operation{verb: toModify, subresource: statusSubresource}
+	opSetStatus    = operation{verb: toSet, subresource: statusSubresource}
 )
+
+// statusSubresource is the subresource of most kinds.
+const statusSubresource = "status"
 
 // eviction is the one subresource that takes preconditions when it is created.
 const eviction = "eviction"

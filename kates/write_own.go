@@ -65,6 +65,11 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 	if err != nil {
 		return err
 	}
+	if op == opUpdateStatus {
+		if err := dropped(op, nil, o.Unstructured, got); err != nil {
+			return o.failed(op, err)
+		}
+	}
 	return jsonform.Fill(target, got)
 }
 

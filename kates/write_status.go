@@ -3,9 +3,11 @@ package kates
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,7 +16,14 @@ import (
 	"github.com/kates-go/kates/internal/conditions"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/patch"
 )
+
+// ErrDropped is the error of a write of a status of which the server has dropped a part. The error
+// names the fields. The kind's schema does not have them, or a webhook has removed them. The rest
+// of the status is stored, and later snapshots show it. No other try helps before the schema
+// changes.
+var ErrDropped = errors.New("the server has dropped a part of the status")
 
 // Condition is one aspect of an object's state, in its status.conditions.
 type Condition = metav1.Condition
@@ -47,6 +56,8 @@ func FindCondition(object any, conditionType string) *Condition {
 // It starts from the newest version that the client knows, also that of a watch in a Go type if
 // its conditions are of []metav1.Condition. Conditions of other types, and the rest of the
 // status, stay as they are. If nothing changes, nothing is sent.
+//
+// A kind whose status has no conditions (Ingress, ResourceQuota) is an error: [ErrDropped].
 //
 // The conditions are about the object as given. A zero observedGeneration becomes its generation,
 // though there may be a newer one by now. If it has a UID, another object of its name is a
@@ -89,7 +100,7 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 //
 // It compares with the newest version that the client knows. If that has the status already,
 // nothing is sent. Conflicts with writers of the rest of the object are retried (see [Modify]).
-// If the object has a UID, another object of its name is a conflict ([IsConflict]). The object is
+// What the server drops is an error: [ErrDropped]. If the object has a UID, another object of its name is a conflict ([IsConflict]). The object is
 // not modified. The result is the object as the server then has it, and the caller's own. T is as
 // for [Modify]. See [Client.Create] for what holds for every write.
 func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOption) (*T, error) {
@@ -170,6 +181,24 @@ func copyStatus(to, from any) error {
 		return nil
 	}
 	return fmt.Errorf("set the status: a %T has no Status", to)
+}
+
+// dropped returns an error if an operation has written a status, and the answer lacks a part of
+// what was written. Before is nil if the whole status was written.
+func dropped(op operation, before, after, answer *Unstructured) error {
+	if op.subresource != statusSubresource {
+		return nil
+	}
+	status := func(u *Unstructured) map[string]any {
+		if u == nil || u.Object["status"] == nil {
+			return nil
+		}
+		return map[string]any{"status": u.Object["status"]}
+	}
+	if fields := patch.Dropped(status(before), status(after), status(answer)); fields != nil {
+		return fmt.Errorf("%w: %s", ErrDropped, strings.Join(fields, ", "))
+	}
+	return nil
 }
 
 // given returns the object that the caller has given, and the options that bind a write to it.

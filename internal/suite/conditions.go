@@ -19,6 +19,7 @@ var conditionScenarios = []scenario{
 	{"SetConditionsOfBadInputIsAClearErrorAndWritesNothing", conditionsInvalid},
 	{"G4SetStatusWritesTheStatusAndNothingWhereItIsTheSame", setStatus},
 	{"ModifyStatusWritesNothingWhereNothingChanges", modifyStatusNothing},
+	{"G4WhatTheServerDropsOfAStatusIsAnErrorAndTheRestIsStored", statusDropped},
 }
 
 type budgets struct {
@@ -165,4 +166,54 @@ func modifyStatusNothing(t *testing.T, e *env) {
 	require.NoError(t, err)
 	assert.Equal(t, shown(t, snap.Budgets, "b").ResourceVersion, got.ResourceVersion)
 	unchanged(t, snapshots, snap)
+}
+
+// statusDropped writes a status that has more than the kind knows. A ResourceQuota has no
+// conditions.
+func statusDropped(t *testing.T, e *env) {
+	e.foreignCreate(e.quota("q", "9"))
+	snapshots, snap := e.watchQuotas()
+	for range 2 {
+		err := e.client.SetConditions(e.ctx, e.quota("q", "9"), []kates.Condition{condition("Ready", "True", "Good")})
+		require.ErrorIs(t, err, kates.ErrDropped)
+		assert.ErrorContains(t, err, e.ns+"/q")
+		assert.ErrorContains(t, err, "status: status.conditions")
+	}
+	unchanged(t, snapshots, snap)
+
+	given := func(pods string) *kates.Unstructured {
+		u := kates.NewUnstructured("ResourceQuota", "v1")
+		u.SetNamespace(e.ns)
+		u.SetName("q")
+		hard := map[string]any{"pods": pods}
+		u.Object["spec"] = map[string]any{"hard": hard}
+		u.Object["status"] = map[string]any{"hard": hard, "none": map[string]any{"a": "b"}, "empty": ""}
+		return u
+	}
+	var target *kates.Unstructured
+	for pods, write := range map[string]func() error{
+		"1": func() error { _, err := kates.SetStatus(e.ctx, e.client, given("1")); return err },
+		"2": func() error { return e.client.UpdateStatus(e.ctx, given("2"), &target) },
+		"3": func() error {
+			_, err := kates.ModifyStatus(e.ctx, e.client, e.quota("q", "9"), func(u *kates.Unstructured) error {
+				u.Object["status"] = given("3").Object["status"]
+				return nil
+			})
+			return err
+		},
+	} {
+		err := write()
+		require.ErrorIs(t, err, kates.ErrDropped)
+		assert.ErrorContains(t, err, "status: status.none")
+		assert.NotContains(t, err.Error(), "empty")
+		now(t, snapshots, snap)
+		assert.Equal(t, pods, shown(t, snap.ResourceQuotas, "q").Status.Hard.Pods().String())
+	}
+	assert.Nil(t, target, "it is untouched")
+
+	_, err := kates.ModifyStatus(e.ctx, e.client, e.quota("q", "9"), func(u *kates.Unstructured) error {
+		u.Object["status"] = map[string]any{"hard": map[string]any{"pods": "1000m"}, "empty": map[string]any{"a": ""}}
+		return nil
+	})
+	require.NoError(t, err, "what is altered, or says nothing, is not dropped")
 }
