@@ -3,6 +3,7 @@ package accumulator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -264,5 +265,43 @@ func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
 		assert.Equal(t, []string{"x"}, sim.Names(snap.A))
+	})
+}
+
+func TestAnOptionalKindThatComesAndDoesNotFitItsQueryIsAnErrorInTheStatusUntilItDoes(t *testing.T) {
+	sim.Bubble(t, stream.Config{KindPoll: time.Second}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		var answer atomic.Pointer[error]
+		says := func(err error) { answer.Store(&err) }
+		says(query.ErrNotServed)
+		q := sim.Query("A", "as")
+		q.Optional = true
+		q.Resolve = func(context.Context) (stream.Resource, error) { return sim.Resource("as"), *answer.Load() }
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		for range 2 {
+			require.True(t, a.Status()[0].Absent)
+			says(fmt.Errorf("%w: as are in no namespace", query.ErrUnfit))
+			sim.After(2 * time.Second)
+			st := a.Status()[0]
+			assert.False(t, st.Absent)
+			assert.Equal(t, stream.Waiting, st.State)
+			assert.Contains(t, st.Error, "in no namespace")
+			assert.NoError(t, a.Ready())
+			assert.False(t, update(t, a, &snap).Changed)
+			says(query.ErrNotServed)
+			sim.After(2 * time.Second)
+		}
+		says(nil)
+		sim.After(2 * time.Second)
+		require.True(t, signalled(a))
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 1)
+		assert.Empty(t, a.Status()[0].Error)
+		says(query.ErrUnfit)
+		_, err := New(t.Context(), streams, []query.Query{q}, collect.Options{})
+		assert.ErrorIs(t, err, query.ErrUnfit, "at the start it is an error")
 	})
 }

@@ -37,6 +37,11 @@ func newGadget(t *testing.T, ns string) *gadget {
 // the stored one.
 func (g *gadget) install(versions ...string) {
 	g.t.Helper()
+	g.installAs("Namespaced", versions...)
+}
+
+func (g *gadget) installAs(scope string, versions ...string) {
+	g.t.Helper()
 	served := []any{}
 	for i, v := range versions {
 		served = append(served, gadgetVersion(v, i == len(versions)-1))
@@ -46,7 +51,7 @@ func (g *gadget) install(versions ...string) {
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": g.kind},
 		"spec": map[string]any{
-			"group": g.group, "scope": "Namespaced", "versions": served,
+			"group": g.group, "scope": scope, "versions": served,
 			"names": map[string]any{"kind": "Gadget", "listKind": "GadgetList", "plural": "gadgets", "singular": "gadget"},
 		},
 	}}, metav1.CreateOptions{})
@@ -202,4 +207,41 @@ func TestG8AnOptionalKindJoinsWhenItIsInstalledAndLeavesWhenItIsRemoved(t *testi
 	_, err := foreign(t).Resource(configMaps).Namespace(ns).Create(ctx, object(configMaps, ns, "x", nil), metav1.CreateOptions{})
 	require.NoError(t, err)
 	awaitSnap(t, s, &snap, func(s *withGadgets) bool { return len(s.ConfigMaps) == 1 })
+}
+
+func TestAnOptionalKindThatTurnsOutToBeInNoNamespaceIsAnErrorInTheStatusOfAQueryWithOne(t *testing.T) {
+	t.Parallel()
+	for name, former := range map[string]string{"it was not served": "", "it was in namespaces": "Namespaced"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ns := namespace(t)
+			g := newGadget(t, ns)
+			c := newWire().client(t, kates.WithKindPoll(200*time.Millisecond))
+			s := g.watch(c, ns)
+			var snap withGadgets
+			awaitSnap(t, s, &snap, func(*withGadgets) bool { return s.Ready() == nil })
+			status := func() kates.QueryStatus { return s.Status().Queries[1] }
+			if former != "" {
+				g.installAs(former, "v1")
+				awaitSnap(t, s, &snap, func(s *withGadgets) bool { return s.Gadgets != nil })
+				g.remove()
+			}
+			require.Eventually(t, func() bool { return status().Absent }, patience, 50*time.Millisecond)
+			require.NoError(t, s.Status().Err())
+			const says = "gadgets are in no namespace"
+			g.installAs("Cluster", "v1")
+			require.Eventually(t, func() bool { return strings.Contains(status().Error, says) }, patience, 50*time.Millisecond)
+			assert.False(t, status().Absent)
+			assert.ErrorContains(t, s.Status().Err(), says)
+			assert.NoError(t, s.Ready())
+
+			namespaced := kates.Query{Name: "Gadgets", Kind: g.kind, Namespace: ns, Optional: true}
+			_, err := kates.Watch[withGadgets](t.Context(), c, kates.Query{Name: "ConfigMaps"}, namespaced)
+			assert.ErrorContains(t, err, says)
+			assert.ErrorContains(t, s.Replace(t.Context(), namespaced), says)
+			require.NoError(t, s.Replace(t.Context(), kates.Query{Name: "Gadgets", Kind: g.kind, Optional: true}))
+			awaitSnap(t, s, &snap, func(s *withGadgets) bool { return s.Gadgets != nil })
+			require.Eventually(t, func() bool { return s.Status().Err() == nil }, patience, 50*time.Millisecond)
+		})
+	}
 }

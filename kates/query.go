@@ -34,7 +34,8 @@ type Query struct {
 	// deployments.apps, Deployment.v1.apps.
 	Kind string
 	// Namespace of the objects. Empty means all namespaces, whatever the client's default
-	// namespace is.
+	// namespace is. For a kind whose objects are in no namespace it is an error to name one, or to
+	// select some: at Watch, or in the query's status if the kind is installed later.
 	Namespace string
 	// Namespaces, if not nil, replaces Namespace by several namespaces. Each has requests of its
 	// own, so rights in each of them suffice. An empty list is no namespace. When a namespace is

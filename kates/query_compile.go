@@ -167,10 +167,10 @@ func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, er
 
 // suits returns an error for a query that makes no sense for a resource.
 func (q Query) suits(r stream.Resource) error {
-	if q.NamespaceSelector != "" && !r.Namespaced {
-		return fmt.Errorf("a NamespaceSelector says nothing about %s, which are in no namespace", r.Resource)
+	if r.Namespaced || q.Namespace == "" && q.Namespaces == nil && q.NamespaceSelector == "" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s are in no namespace, so leave the namespace out", query.ErrUnfit, r.Resource)
 }
 
 // definite marks an error of discovery as final where it is final.

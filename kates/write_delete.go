@@ -84,9 +84,6 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	if err != nil {
 		return err
 	}
-	if !r.Namespaced && (query.Namespace != "" || query.Namespaces != nil) {
-		return fmt.Errorf("delete all: %s are in no namespace, so all of them would be deleted: leave the namespace out for that", r.Resource)
-	}
 	all := make([]listed, len(items)) // the objects may be large, so they are not kept
 	for i, u := range items {
 		all[i] = listed{stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}

@@ -37,7 +37,7 @@ func resolve(ctx context.Context, q Query) (kind, error) {
 	switch {
 	case err == nil:
 		k.resource = r
-	case q.Optional && ctx.Err() == nil:
+	case q.Optional && ctx.Err() == nil && !errors.Is(err, ErrUnfit):
 		k.missed(err)
 	default:
 		return k, q.Error(err)
@@ -56,6 +56,9 @@ func (k *kind) missed(err error) {
 		k.state = kindAbsent
 	}
 }
+
+// unfit reports whether the kind is served now, but the query does not fit it.
+func (k *kind) unfit() bool { return errors.Is(k.err, ErrUnfit) }
 
 // known reports whether the kind is known.
 func (k *kind) known() bool { return k.state == kindKnown }
@@ -77,7 +80,7 @@ func (k *kind) status() Status {
 		Name: k.query.Name, Kind: k.query.Kind, Namespace: k.query.Namespace, Namespaces: k.query.Namespaces,
 		Optional: k.query.Optional, State: stream.Waiting, Since: k.since,
 	}
-	if k.state == kindAbsent {
+	if k.state == kindAbsent && !k.unfit() {
 		st.State, st.Absent = stream.Missing, true
 	}
 	if k.err != nil {

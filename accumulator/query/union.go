@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,6 +170,9 @@ func (u *union) Status() Status {
 		}
 	}
 	st.Absent = st.Absent || st.Optional && k.known() && absent && st.State != stream.Synced
+	if k.unfit() {
+		st.Error, st.Absent = k.err.Error(), false
+	}
 	return st
 }
 
@@ -218,11 +222,12 @@ func (u *union) Resolve(ctx context.Context) {
 	_, spaces, k := u.now()
 	r, err := k.query.Resolve(ctx)
 	switch {
-	case k.known() && (err != nil || r.Serves(k.resource)):
-		return // the streams report the error
 	case k.known():
-		_ = u.attach(k.query, r, spaces) // it fails only after the end
-		return
+		u.suits(err)
+		if err == nil && !r.Serves(k.resource) {
+			_ = u.attach(k.query, r, spaces) // it fails only after the end
+		}
+		return // the streams report other errors
 	case err == nil:
 		err = u.connect(ctx, k.query, r)
 	}
@@ -232,6 +237,16 @@ func (u *union) Resolve(ctx context.Context) {
 		u.mu.Unlock()
 		u.host.Wake()
 	}
+}
+
+// suits notes whether the query still fits its kind, which may have come back with another scope.
+func (u *union) suits(err error) {
+	if !errors.Is(err, ErrUnfit) {
+		err = nil
+	}
+	u.mu.Lock()
+	u.err = err
+	u.mu.Unlock()
 }
 
 // joinSpaces joins the stream that lists the selected namespaces, if the query selects any.

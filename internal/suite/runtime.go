@@ -19,6 +19,7 @@ var runtimeScenarios = []scenario{
 	{"G4AQueryOverSelectedNamespacesFollowsTheirLabels", selectedNamespaces},
 	{"G4AUnionOfSelectorsIsOneQuery", union},
 	{"QueriesThatCannotBeMeantAreErrors", impossibleQueries},
+	{"NamespacesOfAKindThatIsInNoneAreAnErrorAtOnce", namespacesOfNone},
 	{"G4AReaderShowsOwnWritesWithoutARequest", reader},
 }
 
@@ -189,8 +190,34 @@ func impossibleQueries(t *testing.T, e *env) {
 		assert.ErrorContains(t, err, text)
 		assert.ErrorContains(t, e.client.List(e.ctx, q, &[]*corev1.ConfigMap{}), text)
 	}
-	_, err := e.client.Watch(e.ctx, kates.Query{Name: "N", Kind: "namespaces", NamespaceSelector: "a=b"})
-	assert.ErrorContains(t, err, "in no namespace")
+}
+
+// namespacesOfNone names namespaces of a kind whose objects are in none.
+func namespacesOfNone(t *testing.T, e *env) {
+	type tenants struct{ Tenants []*kates.Unstructured }
+	acc := accumulate[tenants](e, e.client, kates.Query{Name: "Tenants", Kind: "tenants"})
+	for what, q := range map[string]kates.Query{
+		"a namespace": {Namespace: e.ns}, "namespaces": {Namespaces: []string{e.ns}},
+		"no namespaces": {Namespaces: []string{}}, "a selector": {NamespaceSelector: "a=b"},
+	} {
+		for _, q.Optional = range []bool{false, true} {
+			q.Name, q.Kind = "Tenants", "tenants.example.kates.io"
+			replaced := acc.Replace(e.ctx, q)
+			q.Name = "More"
+			_, watched := e.client.Watch(e.ctx, q)
+			_, opened := kates.Open[*kates.Unstructured](e.ctx, e.client, q)
+			for call, err := range map[string]error{
+				"Watch": watched, "Open": opened, "Replace": replaced, "Add": acc.Add(e.ctx, q),
+				"List": e.client.List(e.ctx, q, &[]*kates.Unstructured{}), "DeleteAll": e.client.DeleteAll(e.ctx, q),
+			} {
+				assert.ErrorContains(t, err, "tenants are in no namespace", "%s with %s", call, what)
+			}
+		}
+	}
+	require.Len(t, acc.Status().Queries, 1)
+	var snap tenants
+	awaitFirst(t, acc, &snap)
+	require.NoError(t, acc.Status().Err(), "the query that was to be replaced goes on")
 }
 
 func reader(t *testing.T, e *env) {
