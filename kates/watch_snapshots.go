@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/internal/reach"
@@ -22,7 +23,14 @@ type Snapshots[S any] struct {
 	// shown is the last value of the invalid field. It stays the same while its content does.
 	shown  []Invalid
 	source []snapshot.Invalid
+
+	looping atomic.Bool // a loop over All has not ended
 }
+
+// ErrSecondReader is the error of a second reader of one [Snapshots]: of another loop, or of an
+// Update, while a loop over All runs. Each change goes to one of them, so the other might never
+// see it. A second reader calls [Watch] again, which shares the watches of the first.
+var ErrSecondReader = errors.New("another loop reads these snapshots: a second reader needs a Watch of its own")
 
 // Watch starts watching the kinds that the exported fields of the struct S name, until ctx ends
 // or Close:
@@ -60,8 +68,11 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 }
 
 // Update is [Accumulator.Update]. It fills the whole struct, including a field for deltas and one
-// for invalid objects.
+// for invalid objects. While a loop over [Snapshots.All] runs it is an error: [ErrSecondReader].
 func (s *Snapshots[S]) Update(ctx context.Context, into *S) (bool, error) {
+	if s.looping.Load() {
+		return false, ErrSecondReader
+	}
 	changed, _, err := s.update(ctx, into)
 	return changed, err
 }
@@ -104,9 +115,15 @@ func (s *Snapshots[S]) invalidNow(now []snapshot.Invalid) []Invalid {
 // or after Close, the loop ends without an error. Any other end (a deadline) yields nil and an
 // error, once, that names what was incomplete. A failure that can heal is no error: see Status. A
 // break out of the loop stops nothing, and the next range starts with the current snapshot. All
-// shares its cursor with Update: use one at a time.
+// shares its cursor with Update. One loop runs at a time: a second one, and an Update meanwhile,
+// get [ErrSecondReader] at once, and the first goes on.
 func (s *Snapshots[S]) All(ctx context.Context) iter.Seq2[*S, error] {
 	return func(yield func(*S, error) bool) {
+		if !s.looping.CompareAndSwap(false, true) {
+			yield(nil, ErrSecondReader)
+			return
+		}
+		defer s.looping.Store(false)
 		for first := true; ; {
 			snap := new(S)
 			changed, complete, err := s.update(ctx, snap)

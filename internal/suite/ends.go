@@ -18,6 +18,7 @@ var endScenarios = []scenario{
 	{"G11AWatchThatFailsLeavesNothingBehind", failedWatch},
 	{"AllIteratesAndGoesOnAfterABreak", all},
 	{"AllEndsSilentlyWhenItsContextEnds", allCancelled},
+	{"G2ASecondReaderIsAnErrorAtOnceAndLaterOnesAreNot", secondReader},
 }
 
 // awaitEnd waits until Changed is closed. It ignores signals before that.
@@ -140,4 +141,51 @@ func allCancelled(t *testing.T, e *env) {
 	e.foreignCreate(e.configMap("a"))
 	var snap inputs
 	await(t, snapshots, &snap, "the watch, which goes on", func(s *inputs) bool { return len(s.ConfigMaps) == 1 })
+}
+
+// secondReader reads while a loop runs. If both readers got snapshots, the change of the second
+// round would go to one of them, and the other would wait for ever.
+func secondReader(t *testing.T, e *env) {
+	e.foreignCreate(e.configMap("a"))
+	snapshots := e.watchInputs()
+	looping := make(chan struct{})
+	refused := make(chan []error, 1)
+	go func() {
+		<-looping
+		var errs []error
+		for snap, err := range snapshots.All(e.ctx) {
+			if errs = append(errs, err); snap != nil {
+				break
+			}
+		}
+		_, err := snapshots.Update(e.ctx, &inputs{})
+		refused <- append(errs, err)
+	}()
+	for snap, err := range snapshots.All(e.ctx) {
+		require.NoError(t, err)
+		if len(snap.ConfigMaps) == 2 {
+			break
+		}
+		close(looping)
+		errs := <-refused
+		require.Len(t, errs, 2)
+		require.ErrorIs(t, errs[0], kates.ErrSecondReader)
+		require.ErrorIs(t, errs[1], kates.ErrSecondReader)
+		require.NoError(t, e.client.Create(e.ctx, e.configMap("b"), nil))
+	}
+	var snap inputs
+	_, err := snapshots.Update(e.ctx, &snap)
+	require.NoError(t, err, "after the loop")
+	for snap, err := range snapshots.All(e.ctx) {
+		require.NoError(t, err)
+		require.Len(t, snap.ConfigMaps, 2)
+		break
+	}
+	require.Panics(t, func() {
+		for range snapshots.All(e.ctx) {
+			panic("a loop that ends so has ended, too")
+		}
+	})
+	_, err = snapshots.Update(e.ctx, &snap)
+	require.NoError(t, err)
 }
