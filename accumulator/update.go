@@ -26,8 +26,9 @@ type Result struct {
 	Invalid []snapshot.Invalid
 }
 
-// Predicate decides on the server's object whether it is part of the snapshot. It is called
-// without locks and must not write to its argument.
+// Predicate decides whether an object is part of the snapshot. It gets the object as the stream
+// holds it: after the query's transform, and before the conversion to the field's type. It is
+// called without locks and must not write to its argument.
 type Predicate func(*unstructured.Unstructured) bool
 
 // Judgement sets the predicate of an Update. It stays in force until it is replaced. Another

@@ -118,9 +118,11 @@ func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *
 }
 
 // FilteredUpdate is UpdateWithDeltas with a predicate. Objects for which it returns false are not
-// in the snapshot. It is called once per change of an object, and gets the object as the server
-// has it. It must not write to it, and runs without locks. An object for which it panics is left
-// out as [Invalid].
+// in the snapshot. It is called once per change of an object, and gets the object as the query
+// holds it: whole and as the server has it, but without what a [Query.Transform] has dropped, and
+// with its metadata alone if [Query.MetadataOnly] is set. It is not converted to the field's type
+// yet. The predicate must not write to it, and runs without locks. An object for which it panics
+// is left out as [Invalid].
 //
 // A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is
 // called with another one, which then judges all objects again. A nil predicate lets all objects

@@ -19,6 +19,7 @@ var sharingScenarios = []scenario{
 	{"G10SlicesHaveNoRoomToAppendInPlace", noRoom},
 	{"TwoAccumulatorsOfOneClientDoNotTakeFromEachOther", twoAccumulators},
 	{"APredicateLeavesObjectsOut", predicate},
+	{"APredicateSeesWhatItsQueryHolds", predicateSees},
 }
 
 func ordered(t *testing.T, e *env) {
@@ -152,4 +153,42 @@ func predicate(t *testing.T, e *env) {
 	awaitEach(t, filtered, &snap, "the object that no longer passes", func() bool { return true })
 	assert.Empty(t, snap.ConfigMaps)
 	assert.Equal(t, []string{"delete keep"}, deltaNames(deltas), "one that never passed gives no delta")
+}
+
+func predicateSees(t *testing.T, e *env) {
+	cm := e.configMap("cm", "dropped", "1", "kept", "2")
+	cm.Labels = map[string]string{"app": "a"}
+	e.foreignCreate(cm)
+	// Neither field type has labels: a predicate sees the object before it is converted.
+	type view struct {
+		Data map[string]string `json:"data"`
+	}
+	type views struct{ Whole, Transformed, Metadata []view }
+	all := kates.Query{Kind: "configmaps", Namespace: e.ns, FieldSelector: "metadata.name=cm"}
+	whole, transformed, metadata := all, all, all
+	whole.Name, transformed.Name, metadata.Name = "Whole", "Transformed", "Metadata"
+	transformed.Transform = kates.DropFields("data.dropped")
+	metadata.MetadataOnly = true
+	for name, c := range map[string]struct {
+		query kates.Query
+		data  any
+	}{
+		"as the server has it": {whole, map[string]any{"dropped": "1", "kept": "2"}},
+		"after the transform":  {transformed, map[string]any{"kept": "2"}},
+		"its metadata":         {metadata, nil},
+	} {
+		acc, err := e.client.Watch(e.ctx, c.query)
+		require.NoError(t, err)
+		var seen []*kates.Unstructured
+		judge := func(u *kates.Unstructured) bool {
+			seen = append(seen, u.DeepCopy())
+			return true
+		}
+		from := &filteredSource[views]{acc, judge, nil}
+		var snap views
+		awaitFirst[views](t, from, &snap)
+		require.Len(t, seen, 1, name)
+		assert.Equal(t, "a", seen[0].GetLabels()["app"], name)
+		assert.Equal(t, c.data, seen[0].Object["data"], name)
+	}
 }
