@@ -14,23 +14,52 @@ import (
 )
 
 // ParseManifests reads the objects of a manifest: YAML documents, each of which may begin with
-// "---" and end with "...", or JSON objects one after the other. No document is passed over: one
-// that cannot be read is an error. Kinds that client-go's scheme knows become their Go types
+// "---" and end with "...", or JSON objects one after the other. No document is passed over.
+// Kinds that client-go's scheme knows, or that of [InScheme], become their Go types
 // (*corev1.Service …), all others *Unstructured. Documents that are empty or have only comments
 // are skipped. Lists (kind List, ServiceList …) give their items. As in kubectl's client, unknown
 // fields and repeated keys are no error.
 //
-// Errors name the document by its number, counting from 1, and never quote its content.
-func ParseManifests(text string) ([]Object, error) {
-	return parseManifests(text, typedObject)
+// A document, or an item of a list, that cannot be read is an error, and the objects of the others
+// are returned with it. [Strict] returns none then. The error joins those of all documents. Each
+// names its document by the number, counting from 1, and never quotes its content.
+func ParseManifests(text string, opts ...ManifestOption) ([]Object, error) {
+	o := manifestOptions{scheme: clientscheme.Scheme}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o.parse(text, func(u *Unstructured) (Object, error) { return jsonform.Typed(o.scheme, u) })
 }
 
 // ParseManifestsToUnstructured is ParseManifests with every object an *Unstructured.
-func ParseManifestsToUnstructured(text string) ([]Object, error) {
-	return parseManifests(text, func(u *Unstructured) (Object, error) { return u, nil })
+func ParseManifestsToUnstructured(text string, opts ...ManifestOption) ([]Object, error) {
+	var o manifestOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o.parse(text, func(u *Unstructured) (Object, error) { return u, nil })
 }
 
-func parseManifests(text string, as func(*Unstructured) (Object, error)) ([]Object, error) {
+// ManifestOption says how manifests are read.
+type ManifestOption func(*manifestOptions)
+
+type manifestOptions struct {
+	scheme *runtime.Scheme
+	strict bool
+}
+
+// InScheme has [ParseManifests] decode the kinds of a scheme into their Go types, in place of those
+// of client-go's scheme.
+func InScheme(scheme *runtime.Scheme) ManifestOption {
+	return func(o *manifestOptions) { o.scheme = scheme }
+}
+
+// Strict has [ParseManifests] return no object if there is an error in any document.
+func Strict() ManifestOption {
+	return func(o *manifestOptions) { o.strict = true }
+}
+
+func (o manifestOptions) parse(text string, as func(*Unstructured) (Object, error)) ([]Object, error) {
 	objects := []Object{}
 	err := jsonform.EachObject(text, func(u *Unstructured) error {
 		obj, err := as(u)
@@ -39,13 +68,11 @@ func parseManifests(text string, as func(*Unstructured) (Object, error)) ([]Obje
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil && o.strict {
 		return nil, err
 	}
-	return objects, nil
+	return objects, err
 }
-
-func typedObject(u *Unstructured) (Object, error) { return jsonform.Typed(u) }
 
 // NewObject makes an empty object of a kind and apiVersion ("v1", "networking.k8s.io/v1"). It has
 // its Go type if client-go's scheme knows the kind, and is an *Unstructured otherwise. It is an
@@ -74,7 +101,7 @@ func NewObjectFromUnstructured(u *Unstructured) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return typedObject(copied)
+	return jsonform.Typed(clientscheme.Scheme, copied)
 }
 
 // NewUnstructuredFromObject copies obj into an *Unstructured. A Go type of client-go's scheme

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const application = `# an application
@@ -124,12 +126,58 @@ func TestParseManifestsNamesTheDocumentThatIsWrong(t *testing.T) {
 		"a secret's content": {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: hunter2\n", `decode Secret "s"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := ParseManifests(tc.text)
+			objects, err := ParseManifests(tc.text, Strict())
 			require.ErrorContains(t, err, tc.message)
 			assert.Nil(t, objects)
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}
+}
+
+// TestParseManifestsReadsWhatItCan: one document in a mistake does not cost the others.
+func TestParseManifestsReadsWhatItCan(t *testing.T) {
+	const text = `apiVersion: v1
+kind: Pod
+metadata: {name: a}
+---
+kind: Pod
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b, labels: {x: 1}}
+---
+a: b: c
+---
+apiVersion: v1
+kind: List
+items: [{apiVersion: v1, kind: Pod, metadata: {name: c}}, 3, {apiVersion: v1, kind: Pod, metadata: {name: d}}, {kind: Pod}]
+--- {apiVersion: v1, kind: Pod, metadata: {name: e}}
+`
+	for _, parse := range []func(string, ...ManifestOption) ([]Object, error){ParseManifests, ParseManifestsToUnstructured} {
+		objects, err := parse(text)
+		var names []string
+		for _, o := range objects {
+			names = append(names, o.GetName())
+		}
+		assert.Equal(t, []string{"a", "c", "d", "e"}, names)
+		for _, message := range []string{
+			"document 2: apiVersion", "document 3: ", "document 4: yaml", "document 5: item 2: it is not an object", "item 4: apiVersion",
+		} {
+			assert.ErrorContains(t, err, message)
+		}
+		objects, strict := parse(text, Strict())
+		assert.Nil(t, objects)
+		assert.Equal(t, err, strict)
+	}
+}
+
+func TestParseManifestsTakesTheTypesOfAScheme(t *testing.T) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Settings"}, &ConfigMap{})
+	objects, err := ParseManifests("apiVersion: example.com/v1\nkind: Settings\ndata: {a: b}\n---\napiVersion: v1\nkind: Pod\n", InScheme(scheme))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": "b"}, objects[0].(*ConfigMap).Data)
+	assert.IsType(t, &Unstructured{}, objects[1], "the scheme does not know it")
 }
 
 func TestNewObjectIsTypedWhereTheKindIsKnown(t *testing.T) {
@@ -177,7 +225,7 @@ func FuzzParseManifests(f *testing.F) {
 	f.Add("--- \n{}\n---\n[]")
 	f.Add("apiVersion: v1\nkind: PodList\nitems:\n- null\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		objects, err := ParseManifests(text)
+		objects, err := ParseManifests(text, Strict())
 		if err != nil {
 			assert.Nil(t, objects)
 			return

@@ -14,24 +14,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// eachDocument calls visit once for each document that is not blank. The content is nil if the
-// document has only comments.
-func eachDocument(text string, visit func(map[string]any, error) error) error {
+// eachDocument calls visit once for each document that is not blank, with its content, or with the
+// error that it cannot be read. The content is nil if the document has only comments.
+func eachDocument(text string, visit func(map[string]any, error)) {
 	for _, document := range documents(text) {
 		if len(bytes.TrimSpace(document)) == 0 {
 			continue
 		}
 		contents, err := contentsOf(document)
 		for _, content := range contents {
-			if err := visit(content, nil); err != nil {
-				return err
-			}
+			visit(content, nil)
 		}
 		if err != nil {
-			return visit(nil, err)
+			visit(nil, err)
 		}
 	}
-	return nil
 }
 
 const byteOrderMark = "\ufeff"

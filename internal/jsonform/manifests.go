@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/object"
 )
@@ -17,22 +17,25 @@ type Object = object.Object
 
 // EachObject calls visit for each object of a manifest: YAML documents, or JSON objects one after
 // the other. Documents that are empty or have only comments are skipped. Lists give their items.
-// An error names the document by its number, from 1, and quotes no content.
+// What cannot be read is left out, and the others are visited. The error joins those of all
+// documents. Each names its document by the number, from 1, and quotes no content.
 func EachObject(manifest string, visit func(*unstructured.Unstructured) error) error {
+	var all []error
 	number := 0
-	return eachDocument(manifest, func(content map[string]any, err error) error {
+	eachDocument(manifest, func(content map[string]any, err error) {
 		number++
 		if err == nil && content != nil {
 			err = eachItem(content, visit)
 		}
 		if err != nil {
-			return fmt.Errorf("manifest document %d: %w", number, err)
+			all = append(all, fmt.Errorf("manifest document %d: %w", number, err))
 		}
-		return nil
 	})
+	return errors.Join(all...)
 }
 
-// eachItem visits the object, or the items of a list at any depth.
+// eachItem visits the object, or the items of a list at any depth. The error joins those of all
+// items.
 func eachItem(content map[string]any, visit func(*unstructured.Unstructured) error) error {
 	u := &unstructured.Unstructured{Object: content}
 	gvk, err := ParseGVK(u.GetAPIVersion(), u.GetKind())
@@ -54,29 +57,30 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 		}
 		return visit(u)
 	}
+	var all []error
 	for i, item := range items {
 		content, ok := item.(map[string]any)
 		if !ok {
-			return fmt.Errorf("item %d: it is not an object", i+1)
+			all = append(all, fmt.Errorf("item %d: it is not an object", i+1))
+			continue
 		}
 		if gvk.Kind != "List" && content["kind"] == nil && content["apiVersion"] == nil {
 			content["apiVersion"], content["kind"] = gvk.GroupVersion().String(), gvk.Kind
 		}
 		if err := eachItem(content, visit); err != nil {
-			return fmt.Errorf("item %d: %w", i+1, err)
+			all = append(all, fmt.Errorf("item %d: %w", i+1, err))
 		}
 	}
-	return nil
+	return errors.Join(all...)
 }
 
-// Typed decodes u into its Go type if client-go's scheme knows the kind, and returns u itself
-// otherwise.
-func Typed(u *unstructured.Unstructured) (Object, error) {
+// Typed decodes u into its Go type if scheme knows the kind, and returns u itself otherwise.
+func Typed(scheme *runtime.Scheme, u *unstructured.Unstructured) (Object, error) {
 	gvk := u.GroupVersionKind()
-	if !clientscheme.Scheme.Recognizes(gvk) {
+	if !scheme.Recognizes(gvk) {
 		return u, nil
 	}
-	empty, err := clientscheme.Scheme.New(gvk)
+	empty, err := scheme.New(gvk)
 	if err != nil {
 		return nil, fmt.Errorf("new %s: %w", gvk.Kind, err)
 	}
