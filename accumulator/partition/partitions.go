@@ -35,12 +35,16 @@ type Options struct {
 //	                          └──────snapshot──────────────▶
 //
 // All methods are safe for concurrent use. Several workers may call Next at a time. The fields are
-// set once.
+// set once, but for those that say so.
 type Partitions struct {
 	collector *collect.Collector[*index]
 	indexes   *indexes
 	scheduler *scheduler
 	debounce  *debounce // nil without a debounce
+	quiet     bool      // some changes are worth no signal
+	// torn: the last take had a change for all partitions, and may lack a key that came before it.
+	// It belongs to the reader's turn.
+	torn bool
 	// released: the collector has signalled since waiting keys were last released.
 	released atomic.Bool
 }
@@ -70,6 +74,7 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	}
 	p := &Partitions{indexes: &indexes{binding: b, lasting: o.Lasting}, debounce: newDebounce(&o.Pace)}
 	p.scheduler = newScheduler(readers, o.Backoff, p.debounce)
+	p.quiet = o.QuietOwnWrites || slices.ContainsFunc(queries, func(q query.Query) bool { return q.Signal != nil })
 	p.collector, err = collect.New(ctx, s, queries, o.Options, collect.Reader[*index]{
 		User: p, Shown: newIndex, Invalid: p.indexes.invalidIn, PerKey: true,
 		Waiting: p.scheduler.waiting, Ended: p.scheduler.close,

@@ -138,9 +138,7 @@ func (m *partModel) do(s sim.Step) error {
 		m.write(s)
 	case s.Op < 65:
 		var gate *sim.Gate
-		// A quiet own write that makes a key may be taken after a later change for all keys. Then
-		// the key has no turn for that change, and the model would have to know why.
-		if m.script.Gates && !m.script.Quiet && s.C%3 != 0 {
+		if m.script.Gates && s.C%3 != 0 {
 			gate = nextGate(s)
 		}
 		_, err := m.next(gate)
@@ -149,7 +147,7 @@ func (m *partModel) do(s sim.Step) error {
 		m.done(s.A%len(m.held), s.B%3 == 0)
 	case s.Op < 90 && len(m.over) > 0:
 		m.over[s.A%len(m.over)].Done([]error{nil, errors.New("late")}[s.B%2])
-	case s.Op < 92 && m.script.Gates && !m.script.Quiet:
+	case s.Op < 92 && m.script.Gates:
 		m.relist(s, s.B%2 == 0)
 	case s.Op < 98:
 		sim.After(sim.ModelPauses[s.A%4])
@@ -177,9 +175,14 @@ func (m *partModel) write(s sim.Step) {
 		}
 		u.Object["spec"] = map[string]any{"keys": partKeys[s.A/3%len(partKeys)], "broken": m.script.Bugs && s.C%11 == 0 && resource != "cs"}
 	}
+	// a deletion ends as an own one, which is under way, has left it
+	quiet := m.script.Quiet && (byUs || u == nil && m.underWay(resource, name))
+	if quiet {
+		m.hide(s.A%3, name)
+	}
 	before := m.wanted()
 	remove := func() { m.Client.Delete(resource, name, 0, true) }
-	if byUs && m.script.Gates && !m.script.Quiet && s.C%3 != 0 {
+	if byUs && m.script.Gates && s.C%3 != 0 {
 		m.commitGate(name, s)
 	}
 	switch {
@@ -190,7 +193,7 @@ func (m *partModel) write(s sim.Step) {
 	case byUs && (old == nil || u.GetUID() == ""):
 		if old != nil {
 			m.own(resource, name, remove)
-			m.changed(before, m.script.Quiet)
+			m.changed(before, quiet)
 			before = m.wanted()
 		}
 		m.own(resource, name, func() { m.Put(resource, u, 0) })
@@ -202,7 +205,21 @@ func (m *partModel) write(s sim.Step) {
 	if m.script.Quiet && !m.script.Slow {
 		synctest.Wait() // an own write hides a foreign one of its object that has not arrived
 	}
-	m.changed(before, byUs && m.script.Quiet)
+	m.changed(before, quiet)
+}
+
+// hide notes that a quiet own write hides what others have written to its object, as far as that
+// has not arrived, or has arrived while another own write was under way.
+func (m *partModel) hide(field int, name string) {
+	position, under := 0, m.underWay(partResources[field], name)
+	for _, l := range m.p.indexes.fields[field].Query.Listeners() {
+		position = max(position, sim.Revision(l.State().PositionRV))
+	}
+	for _, k := range m.keys {
+		if id := modelFields[field] + name; under || k.must[id] > position {
+			delete(k.must, id)
+		}
+	}
 }
 
 // changed notes which turns a write needs, from the state before it.

@@ -137,3 +137,46 @@ func TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll(t *testing.T) {
 		assert.Equal(t, []string{"a: c / y"}, turns(t, p))
 	})
 }
+
+// The key's object is worth no signal. It comes when its field has been taken. The change for all
+// keys comes after it, and is taken with the fields that follow.
+func TestG2AKeyThatComesQuietlyWhileThingsAreTakenHasATurnForWhatChangesForAllAfterIt(t *testing.T) {
+	taken, meanwhile := 0, func() {}
+	config := stream.Config{StreamLists: true, Points: func(m stream.Moment) {
+		if m.Point == stream.AtTake {
+			if taken++; taken == 2 {
+				meanwhile()
+				synctest.Wait()
+			}
+		}
+	}}
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"), sim.Query("B", "bs"))
+		require.Nil(t, turn(t, p))
+		meanwhile = func() {
+			sim.NewClient(s, streams).Put("as", sim.Thing("y", "k", "a"), 0)
+			s.Create("bs", sim.Thing("c"))
+		}
+		taken = 0
+		s.Create("as", sim.Thing("none of them"))
+		assert.Equal(t, []string{"a: y / c"}, turns(t, p))
+		assert.Empty(t, turns(t, p))
+	})
+}
+
+// The change for all keys comes while an own write of its object is under way. Whether it is worth
+// a signal is known when that is answered.
+func TestG2AKeyThatCameQuietlyHasATurnForWhatTurnsOutToBeWorthIt(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"), sim.Query("B", "bs"))
+		require.Nil(t, turn(t, p))
+		sim.NewClient(s, streams).Put("as", sim.Thing("y", "k", "a"), 0)
+		require.Nil(t, turn(t, p))
+		w := streams.Begin(sim.Resource("bs"), stream.Key{Namespace: "ns", Name: "c"})
+		s.Create("bs", sim.Thing("c"))
+		require.Nil(t, turn(t, p))
+		require.NoError(t, p.Refresh(t.Context()))
+		w.Abandon()
+		assert.Equal(t, []string{"a: y / c"}, turns(t, p))
+	})
+}

@@ -2,8 +2,10 @@ package partition
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -39,12 +41,20 @@ func (p *Partitions) next() *Turn {
 }
 
 // takeIn takes the changes. It returns false if there is no first snapshot yet.
+//
+// The fields are taken one after the other. A change for all partitions may be taken, and the key
+// of a quiet change that came before it not yet. So such a change is followed by another take at
+// once, and keys that are new then have a turn, too.
 func (p *Partitions) takeIn() bool {
 	p.scheduler.taking()
-	if !p.collector.Take(p.indexes.fields) {
-		return false
+	for range 2 { // the keys of a change in the second take come with the next takeIn
+		if !p.collector.Take(p.indexes.fields) {
+			return false
+		}
+		if p.advance(); !p.torn || !p.quiet {
+			break
+		}
 	}
-	p.advance()
 	return true
 }
 
@@ -67,7 +77,9 @@ func (p *Partitions) advance() {
 		} else {
 			p.scheduler.place(i, moves)
 		}
-		p.scheduler.activateTouched(i, unmoved(b.Signals, moves), turned && !first)
+		late := unmoved(b.Signals, moves)
+		p.scheduler.activateTouched(i, late, turned && !first)
+		shared = shared || !lookup && slices.ContainsFunc(late, func(key stream.Key) bool { return f.Shown.objects[key].shared() })
 		for _, s := range moves {
 			shared = shared || !lookup && s.signal && (s.old.shared() || s.now.shared())
 			if s.now != nil && s.now.row.Err != nil {
@@ -75,9 +87,10 @@ func (p *Partitions) advance() {
 			}
 		}
 	}
-	if shared {
+	if shared || p.torn && p.quiet {
 		p.scheduler.activateFresh()
 	}
+	p.torn = shared
 	p.scheduler.forgetEmpty()
 	p.collector.Deliver(1)
 	p.collector.Report(invalid)

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -131,6 +132,12 @@ func (m *upheld) own(resource, name string, write func()) {
 	w.rev = m.now()
 	m.writes = append(m.writes, w)
 	m.answered()
+}
+
+// underWay reports whether an own write of an object is under way.
+func (m *upheld) underWay(resource, name string) bool {
+	k := storedKey{resource, stream.Key{Namespace: "ns", Name: name}}
+	return slices.ContainsFunc(m.writes, func(w *ownWrite) bool { return w.storedKey == k && !w.over.Load() })
 }
 
 // now returns the version of the server.

@@ -21,6 +21,16 @@ const (
 // partitions are mistakes in snapshots by key.
 var partitions = []mutant{
 	{
+		name: "a key that came while things were taken sleeps on", says: "a change for all partitions makes each of them due", file: taking,
+		caught: "TestG2AKeyThatComesQuietlyWhileThingsAreTakenHasATurnForWhatChangesForAllAfterIt",
+		old:    `	if shared || p.torn && p.quiet {`, new: `	if shared {`,
+	},
+	{
+		name: "a signal that comes late misses the keys that are new", says: "a change for all partitions makes each of them due", file: taking,
+		caught: "TestG2AKeyThatCameQuietlyHasATurnForWhatTurnsOutToBeWorthIt",
+		old:    `shared || !lookup && slices.ContainsFunc(late`, new: `shared || lookup && slices.ContainsFunc(late`,
+	},
+	{
 		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,
 		old: `				s.touch(s.parts[key], i, m)
 			}
