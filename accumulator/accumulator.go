@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
@@ -26,6 +27,7 @@ type Accumulator struct {
 	collector *collect.Collector[*content]
 	streams   *stream.Set
 	leisure   sync.WaitGroup // copies for the next snapshot
+	rejudge   atomic.Bool    // the next Update judges every object again
 
 	// The rest belongs to the reader's turn.
 	fields     []*field // of the last snapshot
@@ -33,7 +35,7 @@ type Accumulator struct {
 	binding    *snapshot.Binding
 	bindings   map[reflect.Type]*snapshot.Binding // of this generation
 	retired    map[string]bool                    // fields to be nil: their query was removed
-	predicate  Predicate
+	judgement  Judgement
 	invalid    []snapshot.Invalid // of the last snapshot
 
 	// tables is held while the tables change, so that others can read them.
@@ -49,7 +51,7 @@ type field = collect.Field[*content]
 func New(ctx context.Context, s *stream.Set, queries []query.Query, o collect.Options) (*Accumulator, error) {
 	a := &Accumulator{streams: s}
 	c, err := collect.New(ctx, s, queries, o, collect.Reader[*content]{
-		User: a, Shown: func() *content { return &content{} }, Invalid: a.invalidIn,
+		User: a, Shown: func() *content { return &content{} }, Invalid: a.invalidIn, Waiting: a.rejudge.Load,
 	})
 	if err != nil {
 		return nil, err

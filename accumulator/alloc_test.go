@@ -95,7 +95,7 @@ func TestG3WhereNothingChangedNothingIsAllocated(t *testing.T) {
 	t.Run("with a predicate", func(t *testing.T) {
 		var snap one
 		w := worked(t, 1000, untypedObject, collect.Options{}, &snap)
-		j := &Judgement{Predicate: func(u *unstructured.Unstructured) bool { return u.GetName() != "7" }}
+		j := Pass(func(u *unstructured.Unstructured) bool { return u.GetName() != "7" })
 		w.update(t, &snap, j)
 		assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, &snap, j) }))
 	})

@@ -201,7 +201,7 @@ func BenchmarkRefreshForms(b *testing.B) {
 func BenchmarkRefreshWith(b *testing.B) {
 	const objects = 50_000
 	b.Run("predicate", func(b *testing.B) {
-		judgement := &Judgement{Predicate: func(u *unstructured.Unstructured) bool { return u.GetName() != "7" }}
+		judgement := Pass(func(u *unstructured.Unstructured) bool { return u.GetName() != "7" })
 		var snap one
 		w := worked(b, objects, untypedObject, collect.Options{}, &snap)
 		w.update(b, &snap, judgement)

@@ -216,9 +216,9 @@ func TestAPredicateJudgesMetadata(t *testing.T) {
 		acc := watching(t, streams, collect.Options{}, metadataQuery())
 		synctest.Wait()
 		var snap brief
-		_, err := acc.Update(t.Context(), &snap, &Judgement{func(u *unstructured.Unstructured) bool {
+		_, err := acc.Update(t.Context(), &snap, Pass(func(u *unstructured.Unstructured) bool {
 			return u.GetLabels()["in"] == "yes" && u.GetKind() == "Thing"
-		}})
+		}))
 		require.NoError(t, err)
 		assert.Len(t, snap.A, 1)
 	})

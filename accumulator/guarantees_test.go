@@ -235,12 +235,12 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
-		j := &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
+		j := Pass(func(u *unstructured.Unstructured) bool {
 			if u.GetName() == "bad" {
 				panic("no")
 			}
 			return true
-		}}
+		})
 		r, err := a.Update(t.Context(), &snap, j)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"good"}, sim.Names(snap.A))

@@ -149,12 +149,17 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 	case err == nil && !pass && old.Excluded:
 		return old, false
 	}
-	return a.rowOf(i, old.Source), true
+	return a.rowAs(i, old.Source, pass, err), true
 }
 
 // rowOf judges and converts one object. The user's functions run here, without locks.
 func (a *Accumulator) rowOf(i row, o stream.Object) snapshot.Row {
 	pass, err := a.judge(o)
+	return a.rowAs(i, o, pass, err)
+}
+
+// rowAs converts an object that was judged.
+func (a *Accumulator) rowAs(i row, o stream.Object, pass bool, err error) snapshot.Row {
 	switch {
 	case err != nil:
 		return snapshot.Row{Source: o, Err: err}
@@ -170,7 +175,7 @@ func (a *Accumulator) convert(i row, o stream.Object) snapshot.Row {
 
 // judge calls the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
-	if a.predicate == nil || stream.Fault(o) != nil {
+	if a.judgement.predicate == nil || stream.Fault(o) != nil {
 		return true, nil
 	}
 	u, err := untyped(o)
@@ -178,8 +183,8 @@ func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
 		return false, err
 	}
 	err = guard.Named("the predicate panicked", func() error {
-		pass = a.predicate(u)
-		return nil
+		pass, err = a.judgement.predicate(u)
+		return err
 	})
 	return pass && err == nil, err
 }

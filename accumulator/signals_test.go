@@ -286,10 +286,10 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		asked := map[string]int{}
-		notX := &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
+		notX := Pass(func(u *unstructured.Unstructured) bool {
 			asked[u.GetName()]++
 			return u.GetName() != "x"
-		}}
+		})
 		var snap one
 		_, err := a.Update(t.Context(), &snap, notX)
 		require.NoError(t, err)
@@ -304,7 +304,7 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 		update(t, a, &snap)
 		assert.Equal(t, []string{"y"}, sim.Names(snap.A), "in force for a plain Update as well")
 		assert.Equal(t, map[string]int{"x": 3, "y": 1}, asked)
-		r, err = a.Update(t.Context(), &snap, &Judgement{})
+		r, err = a.Update(t.Context(), &snap, Pass(nil))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"x", "y"}, sim.Names(snap.A), "another one judges all again")
 		require.Len(t, r.Differences, 1)

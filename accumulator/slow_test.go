@@ -36,8 +36,8 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 		j *Judgement
 	}{
 		{shown, nil},
-		{invalid, &Judgement{func(*unstructured.Unstructured) bool { panic("it is invalid") }}},
-		{judging, &Judgement{func(*unstructured.Unstructured) bool { stuck(&calls[2]); return true }}},
+		{invalid, Pass(func(*unstructured.Unstructured) bool { panic("it is invalid") })},
+		{judging, Pass(func(*unstructured.Unstructured) bool { stuck(&calls[2]); return true })},
 	} {
 		go func() { // ends with the accumulator, at the latest with the bubble.
 			for range r.a.Changed() {

@@ -87,12 +87,12 @@ func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t 
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
-		r, err := a.Update(t.Context(), &snap, &Judgement{Predicate: func(u *unstructured.Unstructured) bool {
+		r, err := a.Update(t.Context(), &snap, Pass(func(u *unstructured.Unstructured) bool {
 			if u.GetName() == "bad" {
 				panic("no")
 			}
 			return true
-		}})
+		}))
 		require.NoError(t, err)
 		require.Len(t, r.Invalid, 1)
 		var other struct{ A []map[string]any }

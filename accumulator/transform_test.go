@@ -124,7 +124,7 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 				assert.Equal(t, 1, acc.Status()[0].Invalid)
 				assert.Equal(t, 2, acc.Status()[0].Objects)
 
-				r, err := acc.Update(t.Context(), &snap, &Judgement{func(*unstructured.Unstructured) bool { return true }})
+				r, err := acc.Update(t.Context(), &snap, Pass(func(*unstructured.Unstructured) bool { return true }))
 				require.NoError(t, err)
 				require.Len(t, r.Invalid, 1, "no predicate brings it back")
 				assert.ErrorContains(t, r.Invalid[0].Err, name)

@@ -296,9 +296,9 @@ func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
 		acc := watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
 		var snap things
-		_, err := acc.Update(t.Context(), &snap, &Judgement{func(u *unstructured.Unstructured) bool {
+		_, err := acc.Update(t.Context(), &snap, Pass(func(u *unstructured.Unstructured) bool {
 			return u.GetLabels()["in"] == "yes" && u.GetKind() == "Thing"
-		}})
+		}))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Thing x"}, called(snap.A))
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,15 +25,42 @@ type Result struct {
 	Invalid []snapshot.Invalid
 }
 
-// Predicate decides whether an object is part of the snapshot. It gets the object as the stream
-// holds it: after the query's transform, and before the conversion to the field's type. It is
-// called without locks and must not write to its argument.
-type Predicate func(*unstructured.Unstructured) bool
+// Predicate decides on the object, as its query holds it, whether it is part of the snapshot. If
+// it returns an error, the object is left out as invalid for that reason. It is called without
+// locks and must not write to its argument.
+type Predicate func(*unstructured.Unstructured) (pass bool, why error)
 
-// Judgement sets the predicate of an Update. It stays in force until it is replaced. Another
-// function judges every object again. A closure that is made again for each call is another
-// function, so keep it in a variable.
-type Judgement struct{ Predicate Predicate }
+// Judgement sets the predicate of an Update. It stays in force until it is replaced.
+type Judgement struct {
+	predicate Predicate
+	place     uintptr
+}
+
+// Judge is the judgement by a predicate; nil lets all objects pass. A predicate from another place
+// in the code judges every object again. One from the same place does not: a closure that is made
+// anew for each Update counts as the same. See [Accumulator.Rejudge].
+func Judge(f Predicate) *Judgement {
+	if f == nil {
+		return &Judgement{}
+	}
+	return &Judgement{f, reflect.ValueOf(f).Pointer()}
+}
+
+// Pass is [Judge] for a predicate without reasons.
+func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
+	if f == nil {
+		return &Judgement{}
+	}
+	return &Judgement{
+		func(u *unstructured.Unstructured) (bool, error) { return f(u), nil }, reflect.ValueOf(f).Pointer(),
+	}
+}
+
+// Rejudge has the next Update judge every object again, and signals it.
+func (a *Accumulator) Rejudge() {
+	a.rejudge.Store(true)
+	a.collector.Ensure()
+}
 
 // Update fills the struct that target points to with the current snapshot. It sets every query's
 // field, so a fresh struct is as good as the last one. Until all queries are complete it does
@@ -66,9 +92,10 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 // refresh updates the tables and fills the target.
 func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Result {
 	result := Result{Complete: true, Changed: !a.collector.Delivered()}
-	rejudge := j != nil && !sameFunc(j.Predicate, a.predicate)
+	rejudge := a.rejudge.Swap(false)
 	if j != nil {
-		a.predicate = j.Predicate
+		rejudge = rejudge || j.place != a.judgement.place
+		a.judgement = *j
 	}
 	faults := a.depart(&result, b)
 	carried := a.rebind(b)
@@ -184,10 +211,4 @@ func (a *Accumulator) apply(f *field, rows []snapshot.Change) ([]snapshot.Diff, 
 	a.tables.Lock()
 	defer a.tables.Unlock()
 	return f.Shown.table.Apply(rows)
-}
-
-// sameFunc reports whether two functions are one value: the same code and, for a
-// closure, the same variables.
-func sameFunc(a, b Predicate) bool {
-	return *(*unsafe.Pointer)(unsafe.Pointer(&a)) == *(*unsafe.Pointer)(unsafe.Pointer(&b))
 }

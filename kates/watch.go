@@ -126,11 +126,36 @@ func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *
 //
 // A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is
 // called with another one, which then judges all objects again. A nil predicate lets all objects
-// pass. Function values are compared by identity. A closure that is made anew for each call is
-// another one each time: keep it in a variable.
+// pass.
+//
+// Predicates are the same if they are the same code: a closure that is made anew for each call is
+// not another one, and judges only what has changed. If what it has captured is not what it was
+// (another namespace, another list of names), call [Accumulator.Rejudge].
 func (a *Accumulator) FilteredUpdate(ctx context.Context, target any, deltas *[]*Delta, predicate func(*Unstructured) bool) (bool, error) {
-	return a.update(ctx, target, deltas, &accumulator.Judgement{Predicate: predicate})
+	return a.update(ctx, target, deltas, accumulator.Pass(predicate))
 }
+
+// JudgedUpdate is FilteredUpdate with a predicate that gives reasons. An object for which it
+// returns an error is not in the snapshot: it is [Invalid] for that reason. A change of what is
+// invalid, or why, is a change of the snapshot. *invalid is overwritten with one Invalid for each
+// such object, and for those that are left out for other reasons, by query, namespace and name. It
+// may be nil.
+func (a *Accumulator) JudgedUpdate(ctx context.Context, target any, deltas *[]*Delta, invalid *[]Invalid, predicate func(*Unstructured) (pass bool, why error)) (bool, error) {
+	r, err := a.acc.Update(ctx, target, accumulator.Judge(predicate))
+	if err == nil && r.Complete {
+		if deltas != nil {
+			*deltas = deltasOf(r.Differences)
+		}
+		if invalid != nil {
+			*invalid = invalidsOf(r.Invalid)
+		}
+	}
+	return r.Changed, err
+}
+
+// Rejudge has the next update ask the predicate about every object again, and signals it: the
+// predicate depends on something that has changed. It may be called at any time, by any goroutine.
+func (a *Accumulator) Rejudge() { a.acc.Rejudge() }
 
 func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, j *accumulator.Judgement) (bool, error) {
 	r, err := a.acc.Update(ctx, target, j)

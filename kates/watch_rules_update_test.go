@@ -238,6 +238,92 @@ func TestAPredicateSeesTheServersObjectAndStaysInForce(t *testing.T) {
 	assert.Len(t, deltas, 2)
 }
 
+// TestAPredicateMadeAnewForEachCallJudgesOnlyWhatHasChanged: programs write the closure into the
+// call.
+func TestAPredicateMadeAnewForEachCallJudgesOnlyWhatHasChanged(t *testing.T) {
+	c := katestest.NewClient(t, service("a", "x"), service("a", "y")).With(kates.WithInterval(0))
+	acc, err := c.Watch(t.Context(), kates.Query{Name: "Services", Kind: "services"})
+	require.NoError(t, err)
+	<-acc.Changed()
+	var snap struct{ Services []*kates.Service }
+	asked, wanted := 0, "x"
+	update := func() bool {
+		t.Helper()
+		name := wanted
+		changed, err := acc.FilteredUpdate(t.Context(), &snap, nil, func(u *kates.Unstructured) bool { asked++; return u.GetName() == name })
+		require.NoError(t, err)
+		return changed
+	}
+	assert.True(t, update())
+	assert.False(t, update())
+	require.NoError(t, c.Create(t.Context(), service("a", "z"), nil))
+	assert.False(t, update())
+	assert.Equal(t, 3, asked, "once per change")
+
+	wanted = "z"
+	for len(acc.Changed()) > 0 {
+		<-acc.Changed()
+	}
+	acc.Rejudge()
+	<-acc.Changed()
+	assert.True(t, update())
+	require.Len(t, snap.Services, 1)
+	assert.Equal(t, "z", snap.Services[0].Name)
+	assert.Equal(t, 6, asked)
+	assert.False(t, update())
+	assert.Equal(t, 6, asked)
+}
+
+// TestAPredicateMayRejectWithAReason: the reason is a part of the snapshot, and so is its change.
+func TestAPredicateMayRejectWithAReason(t *testing.T) {
+	bad := service("a", "bad")
+	bad.Annotations = map[string]string{"why": "no port"}
+	c := katestest.NewClient(t, service("a", "x"), service("a", "other"), bad).With(kates.WithInterval(0))
+	acc, err := c.Watch(t.Context(), kates.Query{Name: "Services", Kind: "services"})
+	require.NoError(t, err)
+	<-acc.Changed()
+	var snap struct{ Services []*kates.Service }
+	var deltas []*kates.Delta
+	var invalid []kates.Invalid
+	update := func() bool {
+		t.Helper()
+		changed, err := acc.JudgedUpdate(t.Context(), &snap, &deltas, &invalid, func(u *kates.Unstructured) (bool, error) {
+			if why := u.GetAnnotations()["why"]; why != "" {
+				return false, errors.New(why)
+			}
+			return u.GetName() == "x" || u.GetName() == "bad", nil
+		})
+		require.NoError(t, err)
+		return changed
+	}
+	why := func() (all []string) {
+		for _, i := range invalid {
+			all = append(all, i.Query+" "+i.Object.GetName()+": "+i.Err.Error())
+		}
+		return all
+	}
+	annotate := func(text string) {
+		t.Helper()
+		_, err := kates.Modify(t.Context(), c, bad, func(s *kates.Service) error { s.Annotations = map[string]string{"why": text}; return nil })
+		require.NoError(t, err)
+	}
+	assert.True(t, update())
+	assert.Equal(t, []string{"Services bad: no port"}, why())
+	assert.Len(t, snap.Services, 1)
+	assert.False(t, update())
+
+	annotate("no selector")
+	assert.True(t, update(), "another reason is a change")
+	assert.Equal(t, []string{"Services bad: no selector"}, why())
+	assert.Empty(t, deltas)
+
+	annotate("")
+	assert.True(t, update())
+	assert.Empty(t, invalid)
+	assert.Len(t, snap.Services, 2)
+	assert.Len(t, deltas, 1)
+}
+
 func TestReadyNeverTurnsBackAndStatusSaysWhatIsWrongNow(t *testing.T) {
 	for _, outage := range podsOutages {
 		synctest.Test(t, func(t *testing.T) {

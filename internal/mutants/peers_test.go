@@ -198,10 +198,10 @@ var isolation = []mutant{
 	{
 		name: "a panic of the user's is everybody's", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
 		old: `	err = guard.Named("the predicate panicked", func() error {
-		pass = a.predicate(u)
-		return nil
+		pass, err = a.judgement.predicate(u)
+		return err
 	})`,
-		new: `	pass = a.predicate(u)
+		new: `	pass, err = a.judgement.predicate(u)
 	_ = guard.Named`,
 	},
 	{
