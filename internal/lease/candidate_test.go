@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -334,5 +335,34 @@ func TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost(t *testing.T) {
 		b.Resign()
 		require.ErrorIs(t, b.Held(), ErrLost)
 		assert.ErrorContains(t, b.Held(), "it was given up")
+	})
+}
+
+// TestALeaseWhoseNamespaceIsMissingIsSaidOnceAndLedWhenThereIsOne: the server answers "not found",
+// for the Lease, and for the namespace where one is to be created.
+func TestALeaseWhoseNamespaceIsMissingIsSaidOnceAndLedWhenThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		missing := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns")
+		l.writeErr = missing
+		a := l.stand(t, "a")
+		<-time.After(time.Hour)
+		assert.False(t, isClosed(a.Elected()))
+		said := func() (text string) { l.set(func() { text = l.out.String() }); return text }
+		assert.Equal(t, 1, strings.Count(said(), `cannot write the lease`), said())
+		assert.Equal(t, 1, strings.Count(said(), `namespaces \"ns\" not found`), said())
+		l.set(func() { l.writeErr = nil })
+		<-a.Elected()
+		l.set(func() { l.writeErr = missing }) // it was deleted, with what is in it
+		require.NoError(t, l.Tracker().Delete(Resource, "ns", "lease"))
+		<-a.Lost()
+		assert.ErrorContains(t, a.Err(), `namespaces "ns" not found`)
+		a.Resign()
+		b := l.stand(t, "b")
+		<-time.After(time.Hour)
+		assert.Equal(t, 3, strings.Count(said(), `cannot write the lease`), "once for each: %s", said())
+		l.set(func() { l.writeErr = nil })
+		<-b.Elected()
+		b.Resign()
 	})
 }

@@ -31,8 +31,30 @@ type lock struct {
 	tried  bool                       // to write it
 
 	mu     lockorder.Mutex[lockorder.LeaseLock]
-	failed map[bool]error // of the last read and write, if worth a log
+	failed map[bool]error // of the last read and write, if it is not another candidate's doing
 	last   error          // since the last write that succeeded
+}
+
+// verb is a kind of request.
+type verb string
+
+const (
+	toRead   verb = "read"
+	toCreate verb = "create"
+	toUpdate verb = "update"
+)
+
+// rivals reports whether an error is the consequence of what another candidate does. A creation
+// that finds nothing is not: then the namespace does not exist, or does not exist any more.
+func (v verb) rivals(err error) bool {
+	switch v {
+	case toRead:
+		return apierrors.IsNotFound(err)
+	case toCreate:
+		return apierrors.IsAlreadyExists(err)
+	default:
+		return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+	}
 }
 
 func newLock(config Config, candidate *Candidate) *lock {
@@ -64,12 +86,12 @@ func (l *lock) read(ctx context.Context) (*coordinationv1.LeaseSpec, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	u, err := l.leases.Get(ctx, l.config.Name, metav1.GetOptions{})
-	if l.note(ctx, false, err); err != nil {
+	if l.note(ctx, toRead, err); err != nil {
 		return nil, err
 	}
 	var lease coordinationv1.Lease
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
-		l.note(ctx, false, err)
+		l.note(ctx, toRead, err)
 		return nil, err
 	}
 	l.lease = u
@@ -81,7 +103,7 @@ func (l *lock) create(ctx context.Context, r record) error {
 	u.SetGroupVersionKind(Resource.GroupVersion().WithKind("Lease"))
 	u.SetNamespace(l.config.Namespace)
 	u.SetName(l.config.Name)
-	return l.write(ctx, u, r, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	return l.write(ctx, toCreate, u, r, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return l.leases.Create(ctx, u, metav1.CreateOptions{FieldManager: l.config.FieldManager})
 	})
 }
@@ -89,12 +111,12 @@ func (l *lock) create(ctx context.Context, r record) error {
 // update writes the Lease, if it still has the version that was read or written last.
 func (l *lock) update(ctx context.Context, r record) error {
 	u := l.lease.DeepCopy()
-	return l.write(ctx, u, r, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	return l.write(ctx, toUpdate, u, r, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return l.leases.Update(ctx, u, metav1.UpdateOptions{FieldManager: l.config.FieldManager})
 	})
 }
 
-func (l *lock) write(ctx context.Context, u *unstructured.Unstructured, r record,
+func (l *lock) write(ctx context.Context, v verb, u *unstructured.Unstructured, r record,
 	send func(context.Context) (*unstructured.Unstructured, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
@@ -113,7 +135,7 @@ func (l *lock) write(ctx context.Context, u *unstructured.Unstructured, r record
 	sent := time.Now()
 	l.tried = true
 	written, err := send(ctx)
-	if l.note(ctx, true, err); err != nil {
+	if l.note(ctx, v, err); err != nil {
 		return err
 	}
 	l.lease = written
@@ -153,14 +175,18 @@ func (l *lock) release() {
 
 // note takes in the result of a request. It logs once that the Lease cannot be read, or written,
 // and once that it can again.
-func (l *lock) note(ctx context.Context, writes bool, err error) {
+func (l *lock) note(ctx context.Context, v verb, err error) {
+	writes := v != toRead
 	l.mu.Lock()
 	if err != nil || writes {
 		l.last = err
 	}
 	l.mu.Unlock()
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		err = nil // another candidate causes that
+	if v == toUpdate && apierrors.IsNotFound(err) {
+		return // the next request, a creation, tells whether it can be written
+	}
+	if v.rivals(err) {
+		err = nil
 	}
 	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return // this candidate causes that

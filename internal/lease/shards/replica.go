@@ -216,8 +216,8 @@ func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error
 // was removed.
 func (r *Replica) note(w write, err error) {
 	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
-	expected := apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
-	switch failing := err != nil && !expected; {
+	switch failing := err != nil && !w.verb.others(err); {
+	case !failing && apierrors.IsNotFound(err): // the next request, a creation, tells
 	case failing && !r.failing:
 		log.Error(err, "cannot keep a place among the shards, will keep trying")
 		r.failing = true

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -381,6 +383,43 @@ func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T)
 			mu.Unlock()
 		}
 		assert.Equal(t, 100, told)
+		a.Leave()
+	})
+}
+
+// TestAShardWhoseNamespaceIsMissingSaysSoOnceAndJoinsWhenThereIsOne: a creation is answered with
+// "not found" then.
+func TestAShardWhoseNamespaceIsMissingSaysSoOnceAndJoinsWhenThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		var exists atomic.Bool
+		l.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			if verb := a.GetVerb(); exists.Load() || verb != "create" && verb != "update" {
+				return false, nil, nil
+			}
+			return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns")
+		})
+		a := l.join(t, "a")
+		said := func() string {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.out.String()
+		}
+		<-time.After(time.Hour)
+		assert.Equal(t, 1, strings.Count(said(), "cannot keep a place"), said())
+		assert.Equal(t, 1, strings.Count(said(), `namespaces \"ns\" not found`), said())
+		assert.NotContains(t, owners(a), 0)
+		exists.Store(true)
+		<-time.After(time.Minute)
+		assert.NotContains(t, owners(a), -1)
+		assert.Equal(t, 1, strings.Count(said(), "can keep a place"), said())
+		exists.Store(false)
+		<-time.After(time.Hour)
+		assert.NotContains(t, owners(a), 0)
+		assert.Equal(t, 2, strings.Count(said(), "cannot keep a place"), said())
+		exists.Store(true)
+		<-time.After(time.Minute)
+		assert.NotContains(t, owners(a), -1)
 		a.Leave()
 	})
 }

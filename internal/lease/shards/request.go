@@ -3,6 +3,8 @@ package shards
 import (
 	"fmt"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // verb is a kind of request.
@@ -15,6 +17,15 @@ const (
 	read
 	remove
 )
+
+// others reports whether an error is the consequence of what another replica does. A creation that
+// finds nothing is not: then the namespace does not exist (any more).
+func (v verb) others(err error) bool {
+	if v == create {
+		return apierrors.IsAlreadyExists(err)
+	}
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+}
 
 // write is a request that is due.
 type write struct {
