@@ -18,6 +18,11 @@ type Status struct {
 	Name string
 	// Watches of the kinds; empty before the first run.
 	Watches kates.Status
+	// Leader is how this replica stands with the Lease of its [kates.LeaderElection], and Shard
+	// with its group of [kates.Sharding]: in the present run, or in the last one. They are nil
+	// without that option.
+	Leader *kates.LeaderStatus
+	Shard  *kates.ShardStatus
 	// Roots that exist, and those that have departed and have to be reconciled for that.
 	Roots int
 	// Running reconciles now.
@@ -40,6 +45,11 @@ type Failure struct {
 func (c *control) Status() Status {
 	s := Status{
 		Name: c.name, Reconciles: c.counts.reconciles.Load(), Errors: c.counts.errors.Load(),
+	}
+	if own := c.plan.LeaseStatus(); len(own.Leaders) > 0 {
+		s.Leader = &own.Leaders[0]
+	} else if len(own.Shards) > 0 {
+		s.Shard = &own.Shards[0]
 	}
 	r := c.latest()
 	if r == nil {
@@ -71,7 +81,8 @@ func (c *control) Keys() []string {
 }
 
 // Ready is nil once the first snapshot of all kinds is complete, and never turns back; see
-// [kates.Accumulator.Ready]. Reconciles do not count: there may have been none yet.
+// [kates.Accumulator.Ready]. With a leader election, or shards, the Lease must have been reached,
+// too; see [kates.Client.Ready]. Reconciles do not count: there may have been none yet.
 func (c *control) Ready() error {
 	r := c.latest()
 	if r == nil {
@@ -79,6 +90,11 @@ func (c *control) Ready() error {
 	}
 	if err := r.watch.Ready(); err != nil {
 		return c.named(err)
+	}
+	if c.plan.Report != nil {
+		if err := c.plan.Report.Ready(); err != nil {
+			return c.named(err)
+		}
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds"
+	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -47,8 +48,8 @@ type Client struct {
 	watch *lockedSettings
 }
 
-// core is the part that a client shares with the clients that With returns. streams, applied and
-// recollected have locks of their own, kinds too; the other fields do not change.
+// core is the part that a client shares with the clients that With returns. streams, kinds,
+// applied, recollected, leaders and shards have locks of their own; the other fields do not change.
 type core struct {
 	dynamic      dynamic.Interface
 	leases       dynamic.Interface // without a rate limit: a late renewal loses a lease
@@ -63,7 +64,9 @@ type core struct {
 	streams      *stream.Set
 	applied      applied.Marks
 	recollected  applied.Recollections
-	idle         func() // closes idle connections
+	leaders      lease.Reports // of the elections of open runs
+	shards       lease.Reports // of their memberships in groups of shards
+	idle         func()        // closes idle connections
 }
 
 // NewClient returns a client for the cluster that the configuration names. It follows the rules of

@@ -91,11 +91,15 @@ func lagOf(q query.Status) time.Duration {
 // Status is the state of watches, query by query. It prints as a table and marshals to JSON.
 type Status struct {
 	Queries []QueryStatus `json:"queries"`
+	// Leaders are the elections of open runs, and Shards their places among shards, in the order
+	// of their beginning. Only [Client.Status] has them.
+	Leaders []LeaderStatus `json:"leaders,omitempty"`
+	Shards  []ShardStatus  `json:"shards,omitempty"`
 }
 
-// Err says what is wrong now. It is nil while every query's watch is open. A failure may heal by
-// itself, and what was shown stays meanwhile. An optional query whose kind is not there
-// ([QueryStatus.Absent]) is no failure.
+// Err says what is wrong now. It is nil while every query's watch is open, and every Lease can be
+// read and written. A failure may heal by itself, and what was shown stays meanwhile. An optional
+// query whose kind is not there ([QueryStatus.Absent]) is no failure, and neither is to follow.
 func (s Status) Err() error {
 	var errs []error
 	for _, q := range s.Queries {
@@ -108,7 +112,7 @@ func (s Status) Err() error {
 		}
 		errs = append(errs, fmt.Errorf("query %q (%s): %s: %s", q.Name, q.Kind, q.State, text))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.leaseErrs()...)...)
 }
 
 // String prints the status as a table.
@@ -120,6 +124,8 @@ func (s Status) String() string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.what(), q.State,
 			time.Since(q.Since).Truncate(time.Second), q.Lag.Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Restarts, q.Version, q.Error)
 	}
+	_ = w.Flush()
+	s.printLeases(w)
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()
 }
@@ -132,21 +138,34 @@ func (q QueryStatus) what() string {
 	return q.Kind + " (" + q.Form + ")"
 }
 
-// Status returns the state of the queries of all open watches of the client.
+// Status returns the state of the queries of all open watches of the client, and that of the
+// elections and shards of its open runs.
 func (c *Client) Status() Status {
 	var s Status
 	for _, a := range collect.Of(c.core.streams) {
 		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
+	for _, l := range c.core.leaders.Statuses() {
+		s.Leaders = append(s.Leaders, leaderStatus(l))
+	}
+	for _, l := range c.core.shards.Statuses() {
+		s.Shards = append(s.Shards, shardStatus(l))
+	}
 	return s
 }
 
-// Ready returns nil once every open watch of the client is complete. A complete watch stays so:
-// see [Accumulator.Ready].
+// Ready returns nil once every open watch of the client is complete, and every Lease of an open
+// run ([LeaderElection], [Sharding]) has been reached: read, or written. A Lease that the client
+// may not read or create, or whose namespace does not exist, is a mistake that a roll-out should
+// stop at. A follower is ready.
+//
+// A complete watch stays so: see [Accumulator.Ready]. A Lease that was reached once stays so for
+// the client's life, whatever happens to it, and when [Run] is called again.
 func (c *Client) Ready() error {
 	var errs []error
 	for _, a := range collect.Of(c.core.streams) {
 		errs = append(errs, a.Ready())
 	}
+	errs = append(errs, c.core.leaders.Ready(), c.core.shards.Ready())
 	return errors.Join(errs...)
 }

@@ -78,14 +78,15 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		r.changes = newChanges(snapshots.Status())
 	}
 	defer keyed.Listen(ctx, config.Triggers, r.trigger)()
-	if config.Election == nil {
-		err = r.loop(ctx)
-	} else {
-		err = lease.Lead(ctx, *config.Election, keyed.Leader{
+	err = config.Standing(ctx, func() error {
+		if config.Election == nil {
+			return r.loop(ctx)
+		}
+		return lease.Lead(ctx, *config.Election, keyed.Leader{
 			Watch: following[S]{snapshots.acc, r}, Triggered: r.triggered, Log: config.Log, Backoff: config.Policy.Backoff,
 			Work: func(ctx, _ context.Context) error { return r.loop(ctx) },
 		})
-	}
+	})
 	return keyed.Lacking(config.Log, snapshots.Ready(), endOfRun(ctx, t, err))
 }
 

@@ -46,7 +46,8 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 		return nil, err
 	}
 	config := settings.config(p.client, c.core.log.WithValues("controller", name))
-	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open}, nil
+	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open,
+		LeaseStatus: func() Status { return settings.ownStatus(config.Report) }}, nil
 }
 
 // controlled is a controller's type and options.

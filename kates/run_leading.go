@@ -11,6 +11,11 @@ import (
 // ErrLeadershipLost is the error of a [Run], or a [RunEach], that led and has lost its lease.
 var ErrLeadershipLost = lease.ErrLost
 
+// ErrNeverLed is among the errors of a [Run], a [RunEach] or a controller with a [LeaderElection]
+// that ends with an error, and has not led. (A run that was cancelled returns nil.) The text says
+// why: who held the lease, or what kept this replica from it.
+var ErrNeverLed = lease.ErrNeverLed
+
 // LeaderElection is an option of [Run] and [RunEach], and of controllers. Of several replicas
 // with the same Lease one leads, and only the leader's function is called.
 //

@@ -12,6 +12,8 @@ import (
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/lease/shards"
 )
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has
@@ -72,10 +74,13 @@ func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
 	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Log: log}
 	if s.election != nil {
 		election := s.election.config(c)
-		config.Election = &election
+		election.Report = c.core.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
+		config.Election, config.Report = &election, election.Report
 	}
 	if s.sharding != nil {
-		config.Shards = s.sharding.shard(c)
+		shard := s.sharding.shard(c)
+		shard.Config.Report = c.core.shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
+		config.Shards, config.Report = shard, shard.Config.Report
 	}
 	return config
 }

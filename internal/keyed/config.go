@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-logr/logr"
 
@@ -17,7 +18,25 @@ type Config struct {
 	Triggers []Trigger
 	Election *lease.Config // nil: every replica works
 	Shards   Shards        // nil: all keys are this replica's
+	Report   *lease.Report // of the Election, or of the Shards; nil if there is neither
 	Log      logr.Logger
+}
+
+// Standing runs a function that stands for a Lease, if the configuration says one. While it runs
+// the report is among those of the client. The error says whether this replica held the Lease.
+func (c *Config) Standing(ctx context.Context, run func() error) error {
+	if c.Report == nil {
+		return run()
+	}
+	defer c.Report.Begin()()
+	err := run()
+	if _, final := attempts.Final(err); final {
+		return err
+	}
+	if s := c.Report.Status(); !s.Held && s.Err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		c.Log.Info("ended without having held the lease", "lease", s.Lease, "error", s.Err.Error())
+	}
+	return c.Report.Explain(err)
 }
 
 // Policy says what happens after errors. It makes the errors that users see, whose types are

@@ -63,10 +63,12 @@ func (l *Loop[T]) Running() int { return int(l.running.Load()) }
 // error. It returns when the last call has returned.
 func (l *Loop[T]) Run(ctx context.Context) error {
 	defer Listen(ctx, l.Triggers, l.Source.ActivateAll)()
-	if l.Election == nil {
-		return l.lead(ctx, context.WithoutCancel(ctx))
-	}
-	return lease.Lead(ctx, *l.Election, l.leader())
+	return l.Standing(ctx, func() error {
+		if l.Election == nil {
+			return l.lead(ctx, context.WithoutCancel(ctx))
+		}
+		return lease.Lead(ctx, *l.Election, l.leader())
+	})
 }
 
 func (l *Loop[T]) leader() Leader {

@@ -17,6 +17,8 @@ type Plan[Status any] struct {
 	Root    []int // that of the root
 	// Open starts the watch. It ends with ctx, or by Close.
 	Open func(ctx context.Context) (Roots[Status], error)
+	// LeaseStatus is how the replica stands with its Lease, and nothing else.
+	LeaseStatus func() Status
 }
 
 // ControllerOption is an option of package controller, which kates.Run and kates.RunEach refuse.

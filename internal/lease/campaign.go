@@ -86,6 +86,7 @@ func (c *campaign) try(ctx context.Context) bool {
 		c.raw = raw
 	}
 	if found.holder != "" && c.valid(now) && !c.holds() {
+		c.lock.waits()
 		return false
 	}
 	mine.transitions = found.transitions + 1

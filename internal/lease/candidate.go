@@ -37,6 +37,8 @@ type Candidate struct {
 	state  state
 	err    error       // why it lost
 	sent   time.Time   // when the last successful renewal was sent
+	led    bool        // it leads, or has led
+	seen   *record     // the Lease as it was read or written last, nil before that
 	expiry *time.Timer // ends the leadership when that renewal has expired
 }
 
@@ -51,6 +53,7 @@ func Stand(ctx context.Context, config Config) (*Candidate, error) {
 		elected: make(chan struct{}), lost: make(chan struct{}),
 	}
 	c.lock = newLock(config, c)
+	config.Report.Show(c.Status)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
 	go func() {
@@ -95,10 +98,34 @@ func (c *Candidate) Resign() {
 	}
 }
 
-// renewed notes that a request which was sent at that time has acquired or renewed the lease.
-func (c *Candidate) renewed(sent time.Time) {
+// Status is what the candidate knows of the lease now.
+func (c *Candidate) Status() Status {
+	s := Status{Lease: c.lock.name(), Identity: c.config.Identity}
+	c.mu.Lock()
+	if c.seen != nil {
+		s.Reached, s.Holder, s.Since = true, c.seen.holder, c.seen.acquired
+	}
+	s.Holds = c.state == leading && fence.Since(c.sent) < c.config.LeaseDuration
+	s.Held, s.Err = c.led, c.err
+	c.mu.Unlock()
+	if s.Err == nil {
+		s.Err = c.lock.trouble()
+	}
+	return s
+}
+
+// sees notes the Lease as it was read, or released.
+func (c *Candidate) sees(r record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seen = &r
+}
+
+// renewed notes that a request which was sent at that time has acquired or renewed the lease.
+func (c *Candidate) renewed(sent time.Time, r record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = &r
 	if c.state != standing && c.state != leading {
 		return
 	}
@@ -108,7 +135,7 @@ func (c *Candidate) renewed(sent time.Time) {
 		c.expiry.Reset(left)
 		return
 	}
-	c.state = leading
+	c.state, c.led = leading, true
 	c.expiry = time.AfterFunc(left, func() { c.lose(c.expired()) })
 	close(c.elected)
 	c.config.Logger.Info("leading", "lease", c.lock.name(), "identity", c.config.Identity)

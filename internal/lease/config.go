@@ -31,6 +31,7 @@ type Settings struct {
 	RenewDeadline time.Duration // default 10 s
 	RetryPeriod   time.Duration // default 2 s
 	Logger        logr.Logger
+	Report        *Report // nil: nobody asks
 }
 
 // Config says which Lease a candidate stands for, and how.

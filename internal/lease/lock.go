@@ -33,6 +33,7 @@ type lock struct {
 	mu     lockorder.Mutex[lockorder.LeaseLock]
 	failed map[bool]error // of the last read and write, if it is not another candidate's doing
 	last   error          // since the last write that succeeded
+	now    error          // why the candidate cannot do what it is about to do
 }
 
 // verb is a kind of request.
@@ -75,8 +76,10 @@ func (l *lock) get(ctx context.Context) (found record, raw []byte, err error) {
 	if l.candidate.leads() && found.holder != l.config.Identity {
 		err := fmt.Errorf("%q holds it", found.holder)
 		l.candidate.lose(err)
+		l.candidate.sees(found)
 		return record{}, nil, err // a released Lease is not taken back either
 	}
+	l.candidate.sees(found)
 	l.follow(found.holder)
 	raw, err = json.Marshal(spec)
 	return found, raw, err
@@ -141,7 +144,7 @@ func (l *lock) write(ctx context.Context, v verb, u *unstructured.Unstructured, 
 	l.lease = written
 	if r.holder == l.config.Identity {
 		l.leader = r.holder
-		l.candidate.renewed(sent)
+		l.candidate.renewed(sent, r)
 	}
 	return nil
 }
@@ -165,6 +168,7 @@ func (l *lock) release() {
 		}
 		err = l.update(ctx, record{seconds: 1, acquired: now, renewed: now, transitions: found.transitions})
 		if err == nil {
+			l.candidate.sees(record{})
 			l.config.Logger.Info("lease released", "lease", l.name(), "identity", l.config.Identity)
 		}
 		if !apierrors.IsConflict(err) {
@@ -194,14 +198,34 @@ func (l *lock) note(ctx context.Context, v verb, err error) {
 	l.mu.Lock()
 	before := l.failed[writes]
 	l.failed[writes] = err
-	l.mu.Unlock()
 	verb := map[bool]string{true: "write", false: "read"}[writes]
+	switch {
+	case err != nil:
+		l.now = fmt.Errorf("cannot %s it: %w", verb, err)
+	case writes:
+		l.now = nil
+	}
+	l.mu.Unlock()
 	switch {
 	case err != nil && before == nil:
 		l.config.Logger.Error(err, "cannot "+verb+" the lease, will keep trying", "lease", l.name())
 	case err == nil && before != nil:
 		l.config.Logger.V(1).Info("can "+verb+" the lease again", "lease", l.name())
 	}
+}
+
+// waits notes that the candidate has read that another one holds the lease, and can only wait.
+func (l *lock) waits() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = nil
+}
+
+// trouble says why the candidate cannot do what it is about to do, nil if nothing is in its way.
+func (l *lock) trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
 }
 
 // lastError says why the lease could not be renewed.

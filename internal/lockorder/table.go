@@ -18,6 +18,7 @@ type (
 	ControllerRun  struct{}
 	Shard          struct{}
 	Replica        struct{}
+	LeaseReports   struct{}
 	Candidate      struct{}
 	LeaseLock      struct{}
 	Loop           struct{}
@@ -62,6 +63,7 @@ var Order = []Lock{
 	{ControllerRun{}, "controller.run.mu", "what is kept of each root, and its requeue timer"},
 	{Shard{}, "internal/keyed.Shard.mu", "the replica, and the keys that are owed a turn"},
 	{Replica{}, "internal/lease/shards.Replica.mu", "the protocol's state: members, keys, tenures"},
+	{LeaseReports{}, "internal/lease.Reports.mu", "which runs stand for a Lease, and which Leases were reached"},
 	{Candidate{}, "internal/lease.Candidate.mu", "the state of a candidate and its expiry timer"},
 	{LeaseLock{}, "internal/lease.lock.mu", "the last errors of a Lease's requests"},
 	{Loop{}, "internal/keyed.Loop.mu", "the attempts of the keys that fail"},

@@ -35,6 +35,7 @@ func (c *core) created(got peer, sent, now time.Time, err error) {
 	delete(c.group.peers, c.self)
 	c.group.since = now
 	c.own.presence, c.own.uid, c.own.version, c.own.sent = present, got.uid, got.version, sent
+	c.own.since = sent
 	c.own.next = sent.Add(c.config.RetryPeriod)
 }
 

@@ -11,6 +11,12 @@ import (
 // ErrLost is the error of work for a key that the replica has lost.
 var ErrLost = errors.New("key lost to another replica")
 
+// ErrNever is the error of a run that ends before it was a shard.
+var ErrNever = errors.New("it never was one of the shards")
+
+// errFormer is why a replica waits that came back under its identity.
+var errFormer = errors.New("its former lease has not expired yet")
+
 // core is the protocol of one replica: it takes in what happens, and says what to do. It has no
 // lock.
 type core struct {
@@ -78,6 +84,18 @@ func (t *tenure) revoke(why error) {
 			t.cancel(why)
 		}
 	}
+}
+
+// hindrance says why the replica is no member, or cannot stay one. trouble is the error of its last
+// request.
+func (c *core) hindrance(trouble error) error {
+	switch {
+	case trouble != nil || c.own.joined():
+		return trouble
+	case c.group.peers[c.self] != nil:
+		return errFormer
+	}
+	return nil
 }
 
 // observe takes in all Leases of the group, as the watch shows them.

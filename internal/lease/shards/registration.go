@@ -20,6 +20,7 @@ const (
 type registration struct {
 	presence     presence
 	uid, version string
+	since        time.Time // when the replica became a member last
 	sent         time.Time // when the last successful renewal was sent
 
 	next    time.Time // when the next request is due

@@ -33,7 +33,7 @@ type Replica struct {
 	mu       lockorder.Mutex[lockorder.Replica]
 	core     *core
 	reported standing // that Moved was last called for
-	failing  bool     // and that is logged
+	trouble  error    // of the last request; it was logged when it began
 }
 
 // Join makes a replica that has no key yet. It is a member of its group until [Replica.Leave]. It
@@ -48,9 +48,23 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 		config: config, leases: config.Client.Resource(lease.Resource).Namespace(config.Namespace), cancel: cancel,
 		again: make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
 	}
+	config.Report.Show(r.Status)
 	r.tasks.Go(func() { r.run(life) })
 	r.tasks.Go(func() { r.catchUp(life) })
 	return r, nil
+}
+
+// Status is what the replica knows of its membership now.
+func (r *Replica) Status() lease.Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own := &r.core.own
+	return lease.Status{
+		Lease: r.config.Namespace + "/" + r.config.Group, Identity: r.config.Identity,
+		Holds: own.joined() && own.age(time.Now()) < r.config.LeaseDuration,
+		Held:  !own.since.IsZero(), Reached: !own.since.IsZero(), Since: own.since,
+		Members: len(r.core.group.all), Err: r.core.hindrance(r.trouble),
+	}
 }
 
 // Take begins work for a key, if the replica owns it, and no work for it is running. Give ends
@@ -216,14 +230,22 @@ func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error
 // was removed.
 func (r *Replica) note(w write, err error) {
 	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
-	switch failing := err != nil && !w.verb.others(err); {
-	case !failing && apierrors.IsNotFound(err): // the next request, a creation, tells
-	case failing && !r.failing:
+	r.mu.Lock()
+	before, now := r.trouble, err
+	switch {
+	case !w.verb.others(err):
+	case apierrors.IsNotFound(err):
+		now = before // the next request, a creation, tells
+	default:
+		now = nil
+	}
+	r.trouble = now
+	r.mu.Unlock()
+	switch {
+	case now != nil && before == nil:
 		log.Error(err, "cannot keep a place among the shards, will keep trying")
-		r.failing = true
-	case !failing && r.failing:
+	case now == nil && before != nil:
 		log.Info("can keep a place among the shards again")
-		r.failing = false
 	}
 	if err == nil && w.verb == remove {
 		log.Info("a shard's lease has expired and was deleted", "member", w.member)
