@@ -3,6 +3,7 @@ package kates
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,6 +53,7 @@ type Client struct {
 // applied, recollected, leaders and shards have locks of their own; the other fields do not change.
 type core struct {
 	dynamic      dynamic.Interface
+	api          string            // names the API server
 	leases       dynamic.Interface // without a rate limit: a late renewal loses a lease
 	server       server
 	kinds        *kinds.Resolver
@@ -123,10 +125,19 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	disco := memory.NewMemCacheClient(dc)
 	return s.client(&core{
-		dynamic: dyn, leases: leases, disco: disco, untyped: s.untyped,
+		dynamic: dyn, leases: leases, api: nameOf(cfg), disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
 		idle:  func() { closeIdle(hc) },
 	}, requests), nil
+}
+
+// nameOf names the API server of a configuration. Where the configuration says how to reach it,
+// the same address may be several servers: then no other client has the name.
+func nameOf(cfg *rest.Config) string {
+	if cfg.Dial != nil || cfg.Transport != nil || cfg.Proxy != nil {
+		return rand.Text()
+	}
+	return fmt.Sprintf("%q", []string{cfg.Host, cfg.APIPath, cfg.TLSClientConfig.ServerName})
 }
 
 // restConfig returns the configuration of all connections: a copy of the caller's, with what the
@@ -170,7 +181,7 @@ func NewClientFromDynamic(
 	s.streams.ByContent = fake
 	s.streams.StreamLists = s.streams.StreamLists && !fake
 	c := &core{
-		dynamic: dyn, leases: dyn, untyped: true,
+		dynamic: dyn, leases: dyn, api: rand.Text(), untyped: true,
 		kinds: kinds.New(mapper, nil, clock.RealClock{}),
 		idle:  func() {},
 	}

@@ -39,6 +39,9 @@ var ErrNeverLed = lease.ErrNeverLed
 //
 // # Fencing
 //
+// (The identity does not fence either: work of a former call of Run stays refused, though a later
+// call leads under the same identity.)
+//
 // Leases do not fence: "This implementation does not guarantee that only one client is acting as
 // a leader" (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A process that was
 // stopped for longer than its lease (SIGSTOP, a long garbage collection, a suspended machine)
@@ -82,7 +85,15 @@ type LeaderElection struct {
 	Namespace string
 	// Name of the Lease. Candidates with the same one are rivals, also within one program.
 	Name string
-	// Identity of this candidate, unique at any time. Default: the host's name and a random text.
+	// Identity of this candidate, unique at any time. Default: the host's name, and a text that
+	// follows from this process, the API server and the Lease. So a process that comes back after
+	// an outage does not wait until its own former lease has expired: when Run is called again, it
+	// leads at once, if nobody else does. (Clients of one API server are recognized by its address;
+	// a client with a dialer, a transport or a proxy of its own, or on a dynamic client, is alone.)
+	//
+	// If a program has several candidates for one Lease at a time, their default identities differ
+	// by a number: each takes the lowest that is free, and gives it back when Run returns. An
+	// Identity that you say, and that a candidate of the program has at that time, is an error.
 	Identity string
 	// LeaseDuration is how long others wait for a renewal before they take the lease: whole
 	// seconds. Default 15 s.
@@ -95,7 +106,7 @@ type LeaderElection struct {
 	RetryPeriod time.Duration
 	// ReleaseOnCancel releases the lease when Run ends, so that others need not wait for it to
 	// expire. Default (nil): true. It is safe here, since the function has returned. False is for
-	// a candidate that comes back at once under the same Identity.
+	// a candidate that comes back at once under the same Identity, as the default one is.
 	ReleaseOnCancel *bool
 }
 
@@ -117,7 +128,7 @@ func (e LeaderElection) config(c *Client) lease.Config {
 // leaseSettings are those of a Lease that this client holds.
 func (c *Client) leaseSettings(namespace, identity string, duration, deadline, retry time.Duration) lease.Settings {
 	return lease.Settings{
-		Client: c.core.leases, Namespace: cmp.Or(namespace, c.core.namespace), Identity: identity,
+		Client: c.core.leases, Server: c.core.api, Namespace: cmp.Or(namespace, c.core.namespace), Identity: identity,
 		FieldManager: c.core.fieldManager, Logger: c.core.log,
 		LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry,
 	}

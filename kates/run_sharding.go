@@ -59,8 +59,10 @@ type Sharding struct {
 	Namespace string
 	// Name of the group of replicas: a DNS label.
 	Name string
-	// Identity of this replica, unique at any time. Default: the host's name and a random text.
-	// Keys go by it: a replica that comes back under the same Identity has the same keys.
+	// Identity of this replica, unique at any time. Default: as that of [LeaderElection]. Keys go by
+	// it: a replica that comes back under the same Identity has the same keys. Under the default
+	// one it joins again at once when its work has ended, and does not wait until its own former
+	// Lease has expired.
 	Identity string
 	// LeaseDuration is how long others wait for a renewal before they take the keys: whole
 	// seconds. Default 15 s.

@@ -90,7 +90,7 @@ func (c *campaign) try(ctx context.Context) bool {
 		return false
 	}
 	mine.transitions = found.transitions + 1
-	if c.holds() {
+	if c.holds() && c.goesOn() {
 		mine.acquired, mine.transitions = found.acquired, found.transitions
 	}
 	if err = c.lock.update(ctx, mine); err == nil {
@@ -103,6 +103,11 @@ func (c *campaign) observe(r record) { c.observed, c.since = r, time.Now() }
 
 // holds reports whether the candidate is the holder that was observed last.
 func (c *campaign) holds() bool { return c.observed.holder == c.config.Identity }
+
+// goesOn reports whether the term of the Lease is this candidate's. Under an identity of this
+// process it is not, where the candidate does not lead: another candidate had it, whose work has
+// ended. So each term has a number of its own (leaseTransitions), as if the identities differed.
+func (c *campaign) goesOn() bool { return !c.config.OwnIdentity || c.lock.candidate.leads() }
 
 // valid reports whether what was observed has not expired. The duration is that of the Lease, the
 // time that of this process: no clock is compared with another's.

@@ -33,13 +33,14 @@ type Candidate struct {
 	elected  chan struct{}
 	lost     chan struct{}
 
-	mu     lockorder.Mutex[lockorder.Candidate]
-	state  state
-	err    error       // why it lost
-	sent   time.Time   // when the last successful renewal was sent
-	led    bool        // it leads, or has led
-	seen   *record     // the Lease as it was read or written last, nil before that
-	expiry *time.Timer // ends the leadership when that renewal has expired
+	mu       lockorder.Mutex[lockorder.Candidate]
+	state    state
+	err      error       // why it lost
+	sent     time.Time   // when the last successful renewal was sent
+	led      bool        // it leads, or has led
+	giveBack func()      // the identity; nil when Resign was called
+	seen     *record     // the Lease as it was read or written last, nil before that
+	expiry   *time.Timer // ends the leadership when that renewal has expired
 }
 
 // Stand makes a candidate that stands until [Candidate.Resign]. The candidate uses the values of
@@ -48,10 +49,15 @@ func Stand(ctx context.Context, config Config) (*Candidate, error) {
 	if err := config.Complete(); err != nil {
 		return nil, err
 	}
+	giveBack, err := config.TakeIdentity(config.Name)
+	if err != nil {
+		return nil, err
+	}
 	c := &Candidate{
 		config: config, finished: make(chan struct{}),
 		elected: make(chan struct{}), lost: make(chan struct{}),
 	}
+	c.giveBack = giveBack
 	c.lock = newLock(config, c)
 	config.Report.Show(c.Status)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -83,6 +89,8 @@ func (c *Candidate) Err() error {
 // the lease protects must have ended before.
 func (c *Candidate) Resign() {
 	c.mu.Lock()
+	giveBack := c.giveBack
+	c.giveBack = nil
 	release := c.config.Release && c.state != lost && c.state != resigned
 	if c.state != lost {
 		c.state = resigned
@@ -95,6 +103,9 @@ func (c *Candidate) Resign() {
 	<-c.finished
 	if release {
 		c.lock.release()
+	}
+	if giveBack != nil {
+		giveBack()
 	}
 }
 

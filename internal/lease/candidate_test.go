@@ -307,8 +307,12 @@ func TestFieldsOfTheLeaseThatAreNotTheElectionsStay(t *testing.T) {
 
 func TestADefaultIdentityIsNobodyElses(t *testing.T) {
 	a, b := Config{Name: "x", Settings: Settings{Namespace: "ns"}}, Config{Name: "x", Settings: Settings{Namespace: "ns"}}
-	require.NoError(t, a.Complete())
-	require.NoError(t, b.Complete())
+	for _, c := range []*Config{&a, &b} {
+		require.NoError(t, c.Complete())
+		giveBack, err := c.TakeIdentity(c.Name)
+		require.NoError(t, err)
+		defer giveBack()
+	}
 	assert.NotEqual(t, a.Identity, b.Identity)
 	assert.Equal(t, []time.Duration{15 * time.Second, 10 * time.Second, 2 * time.Second}, []time.Duration{a.LeaseDuration, a.RenewDeadline, a.RetryPeriod})
 }

@@ -2,9 +2,7 @@ package lease
 
 import (
 	"cmp"
-	"crypto/rand"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -23,9 +21,14 @@ const jitterFactor = 1.2
 // Settings say who writes a Lease, where and how often. Elections and shards share them. The
 // durations are those of client-go's LeaderElectionConfig.
 type Settings struct {
-	Client        dynamic.Interface
-	Namespace     string
-	Identity      string // default: the host's name and a UUID
+	Client    dynamic.Interface
+	Namespace string
+	// Server names the API server, the same in all clients of it, as far as that is known.
+	Server string
+	// Identity is filled in by TakeIdentity. OwnIdentity says that it did: then everything that
+	// was ever written under it, this process has written, in candidatures that are over.
+	Identity      string
+	OwnIdentity   bool
 	FieldManager  string
 	LeaseDuration time.Duration // default 15 s
 	RenewDeadline time.Duration // default 10 s
@@ -54,13 +57,6 @@ func (s *Settings) Complete() error {
 	s.LeaseDuration = cmp.Or(s.LeaseDuration, 15*time.Second)
 	s.RenewDeadline = cmp.Or(s.RenewDeadline, 10*time.Second)
 	s.RetryPeriod = cmp.Or(s.RetryPeriod, 2*time.Second)
-	if s.Identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return fmt.Errorf("an identity: %w", err)
-		}
-		s.Identity = host + "_" + rand.Text()
-	}
 	if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
 		return fmt.Errorf("the Namespace of a lease, %q: %s", s.Namespace, strings.Join(wrong, "; "))
 	}

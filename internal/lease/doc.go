@@ -36,6 +36,12 @@
 //     the lease sooner, unless clocks run at different rates.
 //   - A candidate notices several renewals within one second. (client-go compares whole seconds.)
 //   - Fields of the Lease that the election does not know stay as they are.
+//   - A default identity belongs to the process and the Lease (identity.go). A new candidate under
+//     it leads at once, too, in a term of its own: leaseTransitions grows, as if the identity were
+//     another. Under an identity that the user says, a candidate goes on with the term, as
+//     client-go's does.
+//   - A Lease that cannot be created because its namespace does not exist is an error as any other.
+//     (client-go logs each try at its own level.)
 //
 // A Lease does not fence: a process that stops between a look at its context and a write may
 // write while another leads. Package fence, and preconditions on the writes (UID, resource

@@ -45,6 +45,7 @@ type (
 	Horizon        struct{}
 	Resolver       struct{}
 	Strings        struct{}
+	Identities     struct{}
 )
 
 // Lock is a row of [Order].
@@ -90,4 +91,5 @@ var Order = []Lock{
 	{Horizon{}, "internal/fence.Horizon.mu", "the versions that a piece of work has written"},
 	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},
 	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},
+	{Identities{}, "internal/lease.identities.mu", "the identities that this process stands under"},
 }

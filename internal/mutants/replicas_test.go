@@ -7,6 +7,9 @@ const (
 	shardMembers = "internal/lease/shards/members.go"
 	shardKeys    = "internal/lease/shards/ownership.go"
 	shardLoop    = "internal/lease/shards/replica.go"
+	identities   = "internal/lease/identity.go"
+	comesBack    = "TestWhoLosesTouchForLongerThanItsLeaseLeadsAtOnceWhenItComesBack"
+	outlives     = "TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership"
 	waits        = "TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches"
 	frozen       = "TestWhoWasStoppedLongerThanItsLeaseWritesNothing"
 	overstays    = "TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor"
@@ -14,6 +17,54 @@ const (
 
 // replicas are mistakes where several replicas share the work.
 var replicas = []mutant{
+	{
+		name: "a missing namespace is a rival's doing", says: "a creation that finds nothing is no rival's doing", file: "internal/lease/lock.go",
+		caught: "TestALeaseWhoseNamespaceIsMissingIsSaidOnceAndLedWhenThereIsOne",
+		old:    `		return apierrors.IsAlreadyExists(err)`, new: `		return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)`,
+	},
+	{
+		name: "a missing namespace is another shard's doing", says: "a creation that finds nothing is no other's doing", file: shardRequest,
+		caught: "TestAShardWhoseNamespaceIsMissingSaysSoOnceAndJoinsWhenThereIsOne",
+		old:    `		return apierrors.IsAlreadyExists(err)`, new: `		return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)`,
+	},
+	{
+		name: "two candidates of a process have one identity", says: "nobody has an identity that another candidate has", file: identities,
+		caught: "TestTwoCandidatesOfOneProcessHaveTwoIdentitiesAndOneLeads",
+		old:    `	if i.taken[one] {`, new: `	if i.taken == nil && i.taken[one] {`,
+	},
+	{
+		name: "an identity is given back while the candidate stands", says: "gives it back when the work has ended", file: "internal/lease/candidate.go",
+		caught: "TestTwoCandidatesOfOneProcessHaveTwoIdentitiesAndOneLeads",
+		old: `	c.giveBack = giveBack
+`, new: `	giveBack()
+`,
+	},
+	{
+		name: "each candidature has an identity of its own", says: "a candidate that begins later has the same identity", file: identities, caught: comesBack,
+		old: `	if s.Server == "" {`, new: `	if s.Server != "?" {`,
+	},
+	{
+		name: "a later candidate goes on with the term of a former one", says: "each term has a number of its own", file: loop, caught: comesBack,
+		old: `return !c.config.OwnIdentity || c.lock.candidate.leads()`, new: `return true`,
+	},
+	{
+		name: "a shard waits out its own former lease", says: "one that this process has written need not expire", file: shardRequest,
+		caught: "TestAReplicaThatWasLostJoinsAtOnceInItsProcess",
+		old:    `case !c.config.OwnIdentity || len(c.running) > 0:`, new: `case c.self != "":`,
+	},
+	{
+		name: "a shard leaves while its work goes on", says: "when no work is left in the process", file: shardRequest,
+		caught: "TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft",
+		old:    `case !c.config.OwnIdentity || len(c.running) > 0:`, new: `case !c.config.OwnIdentity:`,
+	},
+	{
+		name: "what outlives a membership may write in the next one", says: "in the same membership", file: shardCore, caught: outlives,
+		old: `	case t.uid != c.own.uid:`, new: `	case t.uid == "?":`,
+	},
+	{
+		name: "what outlives its work may write for another's key", says: "only as long as the replica has the key", file: shardCore, caught: outlives,
+		old: `	case c.running[t.key] != t && !c.keys.has(t.key):`, new: `	case t.key == "?":`,
+	},
 	{
 		name: "a write is sent though its lease is over", says: "none is sent when the lease is over", file: "internal/fence/transport.go", caught: "TestAWriteIsNotSentWhenItsLeaseIsOver",
 		old: `	if err := Check(r.Context()); err != nil {`, new: `	if err := error(nil); err != nil {`,

@@ -23,6 +23,9 @@ func (c *core) answered(w write, got peer, sent, now time.Time, err error) {
 		c.found(got, now, err)
 	case remove:
 		c.group.removed(w, now, err)
+		if w.member == c.self && err != nil {
+			c.own.next = now.Add(c.config.RetryPeriod)
+		}
 	}
 	c.decide(now)
 }

@@ -29,8 +29,11 @@ type core struct {
 	lost    error              // why the membership ended last
 }
 
-// tenure is one replica's work for one key, until it has ended.
+// tenure is one replica's work for one key, until it has ended. What outlives it may write only
+// as long as the replica has the key, in the same membership.
 type tenure struct {
+	key     string
+	uid     string // of the replica's Lease
 	revoked error
 	cancel  func(error)
 }
@@ -45,6 +48,10 @@ func (c *core) held(t *tenure, now time.Time) error {
 	switch {
 	case t.revoked != nil:
 		return t.revoked
+	case t.uid != c.own.uid:
+		return fmt.Errorf("%w: the membership has ended that it began in", ErrLost)
+	case c.running[t.key] != t && !c.keys.has(t.key):
+		return fmt.Errorf("%w: its work has ended", ErrLost)
 	case c.own.age(now) >= c.config.LeaseDuration:
 		return fmt.Errorf("%w: its lease has not been renewed for %s", ErrLost, c.config.LeaseDuration)
 	}
@@ -56,7 +63,7 @@ func (c *core) take(key string, now time.Time) bool {
 	if !c.mine(key, now) || c.running[key] != nil {
 		return false
 	}
-	c.running[key] = &tenure{}
+	c.running[key] = &tenure{key: key, uid: c.own.uid}
 	return true
 }
 

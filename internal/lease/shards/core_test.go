@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/internal/lease"
 )
@@ -121,4 +122,64 @@ func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 	s.observe([]peer{s.lease, there}, start)
 	s.keys.caughtUp(s.keys.current())
 	assert.True(t, s.mine(stays, start))
+}
+
+// TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership, also when the replica joins again
+// under its identity.
+func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) {
+	s := joined(t)
+	require.True(t, s.take("key", start))
+	held := s.running["key"]
+	s.give("key")
+	require.NoError(t, s.held(held, start), "the key is the replica's")
+	theirs := of(t, "other", claim{s.self, "other"})
+	require.True(t, s.take(theirs, start))
+	moving := s.running[theirs]
+	s.observe([]peer{s.lease, other()}, start)
+	require.NoError(t, s.held(moving, start), "the other waits for it")
+	s.give(theirs)
+	require.ErrorIs(t, s.held(moving, start), ErrLost)
+	s.lose(errDeleted)
+	require.ErrorIs(t, s.held(held, start), ErrLost)
+	s.own.presence, s.own.uid, s.own.sent = present, "own again", start
+	s.keys = ownership{shown: true, caught: true, grants: []*grant{{group: "g", self: s.self, by: claims{{s.self}}}}}
+	require.True(t, s.mine("key", start))
+	require.ErrorIs(t, s.held(held, start), ErrLost)
+}
+
+func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		own, busy bool
+		want      verb
+	}{
+		"it is this process's":               {own: true, want: remove},
+		"work has not ended":                 {own: true, busy: true, want: none},
+		"it may be that of another process":  {want: none},
+		"of another, and work has not ended": {busy: true, want: none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := joined(t)
+			s.config.OwnIdentity = c.own
+			require.True(t, s.take("key", start))
+			s.lose(errDeleted)
+			if !c.busy {
+				s.give("key")
+			}
+			at := start.Add(12 * time.Second)
+			s.observe([]peer{s.lease}, at)
+			w, _ := s.todo(at)
+			require.Equal(t, c.want, w.verb)
+			if w.verb == remove {
+				s.answered(w, peer{}, at, at, apierrors.NewConflict(lease.Resource.GroupResource(), "x", nil))
+				w, again := s.todo(at)
+				require.Equal(t, none, w.verb, "not in a hot loop")
+				w, _ = s.todo(again)
+				require.Equal(t, remove, w.verb)
+				return
+			}
+			require.ErrorIs(t, s.hindrance(nil), errFormer)
+			w, _ = s.todo(at.Add(15 * time.Second))
+			require.Equal(t, remove, w.verb)
+		})
+	}
 }

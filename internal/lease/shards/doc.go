@@ -41,6 +41,11 @@
 // cancelled, and it may not write any more. After two lease durations the others do not wait for
 // it any longer.
 //
+// A replica that comes back under its identity waits until its former Lease has expired, since
+// another process may have written that. If the identity was made by this process
+// (lease.Settings.OwnIdentity), then it knows that the former replica is gone, and deletes the
+// Lease, as one that leaves does. It waits until no work is left in the process.
+//
 // Before a replica begins with new keys, its watches catch up with the server: it sees everything
 // that the former owner has written.
 //

@@ -25,6 +25,7 @@ type world struct {
 	history  [][]peer        // the Leases at each version
 	replicas []*simulated
 	keys     []string
+	strays   []*flight // requests of replicas that have begun anew
 	rounds   int
 	moment   int             // counts events
 	last     map[string]last // work for each key
@@ -81,11 +82,22 @@ func (w *world) record() { w.history = append(w.history, slices.Collect(maps.Val
 func (w *world) join() {
 	config := Config{Group: "g", Settings: lease.Settings{
 		Namespace: "ns", Identity: fmt.Sprint("replica-", len(w.replicas)), LeaseDuration: leaseDuration,
+		OwnIdentity: len(w.replicas)%3 != 2,
 	}}
 	if err := config.Complete(); err != nil {
 		w.t.Fatalf("the config: %v", err)
 	}
 	w.replicas = append(w.replicas, &simulated{core: newCore(config), seen: len(w.history) - 1})
+}
+
+// again ends what a replica does, and begins it anew under its identity, in the same process. Its
+// Lease stays, and a request that is under way may arrive later.
+func (w *world) again(r *simulated) {
+	if r.flight != nil && !r.flight.arrived {
+		w.strays = append(w.strays, r.flight)
+	}
+	clear(r.running)
+	*r = simulated{core: newCore(r.config), seen: r.seen}
 }
 
 // pick draws a replica for which holds is true, nil if there is none.
@@ -122,8 +134,7 @@ func (w *world) step(r *simulated) {
 }
 
 // arrive has the server answer a request.
-func (w *world) arrive(r *simulated) {
-	f := r.flight
+func (w *world) arrive(f *flight) {
 	f.arrived = true
 	there, exists := w.leases[f.member]
 	gr := lease.Resource.GroupResource()
@@ -217,7 +228,7 @@ func (w *world) pass(steps int, by time.Duration) {
 				continue
 			}
 			if r.flight != nil && !r.flight.arrived {
-				w.arrive(r)
+				w.arrive(r.flight)
 			}
 			if r.flight != nil {
 				w.answer(r)
@@ -298,6 +309,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"crash":  w.someone(awake, func(_ *rapid.T, r *simulated) { r.dead = len(w.replicas) > 3 }),
+		"again":  w.someone(func(r *simulated) bool { return awake(r) && r.config.OwnIdentity }, func(_ *rapid.T, r *simulated) { w.again(r) }),
 		"deaf":   w.someone(awake, func(_ *rapid.T, r *simulated) { r.deaf = !r.deaf }),
 		"freeze": w.someone(awake, func(_ *rapid.T, r *simulated) { r.frozen = true }),
 		"wake":   w.someone(func(r *simulated) bool { return r.frozen }, func(_ *rapid.T, r *simulated) { r.frozen = false }),
@@ -317,7 +329,14 @@ func (w *world) deeds() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"watch":  w.someone(awake, func(t *rapid.T, r *simulated) { w.watch(r, rapid.IntRange(1, 4).Draw(t, "by")) }),
 		"send":   w.someone(awake, func(_ *rapid.T, r *simulated) { w.step(r) }),
-		"arrive": w.someone(flying, func(_ *rapid.T, r *simulated) { w.arrive(r) }),
+		"arrive": w.someone(flying, func(_ *rapid.T, r *simulated) { w.arrive(r.flight) }),
+		"arrive late": func(t *rapid.T) {
+			if len(w.strays) > 0 {
+				i := rapid.IntRange(0, len(w.strays)-1).Draw(t, "which")
+				w.arrive(w.strays[i])
+				w.strays = slices.Delete(w.strays, i, i+1)
+			}
+		},
 		"answer": w.someone(answered, func(t *rapid.T, r *simulated) {
 			r.flight.lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
 			w.answer(r)

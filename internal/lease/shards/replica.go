@@ -23,12 +23,13 @@ import (
 // Replica is a member of a group. It has two goroutines, which end with [Replica.Leave]. All
 // methods are safe for concurrent use.
 type Replica struct {
-	config Config
-	leases dynamic.ResourceInterface
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
-	again  chan struct{} // wakes the loop
-	behind chan struct{} // wakes the catch-up
+	config   Config
+	leases   dynamic.ResourceInterface
+	cancel   context.CancelFunc
+	giveBack func() // the identity
+	tasks    sync.WaitGroup
+	again    chan struct{} // wakes the loop
+	behind   chan struct{} // wakes the catch-up
 
 	mu       lockorder.Mutex[lockorder.Replica]
 	core     *core
@@ -43,10 +44,15 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 	if err := config.Complete(); err != nil {
 		return nil, err
 	}
+	giveBack, err := config.TakeIdentity("shards/" + config.Group)
+	if err != nil {
+		return nil, err
+	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &Replica{
 		config: config, leases: config.Client.Resource(lease.Resource).Namespace(config.Namespace), cancel: cancel,
-		again: make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
+		giveBack: sync.OnceFunc(giveBack),
+		again:    make(chan struct{}, 1), behind: make(chan struct{}, 1), core: newCore(config),
 	}
 	config.Report.Show(r.Status)
 	r.tasks.Go(func() { r.run(life) })
@@ -117,6 +123,7 @@ func (r *Replica) Context(ctx context.Context, key string) (context.Context, con
 func (r *Replica) Leave() {
 	r.cancel()
 	r.tasks.Wait()
+	defer r.giveBack()
 	r.mu.Lock()
 	uid, joined := r.core.own.uid, r.core.own.joined()
 	r.core.lose(errors.New("it has left"))

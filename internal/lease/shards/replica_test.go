@@ -38,6 +38,7 @@ type leases struct {
 	mu       sync.Mutex
 	version  int
 	down     bool
+	server   string
 	watchers []chan struct{}
 }
 
@@ -130,7 +131,7 @@ func (l *leases) join(t *testing.T, identity string) *Replica {
 	r, err := Join(t.Context(), Config{
 		Group: "group", Watch: watch, CatchUp: func(context.Context) error { return nil }, Moved: func() {},
 		Settings: lease.Settings{
-			Client: l, Namespace: "ns", Identity: identity,
+			Client: l, Server: l.server, Namespace: "ns", Identity: identity,
 			Logger: funcr.New(func(_, args string) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
@@ -421,5 +422,48 @@ func TestAShardWhoseNamespaceIsMissingSaysSoOnceAndJoinsWhenThereIsOne(t *testin
 		<-time.After(time.Minute)
 		assert.NotContains(t, owners(a), -1)
 		a.Leave()
+	})
+}
+
+// TestAReplicaThatWasLostJoinsAtOnceInItsProcess: it does not wait until its own former Lease has
+// expired, neither when it joins again by itself, nor when the program begins anew.
+func TestAReplicaThatWasLostJoinsAtOnceInItsProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		l.server = "https://server"
+		a := l.join(t, "")
+		b := l.join(t, "")
+		assert.NotEqual(t, a.Status().Identity, b.Status().Identity, "at the same time")
+		b.Leave()
+		<-time.After(time.Second)
+		require.True(t, a.Take("key"))
+		ctx, cancel := a.Context(context.Background(), "key")
+		defer cancel()
+		freeze := func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.core.own.sent = a.core.own.sent.Add(-15 * time.Second)
+		}
+		freeze()
+		<-time.After(4 * time.Second)
+		assert.False(t, a.Status().Holds, "work is left")
+		a.Give("key")
+		<-time.After(3 * time.Second)
+		assert.True(t, a.Status().Holds)
+		assert.NotContains(t, owners(a), -1)
+		require.ErrorIs(t, fence.Check(ctx), ErrLost, "the identity is no fence")
+
+		freeze()
+		l.setDown(true)
+		<-time.After(4 * time.Second)
+		a.Leave()
+		l.setDown(false)
+		again := l.join(t, "")
+		assert.Equal(t, a.Status().Identity, again.Status().Identity)
+		<-time.After(5 * time.Second)
+		assert.True(t, again.Status().Holds)
+		assert.NotContains(t, owners(again), -1)
+		assert.NotContains(t, owners(a), 0)
+		again.Leave()
 	})
 }

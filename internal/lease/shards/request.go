@@ -60,10 +60,16 @@ func (c *core) todo(now time.Time) (write, time.Time) {
 }
 
 // join is todo for a replica that is no member. An older Lease of its name has to expire first.
+// One that this process has written need not: no work goes on under it when the replica has none.
 func (c *core) join(now time.Time) (write, time.Time) {
 	if old := c.group.peers[c.self]; old != nil {
-		if until := old.expiry(); now.Before(until) {
+		switch until := old.expiry(); {
+		case !now.Before(until):
+			return old.removal(), now
+		case !c.config.OwnIdentity || len(c.running) > 0:
 			return write{}, until
+		case now.Before(c.own.next):
+			return write{}, c.own.next
 		}
 		return old.removal(), now
 	}
