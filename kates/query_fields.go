@@ -266,10 +266,13 @@ func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) stream.F
 }
 
 // elementOf is the type of a field's elements, nil if it is neither a slice, nor a map, nor a
-// Lookup.
+// list, nor a Lookup.
 func elementOf(field reflect.Type) reflect.Type {
 	elem := snapshot.LookupElement(field)
 	if elem == nil {
+		if items := snapshot.ItemsOf(field); items != nil {
+			field = items
+		}
 		if field.Kind() != reflect.Slice && field.Kind() != reflect.Map {
 			return nil
 		}

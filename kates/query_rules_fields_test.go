@@ -1,6 +1,7 @@
 package kates_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -52,6 +53,10 @@ func TestEveryFieldFormIsFilled(t *testing.T) {
 		JSON     []map[string]any                                       `kates:"Service"`
 		Own      map[string]spec                                        `kates:"widgets.example.com"`
 		One      map[string]*kates.Service
+		Any      []any                      `kates:"services"`
+		Raw      map[string]json.RawMessage `kates:"widgets.example.com"`
+		List     corev1.ServiceList
+		Lists    *struct{ Items []spec } `kates:"widgets.example.com"`
 	}
 	c := katestest.NewClient(t, service("a", "x"), service("b", "x"), widget("w", map[string]any{"size": int64(3)}))
 	_, snap := first[snapshot](t, c, kates.Query{Name: "One", Namespace: "a"})
@@ -64,6 +69,11 @@ func TestEveryFieldFormIsFilled(t *testing.T) {
 	assert.Equal(t, "x", snap.Meta[types.NamespacedName{Namespace: "a", Name: "x"}].Name)
 	assert.Equal(t, "Service", snap.JSON[0]["kind"])
 	assert.Equal(t, 3, snap.Own["default/w"].Spec.Size)
+	assert.Equal(t, "Service", snap.Any[1].(map[string]any)["kind"])
+	assert.Contains(t, string(snap.Raw["default/w"]), `"size":3`)
+	assert.Len(t, snap.List.Items, 2)
+	assert.Equal(t, "b", snap.List.Items[1].Namespace)
+	assert.Equal(t, 3, snap.Lists.Items[0].Spec.Size)
 }
 
 func TestWhatIsWrongWithAStructIsAnErrorOfWatchThatNamesTheField(t *testing.T) {

@@ -101,7 +101,7 @@ func TestALookupThatCannotBeMeantIsAnErrorThatNamesItsField(t *testing.T) {
 		Odd kates.Lookup[string] `kates:"secrets"`
 	}
 	_, err = kates.Watch[strange](context.Background(), c)
-	assert.ErrorContains(t, err, `string cannot hold an object; want []T, map[K]T or Lookup[T]`)
+	assert.ErrorContains(t, err, `string cannot hold an object; want []T, map[K]T, Lookup[T] or a list`)
 	type keyed struct {
 		Secrets kates.Lookup[*corev1.Secret]
 		Maps    []*corev1.ConfigMap

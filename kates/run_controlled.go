@@ -14,7 +14,6 @@ import (
 	"github.com/kates-go/kates/accumulator/partition"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // PlanController is what package controller stands on, and is for that package alone: its result
@@ -177,7 +176,7 @@ func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.
 		return nil, errors.New("a root is not optional")
 	case tag.role == rootRole && (t.Kind() != reflect.Pointer || !t.Implements(reflect.TypeFor[Object]())):
 		return nil, fmt.Errorf("a root is a pointer to an API type, or *kates.Unstructured, not %s", t)
-	case tag.role == ownedRole && (elementOf(t) == nil || snapshot.LookupElement(t) != nil):
+	case tag.role == ownedRole && t.Kind() != reflect.Slice && t.Kind() != reflect.Map:
 		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", t)
 	case tag.role == rootRole:
 		return reflect.SliceOf(t), nil

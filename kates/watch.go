@@ -57,9 +57,11 @@ type Invalid struct {
 
 // Watch starts watching the objects of some queries, until ctx ends or Close. The Name of a query
 // is that of a field of the structs given to Update. The field gets the query's objects. It is a
-// slice ([]*Service, []Service, []*Unstructured, []map[string]any, or of any struct that has the
-// right JSON), or a map of such. The keys of a map are of type types.NamespacedName, types.UID,
-// or string: the name, or namespace/name if the query spans the namespaces of a namespaced kind.
+// slice ([]*Service, []Service, []*Unstructured, []map[string]any, []any, []json.RawMessage, or of
+// any type that decodes from an object's JSON), a map of such, or a list: a struct, or a pointer
+// to one, with such a slice in its Items. The keys of a map are of type types.NamespacedName,
+// types.UID, or string: the name, or namespace/name if the query spans the namespaces of a
+// namespaced kind.
 //
 // It is an error if a kind is unknown or cannot be watched (unless the query is optional), if a
 // selector does not parse or the server does not support it, or if a name is empty or occurs

@@ -110,7 +110,7 @@ func (b *Binding) Set(target reflect.Value, query int, t *Table) {
 		b.SetRecorded(target, query, t, nil)
 		return
 	}
-	target.FieldByIndex(b.indexes[query]).Set(t.Value())
+	b.forms[query].put(target.FieldByIndex(b.indexes[query]), t.Value())
 }
 
 // IsLookup reports whether the query's field is a [Lookup].

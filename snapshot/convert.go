@@ -85,7 +85,7 @@ func (f *form) convert(src Object) (Value, error) {
 		return nil, err
 	case f.decoding == asUnstructured:
 		return f.element(reflect.ValueOf(&unstructured.Unstructured{Object: m})), nil
-	case f.elem == contentType:
+	case f.elem == contentType, f.elem == anyType:
 		return m, nil
 	}
 	p := reflect.New(f.base)

@@ -27,22 +27,24 @@ type decoding int
 
 const (
 	asUnstructured decoding = iota // unstructured.Unstructured
-	asContent                      // a type whose underlying type is map[string]any
+	asContent                      // a type whose underlying type is map[string]any, or any
 	asAPIType                      // a runtime.Object; field names are case-sensitive
-	asJSON                         // everything else, by the rules of encoding/json
+	asJSON                         // other structs, and types with an UnmarshalJSON
 )
 
 // form is the compiled shape of one field.
 type form struct {
 	typ             reflect.Type // the field's type: a slice or a map; for a lookup a slice
 	elem            reflect.Type // the type of the field's elements: base, or a pointer to it
-	base            reflect.Type // a struct, or a map[string]any
+	base            reflect.Type // what an object becomes
 	keying          keying
 	decoding        decoding
 	spansNamespaces bool
 	// the slice type in which a table keeps elements: typ, if that is a slice
 	slices reflect.Type
 	lookup bool // the field is a Lookup over such a slice
+	// the field is a list, or a pointer to one, with such a slice in its Items; nil: it is not
+	list reflect.Type
 	// a nil element where an element may be its source object itself; otherwise nil
 	none Object
 }
@@ -52,6 +54,7 @@ var (
 	uidType            = reflect.TypeFor[types.UID]()
 	stringType         = reflect.TypeFor[string]()
 	contentType        = reflect.TypeFor[map[string]any]()
+	anyType            = reflect.TypeFor[any]()
 	unstructuredType   = reflect.TypeFor[unstructured.Unstructured]()
 
 	objectType      = reflect.TypeFor[metav1.Object]()
@@ -60,9 +63,26 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-const wanted = "want []T, map[K]T or Lookup[T], where K is types.NamespacedName, types.UID or string, and T is " +
-	"(a pointer to) an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any " +
-	"or a struct that decodes from JSON"
+const wanted = "want []T, map[K]T, Lookup[T] or a list with Items []T, where K is types.NamespacedName, types.UID or string, " +
+	"and T is (a pointer to) an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any, any, " +
+	"json.RawMessage, or a struct or other type that decodes from an object's JSON"
+
+const items = "Items"
+
+// ItemsOf returns the type of the Items of a list, or of a pointer to one; nil for all other
+// types. A list is a struct with a slice of that name, such as a corev1.PodList.
+func ItemsOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	if f, ok := t.FieldByName(items); ok && len(f.Index) == 1 && f.Type.Kind() == reflect.Slice {
+		return f.Type
+	}
+	return nil
+}
 
 // formOf compiles a field's type. The error says why the type cannot hold objects.
 func formOf(t reflect.Type) (*form, error) {
@@ -70,6 +90,9 @@ func formOf(t reflect.Type) (*form, error) {
 	if elem := LookupElement(t); elem != nil {
 		f.typ, f.lookup = reflect.SliceOf(elem), true
 		t = f.typ
+	}
+	if slice := ItemsOf(t); slice != nil {
+		f.list, f.typ, t = t, slice, slice
 	}
 	switch t.Kind() {
 	case reflect.Slice:
@@ -86,7 +109,7 @@ func formOf(t reflect.Type) (*form, error) {
 			return nil, fmt.Errorf("its keys are %v", t.Key())
 		}
 	default:
-		return nil, errors.New("it is neither a slice nor a map")
+		return nil, errors.New("it is neither a slice, nor a map, nor a list")
 	}
 	f.elem = t.Elem()
 	f.slices = t
@@ -108,6 +131,12 @@ func formOf(t reflect.Type) (*form, error) {
 // decodingOf chooses how an object becomes a base. The error says why that is impossible.
 func decodingOf(base reflect.Type) (decoding, error) {
 	isMap := base.Kind() == reflect.Map
+	switch {
+	case base == anyType:
+		return asContent, nil
+	case !isMap && base.Kind() != reflect.Struct && reflect.PointerTo(base).Implements(unmarshalerType):
+		return asJSON, nil
+	}
 	if isMap && !base.ConvertibleTo(contentType) {
 		return 0, fmt.Errorf("%v is not a map[string]any", base)
 	}
@@ -129,6 +158,21 @@ func decodingOf(base reflect.Type) (decoding, error) {
 		return asAPIType, nil
 	default:
 		return asJSON, nil
+	}
+}
+
+// put stores a table's value in the field.
+func (f *form) put(field, value reflect.Value) {
+	switch {
+	case f.list == nil:
+		field.Set(value)
+	case f.list.Kind() == reflect.Pointer:
+		list := reflect.New(f.list.Elem())
+		list.Elem().FieldByName(items).Set(value)
+		field.Set(list)
+	default:
+		field.SetZero()
+		field.FieldByName(items).Set(value)
 	}
 }
 

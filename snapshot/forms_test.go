@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -53,6 +54,26 @@ type everyForm struct {
 	Plain              []plain
 	PlainPointers      []*plain
 	PlainByUID         map[types.UID]plain
+
+	Any         []any
+	AnyByString map[string]any
+	Raw         []json.RawMessage
+	RawByUID    map[types.UID]*json.RawMessage
+	Named       []nameAlone
+	List        corev1.ServiceList
+	ListPointer *corev1.ServiceList
+	PlainList   struct{ Items []*plain }
+	UntypedList unstructured.UnstructuredList
+}
+
+// nameAlone is a type with a JSON form of its own.
+type nameAlone string
+
+func (n *nameAlone) UnmarshalJSON(data []byte) error {
+	var o struct{ Metadata struct{ Name string } }
+	err := json.Unmarshal(data, &o)
+	*n = nameAlone(o.Metadata.Name)
+	return err
 }
 
 func fieldsOf[S any]() []string {
@@ -70,7 +91,20 @@ func wantForms(u *unstructured.Unstructured, s *corev1.Service) everyForm {
 	p := plain{}
 	p.Metadata.Namespace, p.Metadata.Name = s.Namespace, s.Name
 	p.Spec.Ports = []struct{ Port int }{{int(s.Spec.Ports[0].Port)}}
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		panic(err)
+	}
 	return everyForm{
+		Any:                []any{u.Object},
+		AnyByString:        map[string]any{s.Name: u.Object},
+		Raw:                []json.RawMessage{raw},
+		RawByUID:           map[types.UID]*json.RawMessage{uid: (*json.RawMessage)(&raw)},
+		Named:              []nameAlone{nameAlone(s.Name)},
+		List:               corev1.ServiceList{Items: []corev1.Service{*s}},
+		ListPointer:        &corev1.ServiceList{Items: []corev1.Service{*s}},
+		PlainList:          struct{ Items []*plain }{[]*plain{&p}},
+		UntypedList:        unstructured.UnstructuredList{Items: []unstructured.Unstructured{*u}},
 		Pointers:           []*corev1.Service{s},
 		Values:             []corev1.Service{*s},
 		NamedSlice:         serviceList{s},
@@ -93,6 +127,14 @@ func wantForms(u *unstructured.Unstructured, s *corev1.Service) everyForm {
 		PlainByUID:         map[types.UID]plain{uid: p},
 	}
 }
+
+// jsonText compares JSON by what it says.
+var jsonText = cmp.Transformer("JSON", func(raw json.RawMessage) (v any) {
+	if err := json.Unmarshal(raw, &v); err != nil {
+		panic(err)
+	}
+	return v
+})
 
 func TestEveryFieldFormIsFilledFromEveryRepresentation(t *testing.T) {
 	fields := fieldsOf[everyForm]()
@@ -117,7 +159,7 @@ func TestEveryFieldFormIsFilledFromEveryRepresentation(t *testing.T) {
 			require.True(t, ok, name)
 			require.Equal(t, value, row.Value, "what Get returns of %s", name)
 		}
-		require.Empty(t, cmp.Diff(wantForms(u, s), got), "from %T", src)
+		require.Empty(t, cmp.Diff(wantForms(u, s), got, jsonText), "from %T", src)
 	}
 }
 
