@@ -162,7 +162,7 @@ examples: ## run each example for a few seconds
 	@$(STAGE) "configmapgen" $(GO) run ./examples/configmapgen -for $(EXAMPLE_TIME)
 
 .PHONY: readme
-readme: build-testgate ## compile the Go blocks of README.md
+readme: build-testgate ## compile the Go blocks of README.md and docs
 	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -race -count=1 ./internal/readme
 
 .PHONY: build-testgate build-staticcheck build-bench

@@ -3,6 +3,7 @@ package readme
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,14 +15,38 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const root = "../.."
 
-func TestEveryGoBlockOfTheReadmeCompiles(t *testing.T) {
-	document := filepath.Join(root, "README.md")
-	content, err := os.ReadFile(document)
+func TestEveryGoBlockOfTheDocumentsCompiles(t *testing.T) {
+	for name, programs := range map[string]int{"README.md": 3, "docs/guide.md": 5} {
+		t.Run(name, func(t *testing.T) {
+			document := filepath.Join(root, name)
+			content, err := os.ReadFile(document)
+			require.NoError(t, err)
+			blocks, err := Blocks(string(content))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(blocks), programs)
+			require.NoError(t, Compile(t.Context(), root, document, blocks))
+		})
+	}
+}
+
+// link matches the target of a link to a file of this repository.
+var link = regexp.MustCompile(`\]\(([\w./-]+)(#[^)]*)?\)`)
+
+func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
-	blocks, err := Blocks(string(content))
-	require.NoError(t, err, "README.md")
-	require.NotEmpty(t, blocks, "README.md shows no Go code")
-	require.NoError(t, Compile(t.Context(), root, document, blocks))
+	documents = append(documents, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"))
+	found := 0
+	for _, document := range documents {
+		content, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, match := range link.FindAllStringSubmatch(string(content), -1) {
+			found++
+			_, err := os.Stat(filepath.Join(filepath.Dir(document), match[1]))
+			require.NoError(t, err, document)
+		}
+	}
+	require.Greater(t, found, 10)
 }
 
 // markdown turns ticks into backticks, which Go's raw strings cannot hold.
