@@ -108,6 +108,15 @@ type LeaderElection struct {
 	// expire. Default (nil): true. It is safe here, since the function has returned. False is for
 	// a candidate that comes back at once under the same Identity, as the default one is.
 	ReleaseOnCancel *bool
+	// OnChange is told who leads: of the first state that is known, and whenever Leading, Holder,
+	// or whether there is an Error, has changed. It is what client-go's OnStartedLeading,
+	// OnStoppedLeading and OnNewLeader are: for a metric, or a label of the pod. The leader's work
+	// is the function of Run, whose context ends with the leadership.
+	//
+	// Calls come from one goroutine, one after another. Changes that come while one runs are one
+	// call, with the state as it is then. No renewal waits for it, but Run does, at its end: the
+	// last call has returned, and was told that this replica does not lead. A panic is logged.
+	OnChange func(LeaderStatus)
 }
 
 func (e LeaderElection) applyToRun(s *runSettings) {
@@ -119,10 +128,14 @@ func (e LeaderElection) applyToRun(s *runSettings) {
 
 // config is that of the candidate.
 func (e LeaderElection) config(c *Client) lease.Config {
-	return lease.Config{
+	config := lease.Config{
 		Settings: c.leaseSettings(e.Namespace, e.Identity, e.LeaseDuration, e.RenewDeadline, e.RetryPeriod),
 		Name:     e.Name, Release: e.ReleaseOnCancel == nil || *e.ReleaseOnCancel,
 	}
+	if e.OnChange != nil {
+		config.Changed = func(s lease.Status) { e.OnChange(leaderStatus(s)) }
+	}
+	return config
 }
 
 // leaseSettings are those of a Lease that this client holds.

@@ -24,7 +24,7 @@ const (
 )
 
 // Candidate stands for a Lease. It has one goroutine, which ends when the candidate resigns or
-// has lost. All methods are safe for concurrent use.
+// has lost, and one more for its teller, which ends when it resigns. All methods are safe for concurrent use.
 type Candidate struct {
 	config   Config
 	lock     *lock
@@ -32,12 +32,12 @@ type Candidate struct {
 	finished chan struct{} // closed at the end of the goroutine
 	elected  chan struct{}
 	lost     chan struct{}
+	teller   *teller
 
 	mu       lockorder.Mutex[lockorder.Candidate]
 	state    state
 	err      error       // why it lost
 	sent     time.Time   // when the last successful renewal was sent
-	led      bool        // it leads, or has led
 	giveBack func()      // the identity; nil when Resign was called
 	seen     *record     // the Lease as it was read or written last, nil before that
 	expiry   *time.Timer // ends the leadership when that renewal has expired
@@ -59,6 +59,7 @@ func Stand(ctx context.Context, config Config) (*Candidate, error) {
 	}
 	c.giveBack = giveBack
 	c.lock = newLock(config, c)
+	c.teller = newTeller(config.Changed, c.Status, config.Logger)
 	config.Report.Show(c.Status)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
@@ -105,6 +106,7 @@ func (c *Candidate) Resign() {
 		c.lock.release()
 	}
 	if giveBack != nil {
+		c.teller.close()
 		giveBack()
 	}
 }
@@ -117,7 +119,7 @@ func (c *Candidate) Status() Status {
 		s.Reached, s.Holder, s.Since = true, c.seen.holder, c.seen.acquired
 	}
 	s.Holds = c.state == leading && fence.Since(c.sent) < c.config.LeaseDuration
-	s.Held, s.Err = c.led, c.err
+	s.Held, s.Err = c.hasLed(), c.err
 	c.mu.Unlock()
 	if s.Err == nil {
 		s.Err = c.lock.trouble()
@@ -125,15 +127,27 @@ func (c *Candidate) Status() Status {
 	return s
 }
 
+// hasLed reports whether the candidate leads, or has led.
+func (c *Candidate) hasLed() bool {
+	select {
+	case <-c.elected:
+		return true
+	default:
+		return false
+	}
+}
+
 // sees notes the Lease as it was read, or released.
 func (c *Candidate) sees(r record) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.seen = &r
+	c.mu.Unlock()
+	c.teller.changed()
 }
 
 // renewed notes that a request which was sent at that time has acquired or renewed the lease.
 func (c *Candidate) renewed(sent time.Time, r record) {
+	defer c.teller.changed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = &r
@@ -146,7 +160,7 @@ func (c *Candidate) renewed(sent time.Time, r record) {
 		c.expiry.Reset(left)
 		return
 	}
-	c.state, c.led = leading, true
+	c.state = leading
 	c.expiry = time.AfterFunc(left, func() { c.lose(c.expired()) })
 	close(c.elected)
 	c.config.Logger.Info("leading", "lease", c.lock.name(), "identity", c.config.Identity)
@@ -164,6 +178,7 @@ func (c *Candidate) lose(why error) {
 	c.expiry.Stop()
 	close(c.lost)
 	c.mu.Unlock()
+	c.teller.changed()
 	c.cancel()
 	c.config.Logger.Info("leading no more", "lease", c.lock.name(), "identity", c.config.Identity, "error", why.Error())
 }

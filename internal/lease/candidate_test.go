@@ -330,6 +330,7 @@ func TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost(t *testing.T) {
 		a.mu.Lock()
 		a.sent = a.sent.Add(-a.config.LeaseDuration)
 		a.mu.Unlock()
+		assert.False(t, a.Status().Holds, "in the status, too")
 		require.ErrorIs(t, a.Held(), ErrLost)
 		assert.ErrorContains(t, a.Held(), "it has not been renewed for 15s")
 		assert.True(t, isClosed(a.Lost()))
@@ -368,5 +369,30 @@ func TestALeaseWhoseNamespaceIsMissingIsSaidOnceAndLedWhenThereIsOne(t *testing.
 		l.set(func() { l.writeErr = nil })
 		<-b.Elected()
 		b.Resign()
+	})
+}
+
+// TestAFollowerIsInNoTroubleThoughItCouldNotWrite: it has nothing to write while another leads.
+func TestAFollowerIsInNoTroubleThoughItCouldNotWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		l.writeErr = apierrors.NewForbidden(Resource.GroupResource(), "lease", errors.New("no"))
+		a := l.stand(t, "a")
+		<-time.After(time.Minute)
+		assert.ErrorContains(t, a.Status().Err, "cannot write it: ")
+		assert.False(t, a.Status().Reached)
+		l.set(func() { l.writeErr = nil })
+		l.held(t, time.Now())
+		<-time.After(6 * time.Second)
+		s := a.Status()
+		assert.NoError(t, s.Err)
+		assert.True(t, s.Reached)
+		assert.False(t, s.Holds || s.Held)
+		assert.Equal(t, "other", s.Holder)
+		l.set(func() { l.err = errors.New("down") })
+		<-time.After(6 * time.Second)
+		assert.ErrorContains(t, a.Status().Err, "cannot read it: down")
+		assert.Equal(t, "other", a.Status().Holder, "as it was read last")
+		a.Resign()
 	})
 }

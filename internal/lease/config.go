@@ -42,6 +42,8 @@ type Config struct {
 	Settings
 	Name    string
 	Release bool // the Lease, when a leader resigns
+	// Changed is told of the status when it has changed, until Resign returns. It may be nil.
+	Changed func(Status)
 }
 
 // Complete fills in the defaults and reports what is wrong.

@@ -206,6 +206,7 @@ func (l *lock) note(ctx context.Context, v verb, err error) {
 		l.now = nil
 	}
 	l.mu.Unlock()
+	l.candidate.teller.changed()
 	switch {
 	case err != nil && before == nil:
 		l.config.Logger.Error(err, "cannot "+verb+" the lease, will keep trying", "lease", l.name())
@@ -217,8 +218,12 @@ func (l *lock) note(ctx context.Context, v verb, err error) {
 // waits notes that the candidate has read that another one holds the lease, and can only wait.
 func (l *lock) waits() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	before := l.now
 	l.now = nil
+	l.mu.Unlock()
+	if before != nil {
+		l.candidate.teller.changed()
+	}
 }
 
 // trouble says why the candidate cannot do what it is about to do, nil if nothing is in its way.

@@ -58,6 +58,21 @@ var replicas = []mutant{
 		old:    `case !c.config.OwnIdentity || len(c.running) > 0:`, new: `case !c.config.OwnIdentity:`,
 	},
 	{
+		name: "who follows is in trouble for ever", says: "the error is empty for a follower", file: loop, caught: "TestAFollowerIsInNoTroubleThoughItCouldNotWrite",
+		old: `		c.lock.waits()
+`, new: ``,
+	},
+	{
+		name: "a leader that was frozen leads in its status", says: "false when the lease is over by the clocks", file: "internal/lease/candidate.go",
+		caught: "TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost",
+		old:    `c.state == leading && fence.Since(c.sent) < c.config.LeaseDuration`, new: `c.state == leading`,
+	},
+	{
+		name: "an outage takes a replica away that begins anew", says: "a Lease that was reached once stays so", file: "internal/lease/report.go", in: "kates",
+		caught: "TestAReplicaIsNotReadyBeforeItHasReachedItsLeaseAndStaysReadyAfterThat",
+		old:    `	if s.Reached || r.all.reached[r.lease] {`, new: `	if s.Reached {`,
+	},
+	{
 		name: "what outlives a membership may write in the next one", says: "in the same membership", file: shardCore, caught: outlives,
 		old: `	case t.uid != c.own.uid:`, new: `	case t.uid == "?":`,
 	},

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease: the lease is longer than the test has
+// patience, so a new identity would not lead.
+func TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, namespace(t))
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	spec := func() coordinationv1.LeaseSpec {
+		l, err := admin.CoordinationV1().Leases(r.ns).Get(t.Context(), leaseName, metav1.GetOptions{})
+		require.NoError(t, err)
+		return l.Spec
+	}
+	states := make(chan kates.LeaderStatus, 100)
+	election := kates.LeaderElection{
+		Namespace: r.ns, Name: leaseName, OnChange: func(s kates.LeaderStatus) { states <- s },
+		LeaseDuration: 4 * patience, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond,
+	}
+	contexts := make(chan context.Context, 1)
+	f := func(ctx context.Context, _ *inputs) error {
+		contexts <- context.WithoutCancel(ctx)
+		<-ctx.Done()
+		return nil
+	}
+	r.run(f, election)
+	former := receive(t, contexts)
+	first := receive(t, states)
+	assert.True(t, first.Leading)
+	require.NoError(t, r.client.Create(former, object(configMaps, r.ns, "a", nil), nil))
+	heal := r.network.Blackhole()
+	err = r.ended()
+	require.ErrorIs(t, err, kates.ErrLeadershipLost)
+	r.run(f, election)
+	heal()
+	latter := receive(t, contexts)
+	assert.Equal(t, first.Identity, *spec().HolderIdentity)
+	assert.Equal(t, int32(1), *spec().LeaseTransitions, "a term of its own")
+	require.ErrorIs(t, r.client.Create(former, object(configMaps, r.ns, "b", nil), nil), kates.ErrLeadershipLost)
+	require.NoError(t, r.client.Create(latter, object(configMaps, r.ns, "c", nil), nil))
+	assert.True(t, r.client.Status().Leaders[0].Leading)
+	r.stop()
+}
