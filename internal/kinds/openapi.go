@@ -45,7 +45,7 @@ func (r *Resolver) Declared(
 	case !d.lacks(kind.Kind, wanted):
 		return d.schemas.selectable[kind.Kind], nil
 	case d.err != nil:
-		return nil, d.err
+		return d.schemas.selectable[kind.Kind], d.err
 	}
 	return d.schemas.selectable[kind.Kind], fmt.Errorf("OpenAPI does not declare all of %q", wanted)
 }

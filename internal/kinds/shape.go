@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,41 +53,64 @@ type Schemas struct {
 	selectable map[string]selectable.Fields // the fields that each kind declares
 }
 
+// declared is what a schema says beside its shape.
+type declared struct {
+	Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+	Selectable []struct {
+		FieldPath string `json:"fieldPath"`
+	} `json:"x-kubernetes-selectable-fields"`
+}
+
+// paths are those of the selectable fields.
+func (d *declared) paths() (all []string) {
+	for _, f := range d.Selectable {
+		if f.FieldPath != "" {
+			all = append(all, f.FieldPath)
+		}
+	}
+	return all
+}
+
 // ReadSchemas reads the schemas in the OpenAPI v3 document of a group version. The document also
 // has kinds of other groups, which belong to every group: they are left out.
+//
+// If some schemas cannot be read, the error names them, and all others are returned. Of those that
+// the error names, the shape is unknown, but not what else they declare.
 func ReadSchemas(gv schema.GroupVersion, raw []byte) (Schemas, error) {
 	var doc struct {
 		Components struct {
-			Schemas map[string]struct {
-				shape
-				Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-				Selectable []struct {
-					FieldPath string `json:"fieldPath"`
-				} `json:"x-kubernetes-selectable-fields"`
-			} `json:"schemas"`
+			Schemas map[string]json.RawMessage `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return Schemas{}, err
 	}
 	found := Schemas{map[string]*shape{}, map[string]string{}, map[string]selectable.Fields{}}
-	for name, s := range doc.Components.Schemas {
-		found.named[name] = &s.shape
-		var paths []string
-		for _, f := range s.Selectable {
-			paths = append(paths, f.FieldPath)
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		var s struct {
+			shape
+			declared
+		}
+		part := doc.Components.Schemas[name]
+		if err := json.Unmarshal(part, &s); err == nil {
+			found.named[name] = &s.shape
+		} else {
+			errs = append(errs, fmt.Errorf("the schema %s: %w", name, err))
+			s.declared = declared{}
+			_ = json.Unmarshal(part, &s.declared) // what is right in it is read all the same
 		}
 		for _, kind := range s.Kinds {
 			if kind.Group != gv.Group || kind.Version != gv.Version {
 				continue
 			}
 			found.kinds[kind.Kind] = name
-			if len(paths) > 0 {
+			if paths := s.paths(); len(paths) > 0 {
 				found.selectable[kind.Kind] = selectable.Custom(paths)
 			}
 		}
 	}
-	return found, nil
+	return found, errors.Join(errs...)
 }
 
 // at returns the shape of a part of an object, nil if it is not known.
@@ -148,10 +175,7 @@ func (r *Resolver) Whole(
 	d, err := r.documented(ctx, kind.GroupVersion(), func(d *document) bool {
 		return r.clock.Since(d.read) > shapeAge || d.schemas.at(kind.Kind, path) == nil
 	})
-	if err != nil || d.err != nil {
-		return false
-	}
-	return d.schemas.Whole(kind.Kind, path, part)
+	return err == nil && d.schemas.Whole(kind.Kind, path, part)
 }
 
 // Whole reports whether the schemas declare that a part of a kind's objects, which is a map or a
