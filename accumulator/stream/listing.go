@@ -22,6 +22,11 @@ const pageTimeout = 3 * time.Minute
 // does not stream lists: some servers ignore what they do not know.
 const initialIdle = 30 * time.Second
 
+// initialMost is how long a streamed list may take. The live events of a busy kind look like
+// initial events. A server ends a watch after five minutes at the earliest, and with it a list that
+// it streams: a longer one has to come in pages in any case.
+const initialMost = 4 * time.Minute
+
 // errNotStreamed says that the server does not stream lists.
 var errNotStreamed = errors.New("the server does not stream lists")
 
@@ -96,14 +101,17 @@ func (f *reflector) listStreamed(ctx context.Context) (watch.Interface, error) {
 
 // initial reads initial events. It returns the version at which they are complete.
 func initial(ctx context.Context, w watch.Interface, next listing) (rv string, err error) {
-	idle := time.NewTimer(initialIdle)
+	idle, late := time.NewTimer(initialIdle), time.NewTimer(initialMost)
 	defer idle.Stop()
+	defer late.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-idle.C:
 			return "", fmt.Errorf("%w: nothing came for %s", errNotStreamed, initialIdle)
+		case <-late.C:
+			return "", fmt.Errorf("%w: the list was incomplete after %s", errNotStreamed, initialMost)
 		case e, open := <-w.ResultChan():
 			if !open {
 				return "", errors.New("the connection ended in the middle of the initial list")

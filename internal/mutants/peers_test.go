@@ -46,6 +46,11 @@ const (
 // collecting are mistakes between a watch and its readers.
 var collecting = []mutant{
 	{
+		name: "a busy kind is never listed", says: "the server does not stream lists: lists in pages", file: "accumulator/stream/listing.go",
+		caught: "TestG1AServerThatStreamsNoListsIsListedThoughItsWatchIsNeverSilent/busy",
+		old:    `time.NewTimer(initialIdle), time.NewTimer(initialMost)`, new: `time.NewTimer(initialIdle), time.NewTimer(1000*initialMost)`,
+	},
+	{
 		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
 		old: `	default: // one waits already
 `,
