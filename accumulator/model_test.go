@@ -121,6 +121,9 @@ func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 func runScript(s sim.Script, taken func()) error {
 	m := &model{Server: sim.New(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
 	m.DelayOf = m.latency(0, 0)
+	if s.LastStates {
+		m.LastState = func(e sim.Event) bool { return e.Rev%2 == 0 }
+	}
 	for _, name := range []string{"ns1", "ns2"} {
 		m.Create("namespaces", sim.In("", name))
 	}

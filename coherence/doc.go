@@ -14,9 +14,9 @@
 //
 // # Rules
 //
-// Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4 and
-// 9 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages accumulator/stream
-// and kates), and stated here because the argument needs them.
+// Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4, 9
+// and 10 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages
+// accumulator/stream and kates), and stated here because the argument needs them.
 //
 //  1. Position. A view's position is the newest version that a live event, a bookmark or a whole
 //     list has shown. A watch delivers in the order of versions. So everything up to the position
@@ -66,6 +66,13 @@
 //     waits for it, a list ends the wait.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
 //     object shown stays the very same one.
+//  10. Last state. A DELETED event has the version of the deletion. Some servers and proxies send
+//     the object's last version in its place. So a DELETED event that has the UID and the version
+//     of the stored object is no old news (rule 1): it is the deletion of that object, at a version
+//     that is not known. The stored object goes, and the position stays. The event ends an open
+//     deletion of that UID (rule 4), and no other entry. It does not tell a write that is under way
+//     the version of the deletion, so rule 6 applies to that. But in a stream without a selector an
+//     answer that has the object makes no entry: it is from before the deletion.
 //
 // # Why the guarantees follow
 //
@@ -119,6 +126,32 @@
 // takes nothing from the others. The memory is bounded for each key; what is forgotten costs a
 // request, and nothing else.
 //
+// # Why a deletion with the version of a stored object is one
+//
+// An event with a deletion's own version V cannot be taken for it. At V the object of that UID is
+// not in the stream's query, so no list and no event has brought it with version V, and it is not
+// stored with V. Nor is it old news that is sent again: the object's own event, or a list, has
+// brought the stored version, and the deletion came after that.
+//
+// Own writes (G4). Let an entry of ours be at V, so that position < V, and stored < V. If it is of
+// the same UID, it is newer than the state that the event has. If it is of another UID, it is a
+// later object of that name. A tombstone hides the name in any case. So no entry but an open
+// deletion ends, and what is read of the key is our write, until the position reaches V. Where no
+// entry is, nothing is read, and every own write of the object that has returned is one that the
+// watch has passed: the deletion is newer.
+//
+// Monotonic (G5). The object does not come back. Its own event is before its deletion, and the
+// watch delivers in order (1). A list is consistent as of its request (3), which is after the
+// event. An answer that was on its way when the event came makes no entry.
+//
+// No residue (G6). The position lags behind the deletion until the next event or bookmark. Nothing
+// but a Sync waits for it, which asks the server (8).
+//
+// In a union the event is a departure at the version that it has (U2). A stream that has reached
+// that version and does not show the object never will. One that shows it has a deletion of its
+// own to come. But it is not the version of an own deletion (U4), which is newer: so the server is
+// asked for it.
+//
 // # Why a UID and a bound are not enough for a deletion
 //
 // It seems enough to hide the deleted UID until some version that the server gave after the
@@ -167,7 +200,7 @@
 // # Why the guarantees follow for unions
 //
 // A stream says what its selector shows of key k, truly as of the version K up to which it knows
-// k: its position, or the version of a pending own write (rules 1 to 9).
+// k: its position, or the version of a pending own write (rules 1 to 10).
 //
 // Monotonic (G5). What is shown has a version at which it is the truth, and these versions only
 // grow. An object that a decision shows is never older than what was shown (U1 to U3), or it is an

@@ -15,24 +15,24 @@ type flight struct {
 	gone   []deletion // if they are judged by version, and a DELETED event is a deletion
 }
 
-// deletion is the deletion of an object, at a version.
+// deletion is the deletion of an object, at a version: "" if the event did not tell (rule 10).
 type deletion struct {
 	uid  types.UID
 	atRV string
 }
 
-// deleted returns the version at which the watch showed the deletion of an object, "" if it did
-// not.
-func (f *flight) deleted(uid types.UID) string {
+// deleted reports whether the watch showed the deletion of an object, and at which version, as far
+// as that is known.
+func (f *flight) deleted(uid types.UID) (atRV string, seen bool) {
 	if f == nil {
-		return ""
+		return "", false
 	}
 	for _, d := range f.gone {
 		if d.uid == uid {
-			return d.atRV
+			return d.atRV, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 func (f flights) begin(key Key) {

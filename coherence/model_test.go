@@ -20,6 +20,7 @@ type watcher struct {
 	store     map[coherence.Key]*thing
 	written   map[coherence.Key]int // the revision of the newest own write, by key
 	deleted   map[types.UID]bool    // by DELETED events that came while a write was under way
+	gone      map[coherence.Key]int // the revision of a deletion whose event did not tell it
 }
 
 func newWatcher(selective bool) *watcher {
@@ -27,6 +28,7 @@ func newWatcher(selective bool) *watcher {
 		View:      coherence.NewView(coherence.Options{Whole: !selective}),
 		selective: selective, next: -1,
 		store: map[coherence.Key]*thing{}, written: map[coherence.Key]int{}, deleted: map[types.UID]bool{},
+		gone: map[coherence.Key]int{},
 	}
 }
 
@@ -42,9 +44,14 @@ func (w *watcher) deliver(s *server) {
 		w.store[c.key] = c.new
 		w.Observe(coherence.Event{Key: c.key, UID: c.new.uid, Object: c.new, Version: version(c.rev)})
 	case old:
+		last := c.new == nil && c.rev%3 == 0 // some deletions have the last version of the object
+		rv := version(c.rev)
+		if last && coherence.LastState(w.stored(c.key), c.old) {
+			rv, w.gone[c.key] = "", c.rev
+		}
 		delete(w.store, c.key)
-		w.deleted[c.old.uid] = c.new == nil
-		w.Observe(coherence.Event{Key: c.key, UID: c.old.uid, Version: version(c.rev)})
+		w.deleted[c.old.uid] = c.new == nil && rv != ""
+		w.Observe(coherence.Event{Key: c.key, UID: c.old.uid, Version: rv})
 	}
 }
 
@@ -115,7 +122,7 @@ func (m *model) check(t *rapid.T) {
 			continue
 		}
 		for _, key := range m.keys {
-			want := m.at(key, max(w.position(), w.written[key]))
+			want := m.at(key, max(w.position(), w.written[key], w.gone[key]))
 			if !w.shows(want) {
 				want = nil
 			}
@@ -291,7 +298,11 @@ func (m *model) actions() map[string]func(*rapid.T) bool {
 		},
 		"list": func(t *rapid.T) bool {
 			w := m.watchers[some.Draw(t, "watcher")]
-			w.list(m.server, rapid.IntRange(max(w.position(), m.floor, 10), m.rev).Draw(t, "served at"))
+			least := max(w.position(), m.floor, 10)
+			for _, rev := range w.gone { // a consistent list is newer than every event (rule 3)
+				least = max(least, rev)
+			}
+			w.list(m.server, rapid.IntRange(least, m.rev).Draw(t, "served at"))
 			return true
 		},
 	}

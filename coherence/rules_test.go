@@ -125,3 +125,70 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// The stream is at 20, and has x as of 15. A DELETED event has x's own version.
+func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObject(t *testing.T) {
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 15}
+	next := &thing{key: x.key, uid: "next", rev: 25}
+	newer := &thing{key: x.key, uid: x.uid, rev: 25}
+	wrote := func(o *thing) coherence.Write {
+		return coherence.Write{Key: x.key, UID: o.uid, Version: version(o.rev), Object: o}
+	}
+	for name, test := range map[string]struct {
+		ours    []coherence.Write
+		shown   coherence.Object
+		pending int
+	}{
+		"no own write":                       {},
+		"another object of that name":        {ours: []coherence.Write{wrote(next)}, shown: next, pending: 1},
+		"a newer state":                      {ours: []coherence.Write{wrote(newer)}, shown: newer, pending: 1},
+		"a state that the watch has passed":  {ours: []coherence.Write{wrote(x)}},
+		"its deletion, at a version":         {ours: []coherence.Write{{Key: x.key, UID: x.uid, Version: "25"}}, pending: 1},
+		"its deletion, at an unknown one":    {ours: []coherence.Write{{Key: x.key, UID: x.uid}}},
+		"its deletion, answered with its RV": {ours: []coherence.Write{{Key: x.key, UID: x.uid, Version: "15"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := coherence.NewView(coherence.Options{Whole: true})
+			v.List("20", func(coherence.Key) types.UID { return x.uid })
+			for _, w := range test.ours {
+				assert.True(t, v.Record(w, x, time.Time{}))
+			}
+			v.Observe(coherence.Event{Key: x.key, UID: x.uid})
+			assert.Equal(t, test.shown, v.Read(x.key, nil))
+			assert.Equal(t, test.pending, v.Pending())
+			assert.Equal(t, "20", v.Position())
+			v.Advance("30")
+			assert.Zero(t, v.Pending())
+		})
+	}
+}
+
+// The answers were on their way when the event came.
+func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t *testing.T) {
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	v := at10(coherence.Options{Whole: true}, x)
+	v.Begin(x.key)
+	v.Observe(coherence.Event{Key: x.key, UID: x.uid})
+	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{}))
+	assert.Nil(t, v.Read(x.key, nil))
+	assert.False(t, status(v, x, nil), "nobody knows since when it is gone: the server is asked")
+	v.End(x.key)
+	assert.Zero(t, v.Pending())
+}
+
+func TestG2ADeletionHasTheLastStateIfItHasTheUIDAndTheVersionOfWhatIsStored(t *testing.T) {
+	x := &thing{uid: "x", rev: 15}
+	for name, test := range map[string]struct {
+		stored, deleted coherence.Object
+		want            bool
+	}{
+		"the same":         {x, &thing{uid: "x", rev: 15}, true},
+		"nothing stored":   {nil, x, false},
+		"its own version":  {x, &thing{uid: "x", rev: 16}, false},
+		"old news":         {x, &thing{uid: "x", rev: 14}, false},
+		"another object's": {x, &thing{uid: "y", rev: 15}, false},
+		"no version":       {&thing{uid: "x"}, &thing{uid: "x"}, false},
+	} {
+		assert.Equal(t, test.want, coherence.LastState(test.stored, test.deleted), name)
+	}
+}

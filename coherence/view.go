@@ -105,8 +105,12 @@ func (v *View) note(ev Event) {
 }
 
 // Deleted returns the version at which the watch has shown the deletion of an object, "" if it has
-// not. It knows of deletions that came while a write of key was under way (rule 4).
-func (v *View) Deleted(key Key, uid types.UID) string { return v.flights[key].deleted(uid) }
+// not, or the version is not known. It knows of deletions that came while a write of key was under
+// way (rule 4).
+func (v *View) Deleted(key Key, uid types.UID) string {
+	atRV, _ := v.flights[key].deleted(uid)
+	return atRV
+}
 
 // Record adds an own write. Its object is as the stream would show it, nil if the object is gone
 // or not in the stream's query. Stored is what the watch shows for the key. Record reports false
@@ -117,8 +121,12 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 		v.content.record(w, now)
 		return true
 	}
+	atRV, seen := v.flights[w.Key].deleted(w.UID)
+	if seen && w.Object != nil {
+		return true // it is from before the deletion, which may have no version (rule 10)
+	}
 	if !Comparable(w.Version) {
-		w.Version = v.Deleted(w.Key, w.UID)
+		w.Version = atRV
 	}
 	if Comparable(w.Version) && !v.belied(w, stored) {
 		v.enter(w)
@@ -230,7 +238,7 @@ type Event struct {
 	Key     Key
 	UID     types.UID
 	Object  Object // nil: deleted, or moved out of the query
-	Version string // of the event
+	Version string // of the event; "" if it does not tell (rule 10)
 }
 
 // Observe adds a live event. It returns the pending writes that it ended, of any key.
@@ -243,13 +251,27 @@ func (v *View) Observe(ev Event) (ended []Ended) {
 		e.open = true // the version was not the deletion's, see belied
 		v.entries[ev.Key] = e
 	}
-	if e, ok := v.entries[ev.Key]; ok && e.open && Newer(ev.Version, e.atRV) &&
-		(ev.Object == nil) == (ev.UID == e.uid) {
-		// The deletion itself, or a newer object of the same name.
+	if e, ok := v.entries[ev.Key]; ok && e.open && e.over(ev) {
 		delete(v.entries, ev.Key)
 		ended = append(ended, Ended{Key: ev.Key})
 	}
 	return append(ended, v.Advance(ev.Version)...)
+}
+
+// over reports whether an event ends a deletion at an unknown version: the deletion itself, whatever
+// version it has (rule 10), or a newer object of the same name.
+func (e entry) over(ev Event) bool {
+	if ev.Object == nil {
+		return ev.UID == e.uid
+	}
+	return ev.UID != e.uid && Newer(ev.Version, e.atRV)
+}
+
+// LastState reports whether a DELETED event has the last state of its object, which is stored, and
+// not the version of the deletion: rule 10. The event is observed without a version.
+func LastState(stored, deleted Object) bool {
+	return stored != nil && Comparable(deleted.GetResourceVersion()) &&
+		stored.GetUID() == deleted.GetUID() && stored.GetResourceVersion() == deleted.GetResourceVersion()
 }
 
 // Advance moves the position to the version of an event or a bookmark, if that is newer. It

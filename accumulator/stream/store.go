@@ -99,6 +99,11 @@ func (s *store) stale(key Key, o Object) bool {
 	return ok && stored.GetUID() == o.GetUID() && coherence.Newer(stored.GetResourceVersion(), rv)
 }
 
+// lastState reports whether a DELETED event has the stored version in place of the deletion's.
+func (s *store) lastState(key Key, deleted Object) bool {
+	return !s.byContent && coherence.LastState(s.stored(key), deleted)
+}
+
 // echo returns the object to store for o, given what has been shown: where that is the same
 // version, the very same object stays, and nothing has changed.
 func (s *store) echo(shown, o Object) Object {

@@ -39,10 +39,10 @@ type mutant struct {
 const root = "../.."
 
 // rules keep the guarantees on own writes and monotony. Package coherence explains them.
-var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo"}
+var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo", "last state"}
 
 func all() []mutant {
-	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage, probe, echo, collecting, isolation, overlay, several, runs, elections, partitions, references, controllers, replicas, owned, changing)
+	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage, probe, echo, lastState, collecting, isolation, overlay, several, runs, elections, partitions, references, controllers, replicas, owned, changing)
 }
 
 func (m mutant) breaks() string {

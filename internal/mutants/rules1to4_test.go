@@ -139,7 +139,10 @@ var tombstone = []mutant{
 	},
 	{
 		name: "any newer event ends a deletion", rule: 4, file: view, caught: viewModel,
-		old: `(ev.Object == nil) == (ev.UID == e.uid) {`, new: `true {`,
+		old: `	if ev.Object == nil {
+		return ev.UID == e.uid
+	}
+	return ev.UID != e.uid && Newer`, new: `	return Newer`,
 	},
 	{
 		name: "leaving a selector is a deletion", rule: 4, file: view, caught: "TestG5LeavingASelectorDoesNotEndADeletion",
@@ -196,9 +199,9 @@ var overtaking = []mutant{
 	},
 	{
 		name: "a deletion that was seen hides who has the name since", rule: 4, file: view, caught: "TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince",
-		old: `		w.Version = v.Deleted(w.Key, w.UID)
+		old: `		w.Version = atRV
 `,
-		new: `		if w.Version = v.Deleted(w.Key, w.UID); w.Version != "" {
+		new: `		if w.Version = atRV; w.Version != "" {
 			v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, open: true}
 			return true
 		}

@@ -38,13 +38,16 @@ type Server struct {
 	ListAnswer func(resource string) time.Duration
 	Fail       func(verb, resource string) error // of each request
 	Lag        func(newest, atLeast int) int     // the version of a list that may be older
-	Cuts       map[*Watch]struct{}               // open watches
-	Lists      map[string]int                    // requests by resource
-	Probes     map[string]int                    // lists of one object
-	Watches    map[string]int
-	Streamed   map[string]int // watches with initial events
-	Pages      int
-	Asked      string // the least version that the latest list asked for
+	// LastState says which deletions are delivered with the last version of the object in place of
+	// their own, as some servers and proxies do.
+	LastState func(e Event) bool
+	Cuts      map[*Watch]struct{} // open watches
+	Lists     map[string]int      // requests by resource
+	Probes    map[string]int      // lists of one object
+	Watches   map[string]int
+	Streamed  map[string]int // watches with initial events
+	Pages     int
+	Asked     string // the least version that the latest list asked for
 }
 
 // Event is one change of one object. New is nil for a deletion.

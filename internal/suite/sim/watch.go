@@ -188,7 +188,9 @@ func (w *Watch) event(e Event) (watch.Event, bool) {
 		return watch.Event{Type: watch.Added, Object: e.New.DeepCopy()}, true
 	case old:
 		gone := e.old.DeepCopy()
-		gone.SetResourceVersion(strconv.Itoa(e.Rev))
+		if e.New != nil || w.sim.LastState == nil || !w.sim.LastState(e) {
+			gone.SetResourceVersion(strconv.Itoa(e.Rev))
+		}
 		return watch.Event{Type: watch.Deleted, Object: gone}, true
 	}
 	return watch.Event{}, false

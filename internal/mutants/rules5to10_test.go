@@ -160,3 +160,31 @@ var echo = []mutant{
 		old:    `(differ || !a.collector.Same(old.Source, c.Object)):`, new: `(differ || true):`,
 	},
 }
+
+var lastState = []mutant{
+	{
+		name: "a deletion with the last version of its object is old news", rule: 10, file: stream, caught: "TestG2ADeletionThatHasTheStoredVersionIsADeletion/all",
+		old: `	if last || !s.store.stale(key, o) {`, new: `	if !s.store.stale(key, o) {`,
+	},
+	{
+		name: "the last version of an object is that of its deletion", rule: 10, file: stream, caught: "TestG4AnOwnDeletionInAUnionIsShownThoughItsEventHasTheStoredVersion",
+		old: `		eventRV = "" // rule 10`, new: `		_ = "" // rule 10`,
+	},
+	{
+		name: "a deletion without a version ends no open one", rule: 10, file: view, in: "coherence",
+		caught: "TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObject",
+		old: `		return ev.UID == e.uid
+`, new: `		return ev.UID == e.uid && Newer(ev.Version, e.atRV)
+`,
+	},
+	{
+		name: "a deletion with the last version is another object's", rule: 10, file: view, in: "coherence",
+		caught: "TestG2ADeletionHasTheLastStateIfItHasTheUIDAndTheVersionOfWhatIsStored",
+		old:    `		stored.GetUID() == deleted.GetUID() && `, new: `		`,
+	},
+	{
+		name: "an answer brings back what was deleted without a version", rule: 10, file: view, in: "coherence",
+		caught: "TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack",
+		old:    `	if seen && w.Object != nil {`, new: `	if seen && w.Object != nil && v == nil {`,
+	},
+}

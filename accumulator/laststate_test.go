@@ -1,0 +1,136 @@
+package accumulator
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
+)
+
+// lastStates runs a test on a server whose DELETED events have the last version of the object, and
+// not that of the deletion. The snapshot has x.
+func lastStates(t *testing.T, q query.Query, f func(t *testing.T, o sim.Client, a *Accumulator, snap *one)) {
+	t.Helper()
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.LastState = func(sim.Event) bool { return true }
+		s.Create("as", sim.Thing("x", "l", "yes"))
+		a := watching(t, streams, collect.Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		f(t, sim.NewClient(s, streams), a, &snap)
+		sim.After(10 * time.Minute)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Zero(t, a.Status()[0].Pending, "G6")
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		assert.Len(t, snap.A, len(s.Now["as"]), "G6")
+	})
+}
+
+func TestG2ADeletionThatHasTheStoredVersionIsADeletion(t *testing.T) {
+	selective := sim.Query("A", "as")
+	selective.AnyOf = union().AnyOf[:1]
+	for name, q := range map[string]query.Query{"all": sim.Query("A", "as"), "a selector": selective, "a union": union()} {
+		t.Run(name, func(t *testing.T) {
+			lastStates(t, q, func(t *testing.T, o sim.Client, a *Accumulator, snap *one) {
+				o.Create("as", sim.Thing("y", "l", "yes")) // the position is past x
+				require.True(t, signalled(a))
+				update(t, a, snap)
+				o.Remove("as", "x")
+				require.True(t, signalled(a))
+				all := told(update(t, a, snap))
+				sim.After(second) // another stream of a union is asked first
+				all = append(all, told(update(t, a, snap))...)
+				assert.Equal(t, []string{"-x"}, all)
+				o.Create("as", sim.Thing("x", "l", "yes"))
+				require.True(t, signalled(a))
+				assert.Equal(t, []string{"+x"}, told(update(t, a, snap)))
+			})
+		})
+	}
+}
+
+// The event is about the object before ours.
+func TestG4ADeletionThatHasTheStoredVersionHidesNoNewerOwnWrite(t *testing.T) {
+	lastStates(t, sim.Query("A", "as"), func(t *testing.T, o sim.Client, a *Accumulator, snap *one) {
+		o.Late(10 * second)
+		o.Remove("as", "x")
+		o.Put("as", sim.Thing("x", "l", "ours"), 0)
+		for range 30 {
+			update(t, a, snap)
+			require.Equal(t, []string{"x"}, sim.Names(snap.A))
+			require.Equal(t, "ours", snap.A[0].GetLabels()["l"])
+			sim.After(second)
+			synctest.Wait()
+		}
+	})
+}
+
+func TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion(t *testing.T) {
+	for way := range sim.Deletions {
+		for _, late := range []time.Duration{0, 10 * second} {
+			t.Run(fmt.Sprint("answered in way ", way, ", its event after ", late), func(t *testing.T) {
+				lastStates(t, sim.Query("A", "as"), func(t *testing.T, o sim.Client, a *Accumulator, snap *one) {
+					key := stream.Key{Namespace: "ns", Name: "x"}
+					o.Send(t, "as", "x", "update", 0)
+					o.Late(late)
+					w := o.Streams.Begin(sim.Resource("as"), key)
+					answer, ok := o.Do("as", key, "delete", way)
+					require.True(t, ok)
+					if late == 0 {
+						synctest.Wait() // the event overtakes the answer
+					}
+					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(key)}))
+					for range 30 {
+						update(t, a, snap)
+						require.Empty(t, snap.A)
+						sim.After(second)
+						synctest.Wait()
+					}
+					o.Bookmarks() // it ends what has the deletion's version
+					sim.After(late + second)
+					synctest.Wait()
+					assert.Zero(t, a.Status()[0].Pending, "its event ends what has none")
+				})
+			})
+		}
+	}
+}
+
+// One watch of the union is late. The other has shown that the object is gone, but not since when.
+func TestG4AnOwnDeletionInAUnionIsShownThoughItsEventHasTheStoredVersion(t *testing.T) {
+	q := union()
+	q.AnyOf[1] = stream.Selection{}
+	lastStates(t, q, func(t *testing.T, o sim.Client, a *Accumulator, snap *one) {
+		o.Mu.Lock()
+		o.DelayOf = func(w *sim.Watch) time.Duration {
+			if w.Filter.Labels.Empty() {
+				return 0
+			}
+			return time.Minute
+		}
+		o.Mu.Unlock()
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		w := o.Streams.Begin(sim.Resource("as"), key)
+		answer, ok := o.Do("as", key, "delete", sim.ByStatus)
+		require.True(t, ok)
+		synctest.Wait() // the event overtakes the answer
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(key)}))
+		for range 120 {
+			update(t, a, snap)
+			require.Empty(t, snap.A)
+			sim.After(second)
+			synctest.Wait()
+		}
+	})
+}
