@@ -203,8 +203,9 @@ func WithTransform(f func(Object) error) WatchOption {
 	return watchOption(func(w *watchSettings) { w.transform = f })
 }
 
-// WithShown sets a function that is called once for each value that enters a snapshot. It is for
-// tests that detect writes to shared objects (katestest.DetectMutations).
+// WithShown sets a function that is called once for each value that enters a snapshot, or that a
+// reader ([Open]) hands out. It is for tests that detect writes to shared objects
+// (katestest.DetectMutations).
 func WithShown(f func(query string, source Object, value any)) WatchOption {
 	return watchOption(func(w *watchSettings) { w.shown = f })
 }

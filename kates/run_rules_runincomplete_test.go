@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
 )
 
 const endedWithout = `level=INFO msg="ended without one complete snapshot" run=kates_test.podsAndServices waiting="`
@@ -73,3 +75,34 @@ func TestARunThatHasHadASnapshotEndsWithoutAWord(t *testing.T) {
 		})
 	}
 }
+
+func TestARequiredKindThatWasNeverThereFailsTheCallAtOnce(t *testing.T) {
+	type snapshot struct {
+		Things []*kates.Unstructured `kates:"things.example.com"`
+		Pods   []*kates.Pod
+	}
+	c := katestest.NewClient(t)
+	missing := kates.Query{Name: "Things", Kind: "things.example.com"}
+	acc, err := c.Watch(t.Context(), kates.Query{Name: "Pods", Kind: "pods"})
+	require.NoError(t, err)
+	replaced := missing
+	replaced.Name = "Pods"
+	for call, err := range map[string]error{
+		"Run": kates.Run(t.Context(), c, func(context.Context, *snapshot) error { return nil }),
+		"RunEach": kates.RunEach(t.Context(), c, func(context.Context, string, *snapshot) error { return nil },
+			kates.Query{Name: "Pods", Key: kates.ByNamespace}),
+		"Watch":        second(kates.Watch[snapshot](t.Context(), c)),
+		"Client.Watch": second(c.Watch(t.Context(), missing)),
+		"Open":         second(kates.Open[*kates.Unstructured](t.Context(), c, missing)),
+		"Add":          acc.Add(t.Context(), missing),
+		"Replace":      acc.Replace(t.Context(), replaced),
+	} {
+		var unknown *kates.UnknownKindError
+		if assert.ErrorAs(t, err, &unknown, call) {
+			assert.Equal(t, "things.example.com", unknown.Kind, call)
+		}
+	}
+	assert.Len(t, c.Status().Queries, 1, "nothing is left running")
+}
+
+func second[T any](_ T, err error) error { return err }

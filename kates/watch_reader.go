@@ -31,6 +31,8 @@ type Reader[T any] struct {
 	reader   *accumulator.Reader
 	binding  *snapshot.Binding
 	resource string
+	// shown is called for each value before it is handed out; nil: nothing is. See [WithShown].
+	shown func(o stream.Object, value any)
 
 	mu    lockorder.Mutex[lockorder.Converted]
 	known map[stream.Key]converted[T] // of the objects that were asked for
@@ -72,7 +74,12 @@ func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error
 		reader.Close()
 		return nil, while("open a reader", err)
 	}
-	return &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}, nil
+	r := &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}
+	if shown := c.watch.get().shown; shown != nil {
+		name := cmp.Or(query.Name, r.resource)
+		r.shown = func(o stream.Object, value any) { shown(name, o, value) }
+	}
+	return r, nil
 }
 
 // Get returns the object of that name. The namespace is "" for kinds without one. If there is no
@@ -120,8 +127,9 @@ func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
 
 // convert converts each version of an object once.
 func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
-	if v, ok := o.(any).(T); ok {
-		return v, nil
+	same, isT := o.(any).(T)
+	if isT && r.shown == nil {
+		return same, nil
 	}
 	r.mu.Lock()
 	c, ok := r.known[key]
@@ -129,21 +137,36 @@ func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	if ok && c.source == o {
 		return c.value, c.err
 	}
-	c = converted[T]{source: o}
-	if c.err = stream.Fault(o); c.err == nil {
-		var v snapshot.Value
-		if v, c.err = r.binding.Convert(0, o); c.err == nil {
-			c.value = v.(T)
-		}
+	if c = (converted[T]{source: o, value: same}); !isT {
+		c.value, c.err = r.converted(o)
+	}
+	if c.err == nil && r.shown != nil {
+		lockorder.CallOut("WithShown")
+		r.shown(o, c.value)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if first := r.known[key]; first.source == o {
+		return first.value, first.err // another goroutine was faster
+	}
 	r.known[key] = c
 	if len(r.known) > max(r.sweep, sweepLeast) { // each new object may have a new name
 		maps.DeleteFunc(r.known, func(key stream.Key, _ converted[T]) bool { return r.reader.Get(key) == nil })
 		r.sweep = 2 * len(r.known)
 	}
 	return c.value, c.err
+}
+
+// converted converts an object. The error says why it does not decode.
+func (r *Reader[T]) converted(o stream.Object) (value T, err error) {
+	if err := stream.Fault(o); err != nil {
+		return value, err
+	}
+	v, err := r.binding.Convert(0, o)
+	if err != nil {
+		return value, err
+	}
+	return v.(T), nil
 }
 
 // Status returns the state of the query.

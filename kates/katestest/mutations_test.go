@@ -24,6 +24,13 @@ func (r *recorder) Helper()           {}
 func (r *recorder) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
 func (r *recorder) Error(args ...any) { r.errors = append(r.errors, fmt.Sprint(args...)) }
 
+// end ends the test.
+func (r *recorder) end() {
+	for _, f := range r.cleanups {
+		f()
+	}
+}
+
 func TestG10TheDetectorNamesTheObjectAndFieldThatSomebodyMutated(t *testing.T) {
 	type snap struct {
 		Services   []*corev1.Service
@@ -44,11 +51,35 @@ func TestG10TheDetectorNamesTheObjectAndFieldThatSomebodyMutated(t *testing.T) {
 		s.ConfigMaps[0]["data"].(map[string]any)["a"] = "c"
 		break
 	}
-	for _, f := range inner.cleanups {
-		f()
-	}
+	inner.end()
 	assert.ElementsMatch(t, []string{
 		`somebody wrote to a shared object of query "Services": Service default/web: metadata.labels, spec.ports[0].port`,
 		`somebody wrote to a shared object of query "ConfigMaps": ConfigMap default/cm: data.a`,
+	}, inner.errors)
+}
+
+func TestG10TheDetectorSeesWhatReadersHandOut(t *testing.T) {
+	inner := &recorder{TB: t}
+	client := katestest.NewClient(t,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"a": "b"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Data: map[string]string{"a": "b"}},
+	).With(katestest.DetectMutations(inner))
+	typed, err := kates.Open[*corev1.ConfigMap](t.Context(), client, kates.Query{Name: "Typed"})
+	require.NoError(t, err)
+	untyped, err := kates.Open[*kates.Unstructured](t.Context(), client, kates.Query{Kind: "configmaps"})
+	require.NoError(t, err)
+	for range 2 { // each value is seen once
+		cm, err := typed.Get("default", "a")
+		require.NoError(t, err)
+		cm.Data["a"] = "c"
+		all, err := untyped.List("", "")
+		require.NoError(t, err)
+		require.Len(t, all, 2)
+		all[1].SetLabels(map[string]string{"new": "label"})
+	}
+	inner.end()
+	assert.ElementsMatch(t, []string{
+		`somebody wrote to a shared object of query "Typed": ConfigMap default/a: data.a`,
+		`somebody wrote to a shared object of query "configmaps": ConfigMap default/b: metadata.labels`,
 	}, inner.errors)
 }
