@@ -3,6 +3,7 @@ package kates_test
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -143,5 +144,51 @@ func TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed(t *tes
 		require.NoError(t, err)
 		assert.Empty(t, snapshot.Secrets.Select("", nil))
 		assert.Zero(t, s.Status().Queries[1].Refs)
+	})
+}
+
+func TestWhatAnObjectThatDoesNotDecodeRefersToIsLoggedOncePerVersion(t *testing.T) {
+	type snapshot struct {
+		Ingresses []*kates.Unstructured `kates:"ingresses"`
+		Secrets   []*corev1.Secret
+	}
+	broken := func(tls any) *kates.Unstructured {
+		u := kates.NewUnstructured("Ingress", "networking.k8s.io/v1")
+		u.SetNamespace("a")
+		u.SetName("in")
+		u.Object["spec"] = map[string]any{"tls": tls}
+		return u
+	}
+	synctest.Test(t, func(t *testing.T) {
+		out := &logged{}
+		fake := katestest.New(t, katestest.WithObjects(broken("text"), secret("a", "x", "1")),
+			katestest.WithClientOptions(kates.WithInterval(0), kates.WithLogger(slog.New(slog.NewTextHandler(out, nil)))))
+		snapshots, err := kates.Watch[snapshot](t.Context(), fake.Client,
+			kates.Query{Name: "Secrets", Refs: []kates.Ref{kates.RefsOf("Ingresses", tlsSecrets)}})
+		require.NoError(t, err)
+		var snap snapshot
+		update := func() {
+			synctest.Wait()
+			_, err := snapshots.Update(t.Context(), &snap)
+			require.NoError(t, err)
+		}
+		const says = `"cannot read what an object refers to: it keeps the references of its last version that could be read"`
+		update()
+		for _, namespace := range []string{"a", "", "a"} {
+			require.NoError(t, snapshots.Replace(t.Context(), kates.Query{Name: "Ingresses", Namespace: namespace}))
+			update()
+			require.Len(t, snap.Ingresses, 1)
+			assert.Equal(t, 1, out.count(says), &out.text)
+		}
+		assert.Equal(t, 1, out.count(says+` err="convert Ingress \"a/in\" to *v1.Ingress: `), &out.text)
+		assert.Equal(t, 1, out.count(" query=Ingresses object=a/in referred=Secrets"), &out.text)
+
+		require.NoError(t, fake.Client.Update(t.Context(), broken([]any{map[string]any{"secretName": "x"}}), nil))
+		update()
+		assert.Len(t, snap.Secrets, 1)
+		require.NoError(t, fake.Client.Update(t.Context(), broken("text"), nil))
+		update()
+		assert.Len(t, snap.Secrets, 1, "it refers to what it did before")
+		assert.Equal(t, 2, out.count(says), "once for each version: %s", &out.text)
 	})
 }

@@ -154,15 +154,34 @@ func Permanent(err error) error {
 	return &attempts.Permanent{Err: err}
 }
 
-// PanicError is a panic of a user's function.
+// PanicError is a panic of a user's function. [Invalid] objects have it, too, if a function of
+// their query panicked (errors.As).
 type PanicError struct {
 	Value any    // of the panic
 	Stack string // of the goroutine, as runtime/debug.Stack gives it
+
+	what string
 }
 
-// Error says what the panic was, and where.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+// Error says what the panic was, in one line. Logs have the stack as an attribute, "stack".
+func (e *PanicError) Error() string { return fmt.Sprintf("%s: %v", cmp.Or(e.what, "panic"), e.Value) }
 
 func newPanicError(p *guard.Panic) error {
-	return &PanicError{Value: p.Value, Stack: string(p.Stack)}
+	return &PanicError{Value: p.Value, Stack: string(p.Stack), what: p.What}
 }
+
+// withPanic returns an error in which the user finds a [*PanicError], if a function panicked.
+func withPanic(err error) error {
+	if p := (*guard.Panic)(nil); errors.As(err, &p) {
+		return &panicked{err, newPanicError(p)}
+	}
+	return err
+}
+
+// panicked is an error because of a panic.
+type panicked struct {
+	error
+	public error
+}
+
+func (p *panicked) Unwrap() []error { return []error{p.public, p.error} }

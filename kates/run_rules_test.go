@@ -199,7 +199,8 @@ func TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChu
 
 func TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := katestest.New(t, katestest.WithClientOptions(silent))
+		out := &logged{}
+		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogger(slog.New(slog.NewTextHandler(out, nil)))))
 		n := 0
 		var told error
 		r := run(t, fake.Client, func(context.Context, *maps) error {
@@ -213,7 +214,10 @@ func TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain(t *testing.T) {
 		require.ErrorAs(t, told, &p)
 		assert.EqualError(t, p.Value.(error), "oops")
 		assert.Contains(t, p.Stack, "run_rules_test.go")
-		assert.Contains(t, told.Error(), "panic: oops\n")
+		assert.EqualError(t, told, "panic: oops")
+		assert.Equal(t, 1, out.count(`"the function has panicked, will keep trying"`), &out.text)
+		assert.Equal(t, 1, out.count(` stack="goroutine `), &out.text)
+		assert.Equal(t, 1, out.count(`err="panic: oops"`), &out.text)
 		<-time.After(100 * time.Millisecond)
 		r.runs()
 		assert.Equal(t, 2, n)

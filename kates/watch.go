@@ -243,5 +243,5 @@ func invalidOf(i snapshot.Invalid) Invalid {
 		u.SetUID(i.Object.GetUID())
 		u.SetResourceVersion(i.Object.GetResourceVersion())
 	}
-	return Invalid{Query: i.Query, Object: u, Err: i.Err}
+	return Invalid{Query: i.Query, Object: u, Err: withPanic(i.Err)}
 }

@@ -160,11 +160,11 @@ func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
 // converted converts an object. The error says why it does not decode.
 func (r *Reader[T]) converted(o stream.Object) (value T, err error) {
 	if err := stream.Fault(o); err != nil {
-		return value, err
+		return value, withPanic(err)
 	}
 	v, err := r.binding.Convert(0, o)
 	if err != nil {
-		return value, err
+		return value, withPanic(err)
 	}
 	return v.(T), nil
 }

@@ -42,7 +42,7 @@ func (c *Collector[S]) Same(shown, o stream.Object) bool {
 func (c *Collector[S]) Report(invalid []snapshot.Invalid) {
 	for _, i := range invalid {
 		log := c.host.Streams.Logger()
-		log.V(1).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
+		log.V(1).WithValues(guard.Attribute(i.Err)...).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
 		if c.options.Invalid == nil {
 			continue
 		}
@@ -51,7 +51,7 @@ func (c *Collector[S]) Report(invalid []snapshot.Invalid) {
 			return nil
 		})
 		if err != nil {
-			log.Error(err, "an object that is left out was not reported")
+			log.Error(err, "an object that is left out was not reported", guard.Attribute(err)...)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // source is a query whose objects name those of queries with Refs.
@@ -37,6 +38,8 @@ type source struct {
 	next Batch
 	kept atomic.Bool
 	held atomic.Int64 // how many objects wait
+	// unread: what was logged of objects whose names cannot be read
+	unread map[stream.Key]string
 }
 
 // naming is one way in which objects name those of another query.
@@ -196,6 +199,7 @@ func (s *source) leave(there map[stream.Key]bool) {
 		if !there[key] {
 			s.count(old, -1)
 			delete(s.released, key)
+			delete(s.unread, key)
 		}
 	}
 }
@@ -205,6 +209,7 @@ func (s *source) release(key stream.Key, w nameable) {
 	s.count(s.released[key], -1)
 	if w.object == nil {
 		delete(s.released, key)
+		delete(s.unread, key)
 	} else {
 		s.released[key] = w
 	}
@@ -276,15 +281,15 @@ func (s *source) namesIn(o stream.Object, before [][]stream.Key) nameable {
 	if stream.Fault(o) != nil {
 		return nameable{o, before}
 	}
+	var failures []failure
 	for i, n := range s.to {
 		var keys []stream.Key
-		err := guard.Named("the function for references panicked", func() (err error) {
+		err := guard.Named("the function of RefsOf panicked", func() (err error) {
 			keys, err = n.names(o)
 			return err
 		})
 		if err != nil {
-			s.host.Streams.Logger().Error(err, "what an object refers to is not known, what it did before counts",
-				"query", n.to.Query().Name, "object", fmt.Sprint(s.Query().Name, " ", o.GetNamespace(), "/", o.GetName()))
+			failures = append(failures, failure{n.to, err})
 			all.names[i] = before[i]
 			continue
 		}
@@ -294,7 +299,37 @@ func (s *source) namesIn(o stream.Object, before [][]stream.Key) nameable {
 			}
 		}
 	}
+	s.log(o, failures)
 	return all
+}
+
+// failure says why an object's names of one query cannot be read.
+type failure struct {
+	of  *references
+	err error
+}
+
+// log logs failures, once for each version of an object.
+func (s *source) log(o stream.Object, failures []failure) {
+	key := object.KeyOf(o)
+	if failures == nil {
+		delete(s.unread, key)
+		return
+	}
+	told := fmt.Sprint(o.GetUID(), " ", o.GetResourceVersion(), " ", failures[0].err)
+	if s.unread[key] == told {
+		return
+	}
+	if s.unread == nil {
+		s.unread = make(map[stream.Key]string)
+	}
+	s.unread[key] = told
+	for _, f := range failures {
+		const what = "cannot read what an object refers to: " +
+			"it keeps the references of its last version that could be read"
+		details := []any{"query", s.Query().Name, "object", key.String(), "referred", f.of.Query().Name}
+		s.host.Streams.Logger().Error(f.err, what, append(details, guard.Attribute(f.err)...)...)
+	}
 }
 
 // complete completes a name: without a namespace it is in the object's namespace, unless the kind

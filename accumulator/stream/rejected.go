@@ -1,13 +1,8 @@
 package stream
 
 import (
-	"errors"
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kates-go/kates/internal/guard"
 )
 
 // identity says which object and version something is.
@@ -44,15 +39,11 @@ func Fault(o Object) error {
 type rejected struct {
 	metav1.PartialObjectMetadata
 	err  error
-	text string // of err, without a stack
+	text string // of err
 }
 
 func reject(id identity, err error) *rejected {
 	r := &rejected{err: err, text: err.Error()}
-	var p *guard.Panic
-	if errors.As(err, &p) {
-		r.text = fmt.Sprint(p.What, p.Value)
-	}
 	r.APIVersion, r.Kind = id.apiVersion, id.kind
 	r.Namespace, r.Name, r.ResourceVersion = id.namespace, id.name, id.version
 	r.UID = types.UID(id.uid)

@@ -10,6 +10,8 @@
 package guard
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -18,18 +20,22 @@ import (
 
 // Panic is a panic as an error.
 type Panic struct {
-	// What panicked, for example "the transform panicked". Empty: the message has no stack.
+	// What panicked, for example "the transform panicked". Empty: the message says "panic".
 	What  string
 	Value any    // of the panic
 	Stack []byte // of the goroutine, as [debug.Stack] gives it
 }
 
-// Error says what panicked, and with which value. With a name it has the stack, too.
-func (p *Panic) Error() string {
-	if p.What == "" {
-		return fmt.Sprintf("panic: %v", p.Value)
+// Error says what panicked, and with which value. It is one line of a log: [Attribute] has the
+// stack.
+func (p *Panic) Error() string { return fmt.Sprintf("%s: %v", cmp.Or(p.What, "panic"), p.Value) }
+
+// Attribute returns the stack of a panic as an attribute of a log entry; nil for other errors.
+func Attribute(err error) []any {
+	if p := (*Panic)(nil); errors.As(err, &p) {
+		return []any{"stack", string(p.Stack)}
 	}
-	return fmt.Sprintf("%s: %v\n%s", p.What, p.Value, p.Stack)
+	return nil
 }
 
 // Call calls f. A panic becomes a [*Panic] without a name.

@@ -23,8 +23,11 @@ func TestAPanicIsAnErrorWithItsValueAndItsStack(t *testing.T) {
 	assert.Contains(t, string(p.Stack), "guard_test.go")
 
 	err = Named("the transform panicked", func() error { panic(errOops) })
-	require.ErrorContains(t, err, "the transform panicked: oops\ngoroutine ")
-	assert.ErrorContains(t, err, "guard_test.go")
+	require.EqualError(t, err, "the transform panicked: oops", "the stack is no part of the message")
+	require.Len(t, Attribute(err), 2)
+	assert.Equal(t, "stack", Attribute(err)[0])
+	assert.Contains(t, Attribute(err)[1], "guard_test.go")
+	assert.Nil(t, Attribute(errOops))
 	assert.NotErrorIs(t, err, errOops, "the value of a panic is not an error that f returned")
 }
 

@@ -26,7 +26,8 @@ type Tries struct {
 // tries, if that is permanent. An error that comes with the end of ctx counts as its consequence:
 // then err is nil, and end is the error of ctx.
 func (t *Tries) Call(ctx context.Context, f func() error) (err error, again time.Duration, end error) {
-	err, panicked := t.guarded(f)
+	err, stack := t.guarded(f)
+	panicked := stack != nil
 	if err == nil {
 		t.succeeded()
 		return nil, 0, nil
@@ -35,23 +36,24 @@ func (t *Tries) Call(ctx context.Context, f func() error) (err error, again time
 	if ctx.Err() != nil && !panicked && (!final || errors.Is(err, context.Canceled)) {
 		return nil, 0, ctx.Err()
 	}
-	t.failed(err, panicked, final)
+	t.failed(err, stack, final)
 	if final {
 		return err, 0, err
 	}
 	return err, t.wait(err), nil
 }
 
-// guarded calls f. Its error names the key.
-func (t *Tries) guarded(f func() error) (err error, panicked bool) {
+// guarded calls f. Its error names the key. The attribute is that of a panic, nil if there was
+// none.
+func (t *Tries) guarded(f func() error) (err error, stack []any) {
 	err = guard.Handle(f, func(p *guard.Panic) error {
-		panicked = true
+		stack = guard.Attribute(p)
 		return t.Policy.Panicked(p)
 	})
 	if err != nil && t.key != "" {
 		err = t.Policy.OfKey(t.key, err)
 	}
-	return err, panicked
+	return err, stack
 }
 
 // wait is how long to wait after an error.
@@ -71,25 +73,27 @@ func (t *Tries) succeeded() {
 }
 
 // failed takes in a failure. It logs the first one in a row, and the first of another sort.
-func (t *Tries) failed(err error, panicked, final bool) {
+func (t *Tries) failed(err error, stack []any, final bool) {
 	t.failures++
 	log, what := t.Log.WithValues("attempt", t.failures), "the function has failed"
+	panicked := stack != nil
 	if panicked {
 		what = "the function has panicked"
 	}
 	switch {
 	case final:
-		log.Error(err, what+" for good")
+		log.Error(err, what+" for good", stack...)
 	case t.failures == 1 || t.panicked != panicked:
-		log.Error(err, what+", will keep trying", "again", t.wait(err).String())
+		details := append([]any{"again", t.wait(err).String()}, stack...)
+		log.Error(err, what+", will keep trying", details...)
 	default:
 		log.V(1).Info(what+" again", "error", err.Error())
 	}
 	t.panicked = panicked
 	for _, f := range t.Policy.OnError {
-		broken := guard.Handle(func() error { f(err, t.failures); return nil }, t.Policy.Panicked)
-		if broken != nil {
-			t.Log.Error(broken, "the function that is told of errors has panicked")
+		if broken := guard.Call(func() error { f(err, t.failures); return nil }); broken != nil {
+			const what = "the function that is told of errors has panicked"
+			t.Log.Error(broken, what, guard.Attribute(broken)...)
 		}
 	}
 }

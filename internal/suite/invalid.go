@@ -113,7 +113,11 @@ func panicking(t *testing.T, e *env) {
 	assert.Equal(t, []string{"add good"}, deltaNames(deltas))
 	require.Len(t, reported, 1)
 	assert.Equal(t, "bad", reported[0].Object.GetName())
-	require.ErrorContains(t, reported[0].Err, "a bug of the user's")
+	require.EqualError(t, reported[0].Err, "the predicate panicked: a bug of the user's", "without the stack")
+	var panicked *kates.PanicError
+	require.ErrorAs(t, reported[0].Err, &panicked)
+	assert.Equal(t, "a bug of the user's", panicked.Value)
+	assert.Contains(t, panicked.Stack, "invalid.go")
 
 	e.foreignUpdate(e.labelled("bad", "now", "good"))
 	await(t, filtered, &snap, "the object healed", func(s *inputs) bool { return len(s.ConfigMaps) == 2 })
