@@ -100,7 +100,7 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		"field A: a root is not optional":                                                                                                       made[optional],
 		"field A: two roles in the tag `kates:\",root,owned\"`":                                                                                 made[both],
 		"field A: unknown option \"rot\" in the tag `kates:\",rot\"`, there is \"optional\", and in a controller's type \"root\" and \"owned\"": made[unknown],
-		"field B: its type []string says no kind":                                                                                               made[untagged],
+		"field B: it has type []string: string cannot hold an object":                                                                           made[untagged],
 		"field A: neither its type nor its tag nor its query says a kind":                                                                       made[kindless],
 		"field B: what is owned is a slice or a map, not *v1.Deployment":                                                                        made[oneOwned],
 		"field B: what is owned is a slice or a map, not kates.Lookup[*k8s.io/api/core/v1.Secret]":                                              made[lookedUp],

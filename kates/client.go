@@ -92,7 +92,10 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if config == nil {
 		return nil, errors.New("a client needs a rest.Config")
 	}
-	s := newSettings(namespace, opts)
+	s, err := newSettings(namespace, opts)
+	if err != nil {
+		return nil, err
+	}
 	cfg := s.restConfig(config)
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -157,6 +160,9 @@ func (s *settings) restConfig(config *rest.Config) *rest.Config {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandler = &warnings{log: s.log}
+	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
 	rereadToken(cfg)
 	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport) // innermost
@@ -173,7 +179,10 @@ func NewClientFromDynamic(
 	if dyn == nil || mapper == nil {
 		return nil, errors.New("a client needs a dynamic.Interface and a meta.RESTMapper")
 	}
-	s := newSettings("", opts)
+	s, err := newSettings("", opts)
+	if err != nil {
+		return nil, err
+	}
 	if s.mapper != nil {
 		mapper = s.mapper
 	}
@@ -192,7 +201,8 @@ func NewClientFromDynamic(
 	return s.client(c, requests), nil
 }
 
-func newSettings(namespace string, opts []Option) *settings {
+// newSettings returns what the options say. It is an error if one of them makes no sense.
+func newSettings(namespace string, opts []Option) (*settings, error) {
 	s := &settings{
 		scheme: scheme.Scheme, namespace: namespace,
 		log:     logr.FromSlogHandler(slog.Default().Handler()),
@@ -205,7 +215,10 @@ func newSettings(namespace string, opts []Option) *settings {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
-	return s
+	if err := cmp.Or(s.wrong, s.watch.wrong, namespaceName(s.namespace)); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return s, nil
 }
 
 // client finishes a core. Its server is a real one if it has none yet.

@@ -56,7 +56,7 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resour
 		return none, nil, fmt.Errorf("%s: %w", op, err)
 	}
 	r := c.resource(ctx, mapping)
-	if err := q.suits(r); err != nil {
+	if err := cmp.Or(q.suits(r), c.core.server.checkList(r, q)); err != nil {
 		return none, nil, fmt.Errorf("%s: %w", op, err)
 	}
 	items, err := c.listAll(ctx, r, compiled)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -76,6 +77,17 @@ func (o *object) named() error {
 func segment(what, name string) error {
 	if why := content.IsPathSegmentName(name); len(why) > 0 {
 		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))
+	}
+	return nil
+}
+
+// namespaceName is an error if no namespace can have the name; "" stands for none.
+func namespaceName(name string) error {
+	if name == "" {
+		return nil
+	}
+	if why := validation.IsDNS1123Label(name); len(why) > 0 {
+		return fmt.Errorf("invalid namespace %q: %s", name, strings.Join(why, ", "))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// An Option configures a client when it is made.
+// An Option configures a client when it is made. One that makes no sense (a negative time) is an
+// error of the constructor.
 type Option interface{ applyToClient(*settings) }
 
 // A WatchOption configures the watches of a client. Given to a constructor, it is the client's
-// default. Given to [Client.With], it holds for the client that With returns. Given to [Run], it
-// holds for that run.
+// default. Given to [Client.With], it holds for the client that With returns, and one that makes no
+// sense is an error of each Watch of that client. Given to [Run], it holds for that run.
 type WatchOption interface {
 	Option
 	RunOption
@@ -37,6 +39,8 @@ type settings struct {
 	watch        watchSettings
 
 	untyped, managedFields, streamLists, compressed bool
+
+	wrong error // the first option that makes no sense
 }
 
 type watchSettings struct {
@@ -47,6 +51,16 @@ type watchSettings struct {
 	transform func(Object) error
 	shown     func(query string, source Object, value any)
 	overdue   time.Duration
+	wrong     error // the first option that makes no sense
+}
+
+// least0 returns an error if the argument of an option is negative, unless an option before was
+// wrong. zero says what 0 means.
+func least0[N int | int64 | time.Duration](before error, option string, n N, zero string) error {
+	if before == nil && n < 0 {
+		return fmt.Errorf("%s is %v: it cannot be negative; 0 %s", option, n, zero)
+	}
+	return before
 }
 
 // lockedSettings lets MaxAccumulatorInterval change what Watch reads.
@@ -87,7 +101,8 @@ func WithNamespace(namespace string) Option {
 // WithLogger sets the logger for state transitions, each of which is logged once. Those that keep
 // a program from starting, and those that need somebody to act, are logged as errors. Those that
 // pass by themselves are information; so is an optional kind that is refused or not served.
-// Default: slog.Default.
+// Warnings of the server (deprecated versions, unknown fields) are logged as information, each once,
+// unless the REST configuration has a handler of its own. Default: slog.Default.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(o *settings) { o.log = logr.FromSlogHandler(l.Handler()) })
 }
@@ -106,7 +121,10 @@ func WithFieldManager(name string) Option {
 // of the REST configuration. A qps below zero is no limit. By default there is none: the server
 // has priority and fairness.
 func WithRateLimit(qps float32, burst int) Option {
-	return option(func(o *settings) { o.qps, o.burst = qps, burst })
+	return option(func(o *settings) {
+		o.qps, o.burst = qps, burst
+		o.wrong = least0(o.wrong, "the burst of WithRateLimit", burst, "is client-go's default, 10")
+	})
 }
 
 // WithPagedLists fetches all initial lists in pages of a number of objects (0: 500). By default,
@@ -114,7 +132,10 @@ func WithRateLimit(qps float32, burst int) Option {
 // and all others are streamed (KEP-3157). Both are consistent. Pages cost the server and the
 // client less CPU. For untyped objects, streams save the client the memory of a page.
 func WithPagedLists(size int64) Option {
-	return option(func(o *settings) { o.streams.StreamLists, o.streamLists, o.streams.PageSize = false, false, size })
+	return option(func(o *settings) {
+		o.streams.StreamLists, o.streamLists, o.streams.PageSize = false, false, size
+		o.wrong = least0(o.wrong, "WithPagedLists", size, "is 500")
+	})
 }
 
 // WithStreamedLists fetches all initial lists as a stream of events (KEP-3157); see
@@ -149,13 +170,19 @@ func WithManagedFields() Option {
 // WithPendingWrites limits how many own writes are held for a stream that does not show them yet.
 // Past the limit the stream lists again. Default 10,000.
 func WithPendingWrites(most int) Option {
-	return option(func(o *settings) { o.streams.PendingMax = most })
+	return option(func(o *settings) {
+		o.streams.PendingMax = most
+		o.wrong = least0(o.wrong, "WithPendingWrites", most, "is the default, 10,000")
+	})
 }
 
 // WithKindPoll sets how often the client looks for an optional kind that is not served. Default 2
 // s.
 func WithKindPoll(d time.Duration) Option {
-	return option(func(o *settings) { o.streams.KindPoll = d })
+	return option(func(o *settings) {
+		o.streams.KindPoll = d
+		o.wrong = least0(o.wrong, "WithKindPoll", d, "is the default, 2s")
+	})
 }
 
 // WithIdleTimeout sets how long a watch may bring nothing before the connection counts as dead.
@@ -163,18 +190,27 @@ func WithKindPoll(d time.Duration) Option {
 // and the watch is opened again. This bounds how long a half-open connection, or a cluster that
 // was restored from a backup, stays unnoticed. Default 130 s.
 func WithIdleTimeout(d time.Duration) Option {
-	return option(func(o *settings) { o.streams.IdleTimeout = d })
+	return option(func(o *settings) {
+		o.streams.IdleTimeout = d
+		o.wrong = least0(o.wrong, "WithIdleTimeout", d, "is the default, 130s")
+	})
 }
 
 // WithGrace sets how long a stream runs on after its last user has left. Default 0.
 func WithGrace(d time.Duration) Option {
-	return option(func(o *settings) { o.streams.Grace = d })
+	return option(func(o *settings) {
+		o.streams.Grace = d
+		o.wrong = least0(o.wrong, "WithGrace", d, "ends it at once")
+	})
 }
 
 // WithInterval sets the least time between two signals of an accumulator. Default 1 s. The first
 // change after a quiet interval is signalled at once. Zero signals every change.
 func WithInterval(d time.Duration) WatchOption {
-	return watchOption(func(w *watchSettings) { w.pace.Interval = max(d, 0) })
+	return watchOption(func(w *watchSettings) {
+		w.pace.Interval = d
+		w.wrong = least0(w.wrong, "WithInterval", d, "signals every change")
+	})
 }
 
 // WithDebounce delays a signal until no change has come for the quiet time, but no longer than
@@ -182,7 +218,11 @@ func WithInterval(d time.Duration) WatchOption {
 // has its own delay: a key that changes waits until nothing more has changed for it, however much
 // changes for others. The first turn of a key, and [Partitions.Activate], do not wait.
 func WithDebounce(quiet, most time.Duration) WatchOption {
-	return watchOption(func(w *watchSettings) { w.pace.Quiet, w.pace.QuietMax = max(quiet, 0), max(most, 0) })
+	return watchOption(func(w *watchSettings) {
+		w.pace.Quiet, w.pace.QuietMax = quiet, most
+		w.wrong = least0(w.wrong, "the quiet time of WithDebounce", quiet, "is off")
+		w.wrong = least0(w.wrong, "the longest delay of WithDebounce", most, "is ten times quiet")
+	})
 }
 
 // WithQuietOwnWrites suppresses the signals of the client's own writes, for a reconciler that
@@ -213,5 +253,8 @@ func WithShown(f func(query string, source Object, value any)) WatchOption {
 // WithOverdue sets how long the first snapshot may take before the log says what it waits for.
 // Default 10 s.
 func WithOverdue(d time.Duration) WatchOption {
-	return watchOption(func(w *watchSettings) { w.overdue = d })
+	return watchOption(func(w *watchSettings) {
+		w.overdue = d
+		w.wrong = least0(w.wrong, "WithOverdue", d, "is the default, 10s")
+	})
 }

@@ -27,6 +27,9 @@ type server interface {
 
 	// checkFields is an error if the server refuses a field selector of the query.
 	checkFields(ctx context.Context, r stream.Resource, t target) error
+	// checkList is an error if a list of the query would be refused for its fields, and the server
+	// itself does not say so.
+	checkList(r stream.Resource, q Query) error
 	// declaredFields returns the selectable fields of a custom kind, as far as they can be known.
 	declaredFields(
 		ctx context.Context, kind schema.GroupVersionKind, wanted []string,
@@ -100,14 +103,16 @@ func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target
 		if f == nil || !slices.ContainsFunc(f.Requirements(), doubted) {
 			continue
 		}
-		o := metav1.ListOptions{FieldSelector: selection.FieldSelector, Limit: 1}
+		o := metav1.ListOptions{FieldSelector: f.String(), Limit: 1}
 		drop := func(runtime.Object) error { return nil }
 		if _, err = source.ListItems(ctx, o, drop); apierrors.IsBadRequest(err) {
-			return fmt.Errorf("field selector %q: %w", selection.FieldSelector, err)
+			return fmt.Errorf("field selector %q: %w", f, err)
 		}
 	}
 	return nil
 }
+
+func (*apiServer) checkList(stream.Resource, Query) error { return nil }
 
 func (s *apiServer) declaredFields(
 	ctx context.Context, kind schema.GroupVersionKind, wanted []string,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,39 @@ func (f *bareFake) Delete(
 	return wire.Deletion{}, in.Delete(ctx, at.Name, o)
 }
 
-func (*bareFake) checkFields(context.Context, stream.Resource, target) error { return nil }
+func (f *bareFake) checkFields(_ context.Context, r stream.Resource, t target) error {
+	return f.checkList(r, t.Query)
+}
+
+// checkList refuses the fields of built-in kinds that a server refuses. Which fields a custom kind
+// declares is not known here.
+func (*bareFake) checkList(r stream.Resource, q Query) error {
+	if !ofKubernetes(r.Kind) {
+		return nil
+	}
+	for _, selection := range q.selections() {
+		_, f, err := selection.selectors()
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			continue
+		}
+		for _, term := range f.Requirements() {
+			if err := selectable.Unsupported(r.GroupVersionResource, r.Namespaced, term.Field); err != nil {
+				return fmt.Errorf("field selector %q: %w", f, apierrors.NewBadRequest(err.Error()))
+			}
+		}
+	}
+	return nil
+}
+
+// ofKubernetes reports whether a kind is built into Kubernetes, so that its Go type is the
+// server's. Programs add types of their own to client-go's scheme.
+func ofKubernetes(kind schema.GroupVersionKind) bool {
+	t := scheme.Scheme.AllKnownTypes()[kind]
+	return t != nil && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
+}
 
 func (*bareFake) declaredFields(
 	context.Context, schema.GroupVersionKind, []string,
@@ -58,6 +91,9 @@ func (*bareFake) checkSubresource(subresource string, likeObject bool) error {
 // server does. The fake has no schemas of other kinds.
 func (*bareFake) stored(op operation, r stream.Resource, o *Unstructured) *Unstructured {
 	if op.subresource != statusSubresource || o.Object["status"] == nil {
+		return o
+	}
+	if !ofKubernetes(r.Kind) {
 		return o
 	}
 	typed, err := scheme.Scheme.New(r.Kind)

@@ -53,7 +53,10 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("nothing to watch: no query was given")
 	}
-	transform := c.watch.get().transform
+	settings := c.watch.get()
+	if settings.wrong != nil {
+		return nil, settings.wrong
+	}
 	seen := make(map[string]bool)
 	var queries []query.Query
 	for i, t := range targets {
@@ -67,7 +70,7 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 		}
 		seen[t.Name] = true
 		if t.Transform == nil {
-			t.Transform = transform
+			t.Transform = settings.transform
 		}
 		q, err := c.compileOne(t)
 		if err != nil {
@@ -127,7 +130,7 @@ func (q Query) checkNamespaces() error {
 		return errors.New("AnyOf is empty, so nothing could be selected: leave it out to select everything")
 	}
 	for _, namespace := range append(slices.Clone(q.Namespaces), q.Namespace) {
-		if err := segment("namespace", namespace); err != nil {
+		if err := namespaceName(namespace); err != nil {
 			return err
 		}
 	}

@@ -136,6 +136,11 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 	if q.MetadataOnly && !gvk.Empty() {
 		return target{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", sf.Type)
 	}
+	if !tagged && !named {
+		if err := snapshot.CheckField(sf.Type); err != nil {
+			return target{}, fmt.Errorf("%w; or, if it is no query, the tag `kates:\"-\"`", err)
+		}
+	}
 	if !tagged && !named && gvk.Empty() {
 		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`", sf.Type)
 	}

@@ -87,8 +87,15 @@ func TestWhatIsWrongWithAStructIsAnErrorOfWatchThatNamesTheField(t *testing.T) {
 	}
 	_, err := kates.Watch[struct{ Odd []map[string]any }](t.Context(), c)
 	check(err, "Odd", "says no kind")
-	_, err = kates.Watch[struct{ Odd int }](t.Context(), c)
-	check(err, "Odd")
+	for _, err := range []error{
+		second(kates.Watch[struct{ Odd int }](t.Context(), c)),
+		second(kates.Watch[struct{ Odd *kates.Service }](t.Context(), c)),
+		second(kates.Watch[struct{ Odd map[int]*kates.Service }](t.Context(), c)),
+		second(kates.Watch[struct{ Odd []string }](t.Context(), c)),
+	} {
+		check(err, "field Odd: it has type ", "; want []T, map[K]T or Lookup[T]", "if it is no query, the tag `kates:\"-\"`")
+		assert.NotContains(t, err.Error(), "KIND", "another tag would not help")
+	}
 	_, err = kates.Watch[struct {
 		Odd int `kates:"services"`
 	}](t.Context(), c)

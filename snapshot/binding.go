@@ -71,6 +71,14 @@ func (b *Binding) bind(q Query) error {
 	return nil
 }
 
+// CheckField returns an error if a field of a type cannot hold objects. It says which types can.
+func CheckField(t reflect.Type) error {
+	if _, err := formOf(t); err != nil {
+		return fmt.Errorf("it has type %v: %w; %s", t, err, wanted)
+	}
+	return nil
+}
+
 // checkPath refuses fields behind an embedded pointer. Copies of the caller's struct share such a
 // field, so setting it would write to memory that another goroutine may be reading.
 func checkPath(t reflect.Type, index []int) error {

@@ -16,6 +16,7 @@ var selectorScenarios = []scenario{
 	{"AFieldSelectorOnTheNameShowsOneObject", nameSelector},
 	{"ObjectsMoveIntoAndOutOfAFieldSelector", foreignFieldMoves},
 	{"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector", ownFieldMoves},
+	{"AFieldThatIsNotSelectableIsRefusedInTheServersWords", unselectable},
 	{"ANamespaceShowsItsObjectsOnly", namespaces},
 	{"OneKindMayBeQueriedTwiceInOneSnapshot", twoQueriesOfOneKind},
 }
@@ -180,4 +181,35 @@ func twoQueriesOfOneKind(t *testing.T, e *env) {
 	assert.Equal(t, []string{"a"}, names(snap.Web))
 	assert.Len(t, snap.All, 2)
 	assert.Contains(t, snap.All, "b", "the key is the name where the query is of one namespace")
+}
+
+func unselectable(t *testing.T, e *env) {
+	for selector, kinds := range map[string]map[string]string{
+		"spec.nosuch=x": {
+			"pods": "field label not supported: spec.nosuch", "secrets": "field label not supported: spec.nosuch",
+			"jobs":       `field label "spec.nosuch" not supported for Job`,
+			"configmaps": `"spec.nosuch" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+			"ingresses":  `"spec.nosuch" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+		},
+		"metadata.namespace!=x": {"nodes": "field label not supported: metadata.namespace"},
+	} {
+		for kind, says := range kinds {
+			for _, q := range []kates.Query{{FieldSelector: selector}, {AnyOf: []kates.Selection{{FieldSelector: selector}}}} {
+				q.Name, q.Kind = "Q", kind
+				_, err := e.client.Watch(e.ctx, q)
+				require.ErrorContains(t, err, says, kind)
+				assert.ErrorContains(t, err, `query "Q": field selector "`+selector+`"`)
+				_, err = kates.Open[*kates.Unstructured](e.ctx, e.client, q)
+				assert.ErrorContains(t, err, says, kind)
+				assert.ErrorContains(t, e.client.List(e.ctx, q, &[]*kates.Unstructured{}), says, kind)
+				assert.ErrorContains(t, e.client.DeleteAll(e.ctx, q), says, kind)
+			}
+		}
+	}
+	for kind, selector := range map[string]string{
+		"pods": "status.phase=Running,metadata.namespace=" + e.ns, "jobs": "status.successful=1", "nodes": "spec.unschedulable=true",
+		"namespaces": "metadata.name=none", "clusterroles": "metadata.namespace=" + e.ns, "configmaps": "metadata.namespace=" + e.ns,
+	} {
+		assert.NoError(t, e.client.List(e.ctx, kates.Query{Kind: kind, FieldSelector: selector}, &[]*kates.Unstructured{}), kind)
+	}
 }

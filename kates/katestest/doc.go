@@ -26,7 +26,10 @@
 //   - keeps the versions of a group apart: an object written as apps/v1 is not found as
 //     apps/v1beta1;
 //   - ignores field selectors in lists and every selector in watches: the client filters by
-//     itself, fields by their path in the object;
+//     itself. It refuses the fields that a server refuses for built-in kinds. For other kinds every
+//     field is selectable, by its path in the object;
+//   - stores what a kind's schema does not have. But the client drops what the Go type of a
+//     built-in kind does not have from each status that it writes ([kates.ErrDropped]);
 //   - has untyped objects only: the functions of a [kates.Query] get *Unstructured, where a real
 //     client gives them the field's Go type;
 //   - has no bookmarks, and loses a delete that falls between a list and its watch;

@@ -33,6 +33,21 @@ type value func(object map[string]any) string
 // BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for other resources.
 func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
 
+// Unsupported returns an error if the objects of a built-in resource cannot be selected by a field,
+// in the words of kube-apiserver.
+func Unsupported(r schema.GroupVersionResource, namespaced bool, field string) error {
+	fields, own := builtIn[r]
+	switch {
+	case fields[field] != nil, field == "metadata.name", field == "metadata.namespace" && (namespaced || !own):
+		return nil
+	case r.Group == "batch" && own:
+		return fmt.Errorf("field label %q not supported for Job", field)
+	case own:
+		return fmt.Errorf("field label not supported: %s", field)
+	}
+	return fmt.Errorf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, field)
+}
+
 // BuiltIns returns the resources that BuiltIn knows, in no particular order.
 func BuiltIns() []schema.GroupVersionResource { return slices.Collect(maps.Keys(builtIn)) }
 
