@@ -86,8 +86,8 @@ func namespaceName(name string) error {
 	if name == "" {
 		return nil
 	}
-	if why := validation.IsDNS1123Label(name); len(why) > 0 {
-		return fmt.Errorf("invalid namespace %q: %s", name, strings.Join(why, ", "))
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		return fmt.Errorf("invalid namespace %q: %s", name, strings.Join(wrong, ", "))
 	}
 	return nil
 }
