@@ -45,6 +45,7 @@ import (
 //     logged;
 //   - the error that was marked as permanent, as it is;
 //   - an error for which [errors.Is] says [ErrLeadershipLost], see [LeaderElection];
+//   - with a LeaderElection, an error that is [ErrNeverLed], too, if it has not led;
 //   - else one that names S and says why the watch could not be started (see [Watch]), or has
 //     ended: [ErrClosed], or that of ctx if it is a deadline.
 //

@@ -37,6 +37,12 @@ var ErrNeverLed = lease.ErrNeverLed
 // The Lease has the form that client-go's leader election writes. Candidates of both kinds can be
 // rivals, and kubectl shows the holder.
 //
+// [Client.Status] says who leads and since when, and what is wrong; OnChange is told when that
+// changes. A Lease that the client may not read or create, or whose namespace does not exist, is
+// logged once, is in the status, and keeps [Client.Ready] from nil if the client has never reached
+// the Lease. Run goes on trying. If it ends with an error and has not led, that is an
+// [ErrNeverLed], and says why.
+//
 // # Fencing
 //
 // (The identity does not fence either: work of a former call of Run stays refused, though a later

@@ -49,6 +49,9 @@ var ErrKeyLost = shards.ErrLost
 // key that returned no error, also while another replica had the key. A key that was gone
 // meanwhile begins anew.
 //
+// [Client.Status] says whether the replica is a member, of how many, and what is wrong, and
+// [Client.Ready] waits for the first membership, as for the Lease of a [LeaderElection].
+//
 // Writes are fenced, as [LeaderElection] describes it.
 //
 // It needs the rights to get, list, watch, create, update and delete leases (coordination.k8s.io)

@@ -24,7 +24,8 @@ const (
 )
 
 // Candidate stands for a Lease. It has one goroutine, which ends when the candidate resigns or
-// has lost, and one more for its teller, which ends when it resigns. All methods are safe for concurrent use.
+// has lost, and one more for its teller, which ends when it resigns. All methods are safe for
+// concurrent use.
 type Candidate struct {
 	config   Config
 	lock     *lock

@@ -96,12 +96,13 @@ func (r *Report) Ready() error {
 	r.all.mu.Lock()
 	defer r.all.mu.Unlock()
 	if s.Reached || r.all.reached[r.lease] {
-		r.all.reach(r.lease)
 		return nil
 	}
 	return fmt.Errorf("lease %s: %w", r.lease, s.reason())
 }
 
+// reach notes that a run has reached its Lease. There is one entry for each Lease, for ever: a
+// program has few of them.
 func (r *Reports) reach(lease string) {
 	if r.reached == nil {
 		r.reached = make(map[string]bool)
@@ -116,9 +117,12 @@ func (r *Report) Begin() (end func()) {
 	defer r.all.mu.Unlock()
 	r.all.open = append(r.all.open, r)
 	return sync.OnceFunc(func() {
-		_ = r.Ready() // notes whether it was reached
+		reached := r.Status().Reached
 		r.all.mu.Lock()
 		defer r.all.mu.Unlock()
+		if reached {
+			r.all.reach(r.lease)
+		}
 		r.all.open = slices.DeleteFunc(r.all.open, func(other *Report) bool { return other == r })
 	})
 }
