@@ -29,14 +29,8 @@ func (m *partModel) next(gate *sim.Gate) (bool, error) {
 
 // returned compares what Next has returned with the server.
 func (m *partModel) returned(c *nextCall) (bool, error) {
-	m.taken = m.wanted()
-	for key, ids := range c.start { // what was written meanwhile may have been taken, or not
-		for id := range m.taken[key] {
-			if m.taken[key][id] != ids[id] {
-				delete(m.taken[key], id)
-			}
-		}
-	}
+	m.taken = m.indexed()
+	m.unmade(c)
 	if errors.Is(c.err, context.DeadlineExceeded) {
 		return false, nil
 	}
@@ -45,6 +39,50 @@ func (m *partModel) returned(c *nextCall) (bool, error) {
 	}
 	m.held = append(m.held, c.turn)
 	return true, m.check(c)
+}
+
+// indexed returns the versions, by field and name, that the partitions have taken for each key.
+func (m *partModel) indexed() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for key := range m.keys {
+		all[key] = map[string]string{}
+		for i, f := range m.p.indexes.fields {
+			for name, o := range f.Shown.objects {
+				if o.in(key) && o.source() != nil {
+					all[key][modelFields[i]+name.Name] = versionOf(o.source().(*unstructured.Unstructured))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// unmade drops what is owed to keys that Next has not found: the own write that makes them returns
+// after it. They come quietly, after the changes for all keys that Next has taken.
+func (m *partModel) unmade(c *nextCall) {
+	found := m.p.Keys()
+	for key, k := range m.keys {
+		if !m.script.Quiet || slices.Contains(found, key) || !c.held && !m.making(key) {
+			continue
+		}
+		for id := range k.must {
+			if _, shared := m.wanted()["shared"][id]; shared || id[:1] == modelFields[2] {
+				delete(k.must, id)
+			}
+		}
+	}
+}
+
+// making reports whether an own write under way makes an object of a key.
+func (m *partModel) making(key string) bool {
+	return slices.ContainsFunc(m.writes, func(w *ownWrite) bool {
+		u := m.Now[w.resource][w.Key]
+		if u == nil || w.over.Load() {
+			return false
+		}
+		keys, _, _ := placeOf(w.resource, u)
+		return slices.Contains(keys, key)
+	})
 }
 
 func (m *partModel) check(c *nextCall) error {
