@@ -96,7 +96,7 @@ func TestOnChangeThatIsSlowOrPanicsHoldsNoRenewalUp(t *testing.T) {
 		close(proceed)
 		assert.NoError(t, <-r.done)
 		assert.Equal(t, 2, calls)
-		assert.Equal(t, 1, out.count("OnChange panicked: oops"), &out.text)
+		assert.Equal(t, 1, out.count(`err="OnChange panicked: oops" stack=`), &out.text)
 	})
 }
 

@@ -77,7 +77,7 @@ func (t *teller) run() {
 			return nil
 		})
 		if err != nil {
-			t.log.Error(err, "a change of the leader could not be told")
+			t.log.Error(err, "a change of the leader could not be told", guard.Attribute(err)...)
 		}
 	}
 }
