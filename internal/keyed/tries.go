@@ -26,7 +26,7 @@ type Tries struct {
 // tries, if that is permanent. An error that comes with the end of ctx counts as its consequence:
 // then err is nil, and end is the error of ctx.
 func (t *Tries) Call(ctx context.Context, f func() error) (err error, again time.Duration, end error) {
-	err, stack := t.guarded(f)
+	stack, err := t.guarded(f)
 	panicked := stack != nil
 	if err == nil {
 		t.succeeded()
@@ -45,7 +45,7 @@ func (t *Tries) Call(ctx context.Context, f func() error) (err error, again time
 
 // guarded calls f. Its error names the key. The attribute is that of a panic, nil if there was
 // none.
-func (t *Tries) guarded(f func() error) (err error, stack []any) {
+func (t *Tries) guarded(f func() error) (stack []any, err error) {
 	err = guard.Handle(f, func(p *guard.Panic) error {
 		stack = guard.Attribute(p)
 		return t.Policy.Panicked(p)
@@ -53,7 +53,7 @@ func (t *Tries) guarded(f func() error) (err error, stack []any) {
 	if err != nil && t.key != "" {
 		err = t.Policy.OfKey(t.key, err)
 	}
-	return err, stack
+	return stack, err
 }
 
 // wait is how long to wait after an error.
