@@ -16,11 +16,7 @@ import (
 
 // next takes a turn, if there is one and no gate holds Next up, and compares it with the server.
 func (m *partModel) next(gate *sim.Gate) (bool, error) {
-	before := m.wanted()
 	c := m.call(gate)
-	if m.running != nil && m.running.start == nil {
-		m.running.start = before
-	}
 	if c == nil {
 		return false, nil
 	}

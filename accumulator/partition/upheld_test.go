@@ -36,8 +36,7 @@ type storedKey struct {
 // nextCall is a call of Next.
 type nextCall struct {
 	least map[storedKey]int // the version of each object that a turn must show at least
-	start map[string]map[string]string
-	held  bool // a gate has held it up
+	held  bool              // a gate has held it up
 	turn  *Turn
 	err   error
 	over  atomic.Bool
