@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -14,12 +13,11 @@ import (
 )
 
 // held is what a run keeps of a key, as long as there is a root, or the reconciler has to learn that
-// one has departed. Whoever has the key's turn uses it; the run's lock guards timer and failure.
+// one has departed. Whoever has the key's turn uses it; the run's lock guards failure.
 type held struct {
 	root     kates.Object // as the reconciler knows it
 	departed bool         // this turn is about its departure
 	result   Result       // of this turn
-	timer    *time.Timer  // of a requeue
 	failure  *Failure     // of the last reconcile
 }
 
@@ -49,10 +47,13 @@ func (r *run) Begin(turn *keyed.Root, ours bool) bool {
 func (r *run) Call(ctx context.Context, turn *keyed.Root, attempt int) (err error) {
 	k := r.held(turn.Name())
 	k.result, err = r.reconcile(ctx, turn, k, attempt)
-	if err != nil && k.result.again {
-		return &attempts.Later{Err: err, After: k.result.after}
+	switch {
+	case !k.result.again:
+		return err
+	case err == nil:
+		return kates.Again(k.result.after)
 	}
-	return err
+	return &attempts.Later{Err: err, After: k.result.after}
 }
 
 func (r *run) reconcile(ctx context.Context, turn *keyed.Root, k *held, attempt int) (result Result, err error) {
@@ -87,9 +88,8 @@ func (r *run) End(turn *keyed.Root, o keyed.Outcome) error {
 	case o.Err != nil:
 		r.counts.errors.Add(1)
 		r.failed(turn, k, o)
-	case k.result.again:
+	case o.Requeue:
 		r.conclude(turn.Name(), k, nil)
-		r.requeue(turn.Name(), k, k.result.after)
 		turn.Keep()
 	default:
 		r.done(turn, k, nil)
@@ -143,7 +143,7 @@ func (r *run) departure(ctx context.Context, root kates.Object, replaced bool) (
 	return Left, nil
 }
 
-// hold returns what is kept of a key whose turn begins. A requeue is over then.
+// hold returns what is kept of a key whose turn begins.
 func (r *run) hold(key string) *held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,10 +151,6 @@ func (r *run) hold(key string) *held {
 	if k == nil {
 		k = &held{}
 		r.keys[key] = k
-	}
-	if k.timer != nil {
-		k.timer.Stop()
-		k.timer = nil
 	}
 	return k
 }
@@ -173,25 +169,5 @@ func (r *run) conclude(key string, k *held, f *Failure) {
 	defer r.mu.Unlock()
 	if k.failure = f; k.root == nil && f == nil {
 		delete(r.keys, key)
-	}
-}
-
-// requeue sets the timer of a key.
-func (r *run) requeue(key string, k *held, after time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		k.timer = time.AfterFunc(after, func() { r.watch.Activate(key) })
-	}
-}
-
-func (r *run) stopTimers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = true
-	for _, k := range r.keys {
-		if k.timer != nil {
-			k.timer.Stop()
-		}
 	}
 }

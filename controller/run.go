@@ -34,7 +34,6 @@ type run struct {
 
 	mu   lockorder.Mutex[lockorder.ControllerRun]
 	keys map[string]*held
-	over bool // no timers any more
 }
 
 // Run reconciles until ctx ends. Then no reconcile begins any more, and those under way have the
@@ -77,7 +76,6 @@ func (c *control) Run(ctx context.Context) error {
 		Grace: &keyed.Grace{Period: c.settings.grace, Aborted: r.aborted},
 	}
 	c.mu.Unlock()
-	defer r.stopTimers()
 	err = c.endOf(ctx, r.loop.Run(ctx))
 	return keyed.Lacking(c.plan.Log, watch.Ready(), err)
 }

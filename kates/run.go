@@ -32,7 +32,7 @@ import (
 //
 // An error of the function means another try with the newest snapshot, after the backoff, however
 // much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error
-// that ends Run. Errors are logged when they begin and when they are over, with the number of
+// that ends Run, and [Again] and [Backoff] ask for another call. Errors are logged when they begin and when they are over, with the number of
 // tries; OnError gets each of them. A field of []*[Delta] says what has changed since the last
 // snapshot for which the function returned no error: another try has the deltas of the one
 // before, too. Like all snapshots of a client, those of Run are ready ([Client.Ready]) when the
@@ -121,9 +121,10 @@ type runner[S any] struct {
 	begin     func(context.Context) context.Context
 	snapshots *Snapshots[S]
 	tries     keyed.Tries
-	changes   *changes      // nil if S has no field for deltas
-	triggered chan struct{} // by another trigger
-	due       bool          // the function is to be called, though nothing may have changed
+	changes   *changes         // nil if S has no field for deltas
+	triggered chan struct{}    // by another trigger
+	due       bool             // the function is to be called, though nothing may have changed
+	later     <-chan time.Time // the function has asked to be called then; nil: it has not
 }
 
 // loop calls the function until ctx or the watch ends, or an error is permanent.
@@ -171,11 +172,19 @@ func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err err
 
 // try calls the function. If it failed, again is when to call it again. An error ends the run.
 func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
-	_, again, err = r.tries.Call(ctx, func() error { return r.call(r.begin(ctx), snap) })
-	if again == 0 && err == nil && r.changes != nil {
+	o, end := r.tries.Call(ctx, func() error { return r.call(r.begin(ctx), snap) })
+	if end != nil {
+		return 0, end
+	}
+	r.later = nil
+	if o.Err == nil && r.changes != nil {
 		r.changes.clear()
 	}
-	return again, err
+	if o.Requeue {
+		r.later = time.After(o.Again)
+		return 0, nil
+	}
+	return o.Again, nil
 }
 
 // wait returns when there may be something to do.
@@ -184,6 +193,8 @@ func (r *runner[S]) wait(ctx context.Context) {
 	case <-r.snapshots.Changed(): // closed at the end
 	case <-r.triggered:
 		r.due = true
+	case <-r.later:
+		r.due, r.later = true, nil
 	case <-ctx.Done():
 	}
 }

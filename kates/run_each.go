@@ -23,7 +23,8 @@ import (
 //
 // An error means another try for that key alone, with its newest snapshot, after its backoff
 // ([WithBackoff]), however much changes meanwhile. A panic is such an error, a [*PanicError].
-// [Permanent] marks an error that ends RunEach, whatever its key. Each error is a [*KeyError].
+// [Permanent] marks an error that ends RunEach, whatever its key. [Again] and [Backoff] ask for
+// another call for the key. Each error is a [*KeyError].
 // Errors are logged as those of Run are, for each key, and given to [OnError], which several
 // workers may call at a time. A value of [AlsoOn] calls for all keys. With [LeaderElection]
 // followers keep all snapshots up to date, and a new leader calls for every key.
@@ -78,6 +79,10 @@ func (e each[S]) Call(ctx context.Context, turn eachTurn[S], _ int) error {
 func (e each[S]) End(turn eachTurn[S], o keyed.Outcome) error {
 	if o.Cut { // the key is another replica's, or this one calls for it again; or all is over
 		turn.Yield()
+		return nil
+	}
+	if o.Requeue {
+		turn.Keep() // also a key that is gone
 		return nil
 	}
 	turn.Done(o.Err)

@@ -154,6 +154,17 @@ func Permanent(err error) error {
 	return &attempts.Permanent{Err: err}
 }
 
+// Again is what a function given to [Run] or [RunEach] returns to be called again after a time (zero
+// or less: at once), though nothing may have changed. It is a success. A call that comes earlier,
+// because of a change, takes its place. Reconcilers of package controller have RequeueAfter, which
+// is the same.
+func Again(after time.Duration) error { return &attempts.Asked{After: max(after, 0)} }
+
+// Backoff is what a function given to [Run] or [RunEach], or a reconciler, returns to be called
+// again as after an error ([WithBackoff]), though nothing is wrong: what it waits for is not there
+// yet. Nothing is logged, and [OnError] is not told.
+func Backoff() error { return &attempts.Asked{Backoff: true} }
+
 // PanicError is a panic of a user's function. [Invalid] objects have it, too, if a function of
 // their query panicked (errors.As).
 type PanicError struct {

@@ -56,6 +56,22 @@ func (l *Later) Error() string { return l.Err.Error() }
 // Unwrap returns the marked error.
 func (l *Later) Unwrap() error { return l.Err }
 
+// Asked is returned in place of an error by a function that wants to be called again.
+type Asked struct {
+	// After is when, unless there is a backoff.
+	After time.Duration
+	// Backoff: as after an error.
+	Backoff bool
+}
+
+// Error says what was asked for.
+func (a *Asked) Error() string {
+	if a.Backoff {
+		return "it asks to be called again after a backoff"
+	}
+	return fmt.Sprintf("it asks to be called again in %s", a.After)
+}
+
 // Final reports whether an error is marked as permanent, and returns it: without the mark, if that
 // is the outermost error.
 func Final(err error) (error, bool) {

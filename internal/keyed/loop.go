@@ -32,7 +32,8 @@ type Work[T Turn] interface {
 type Outcome struct {
 	Err     error         // as [Policy.OfKey] makes it; nil if there is none
 	Attempt int           // how many have failed in a row
-	Again   time.Duration // when to try again
+	Again   time.Duration // when to call again: after an error, or with Requeue
+	Requeue bool          // it has asked to be called again, or earlier if something changes
 	Final   bool          // the error is permanent
 	Cut     bool          // the call was cut short, which says nothing about the key; Err is nil
 }
@@ -48,6 +49,8 @@ type Loop[T Turn] struct {
 
 	mu      lockorder.Mutex[lockorder.Loop]
 	failing map[string]*Tries // by key; whoever has the key's turn uses them
+	queued  map[string]*time.Timer
+	over    bool // no timers any more
 }
 
 // Grace lets calls go on when the loop ends.
@@ -62,6 +65,7 @@ func (l *Loop[T]) Running() int { return int(l.running.Load()) }
 // Run calls the work until ctx or the watch ends, the lease is lost, or [Work.End] returns an
 // error. It returns when the last call has returned.
 func (l *Loop[T]) Run(ctx context.Context) error {
+	defer l.unqueueAll()
 	defer Listen(ctx, l.Triggers, l.Source.ActivateAll)()
 	return l.Standing(ctx, func() error {
 		if l.Election == nil {

@@ -20,27 +20,38 @@ type Tries struct {
 	key      string // whose errors they are; empty: of no key
 	failures int    // in a row
 	panicked bool   // the last one was a panic
+	told     bool   // one of them was logged
 }
 
-// Call calls f. It returns the error of f, and when to try again; and the error that ends the
-// tries, if that is permanent. An error that comes with the end of ctx counts as its consequence:
-// then err is nil, and end is the error of ctx.
-func (t *Tries) Call(ctx context.Context, f func() error) (err error, again time.Duration, end error) {
+// Call calls f. It returns how that has ended, and the error that ends the tries, if it is
+// permanent. An error that comes with the end of ctx counts as its consequence: then the call was
+// cut, and end is the error of ctx.
+func (t *Tries) Call(ctx context.Context, f func() error) (o Outcome, end error) {
 	stack, err := t.guarded(f)
 	panicked := stack != nil
-	if err == nil {
-		t.succeeded()
-		return nil, 0, nil
-	}
 	_, final := attempts.Final(err)
-	if ctx.Err() != nil && !panicked && (!final || errors.Is(err, context.Canceled)) {
-		return nil, 0, ctx.Err()
+	var asked *attempts.Asked
+	switch {
+	case err == nil:
+		t.succeeded()
+		return Outcome{}, nil
+	case errors.As(err, &asked) && !asked.Backoff && !final:
+		t.succeeded()
+		return Outcome{Requeue: true, Again: asked.After}, nil
+	case ctx.Err() != nil && !panicked && (!final || errors.Is(err, context.Canceled)):
+		return Outcome{Cut: true, Attempt: t.failures}, ctx.Err()
 	}
-	t.failed(err, stack, final)
+	t.failures++
+	if asked == nil || final {
+		t.tell(err, stack, final)
+	}
+	t.panicked = panicked
+	o = Outcome{Err: err, Attempt: t.failures, Final: final}
 	if final {
-		return err, 0, err
+		return o, err
 	}
-	return err, t.wait(err), nil
+	o.Again = t.wait(err)
+	return o, nil
 }
 
 // guarded calls f. Its error names the key. The attribute is that of a panic, nil if there was
@@ -66,15 +77,15 @@ func (t *Tries) wait(err error) time.Duration {
 }
 
 func (t *Tries) succeeded() {
-	if t.failures > 0 {
+	if t.told {
 		t.Log.Info("the function has succeeded again", "attempts", t.failures+1)
 	}
-	t.failures = 0
+	t.failures, t.told = 0, false
 }
 
-// failed takes in a failure. It logs the first one in a row, and the first of another sort.
-func (t *Tries) failed(err error, stack []any, final bool) {
-	t.failures++
+// tell logs an error, if it is the first one in a row or the first of another sort, and tells the
+// policy's functions of it.
+func (t *Tries) tell(err error, stack []any, final bool) {
 	log, what := t.Log.WithValues("attempt", t.failures), "the function has failed"
 	panicked := stack != nil
 	if panicked {
@@ -83,13 +94,13 @@ func (t *Tries) failed(err error, stack []any, final bool) {
 	switch {
 	case final:
 		log.Error(err, what+" for good", stack...)
-	case t.failures == 1 || t.panicked != panicked:
+	case !t.told || t.panicked != panicked:
 		details := append([]any{"again", t.wait(err).String()}, stack...)
 		log.Error(err, what+", will keep trying", details...)
 	default:
 		log.V(1).Info(what+" again", "error", err.Error())
 	}
-	t.panicked = panicked
+	t.told = true
 	for _, f := range t.Policy.OnError {
 		if broken := guard.Call(func() error { f(err, t.failures); return nil }); broken != nil {
 			const what = "the function that is told of errors has panicked"

@@ -3,6 +3,7 @@ package keyed
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // worker takes turns until the context named taking ends, or an error ends the loop. Calls have
@@ -26,6 +27,7 @@ func (l *Loop[T]) worker(taking, work context.Context) error {
 // take calls the work for a turn, and ends the turn.
 func (l *Loop[T]) take(ctx context.Context, turn T) error {
 	key := turn.Name()
+	l.unqueue(key)
 	ctx, leave, ours := l.enter(ctx, key)
 	// The key is left before its turn ends: then another worker may enter it.
 	leave = sync.OnceFunc(leave)
@@ -38,16 +40,17 @@ func (l *Loop[T]) take(ctx context.Context, turn T) error {
 	}
 	ctx = turn.Context(ctx)
 	t := l.tries(key)
-	err, again, end := t.Call(ctx, func() error {
+	o, _ := t.Call(ctx, func() error {
 		l.running.Add(1)
 		defer l.running.Add(-1)
 		return l.Work.Call(ctx, turn, t.failures+1)
 	})
 	l.keep(key, t)
 	leave()
-	return l.Work.End(turn, Outcome{
-		Err: err, Attempt: t.failures, Again: again, Final: err != nil && end != nil, Cut: err == nil && end != nil,
-	})
+	if o.Requeue {
+		l.requeue(key, o.Again)
+	}
+	return l.Work.End(turn, o)
 }
 
 // enter begins the work for a key, if the key is this replica's.
@@ -86,9 +89,43 @@ func (l *Loop[T]) keep(key string, t *Tries) {
 	l.failing[key] = t
 }
 
-// Forget forgets the failures of a key. Whoever has the key's turn calls it.
+// Forget forgets the failures of a key, and the turn that it has asked for. Whoever has the key's
+// turn calls it.
 func (l *Loop[T]) Forget(key string) {
+	l.unqueue(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failing, key)
+}
+
+// requeue gives a key another turn after a time. An earlier turn takes its place.
+func (l *Loop[T]) requeue(key string, after time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	if l.queued == nil {
+		l.queued = make(map[string]*time.Timer)
+	}
+	l.queued[key] = time.AfterFunc(after, func() { l.Source.Activate(key) })
+}
+
+func (l *Loop[T]) unqueue(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if timer := l.queued[key]; timer != nil {
+		timer.Stop()
+		delete(l.queued, key)
+	}
+}
+
+// unqueueAll ends the timers.
+func (l *Loop[T]) unqueueAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	for _, timer := range l.queued {
+		timer.Stop()
+	}
 }

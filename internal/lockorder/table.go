@@ -61,13 +61,13 @@ type Lock struct {
 // acquired last. The rank of a lock is its place. No two of one rank are held at a time.
 var Order = []Lock{
 	{Control{}, "controller.control.mu", "which run of a controller there is"},
-	{ControllerRun{}, "controller.run.mu", "what is kept of each root, and its requeue timer"},
+	{ControllerRun{}, "controller.run.mu", "what is kept of each root"},
 	{Shard{}, "internal/keyed.Shard.mu", "the replica, and the keys that are owed a turn"},
 	{Replica{}, "internal/lease/shards.Replica.mu", "the protocol's state: members, keys, tenures"},
 	{LeaseReports{}, "internal/lease.Reports.mu", "which runs stand for a Lease, and which Leases were reached"},
 	{Candidate{}, "internal/lease.Candidate.mu", "the state of a candidate and its expiry timer"},
 	{LeaseLock{}, "internal/lease.lock.mu", "the last errors of a Lease's requests"},
-	{Loop{}, "internal/keyed.Loop.mu", "the attempts of the keys that fail"},
+	{Loop{}, "internal/keyed.Loop.mu", "the attempts of keys that fail, the timers of those that asked for a turn"},
 	{WatchSettings{}, "kates.lockedSettings.mu", "the settings of watches to come"},
 	{TurnChanges{}, "kates.partitioned.mu", "the changes of turns that failed"},
 	{Converted{}, "kates.Reader.mu", "the objects that a reader has converted"},

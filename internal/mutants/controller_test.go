@@ -74,13 +74,9 @@ var controllers = []mutant{
 		old: `t.Gone && !x.lasting`, new: `t.Gone`,
 	},
 	{
-		name: "an earlier reconcile does not replace a requeue", says: "one more reconcile then, if nothing comes earlier", file: reconciles, caught: requeues,
-		old: `		k.timer.Stop()
-		k.timer = nil
-	}
-	return k`, new: `		k.timer = nil
-	}
-	return k`,
+		name: "an earlier reconcile does not replace a requeue", says: "one more reconcile then, if nothing comes earlier", file: "internal/keyed/worker.go", in: inController, caught: requeues,
+		old: `		timer.Stop()
+		delete(l.queued, key)`, new: `		delete(l.queued, key)`,
 	},
 	{
 		name: "the wait that comes with an error is the backoff's", says: "RequeueAfter with an error sets the wait itself", file: turn,
@@ -90,7 +86,7 @@ var controllers = []mutant{
 	{
 		name: "a permanent error of a key is tried again", says: "not tried again until something changes for the key", file: reconciles,
 		caught: "TestAPermanentErrorWaitsForAChangeAndEndsNothing",
-		old:    `	if o.Final {`, new: `	if o.Again = max(o.Again, time.Second); false {`,
+		old:    `	if o.Final {`, new: `	if o.Again = max(o.Again, 1_000_000_000); false {`,
 	},
 	{
 		name: "a key that never gets quiet waits for ever", says: "but no longer than most", file: agenda, in: inController, caught: debounces,

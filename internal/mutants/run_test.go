@@ -37,8 +37,9 @@ var runs = []mutant{
 	},
 	{
 		name: "a success does not end the backoff", says: "after failures in a row", file: tries, in: inKates, caught: underChurn,
-		old: `	t.failures = 0
-`, new: ``,
+		old: `	t.failures, t.told = 0, false
+`, new: `	t.told = false
+`,
 	},
 	{
 		name: "an error waits for a change", says: "an error means another try", file: run, caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
@@ -58,9 +59,9 @@ var runs = []mutant{
 	{
 		name: "a permanent error is tried again", says: "Permanent ends Run", file: tries, in: inKates, caught: "TestPermanentEndsRunWithThatError",
 		old: `	if final {
-		return err, 0, err`,
+		return o, err`,
 		new: `	if final {
-		return err, 0, errors.New("another")`,
+		return o, errors.New("another")`,
 	},
 	{
 		name: "cancelling is an error", says: "nil, if ctx was cancelled", file: run, caught: "TestRunReturnsNilWhenItIsCancelledWhateverItWasDoing",
@@ -88,19 +89,25 @@ var runs = []mutant{
 		caught: "TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged",
 		old: `	case <-r.triggered:
 		r.due = true
-	case <-ctx.Done():`,
+	case <-r.later:`,
 		new: `	case <-r.triggered:
-	case <-ctx.Done():`,
+	case <-r.later:`,
+	},
+	{
+		name: "a call that was asked for comes besides an earlier one", says: "A call that comes earlier", file: run,
+		caught: "TestAgainCallsAgainAfterATimeUnlessACallComesEarlier",
+		old: `	r.later = nil
+`, new: ``,
 	},
 	{
 		name: "each try is logged", says: "logged when they begin and when they are over", file: tries, in: inKates,
 		caught: "TestErrorsOfTheFunctionAreLoggedOnceAndToldOneByOne",
-		old:    `t.failures == 1 || t.panicked`, new: `t.failures > 0 || t.panicked`,
+		old:    `case !t.told || t.panicked`, new: `case t.failures > 0 || t.panicked`,
 	},
 	{
 		name: "a try again has only the deltas since the one that failed", says: "a try again has what the try before had", file: run,
 		caught: "TestG7ATryAgainHasTheDeltasOfTheTryBeforeToo",
-		old:    `again == 0 && err == nil && r.changes != nil {`, new: `r.changes != nil {`,
+		old:    `o.Err == nil && r.changes != nil {`, new: `r.changes != nil {`,
 	},
 	{
 		name: "what came and went is an add and a delete", says: "a try again has what the try before had", file: "kates/watch_delta.go",
