@@ -3,6 +3,8 @@ package kates
 import (
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -257,4 +259,34 @@ func WithOverdue(d time.Duration) WatchOption {
 		w.overdue = d
 		w.wrong = least0(w.wrong, "WithOverdue", d, "is the default, 10s")
 	})
+}
+
+// warnings logs what an API server warns of: a deprecated version, a field that it does not know.
+// Each text is logged once, because the server repeats it with each request. See
+// https://kubernetes.io/blog/2020/09/03/warnings/
+type warnings struct {
+	log    logr.Logger
+	logged sync.Map // texts
+	texts  atomic.Int64
+}
+
+// mostWarnings is how many texts are remembered. Texts may quote what was sent, so there is no
+// end of them.
+const mostWarnings = 1000
+
+// HandleWarningHeader implements rest.WarningHandler. Only 299 is a warning of the server.
+func (w *warnings) HandleWarningHeader(code int, _ string, text string) {
+	if code != 299 || text == "" {
+		return
+	}
+	if _, known := w.logged.Load(text); known {
+		return
+	}
+	if w.texts.Load() < mostWarnings {
+		if _, known := w.logged.LoadOrStore(text, true); known {
+			return
+		}
+		w.texts.Add(1)
+	}
+	w.log.Info("the server warns", "warning", text)
 }

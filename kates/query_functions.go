@@ -8,8 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/query"
 )
 
 // DropManagedFields is a [Query.Transform] that drops metadata.managedFields. They say who owns
@@ -120,4 +124,141 @@ func AnyOf(signals ...func(old, current Object) bool) func(old, current Object) 
 	return func(old, current Object) bool {
 		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
 	}
+}
+
+// EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,
+// like the objects of a query without a Key. It differs from any key that an object could give. A
+// change of such an object is a change of each partition. It takes time for every partition, and
+// memory until the partition has had its turn. Use a [Lookup] for what changes often and matters
+// to few.
+const EveryPartition = query.EveryPartition
+
+// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
+// belong to no partition.
+func ByNamespace(o Object) []string { return keyOf(o.GetNamespace()) }
+
+// ByObjectName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
+// has the same key as the objects in it have by [ByNamespace].
+func ByObjectName(o Object) []string { return keyOf(o.GetName()) }
+
+// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
+// a namespace. The objects that it controls have the same key by [ByOwner].
+func ByNamespacedName(o Object) []string { return keyOf(join(o.GetNamespace(), o.GetName())) }
+
+// ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
+// [ByOwnerUID].
+func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
+
+// ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, which is the owner
+// whose reference says so. For an object of a kind without a namespace it is the controller's
+// name. The argument is the kind of the controller: Kind or Kind.group (Deployment,
+// Deployment.apps), in any letter case, or empty for any kind. Objects without such a controller
+// belong to no partition.
+//
+// The reference does not say whether the owner has a namespace. For owners without one see
+// [ByOwnerName]. See
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
+func ByOwner(kind string) func(Object) []string {
+	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return join(o.GetNamespace(), owner.Name) })
+}
+
+// ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
+// namespace has by [ByObjectName].
+func ByOwnerName(kind string) func(Object) []string {
+	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return owner.Name })
+}
+
+// ByOwnerUID is [ByOwner] with the controller's UID: the key that the controller has by [ByUID].
+func ByOwnerUID(kind string) func(Object) []string {
+	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
+}
+
+func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(Object) []string {
+	wanted := schema.ParseGroupKind(kind)
+	return func(o Object) []string {
+		owner := metav1.GetControllerOfNoCopy(o)
+		if owner == nil || wanted.Kind != "" && !strings.EqualFold(owner.Kind, wanted.Kind) {
+			return nil
+		}
+		group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
+		if wanted.Group != "" && !strings.EqualFold(group, wanted.Group) {
+			return nil
+		}
+		return keyOf(key(o, owner))
+	}
+}
+
+// ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty
+// value, belong to no partition.
+func ByLabel(name string) func(Object) []string {
+	return func(o Object) []string { return keyOf(o.GetLabels()[name]) }
+}
+
+// ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an
+// empty value, belong to no partition.
+func ByAnnotation(name string) func(Object) []string {
+	return func(o Object) []string { return keyOf(o.GetAnnotations()[name]) }
+}
+
+// ByField returns a [Query.Key]: the value of a field. The path is that of the object's JSON. A
+// backslash makes a dot part of a name:
+//
+//	kates.ByField("spec.nodeName")
+//	kates.ByField("spec.parentRefs.name") // one key for each element of a list
+//
+// Numbers and booleans are keys as JSON writes them. A value that is missing, null, empty, or a
+// map gives no key. An object that is watched as metadata alone has only its metadata fields. A
+// typed object is converted to an untyped one, once per version: a function of your own is
+// faster. A path that is empty, or has an empty name in it, makes every object of the query
+// [Invalid].
+func ByField(path string) func(Object) []string {
+	names := splitPath(path)
+	return func(o Object) []string {
+		if names == nil {
+			panic(fmt.Errorf("key by field %q: not a path", path))
+		}
+		if u, ok := o.(*Unstructured); ok {
+			return fieldKeys(nil, u.Object, names)
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			panic(fmt.Errorf("key by field %q: %w", path, err))
+		}
+		return fieldKeys(nil, content, names)
+	}
+}
+
+// fieldKeys adds the values at a path, those of each element of a list included.
+func fieldKeys(keys []string, value any, path []string) []string {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			keys = fieldKeys(keys, element, path)
+		}
+	case map[string]any:
+		if len(path) > 0 {
+			keys = fieldKeys(keys, v[path[0]], path[1:])
+		}
+	case nil:
+	default:
+		if len(path) == 0 {
+			keys = append(keys, keyOf(fmt.Sprint(v))...)
+		}
+	}
+	return keys
+}
+
+// keyOf returns one key, or none if it is empty.
+func keyOf(key string) []string {
+	if key == "" {
+		return nil
+	}
+	return []string{key}
+}
+
+func join(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
 }

@@ -1,11 +1,16 @@
 package kates
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -139,4 +144,121 @@ func (c converterTo[T]) orNil(o Object) (value T, err error) {
 		return value, nil
 	}
 	return c.of(o)
+}
+
+// Lookup is a field of a snapshot in which a program looks up the objects that others refer to.
+//
+//	type Snapshot struct {
+//	    Ingresses []*networkingv1.Ingress
+//	    Secrets   kates.Lookup[*corev1.Secret]
+//	    Hosts     kates.Lookup[map[string]any] `kates:"hosts.getambassador.io"`
+//	}
+//
+// T is whatever the elements of a slice may be (see [Client.Watch]). In the snapshots of [Watch]
+// and [Run] it is a field like any other: a query that holds all its objects. Each change of one
+// of them is a change of the snapshot.
+//
+// In the snapshots of [WatchEach] and [RunEach] the kind belongs to no partition (a [Query.Key]
+// for it is an error). Every turn may read all of it. What a turn reads is recorded until the
+// turn is done: by name or by selector, absence included. The key has another turn when an object
+// that it looked up comes, changes or goes, or when an object begins or ceases to match a
+// selector that it used. That includes changes while the turn is under way, and the client's own
+// writes. Only what the key's latest turn has read counts, whatever its result: what is not read
+// any more causes no more turns.
+//
+// A change of an object costs nothing for keys that looked up other names. It is compared with
+// each different selector that keys have used in its namespace, or in all namespaces. Where
+// thousands of keys have a selector of their own, names are cheaper. A field of []*[Delta] has
+// the changes of what the key's last turn had read. A field of [][Invalid] has none of these
+// objects: they are in Status, and [WithInvalid] reports them. A turn of a key that is gone can
+// read a Lookup as ever.
+//
+// A Lookup shows one state, that of its snapshot, for as long as somebody holds it. It may be
+// copied, and several goroutines may read it at a time. It may be read after the turn is done,
+// but such reads are not recorded. Two are equal (==) only if they show the very same objects.
+// What it returns is shared and read-only, like all objects in snapshots.
+type Lookup[T any] struct{ lookup[T] }
+
+type lookup[T any] = snapshot.Lookup[T]
+
+// Get returns the object of that name, and whether there is one. The namespace is empty for kinds
+// without one. Its cost is logarithmic in the number of objects.
+func (l Lookup[T]) Get(namespace, name string) (T, bool) { return l.lookup.Get(namespace, name) }
+
+// Select returns the objects whose labels match the selector, in one namespace, or with "" in
+// all. A nil selector matches all objects. They are in order of namespace, then name. The slice
+// is the caller's. The cost is linear in the number of objects in the namespace. If an object of
+// the kind changes meanwhile, the end of the turn costs as much.
+func (l Lookup[T]) Select(namespace string, selector labels.Selector) []T {
+	return l.lookup.Select(namespace, selector)
+}
+
+// Available is false while the query is optional and the server does not serve its kind. Then
+// nothing is found, which says nothing about what exists.
+func (l Lookup[T]) Available() bool { return l.lookup.Available() }
+
+// Ref says that objects of one query name objects of another. See [RefsOf].
+type Ref struct {
+	ref query.Ref
+	err error // why it makes no sense, if it does not
+}
+
+// RefsOf returns an element of [Query.Refs]: the objects that the objects of another query name.
+// The other query is that of the field named query. T is the type that the function takes:
+// whatever the elements of a slice may be (see [Client.Watch]), best that of the field, or
+// [Object] for whatever the watch holds.
+//
+//	kates.Query{Name: "Secrets", Refs: []kates.Ref{
+//	    kates.RefsOf("Ingresses", func(in *networkingv1.Ingress) (names []types.NamespacedName) {
+//	        for _, tls := range in.Spec.TLS {
+//	            names = append(names, types.NamespacedName{Name: tls.SecretName})
+//	        }
+//	        return names
+//	    }),
+//	}}
+//
+// A name without a namespace is in the namespace of the object that names it, unless the named
+// kind has none. A reference without a name is ignored. A name that no object can have is absent:
+// the named kind has namespaces, but neither the reference nor the object has one.
+//
+// The function is called once per version of an object, never twice at a time, without locks. It
+// must not write to the object, and its result must depend only on the object. If it panics, or
+// the object does not decode as a T, the object's former names stay, and the failure is logged.
+func RefsOf[T any](queryName string, names func(T) []types.NamespacedName) Ref {
+	r := Ref{ref: query.Ref{Query: queryName}}
+	if names == nil {
+		r.err = errors.New("its function is nil")
+		return r
+	}
+	as := newConverter[T]()
+	r.err = as.err
+	r.ref.Names = func(o stream.Object) ([]stream.Key, error) {
+		elem, err := as.of(o)
+		if err != nil {
+			return nil, err
+		}
+		return names(elem), nil
+	}
+	return r
+}
+
+// refs returns a query's references in the accumulator's form.
+func (q Query) refs() (all []query.Ref, err error) {
+	if q.Refs == nil {
+		return nil, nil
+	}
+	if q.Namespace != "" || q.Namespaces != nil || q.NamespaceSelector != "" || q.AnyOf != nil {
+		return nil, errors.New("its Refs say which objects are watched: it has no namespaces and no AnyOf besides")
+	}
+	all = make([]query.Ref, len(q.Refs))
+	for i, r := range q.Refs {
+		switch {
+		case r.err != nil:
+			return nil, fmt.Errorf("its reference %d, of %q: %w", i, r.ref.Query, r.err)
+		case r.ref.Names == nil:
+			return nil, fmt.Errorf("its reference %d is empty: use RefsOf", i)
+		}
+		all[i] = r.ref
+	}
+	return all, nil
 }

@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // Delete deletes the object that the resource names. The target receives its last state
@@ -126,4 +132,158 @@ func (c *Client) deleteKnown(ctx context.Context, op operation, o *object, uid t
 		return reply{Outcome: stream.Outcome{Unknown: true}}, nil
 	})
 	return err
+}
+
+// ErrDeleting: the object is being deleted, so the write would be in vain.
+var ErrDeleting = applied.ErrDeleting
+
+// AddFinalizer adds a finalizer to the object that the resource names. If the object has it
+// already, nothing is sent. Once AddFinalizer has returned nil, the object stays until the
+// finalizer is removed, whoever deletes it. So add it before the first effect that has to be
+// undone. An object that is being deleted takes no more finalizers: that is [ErrDeleting], and
+// nothing is sent.
+//
+// It changes only the finalizers, starts from the newest known version, and tries again after
+// conflicts: see [Modify]. The name has a domain: example.com/dns. See
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/
+func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer string, opts ...WriteOption) error {
+	if err := checkFinalizer(finalizer); err != nil {
+		return err
+	}
+	_, err := Modify(ctx, c, resource, func(u *Unstructured) error {
+		switch {
+		case slices.Contains(u.GetFinalizers(), finalizer):
+			return nil
+		case u.GetDeletionTimestamp() != nil:
+			return fmt.Errorf("add the finalizer %s to %s: %w", finalizer, jsonform.Describe(u), ErrDeleting)
+		}
+		u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
+		return nil
+	}, opts...)
+	return err
+}
+
+// RemoveFinalizer removes a finalizer from the object that the resource names, and leaves the
+// others. If the object does not have it, or does not exist, nothing is sent. An object that is
+// being deleted is gone with its last finalizer, also from every later snapshot. So remove it as
+// the last step. For the rest see [Client.AddFinalizer].
+func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer string, opts ...WriteOption) error {
+	if finalizer == "" {
+		return errors.New("a finalizer without a name")
+	}
+	_, err := Modify(ctx, c, resource, func(u *Unstructured) error {
+		kept := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == finalizer })
+		if len(kept) < len(u.GetFinalizers()) {
+			u.SetFinalizers(kept)
+		}
+		return nil
+	}, opts...)
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// UnderFinalizer manages effects that the garbage collector does not undo. It undoes them before
+// the object is gone:
+//
+//	err := kates.UnderFinalizer(ctx, client, app, "example.com/dns",
+//	    func(ctx context.Context, app *App) error { return dns.Put(app.Spec.Host) },
+//	    func(ctx context.Context, app *App) error { return dns.Remove(app.Spec.Host) })
+//
+// A living object first gets the finalizer; apply is called only after the server has confirmed
+// it. For an object that is being deleted and has the finalizer, cleanup is called. After it has
+// returned nil, the finalizer is removed, as the last step. An object that is being deleted
+// without the finalizer has no effects (any more), and nothing is done. An object that does not
+// exist is no error, and nothing is done. So it may be called in every state of the object, and
+// belongs at the start of a reconcile.
+//
+// The resource names the object. Apply and cleanup get its newest known version in the form T,
+// which is their own to write to. No lock is held while they run. Either may be called again,
+// after an error, a crash, or for no reason; cleanup may find effects that were never made. Their
+// errors are returned as they are, and the finalizer stays. For its name, conflicts and options
+// see [Client.AddFinalizer].
+//
+// A replica that takes over from another calls [Client.Sync] first: its watches may not have
+// brought yet what the other one has cleaned up last.
+func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finalizer string,
+	apply, cleanup func(context.Context, *T) error, opts ...WriteOption,
+) error {
+	if apply == nil || cleanup == nil {
+		return errors.New("under a finalizer: a function is nil")
+	}
+	fits := func(u *Unstructured) error { return c.fits(reflect.TypeFor[T](), u.GroupVersionKind()) }
+	got, leaving, err := c.underFinalizer(ctx, resource, finalizer, fits, opts)
+	do := apply
+	switch {
+	case IsNotFound(err), err == nil && got == nil && leaving == nil:
+		return nil
+	case err != nil:
+		return err
+	case leaving != nil:
+		got, do = leaving, cleanup
+	}
+	view := new(T)
+	if err := jsonform.Fill(view, got); err != nil {
+		return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
+	}
+	if err := do(ctx, view); err != nil || leaving == nil {
+		return err
+	}
+	err = c.RemoveFinalizer(ctx, leaving, finalizer, about(leaving, opts)...)
+	if IsConflict(err) {
+		o, objectErr := c.object(ctx, leaving)
+		if objectErr == nil && c.core.replaced(ctx, o, leaving.GetUID()) {
+			return nil // the object is gone, and another one has its name
+		}
+	}
+	return err
+}
+
+// about binds a write to the given object by its UID, if it has one. Objects of a fake have none.
+func about(o metav1.Object, opts []WriteOption) []WriteOption {
+	if o.GetUID() == "" {
+		return opts
+	}
+	return append([]WriteOption{IfUID(o.GetUID())}, opts...)
+}
+
+// underFinalizer returns a living object with its finalizer, or one that is leaving and has to be
+// cleaned up. It returns neither if there is nothing to do.
+func (c *Client) underFinalizer(
+	ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error, opts []WriteOption,
+) (living, leaving *Unstructured, err error) {
+	if err := checkFinalizer(finalizer); err != nil {
+		return nil, nil, err
+	}
+	living, err = Modify(ctx, c, resource, func(u *Unstructured) error {
+		if err := fits(u); err != nil {
+			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
+		}
+		leaving = nil // another try
+		has := slices.Contains(u.GetFinalizers(), finalizer)
+		switch {
+		case u.GetDeletionTimestamp() != nil && has:
+			leaving = u.DeepCopy()
+		case u.GetDeletionTimestamp() == nil && !has:
+			u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
+		}
+		return nil
+	}, opts...)
+	if err != nil || leaving != nil || living.GetDeletionTimestamp() != nil {
+		living = nil
+	}
+	return living, leaving, err
+}
+
+// checkFinalizer returns an error for a name that the server rejects or warns about.
+func checkFinalizer(name string) error {
+	problems := validation.IsQualifiedName(name)
+	if len(problems) == 0 && !strings.Contains(name, "/") {
+		problems = []string{"it has no domain, as in example.com/dns"}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%q is not the name of a finalizer: %s", name, strings.Join(problems, "; "))
+	}
+	return nil
 }

@@ -167,7 +167,7 @@ var partitions = []mutant{
 	}`,
 	},
 	{
-		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/run_partitions.go",
+		name: "the deltas of a turn that failed are lost", says: "since the last turn that ended without an error", file: "kates/run_each.go",
 		caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
 		old:    `		p.failed[t.turn.Key] = t.changes`, new: `		delete(p.failed, t.turn.Key)`,
 	},

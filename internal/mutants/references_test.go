@@ -93,7 +93,7 @@ var references = []mutant{
 		old: `	if !stale {`, new: `	if !stale || len(s.to) > 0 {`,
 	},
 	{
-		name: "a name is a path of something else", says: "deletes the object that the resource names", file: "kates/client_object.go",
+		name: "a name is a path of something else", says: "deletes the object that the resource names", file: "kates/client_kinds.go",
 		caught: "TestNoNameMakesARequestOneForSomethingElse",
 		old:    `len(why) > 0 {`, new: `len(why) > len(name) {`,
 	},

@@ -151,7 +151,7 @@ var replicas = []mutant{
 		old: `moved := now != r.reported`, new: `moved := now.last != r.reported.last || now.caught != r.reported.caught`,
 	},
 	{
-		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_partitions.go",
+		name: "what changed while a key was another's is no delta", says: "also what did while the key", file: "kates/run_each.go",
 		caught: "TestG7AShardsDeltasLeadFromItsLastCallToThisOne",
 		old:    `t.end(!t.turn.Gone)`, new: `t.end(false)`,
 	},
