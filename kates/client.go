@@ -53,8 +53,6 @@ type Client struct {
 // applied, recollected, leaders and shards have locks of their own; the other fields do not change.
 type core struct {
 	dynamic      dynamic.Interface
-	api          string            // names the API server
-	leases       dynamic.Interface // without a rate limit: a late renewal loses a lease
 	server       server
 	kinds        *kinds.Resolver
 	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
@@ -66,9 +64,16 @@ type core struct {
 	streams      *stream.Set
 	applied      applied.Marks
 	recollected  applied.Recollections
-	leaders      lease.Reports // of the elections of open runs
-	shards       lease.Reports // of their memberships in groups of shards
-	idle         func()        // closes idle connections
+	leases       leases
+	idle         func() // closes idle connections
+}
+
+// leases are how a client stands for Leases, and how its open runs fare with that.
+type leases struct {
+	client  dynamic.Interface // without a rate limit: a late renewal loses a lease
+	server  string            // names the API server
+	leaders lease.Reports     // of elections
+	shards  lease.Reports     // of memberships in groups of shards
 }
 
 // NewClient returns a client for the cluster that the configuration names. It follows the rules of
@@ -118,7 +123,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	unlimited := rest.CopyConfig(cfg)
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
-	leases, err := dynamic.NewForConfigAndClient(unlimited, hc)
+	forLeases, err := dynamic.NewForConfigAndClient(unlimited, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of leases: %w", err)
 	}
@@ -128,7 +133,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	disco := memory.NewMemCacheClient(dc)
 	return s.client(&core{
-		dynamic: dyn, leases: leases, api: nameOf(cfg), disco: disco, untyped: s.untyped,
+		dynamic: dyn, leases: leases{client: forLeases, server: nameOf(cfg)}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
 		idle:  func() { closeIdle(hc) },
 	}, requests), nil
@@ -190,7 +195,7 @@ func NewClientFromDynamic(
 	s.streams.ByContent = fake
 	s.streams.StreamLists = s.streams.StreamLists && !fake
 	c := &core{
-		dynamic: dyn, leases: dyn, api: rand.Text(), untyped: true,
+		dynamic: dyn, leases: leases{client: dyn, server: rand.Text()}, untyped: true,
 		kinds: kinds.New(mapper, nil, clock.RealClock{}),
 		idle:  func() {},
 	}

@@ -146,10 +146,10 @@ func (c *Client) Status() Status {
 	for _, a := range collect.Of(c.core.streams) {
 		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
-	for _, l := range c.core.leaders.Statuses() {
+	for _, l := range c.core.leases.leaders.Statuses() {
 		s.Leaders = append(s.Leaders, leaderStatus(l))
 	}
-	for _, l := range c.core.shards.Statuses() {
+	for _, l := range c.core.leases.shards.Statuses() {
 		s.Shards = append(s.Shards, shardStatus(l))
 	}
 	return s
@@ -167,7 +167,7 @@ func (c *Client) Ready() error {
 	for _, a := range collect.Of(c.core.streams) {
 		errs = append(errs, a.Ready())
 	}
-	errs = append(errs, c.core.leaders.Ready(), c.core.shards.Ready())
+	errs = append(errs, c.core.leases.leaders.Ready(), c.core.leases.shards.Ready())
 	return errors.Join(errs...)
 }
 

@@ -153,7 +153,7 @@ func (e LeaderElection) config(c *Client) lease.Config {
 // leaseSettings are those of a Lease that this client holds.
 func (c *Client) leaseSettings(namespace, identity string, duration, deadline, retry time.Duration) lease.Settings {
 	return lease.Settings{
-		Client: c.core.leases, Server: c.core.api, Namespace: cmp.Or(namespace, c.core.namespace), Identity: identity,
+		Client: c.core.leases.client, Server: c.core.leases.server, Namespace: cmp.Or(namespace, c.core.namespace), Identity: identity,
 		FieldManager: c.core.fieldManager, Logger: c.core.log,
 		LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry,
 	}

@@ -74,12 +74,12 @@ func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
 	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Log: log}
 	if s.election != nil {
 		election := s.election.config(c)
-		election.Report = c.core.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
+		election.Report = c.core.leases.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
 		config.Election, config.Report = &election, election.Report
 	}
 	if s.sharding != nil {
 		shard := s.sharding.shard(c)
-		shard.Config.Report = c.core.shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
+		shard.Config.Report = c.core.leases.shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
 		config.Shards, config.Report = shard, shard.Config.Report
 	}
 	return config

@@ -1,4 +1,4 @@
-// Package readme checks that the Go code in README.md and docs compiles, so that a reader can copy it.
+// Package readme checks that the Go code in README.md and docs compiles, so that it can be copied.
 // Blocks are compiled and vetted in a module that uses this one, and never run.
 package readme
 
