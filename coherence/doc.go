@@ -225,8 +225,8 @@
 // Exact deltas (G7). One decision per key and Update changes what is shown at most once.
 //
 // One gap is known. A deletion whose version is not known is asked about stream by stream (rule
-// 6). If others create the object anew and move it while that goes on, and no stream has a state of
-// the deleted object or has shown its deletion, it may be absent from a snapshot between two in
+// 6). If others create the object anew and move it while that goes on, and no stream has a state
+// of the deleted object or has shown its deletion, it may be absent from a snapshot between two in
 // which it is.
 //
 // # Objects without usable versions

@@ -258,8 +258,8 @@ func (v *View) Observe(ev Event) (ended []Ended) {
 	return append(ended, v.Advance(ev.Version)...)
 }
 
-// over reports whether an event ends a deletion at an unknown version: the deletion itself, whatever
-// version it has (rule 10), or a newer object of the same name.
+// over reports whether an event ends a deletion at an unknown version: the deletion itself,
+// whatever version it has (rule 10), or a newer object of the same name.
 func (e entry) over(ev Event) bool {
 	if ev.Object == nil {
 		return ev.UID == e.uid

@@ -12,8 +12,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Controller reconciles the roots of a struct type P. [New] makes one; all its methods are safe for
-// concurrent use.
+// Controller reconciles the roots of a struct type P. [New] makes one; all its methods are safe
+// for concurrent use.
 type Controller[P any] struct{ *control }
 
 // control is a controller of any struct type.
@@ -30,17 +30,17 @@ type control struct {
 	run     *run // the one that runs, or the last one
 }
 
-// New makes a controller, which [Controller.Run] runs. For each object of the root's kind it calls a
-// function with a struct that has the object and what belongs to it. See the package's documentation
-// for P, and for when the function is called.
+// New makes a controller, which [Controller.Run] runs. For each object of the root's kind it calls
+// a function with a struct that has the object and what belongs to it. See the package's
+// documentation for P, and for when the function is called.
 //
 // The name tells controllers apart in logs, errors and status. The options are those of
 // [kates.RunEach] (queries that refine fields by their names, watch options, [kates.Workers],
 // [kates.WithBackoff], [kates.OnError], [kates.AlsoOn], [kates.LeaderElection], [kates.Sharding]),
 // and of this package.
 //
-// What is wrong with P or an option is an error here. What only the server knows (what a kind's name
-// means, whether it is served) is an error of Run. New sends nothing.
+// What is wrong with P or an option is an error here. What only the server knows (what a kind's
+// name means, whether it is served) is an error of Run. New sends nothing.
 func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Result, error), options ...kates.RunOption) (*Controller[P], error) {
 	t := reflect.TypeFor[P]()
 	fail := func(err error) (*Controller[P], error) {
@@ -63,10 +63,11 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	}}, nil
 }
 
-// Trigger reconciles keys though nothing may have changed: "namespace/name" of a root, or its name.
-// A key that is being reconciled, or waits for a backoff, is reconciled after that. Trigger does
-// nothing for keys without a root, and while the controller does not run: it reconciles all roots
-// when it starts. It does not reach other replicas ([kates.LeaderElection], [kates.Sharding]).
+// Trigger reconciles keys though nothing may have changed: "namespace/name" of a root, or its
+// name. A key that is being reconciled, or waits for a backoff, is reconciled after that. Trigger
+// does nothing for keys without a root, and while the controller does not run: it reconciles all
+// roots when it starts. It does not reach other replicas ([kates.LeaderElection],
+// [kates.Sharding]).
 func (c *control) Trigger(keys ...string) {
 	if r := c.latest(); r != nil {
 		r.watch.Activate(keys...)
@@ -83,7 +84,7 @@ func (c *control) TriggerAll() {
 // Start is [Controller.Run], under the name that controller-runtime's manager.Runnable has for it.
 func (c *control) Start(ctx context.Context) error { return c.Run(ctx) }
 
-// NeedLeaderElection implements controller-runtime's manager.LeaderElectionRunnable. It says whether
-// a manager starts the controller only where it leads: yes, unless the controller has a leader, or
-// shards, of its own.
+// NeedLeaderElection implements controller-runtime's manager.LeaderElectionRunnable. It says
+// whether a manager starts the controller only where it leads: yes, unless the controller has a
+// leader, or shards, of its own.
 func (c *control) NeedLeaderElection() bool { return c.plan.Election == nil && c.plan.Shards == nil }

@@ -18,7 +18,8 @@ type settings struct {
 	signals []os.Signal // that shut down; nil: none
 }
 
-// option is an option of this package. Package kates refuses it by its name where it does not apply.
+// option is an option of this package. Package kates refuses it by its name where it does not
+// apply.
 type option struct {
 	kates.RunOption // nil, and never called: it makes this a kates.RunOption
 	name            string
@@ -43,9 +44,9 @@ func split(options []kates.RunOption) (others []kates.RunOption, s settings, err
 	return others, s, err
 }
 
-// GracePeriod sets how long reconciles under way may go on when the controller is shut down, before
-// their contexts are cancelled. Default: 20 s, which leaves a third of what a pod has by default.
-// Zero cancels them at once.
+// GracePeriod sets how long reconciles under way may go on when the controller is shut down,
+// before their contexts are cancelled. Default: 20 s, which leaves a third of what a pod has by
+// default. Zero cancels them at once.
 func GracePeriod(d time.Duration) kates.RunOption {
 	return option{name: "GracePeriod", set: func(s *settings) error {
 		if d < 0 {
@@ -57,10 +58,10 @@ func GracePeriod(d time.Duration) kates.RunOption {
 }
 
 // HandleSignals shuts the controller down at the first of some signals (none given: SIGINT and
-// SIGTERM), as the end of its context does. A second signal cancels the contexts of reconciles that
-// still run: [ErrAborted]. A third one has the effect that it has in a program without the option,
-// which ends one whose reconciler ignores its context. By default no signals are handled. Several
-// controllers of a program may each have the option.
+// SIGTERM), as the end of its context does. A second signal cancels the contexts of reconciles
+// that still run: [ErrAborted]. A third one has the effect that it has in a program without the
+// option, which ends one whose reconciler ignores its context. By default no signals are handled.
+// Several controllers of a program may each have the option.
 func HandleSignals(signals ...os.Signal) kates.RunOption {
 	if len(signals) == 0 {
 		signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}

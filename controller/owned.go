@@ -11,12 +11,13 @@ import (
 )
 
 // Owned returns all objects of the owned fields of a reconciler's struct, field by field: what
-// [kates.OwnedSet] takes as Existing. It is never nil, because a nil Existing means that nobody has
-// looked. The objects are shared and read-only.
+// [kates.OwnedSet] takes as Existing. It is never nil, because a nil Existing means that nobody
+// has looked. The objects are shared and read-only.
 //
 //	client.ApplyOwned(ctx, kates.OwnedSet{Owner: p.Root, Name: "app", Objects: wanted(p), Existing: controller.Owned(p)})
 //
-// It panics if a field's elements do not identify their objects, for example structs without metadata.
+// It panics if a field's elements do not identify their objects, for example structs without
+// metadata.
 func Owned[P any](p *P) []kates.Object {
 	return ownedOf(make([]kates.Object, 0), reflect.ValueOf(p).Elem())
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// held is what a run keeps of a key, as long as there is a root, or the reconciler has to learn that
-// one has departed. Whoever has the key's turn uses it; the run's lock guards failure.
+// held is what a run keeps of a key, as long as there is a root, or the reconciler has to learn
+// that one has departed. Whoever has the key's turn uses it; the run's lock guards failure.
 type held struct {
 	root     kates.Object // as the reconciler knows it
 	departed bool         // this turn is about its departure
@@ -23,8 +23,8 @@ type held struct {
 
 var _ keyed.Work[*keyed.Root] = (*run)(nil)
 
-// Begin implements [keyed.Work]. It finds out what the turn is about: the departure of the root that
-// the reconciler knows, the root that exists, or nothing.
+// Begin implements [keyed.Work]. It finds out what the turn is about: the departure of the root
+// that the reconciler knows, the root that exists, or nothing.
 func (r *run) Begin(turn *keyed.Root, ours bool) bool {
 	k := r.hold(turn.Name())
 	k.result = Done
@@ -109,8 +109,8 @@ func (r *run) failed(turn *keyed.Root, k *held, o keyed.Outcome) {
 	turn.Again(o.Again) // not Done, whose backoff does not count permanent errors
 }
 
-// done ends the turn of a reconcile that is over. It forgets the key of a root that has departed; if
-// another root has that key by now, it is reconciled next.
+// done ends the turn of a reconcile that is over. It forgets the key of a root that has departed;
+// if another root has that key by now, it is reconciled next.
 func (r *run) done(turn *keyed.Root, k *held, f *Failure) {
 	departed := k.departed
 	if departed {
@@ -162,8 +162,8 @@ func (r *run) held(key string) *held {
 	return r.keys[key]
 }
 
-// conclude notes how the last reconcile of a key ended, before its turn ends. It forgets a key that
-// has neither a root nor a failure.
+// conclude notes how the last reconcile of a key ended, before its turn ends. It forgets a key
+// that has neither a root nor a failure.
 func (r *run) conclude(key string, k *held, f *Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

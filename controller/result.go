@@ -12,9 +12,9 @@ type Result struct {
 var Done = Result{}
 
 // RequeueAfter asks for one more reconcile of the key after d (zero or less: at once). An earlier
-// reconcile, by a change or a trigger, replaces it; a key that is forgotten loses it. Returned with
-// an error, it sets the time of the next try in place of the backoff, and nothing comes earlier.
-// With a permanent error it has no effect.
+// reconcile, by a change or a trigger, replaces it; a key that is forgotten loses it. Returned
+// with an error, it sets the time of the next try in place of the backoff, and nothing comes
+// earlier. With a permanent error it has no effect.
 func RequeueAfter(d time.Duration) Result { return Result{after: max(d, 0), again: true} }
 
 // Info, as a field of a reconciler's struct, says what its turn is about. Only a reconciler whose

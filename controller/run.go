@@ -37,9 +37,9 @@ type run struct {
 }
 
 // Run reconciles until ctx ends. Then no reconcile begins any more, and those under way have the
-// grace period to return ([GracePeriod]); after it their contexts are cancelled. Run returns when all
-// have returned, also one that ignores its context. It keeps the watches, and the leader's lease,
-// until then. Nothing that it has started is left when it returns.
+// grace period to return ([GracePeriod]); after it their contexts are cancelled. Run returns when
+// all have returned, also one that ignores its context. It keeps the watches, and the leader's
+// lease, until then. Nothing that it has started is left when it returns.
 //
 // It returns
 //
@@ -53,7 +53,8 @@ type run struct {
 //   - else an error that says why the watch could not be started (see [kates.Watch]), or has ended:
 //     [kates.ErrClosed], or that of ctx if it is a deadline; or [ErrRunning].
 //
-// After it has returned it may be called again: a leader that has lost its lease does so to follow.
+// After it has returned it may be called again: a leader that has lost its lease does so to
+// follow.
 func (c *control) Run(ctx context.Context) error {
 	r, err := c.begin()
 	if err != nil {

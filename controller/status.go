@@ -68,8 +68,8 @@ func (c *control) Status() Status {
 	return s
 }
 
-// Keys are those of the roots that exist, and of those that have departed and have to be reconciled
-// for that, in order, as of their latest turns.
+// Keys are those of the roots that exist, and of those that have departed and have to be
+// reconciled for that, in order, as of their latest turns.
 func (c *control) Keys() []string {
 	r := c.latest()
 	if r == nil {

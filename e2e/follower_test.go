@@ -226,8 +226,9 @@ func (f *follower) says(state kates.State, message string) kates.QueryStatus {
 	return st
 }
 
-// saysWhy checks that Ready gives the error of the status as its reason. Each try may end in an error of
-// another text, since a watch's URL has a random time-out. So they are compared until no try came between.
+// saysWhy checks that Ready gives the error of the status as its reason. Each try may end in an
+// error of another text, since a watch's URL has a random time-out. So they are compared until no
+// try came between.
 func (f *follower) saysWhy() {
 	f.t.Helper()
 	require.EventuallyWithT(f.t, func(c *assert.CollectT) {

@@ -288,8 +288,8 @@ func TestG6CreateAndDelete2000TimesWhileTheWatchIsStalled(t *testing.T) {
 	r.settled(w, "configmaps")
 }
 
-// TestG4AnUnknownOutcomeLeavesNoTraceAndTheWatchTells: the server has made the write, and the caller is
-// cancelled before it has the answer.
+// TestG4AnUnknownOutcomeLeavesNoTraceAndTheWatchTells: the server has made the write, and the
+// caller is cancelled before it has the answer.
 func TestG4AnUnknownOutcomeLeavesNoTraceAndTheWatchTells(t *testing.T) {
 	t.Parallel()
 	type snapshot struct{ ConfigMaps []*kates.ConfigMap }

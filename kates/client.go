@@ -50,7 +50,8 @@ type Client struct {
 }
 
 // core is the part that a client shares with the clients that With returns. streams, kinds,
-// applied, recollected, leaders and shards have locks of their own; the other fields do not change.
+// applied, recollected, leaders and shards have locks of their own; the other fields do not
+// change.
 type core struct {
 	dynamic      dynamic.Interface
 	server       server

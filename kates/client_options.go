@@ -21,8 +21,8 @@ import (
 type Option interface{ applyToClient(*settings) }
 
 // A WatchOption configures the watches of a client. Given to a constructor, it is the client's
-// default. Given to [Client.With], it holds for the client that With returns, and one that makes no
-// sense is an error of each Watch of that client. Given to [Run], it holds for that run.
+// default. Given to [Client.With], it holds for the client that With returns, and one that makes
+// no sense is an error of each Watch of that client. Given to [Run], it holds for that run.
 type WatchOption interface {
 	Option
 	RunOption
@@ -103,8 +103,8 @@ func WithNamespace(namespace string) Option {
 // WithLogger sets the logger for state transitions, each of which is logged once. Those that keep
 // a program from starting, and those that need somebody to act, are logged as errors. Those that
 // pass by themselves are information; so is an optional kind that is refused or not served.
-// Warnings of the server (deprecated versions, unknown fields) are logged as information, each once,
-// unless the REST configuration has a handler of its own. Default: slog.Default.
+// Warnings of the server (deprecated versions, unknown fields) are logged as information, each
+// once, unless the REST configuration has a handler of its own. Default: slog.Default.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(o *settings) { o.log = logr.FromSlogHandler(l.Handler()) })
 }

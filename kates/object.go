@@ -48,8 +48,8 @@ type manifestOptions struct {
 	strict bool
 }
 
-// InScheme has [ParseManifests] decode the kinds of a scheme into their Go types, in place of those
-// of client-go's scheme.
+// InScheme has [ParseManifests] decode the kinds of a scheme into their Go types, in place of
+// those of client-go's scheme.
 func InScheme(scheme *runtime.Scheme) ManifestOption {
 	return func(o *manifestOptions) { o.scheme = scheme }
 }

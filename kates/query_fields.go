@@ -115,8 +115,8 @@ func (f *structFields) report(sf reflect.StructField) (at *[]int, what string) {
 	return nil, ""
 }
 
-// fieldTarget returns what one field of f watches, by its type, its tag, and the query of its name.
-// That query is empty unless the field is named.
+// fieldTarget returns what one field of f watches, by its type, its tag, and the query of its
+// name. That query is empty unless the field is named.
 func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.StructField, q Query, named bool) (target, error) {
 	text, tagged := sf.Tag.Lookup("kates")
 	if text == "-" { // the query comes at run time

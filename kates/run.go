@@ -32,12 +32,12 @@ import (
 //
 // An error of the function means another try with the newest snapshot, after the backoff, however
 // much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error
-// that ends Run, and [Again] and [Backoff] ask for another call. Errors are logged when they begin and when they are over, with the number of
-// tries; OnError gets each of them. A field of []*[Delta] says what has changed since the last
-// snapshot for which the function returned no error: another try has the deltas of the one
-// before, too. Like all snapshots of a client, those of Run are ready ([Client.Ready]) when the
-// first is complete, whatever the function does with it, and their watches are in
-// [Client.Status].
+// that ends Run, and [Again] and [Backoff] ask for another call. Errors are logged when they begin
+// and when they are over, with the number of tries; OnError gets each of them. A field of
+// []*[Delta] says what has changed since the last snapshot for which the function returned no
+// error: another try has the deltas of the one before, too. Like all snapshots of a client, those
+// of Run are ready ([Client.Ready]) when the first is complete, whatever the function does with
+// it, and their watches are in [Client.Status].
 //
 // Run returns when the function does not run any more:
 //

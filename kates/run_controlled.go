@@ -164,8 +164,8 @@ const (
 	ownedRole role = "owned"
 )
 
-// roleType returns the type of the field that objects are put into, for a field of type t whose tag
-// says a role.
+// roleType returns the type of the field that objects are put into, for a field of type t whose
+// tag says a role.
 func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.Type, error) {
 	switch {
 	case !f.roles:

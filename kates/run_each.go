@@ -190,8 +190,8 @@ type Turn[S any] struct {
 	turn *keyTurn
 }
 
-// keyTurn is the turn of a key, and a [keyed.Turn] but for Yield. It ends once, by whichever method
-// is called first.
+// keyTurn is the turn of a key, and a [keyed.Turn] but for Yield. It ends once, by whichever
+// method is called first.
 type keyTurn struct {
 	of      *partitioned
 	turn    *partition.Turn

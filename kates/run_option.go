@@ -154,10 +154,10 @@ func Permanent(err error) error {
 	return &attempts.Permanent{Err: err}
 }
 
-// Again is what a function given to [Run] or [RunEach] returns to be called again after a time (zero
-// or less: at once), though nothing may have changed. It is a success. A call that comes earlier,
-// because of a change, takes its place. Reconcilers of package controller have RequeueAfter, which
-// is the same.
+// Again is what a function given to [Run] or [RunEach] returns to be called again after a time
+// (zero or less: at once), though nothing may have changed. It is a success. A call that comes
+// earlier, because of a change, takes its place. Reconcilers of package controller have
+// RequeueAfter, which is the same.
 func Again(after time.Duration) error { return &attempts.Asked{After: max(after, 0)} }
 
 // Backoff is what a function given to [Run] or [RunEach], or a reconciler, returns to be called

@@ -27,8 +27,8 @@ var ErrClosed = stream.ErrClosed
 //	    reconcile(snap) // may take as long as it likes
 //	}
 //
-// Snapshots are complete, the latest, and in order, and they show what this client has written. The
-// package's documentation has the guarantees. Objects in a snapshot are shared with later
+// Snapshots are complete, the latest, and in order, and they show what this client has written.
+// The package's documentation has the guarantees. Objects in a snapshot are shared with later
 // snapshots, other accumulators and other goroutines. Nobody may write to them: DeepCopy an object
 // to change it.
 //

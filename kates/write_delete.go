@@ -121,8 +121,8 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	return errors.Join(failed...)
 }
 
-// deleteKnown deletes the object of that UID. If it no longer exists, that is no error; watches may
-// still show it, and ask the server for it.
+// deleteKnown deletes the object of that UID. If it no longer exists, that is no error; watches
+// may still show it, and ask the server for it.
 func (c *Client) deleteKnown(ctx context.Context, op operation, o *object, uid types.UID, w writeOptions) error {
 	_, err := c.do(ctx, op, o, w, func(o *object, w writeOptions) (reply, error) {
 		r, err := c.delete(ctx, o, w)

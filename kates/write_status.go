@@ -100,9 +100,10 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 //
 // It compares with the newest version that the client knows. If that has the status already,
 // nothing is sent. Conflicts with writers of the rest of the object are retried (see [Modify]).
-// What the server drops is an error: [ErrDropped]. If the object has a UID, another object of its name is a conflict ([IsConflict]). The object is
-// not modified. The result is the object as the server then has it, and the caller's own. T is as
-// for [Modify]. See [Client.Create] for what holds for every write.
+// What the server drops is an error: [ErrDropped]. If the object has a UID, another object of its
+// name is a conflict ([IsConflict]). The object is not modified. The result is the object as the
+// server then has it, and the caller's own. T is as for [Modify]. See [Client.Create] for what
+// holds for every write.
 func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOption) (*T, error) {
 	if known, ok := any(c.sameStatus(ctx, object, opts)).(*T); ok {
 		return known, nil

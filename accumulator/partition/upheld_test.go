@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// upheld runs calls of Next, and own writes. A gate may hold each of them up, while the script goes
-// on: one Next, and any number of own writes.
+// upheld runs calls of Next, and own writes. A gate may hold each of them up, while the script
+// goes on: one Next, and any number of own writes.
 type upheld struct {
 	sim.Client
 	p         *Partitions

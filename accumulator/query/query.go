@@ -17,8 +17,8 @@ import (
 // if that is certain: an optional query then counts as empty.
 var ErrNotServed = errors.New("not served")
 
-// ErrUnfit says that the kind is served, but that the query does not fit it: it names namespaces of
-// a kind that is in none. [Query.Resolve] wraps it. No waiting helps, so it is an error of an
+// ErrUnfit says that the kind is served, but that the query does not fit it: it names namespaces
+// of a kind that is in none. [Query.Resolve] wraps it. No waiting helps, so it is an error of an
 // optional query too. If the kind comes while the query runs, the status of the query has it.
 var ErrUnfit = errors.New("the query does not fit its kind")
 

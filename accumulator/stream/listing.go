@@ -23,8 +23,8 @@ const pageTimeout = 3 * time.Minute
 const initialIdle = 30 * time.Second
 
 // initialMost is how long a streamed list may take. The live events of a busy kind look like
-// initial events. A server ends a watch after five minutes at the earliest, and with it a list that
-// it streams: a longer one has to come in pages in any case.
+// initial events. A server ends a watch after five minutes at the earliest, and with it a list
+// that it streams: a longer one has to come in pages in any case.
 const initialMost = 4 * time.Minute
 
 // errNotStreamed says that the server does not stream lists.

@@ -62,8 +62,8 @@ func (r *Reports) Statuses() (all []Status) {
 	return all
 }
 
-// Ready is nil if each run's Lease has been reached, by this run or an earlier one. So a Lease that
-// has been reached does not matter any more.
+// Ready is nil if each run's Lease has been reached, by this run or an earlier one. So a Lease
+// that has been reached does not matter any more.
 func (r *Reports) Ready() error {
 	r.mu.Lock()
 	open := slices.Clone(r.open)

@@ -75,9 +75,9 @@ func TestEqualEventsAreAggregatedAndOthersAreNot(t *testing.T) {
 	synctest.Test(t, equalEventsAreAggregated)
 }
 
-// equalEventsAreAggregated waits until client-go has begun. It sends all series once when it begins,
-// and a busy machine begins late. The name of an event is that of the object and the time, so
-// that the clock has to move between two events.
+// equalEventsAreAggregated waits until client-go has begun. It sends all series once when it
+// begins, and a busy machine begins late. The name of an event is that of the object and the time,
+// so that the clock has to move between two events.
 func equalEventsAreAggregated(t *testing.T) {
 	fake := katestest.New(t)
 	r, s := recording(t, fake, "dns")

@@ -14,8 +14,8 @@ import (
 
 // DetectMutations returns an option for a client (or for its With). The client then remembers how
 // every object looked when a snapshot first showed it, or a reader ([kates.Open]) first handed it
-// out. When the test ends, each object that was written to since then fails the test, by name, with
-// the changed fields:
+// out. When the test ends, each object that was written to since then fails the test, by name,
+// with the changed fields:
 //
 //	client := katestest.New(t, katestest.WithClientOptions(katestest.DetectMutations(t))).Client
 //

@@ -33,8 +33,8 @@ type value func(object map[string]any) string
 // BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for other resources.
 func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
 
-// Unsupported returns an error if the objects of a built-in resource cannot be selected by a field,
-// in the words of kube-apiserver.
+// Unsupported returns an error if the objects of a built-in resource cannot be selected by a
+// field, in the words of kube-apiserver.
 func Unsupported(r schema.GroupVersionResource, namespaced bool, field string) error {
 	fields, own := builtIn[r]
 	switch {

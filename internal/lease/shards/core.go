@@ -93,8 +93,8 @@ func (t *tenure) revoke(why error) {
 	}
 }
 
-// hindrance says why the replica is no member, or cannot stay one. trouble is the error of its last
-// request.
+// hindrance says why the replica is no member, or cannot stay one. trouble is the error of its
+// last request.
 func (c *core) hindrance(trouble error) error {
 	switch {
 	case trouble != nil || c.own.joined():
