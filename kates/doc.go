@@ -17,17 +17,32 @@
 //	    rebuild(snap) // may take as long as it likes
 //	}
 //
-// A program that makes one output per namespace, tenant or gateway gets a snapshot for each:
-// [RunEach], with [Query].Key, which maps objects to keys. A program that reconciles the objects
-// of a kind, with what they own, uses package controller, which builds on this one.
+// # Map
 //
-// A [Lookup] finds by name or selector the objects that others refer to. In a snapshot per key,
-// what a key reads is recorded, and a change of it brings the next snapshot of that key.
-// [Query].Refs watches only the objects that are named.
+// By task:
 //
-// Start with [NewClient] and [Watch]. [Client.Watch] is the same for kinds that no Go type gives.
-// [Client] also reads and writes single objects, of any kind and form; [Modify] is
-// read-modify-write. Package katestest has a client for unit tests.
+//   - Connect: [NewClient], [NewClientFromRESTConfig], [NewClientFactory] for flags. An [Option]
+//     configures a client. [Client.Close] ends everything.
+//   - Watch: [Watch] for a struct whose fields say the kinds, [Client.Watch] for queries. [Query]
+//     selects and narrows: namespaces, selectors, [Query].Refs, [Query].Transform, [Query].Signal.
+//     A [WatchOption] sets the pace. [Lookup] finds the objects that others refer to.
+//   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
+//     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects
+//     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [AlsoOn],
+//     [Again].
+//   - Read: [Client.Get] and [Client.List] ask the server. [Get] and [Open] read from a watch that
+//     runs anyway.
+//   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
+//     [Client.Delete], [Modify], and options such as [DryRun] and [IfUID]. For controllers
+//     [SetStatus], [Client.SetConditions], [UnderFinalizer].
+//   - Own: [Client.ApplyOwned] applies what one owner wants and prunes the rest. Owner references:
+//     [SetControllerReference].
+//   - Convert: [ParseManifests], [ConvertObject], [NewUnstructuredFromObject], [NewObject].
+//   - See: [Client.Ready], [Client.Status], [Client.Sync], fields of []*[Delta] and [][Invalid].
+//   - Test: package katestest has a client for unit tests, faults, and a detector of writes to
+//     shared objects.
+//   - Tune: [WithInterval], [WithDebounce], [WithRateLimit], [WithTransform],
+//     [Query].MetadataOnly, and "How much is held" below.
 //
 // # What a snapshot is
 //
