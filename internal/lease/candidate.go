@@ -218,4 +218,4 @@ func (c *Candidate) leads() bool {
 }
 
 // errUnknown is where no request has failed: there was no time for one.
-var errUnknown = errors.New("no request has been made")
+var errUnknown = errors.New("no request has failed meanwhile")

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/retry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -89,10 +90,15 @@ func (l *leases) holder(t *testing.T) string {
 // give gives the lease to another candidate, as if that had taken it.
 func (l *leases) give(t *testing.T, holder string) {
 	t.Helper()
-	u := l.read(t).DeepCopy()
-	require.NoError(t, unstructured.SetNestedField(u.Object, holder, "spec", "holderIdentity"))
-	_, err := l.Resource(Resource).Namespace("ns").Update(context.Background(), u, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	// A candidate that was elected a moment ago may be renewing it.
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		u := l.read(t).DeepCopy()
+		if err := unstructured.SetNestedField(u.Object, holder, "spec", "holderIdentity"); err != nil {
+			return err
+		}
+		_, err := l.Resource(Resource).Namespace("ns").Update(context.Background(), u, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 func (l *leases) config(identity string) Config {
@@ -326,6 +332,7 @@ func TestWhoWasStoppedLongerThanItsLeaseKnowsThatItIsLost(t *testing.T) {
 		require.ErrorIs(t, a.Held(), ErrLost, "it is not elected yet")
 		l.set(func() { l.writeErr = nil })
 		<-a.Elected()
+		synctest.Wait() // it renews at once
 		require.NoError(t, a.Held())
 		a.mu.Lock()
 		a.sent = a.sent.Add(-a.config.LeaseDuration)

@@ -50,11 +50,11 @@ const (
 func (v verb) rivals(err error) bool {
 	switch v {
 	case toRead:
-		return apierrors.IsNotFound(err)
+		return false
 	case toCreate:
 		return apierrors.IsAlreadyExists(err)
 	default:
-		return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+		return apierrors.IsConflict(err)
 	}
 }
 
@@ -181,13 +181,15 @@ func (l *lock) release() {
 // and once that it can again.
 func (l *lock) note(ctx context.Context, v verb, err error) {
 	writes := v != toRead
-	l.mu.Lock()
-	if err != nil || writes {
+	if v != toCreate && apierrors.IsNotFound(err) {
+		if v == toUpdate {
+			return // the next request, a creation, tells whether it can be written
+		}
+		err = nil
+	} else if err != nil || writes {
+		l.mu.Lock()
 		l.last = err
-	}
-	l.mu.Unlock()
-	if v == toUpdate && apierrors.IsNotFound(err) {
-		return // the next request, a creation, tells whether it can be written
+		l.mu.Unlock()
 	}
 	if v.rivals(err) {
 		err = nil
