@@ -184,6 +184,9 @@ func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
 	}
 	err = guard.Named("the predicate panicked", func() error {
 		pass, err = a.judgement.predicate(u)
+		if err != nil {
+			_ = err.Error() // the user's, which may panic
+		}
 		return err
 	})
 	return pass && err == nil, err

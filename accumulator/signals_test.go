@@ -370,3 +370,52 @@ func TestAKindThatJoinsAStreamOfOthersIsSignalled(t *testing.T) {
 		})
 	}
 }
+
+// TestARejudgementWaitsForAQueryThatCannotBeRead: the query's next batch is judged by it.
+func TestARejudgementWaitsForAQueryThatCannotBeRead(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("namespaces", sim.In("", "n1", "team", "a"))
+		s.Create("as", sim.In("n1", "x1"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		signalled(a)
+		want := "x1"
+		var snap one
+		_, err := a.Update(t.Context(), &snap, Pass(func(u *unstructured.Unstructured) bool { return u.GetName() == want }))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"x1"}, sim.Names(snap.A))
+		s.Mu.Lock()
+		s.ListAnswer = func(string) time.Duration { return 10 * time.Second }
+		s.Mu.Unlock()
+		require.NoError(t, a.Replace(t.Context(), spaceQuery("A", "as", "team=a")))
+		synctest.Wait()
+		want = "none"
+		a.Rejudge()
+		for range 100 {
+			update(t, a, &snap)
+			sim.After(time.Second)
+			synctest.Wait()
+		}
+		update(t, a, &snap)
+		assert.Empty(t, snap.A)
+	})
+}
+
+type nilReason struct{ text string }
+
+func (n *nilReason) Error() string { return n.text }
+
+func TestG8AReasonThatPanicsIsThatOfOneObject(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		synctest.Wait()
+		var snap one
+		r, err := a.Update(t.Context(), &snap, Judge(func(*unstructured.Unstructured) (bool, error) {
+			var none *nilReason
+			return true, none
+		}))
+		require.NoError(t, err)
+		require.Len(t, r.Invalid, 1)
+		assert.ErrorContains(t, r.Invalid[0].Err, "the predicate panicked")
+	})
+}

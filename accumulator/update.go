@@ -92,9 +92,10 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 // refresh updates the tables and fills the target.
 func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Result {
 	result := Result{Complete: true, Changed: !a.collector.Delivered()}
-	rejudge := a.rejudge.Swap(false)
+	if a.rejudge.Swap(false) || j != nil && j.place != a.judgement.place {
+		a.judgements++
+	}
 	if j != nil {
-		rejudge = rejudge || j.place != a.judgement.place
 		a.judgement = *j
 	}
 	faults := a.depart(&result, b)
@@ -114,7 +115,8 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 		if t.Absent == f.Shown.present {
 			f.Shown.present, result.Changed = !t.Absent, true
 		}
-		rows := a.rows(row{b, i}, t, rejudge)
+		rows := a.rows(row{b, i}, t, f.Shown.judged != a.judgements)
+		f.Shown.judged = a.judgements // a field without a batch is judged with its next one
 		diffs, changed := a.apply(f, rows)
 		faults = faults || changed
 		for _, c := range rows {

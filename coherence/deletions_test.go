@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
@@ -142,4 +143,17 @@ func TestG5ADeletionOfAnotherHistoryAnswersForNothing(t *testing.T) {
 	assert.Len(t, v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "7"}), 1)
 	assert.True(t, status(v, x, nil), "the write is still known to be under way")
 	v.End(x.key)
+}
+
+// TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile: some aggregated servers, and
+// fakes, give none.
+func TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile(t *testing.T) {
+	v, key := coherence.NewView(coherence.Options{Whole: true}), coherence.Key{Name: "a"}
+	v.Advance("5")
+	v.Begin(key)
+	v.Observe(coherence.Event{Key: key, Version: "10"})
+	o := &metav1.ObjectMeta{Name: "a", ResourceVersion: "12"}
+	v.Record(coherence.Write{Key: key, Object: o, Version: "12"}, nil, time.Now())
+	v.End(key)
+	assert.NotNil(t, v.Read(key, nil))
 }

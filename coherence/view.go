@@ -122,7 +122,7 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 		return true
 	}
 	atRV, seen := v.flights[w.Key].deleted(w.UID)
-	if seen && w.Object != nil {
+	if seen && w.Object != nil && w.UID != "" {
 		return true // it is from before the deletion, which may have no version (rule 10)
 	}
 	if !Comparable(w.Version) {

@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -111,4 +113,14 @@ func TestConvertObjectUsesTheMethodsOfVersions(t *testing.T) {
 	noHub.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v3", Kind: "Host"}, &hostV3{})
 	var v3 hostV3
 	assert.ErrorContains(t, kates.ConvertObject(noHub, v1, &v3), "example.com/v3 has no field for .name")
+}
+
+func TestConvertObjectMayReduceAnObjectToItsMetadata(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientscheme.AddToScheme(scheme))
+	require.NoError(t, metav1.AddMetaToScheme(scheme))
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	var meta metav1.PartialObjectMetadata
+	require.NoError(t, kates.ConvertObject(scheme, pod, &meta))
+	assert.Equal(t, "p", meta.Name)
 }

@@ -3,6 +3,7 @@ package kates_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -95,6 +96,25 @@ func TestAgainIsForItsKeyAlone(t *testing.T) {
 		<-time.After(time.Minute)
 		assert.Equal(t, []string{"1h0m28s a: a3 "}, c.taken(), "nothing is called after the end")
 	})
+}
+
+// TestAnErrorBesideAgainIsAnError: what is joined to it is neither lost nor forgiven.
+func TestAnErrorBesideAgainIsAnError(t *testing.T) {
+	for _, asked := range []error{kates.Again(time.Minute), kates.Backoff()} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))
+			told := 0
+			r := run(t, fake.Client, func(context.Context, *maps) error {
+				if told > 0 {
+					return nil
+				}
+				return errors.Join(errOops, asked)
+			}, kates.OnError(func(err error, _ int) { told++; assert.ErrorIs(t, err, errOops) }))
+			<-time.After(time.Second)
+			assert.Equal(t, 1, told)
+			r.stop()
+		})
+	}
 }
 
 // TestBackoffIsATryThatIsNoError: it waits for something that is not there yet.

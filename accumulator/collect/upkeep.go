@@ -43,7 +43,9 @@ func (u *upkeep) run(ctx context.Context) {
 		for _, q := range queries {
 			more = q.Tend() || more
 		}
-		u.catchUp(ctx, queries)
+		if u.catchUp(ctx, queries) {
+			queries = u.queries() // some may have left meanwhile
+		}
 		stuck := slices.ContainsFunc(queries, query.Running.Late)
 		if more && !stuck {
 			continue
@@ -73,10 +75,11 @@ func (u *upkeep) run(ctx context.Context) {
 // catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
 const catchUpAfter = 100 * time.Millisecond
 
-// catchUp asks the server on behalf of late streams, if a shown object waits for them.
-func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) {
+// catchUp asks the server on behalf of late streams, if a shown object waits for them. It reports
+// whether there were any.
+func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) bool {
 	if !slices.ContainsFunc(queries, query.Running.Late) {
-		return
+		return false
 	}
 	stream.Sleep(ctx, catchUpAfter)
 	var tasks sync.WaitGroup
@@ -85,4 +88,5 @@ func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) {
 	}
 	tasks.Wait()
 	u.host.Wake()
+	return true
 }

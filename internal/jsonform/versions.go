@@ -100,8 +100,9 @@ func byJSON(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	if err := Fill(dst, u); err != nil {
 		return err
 	}
+	from := u.GroupVersionKind()
 	to, ok := registered(scheme, dst)
-	if !ok || u.GroupVersionKind() == to || u.GetKind() == "" {
+	if !ok || from.GroupKind() != to.GroupKind() || from == to {
 		return nil
 	}
 	arrived, err := ToUnstructured(scheme, dst)
@@ -110,7 +111,7 @@ func byJSON(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	}
 	if path := missing(u.Object, arrived.Object, ""); path != "" {
 		return fmt.Errorf("there is no conversion from %s to %s, and %s has no field for %s",
-			u.GroupVersionKind().GroupVersion(), to.GroupVersion(), to.GroupVersion(), path)
+			from.GroupVersion(), to.GroupVersion(), to.GroupVersion(), path)
 	}
 	return nil
 }

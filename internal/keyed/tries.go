@@ -30,12 +30,12 @@ func (t *Tries) Call(ctx context.Context, f func() error) (o Outcome, end error)
 	stack, err := t.guarded(f)
 	panicked := stack != nil
 	_, final := attempts.Final(err)
-	var asked *attempts.Asked
+	asked := attempts.Asks(err)
 	switch {
 	case err == nil:
 		t.succeeded()
 		return Outcome{}, nil
-	case errors.As(err, &asked) && !asked.Backoff && !final:
+	case asked != nil && !asked.Backoff && !final:
 		t.succeeded()
 		return Outcome{Requeue: true, Again: asked.After}, nil
 	case ctx.Err() != nil && !panicked && (!final || errors.Is(err, context.Canceled)):

@@ -204,6 +204,9 @@ var isolation = []mutant{
 		name: "a panic of the user's is everybody's", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
 		old: `	err = guard.Named("the predicate panicked", func() error {
 		pass, err = a.judgement.predicate(u)
+		if err != nil {
+			_ = err.Error() // the user's, which may panic
+		}
 		return err
 	})`,
 		new: `	pass, err = a.judgement.predicate(u)

@@ -185,6 +185,6 @@ var lastState = []mutant{
 	{
 		name: "an answer brings back what was deleted without a version", rule: 10, file: view, in: "coherence",
 		caught: "TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack",
-		old:    `	if seen && w.Object != nil {`, new: `	if seen && w.Object != nil && v == nil {`,
+		old:    `	if seen && w.Object != nil && w.UID != "" {`, new: `	if seen && w.Object != nil && v == nil {`,
 	},
 }
