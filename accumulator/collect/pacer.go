@@ -62,7 +62,7 @@ func (p *pacer) poke() {
 
 // note notes a change. Called with mu held.
 func (p *pacer) note() {
-	if p.closed || len(p.out) > 0 || (p.armed && p.pace.Quiet == 0) {
+	if p.closed || len(p.out) == cap(p.out) || (p.armed && p.pace.Quiet == 0) {
 		return
 	}
 	p.latest = time.Now()

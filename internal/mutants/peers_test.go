@@ -102,7 +102,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "a change while news is asked for is not noted", says: "none is lost", file: pacer, in: "accumulator/collect", caught: "TestG2AChangeWhileThePacerAsksForNewsIsSignalled",
-		old: `if p.closed || len(p.out) > 0`, new: `if p.closed || p.asking || len(p.out) > 0`,
+		old: `if p.closed || len(p.out)`, new: `if p.closed || p.asking || len(p.out)`,
 	},
 	{
 		name: "a debounce only trails", peer: trailingOnly, file: pacer, caught: "TestG2ConstantChurnIsNeverStarvedOfSignals/debounce",
