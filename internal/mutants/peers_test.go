@@ -52,13 +52,11 @@ var collecting = []mutant{
 	},
 	{
 		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
-		old: `	default: // one waits already
-`,
-		new: `	default:
-		p.mu.Unlock()
+		old: `	if p.closed || len(p.out) == cap(p.out) || (p.armed`,
+		new: `	if len(p.out) == cap(p.out) {
 		p.out <- struct{}{}
-		p.mu.Lock()
-`,
+	}
+	if p.closed || (p.armed`,
 	},
 	{
 		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
