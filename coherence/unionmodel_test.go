@@ -1,101 +1,15 @@
 package coherence_test
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/suite/rounds"
 )
-
-// state is one state of the only object of this model. Each is a value of its own.
-type state struct {
-	uid types.UID
-	rev int
-	in  []bool // which streams select it
-}
-
-func (s *state) GetUID() types.UID          { return s.uid }
-func (s *state) GetResourceVersion() string { return version(s.rev) }
-func (s *state) String() string             { return fmt.Sprint(s.uid, "@", s.rev, s.in) }
-
-// selected reports whether any stream selects it.
-func (s *state) selected() bool {
-	for _, in := range s.in {
-		if in {
-			return true
-		}
-	}
-	return false
-}
-
-var theKey = coherence.Key{Name: "x"}
-
-// firstRev is the revision at which the model starts, without the object.
-const firstRev = 10
-
-// member is one stream of the union: a watch with a selector, and the own writes laid over it.
-type member struct {
-	*coherence.View
-	bit       int
-	rev       int // up to which the watch has read the history
-	stored    *state
-	lost      bool
-	skippedRV string
-	// What the reader has not taken yet.
-	dirty bool
-	left  coherence.Departure
-}
-
-func (m *member) selects(s *state) bool { return s != nil && s.in[m.bit] }
-
-func (m *member) read() coherence.Object {
-	if m.stored == nil {
-		return m.Read(theKey, nil)
-	}
-	return m.Read(theKey, m.stored)
-}
-
-// change runs f, and notes how that changes what the stream shows, as a listener does.
-func (m *member) change(asOfRV string, f func()) {
-	before := m.read()
-	f()
-	after := m.read()
-	if before == after {
-		return
-	}
-	m.dirty = true
-	switch {
-	case after == nil:
-		m.left = m.left.Leave(asOfRV, before)
-	case !m.lost:
-		m.left = coherence.Departure{}
-	}
-}
-
-func (m *member) passed(w coherence.Write, fate coherence.Fate) {
-	if m.read() == nil && coherence.Comparable(w.Version) {
-		m.left, m.dirty = m.left.And(coherence.Passed(w, fate)), true
-	}
-}
-
-func (m *member) sight() coherence.Sight {
-	knownRV, bounded := m.Known(theKey)
-	if m.lost {
-		return coherence.Sight{KnownRV: knownRV, Lost: true}
-	}
-	left := m.left
-	m.left = coherence.Departure{} // a sight takes it
-	return coherence.Sight{
-		Object: m.read(), KnownRV: knownRV, Unbounded: !bounded,
-		SkippedRV: m.skippedRV, Left: left,
-	}
-}
 
 // ownWrite is a write that the server has done, and the client learns of stream by stream.
 type ownWrite struct {
@@ -124,99 +38,6 @@ type unionModel struct {
 	looked map[*member]coherence.Sight
 	asOf   int // of what is shown: the oldest revision at which it can have been the truth
 	due    int // the round has to show own writes up to here
-}
-
-// at is the truth at a revision.
-func (m *unionModel) at(rev int) *state {
-	for ; rev > firstRev; rev-- {
-		if s, ok := m.history[rev]; ok {
-			return s
-		}
-	}
-	return nil
-}
-
-func (m *unionModel) put(s *state) {
-	m.rev++
-	if s != nil {
-		s.rev = m.rev
-	}
-	m.history[m.rev] = s
-}
-
-// write does something to the object, and returns the answer.
-func (m *unionModel) write(t *rapid.T) coherence.Write {
-	now := m.at(m.rev)
-	w := coherence.Write{Key: theKey}
-	if now != nil && rapid.IntRange(0, 3).Draw(t, "delete") == 0 {
-		w.UID = now.uid
-		m.put(nil)
-		if rapid.Bool().Draw(t, "answered with the deletion's version") {
-			w.Version = version(m.rev)
-		}
-		return w
-	}
-	next := &state{in: make([]bool, len(m.members))}
-	if now != nil {
-		next.uid = now.uid
-	} else {
-		m.uids++
-		next.uid = types.UID(fmt.Sprint("u", m.uids))
-	}
-	for i := range next.in {
-		next.in[i] = rapid.Bool().Draw(t, "in")
-	}
-	m.put(next)
-	w.UID, w.Version, w.Object = next.uid, version(next.rev), next
-	return w
-}
-
-// deliver moves a watch by one revision. An event comes only of what its selector selects.
-func (m *unionModel) deliver(w *member) {
-	old := m.at(w.rev)
-	w.rev++
-	now, rv := m.at(w.rev), version(w.rev)
-	switch {
-	case old == now:
-	case w.lost && now != nil && w.stored != nil && w.stored.uid == now.uid && w.stored.rev > now.rev:
-		// an own write that was given up is newer
-	case w.selects(now):
-		w.change(rv, func() {
-			w.stored = now
-			w.Observe(coherence.Event{Key: theKey, UID: now.uid, Object: now, Version: rv})
-		})
-	case w.selects(old):
-		w.change(rv, func() {
-			w.stored = nil
-			w.Observe(coherence.Event{Key: theKey, UID: old.uid, Version: rv})
-		})
-	}
-}
-
-func (m *unionModel) list(w *member, rev int) {
-	rv := version(rev)
-	w.change(rv, func() {
-		w.rev, w.stored, w.skippedRV = rev, nil, rv
-		if now := m.at(rev); w.selects(now) {
-			w.stored = now
-		}
-		w.List(rv, func(coherence.Key) types.UID {
-			if w.stored == nil {
-				return ""
-			}
-			return w.stored.uid
-		})
-	})
-	w.dirty = w.dirty || w.lost
-	w.lost = false
-}
-
-func (m *unionModel) bookmark(w *member) {
-	for w.rev < m.rev {
-		m.deliver(w)
-	}
-	rv := version(m.rev)
-	w.change(rv, func() { w.Advance(rv) })
 }
 
 // giveUp drops a stream's own writes until its next list. What they left stays in the store.

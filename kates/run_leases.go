@@ -25,7 +25,8 @@ var ErrNeverLed = lease.ErrNeverLed
 // LeaderElection is an option of [Run] and [RunEach], and of controllers. Of several replicas
 // with the same Lease one leads, and only the leader's function is called.
 //
-//	kates.Run(ctx, client, writeStatus, kates.LeaderElection{Namespace: "ingress", Name: "ingress-status"})
+//	election := kates.LeaderElection{Namespace: "ingress", Name: "ingress-status"}
+//	kates.Run(ctx, client, writeStatus, election)
 //
 // The others are followers. They watch, and keep their snapshots up to date, so that a new leader
 // needs one list of each query. Its function is called at once, with a snapshot as new as the
@@ -167,7 +168,8 @@ var ErrKeyLost = shards.ErrLost
 // that have the same Name. Each key belongs to one replica, which alone calls the function for
 // it. All replicas watch everything, and are ready to take over.
 //
-//	kates.RunEach(ctx, client, rebuild, queries, kates.Sharding{Namespace: "ingress", Name: "tenants"})
+//	shards := kates.Sharding{Namespace: "ingress", Name: "tenants"}
+//	kates.RunEach(ctx, client, rebuild, queries, shards)
 //
 // Each replica has a Lease of its own in Namespace, labelled kates.io/shards=Name, and watches
 // those of the others. When a replica comes or goes, only keys that it gets or had move
