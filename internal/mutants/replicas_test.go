@@ -78,7 +78,7 @@ var replicas = []mutant{
 	},
 	{
 		name: "what outlives its work may write for another's key", says: "only as long as the replica has the key", file: shardCore, caught: outlives,
-		old: `	case c.running[t.key] != t && !c.keys.has(t.key):`, new: `	case t.key == "?":`,
+		old: `	case c.running[t.key] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):`, new: `	case t.key == "?":`,
 	},
 	{
 		name: "a write is sent though its lease is over", says: "none is sent when the lease is over", file: "internal/fence/transport.go", caught: "TestAWriteIsNotSentWhenItsLeaseIsOver",

@@ -30,12 +30,13 @@ type core struct {
 }
 
 // tenure is one replica's work for one key, until it has ended. What outlives it may write only
-// as long as the replica has the key, in the same membership.
+// until the next grant: the replica may lose the key, and get it back after another's work.
 type tenure struct {
 	key     string
 	uid     string // of the replica's Lease
 	revoked error
 	cancel  func(error)
+	ended   *grant // the current one at its end
 }
 
 func newCore(config Config) *core {
@@ -50,7 +51,7 @@ func (c *core) held(t *tenure, now time.Time) error {
 		return t.revoked
 	case t.uid != c.own.uid:
 		return fmt.Errorf("%w: the membership has ended that it began in", ErrLost)
-	case c.running[t.key] != t && !c.keys.has(t.key):
+	case c.running[t.key] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):
 		return fmt.Errorf("%w: its work has ended", ErrLost)
 	case c.own.age(now) >= c.config.LeaseDuration:
 		return fmt.Errorf("%w: its lease has not been renewed for %s", ErrLost, c.config.LeaseDuration)
@@ -68,7 +69,12 @@ func (c *core) take(key string, now time.Time) bool {
 }
 
 // give ends it.
-func (c *core) give(key string) { delete(c.running, key) }
+func (c *core) give(key string) {
+	if t := c.running[key]; t != nil {
+		t.ended = c.keys.current()
+		delete(c.running, key)
+	}
+}
 
 func (c *core) mine(key string, now time.Time) bool {
 	return c.own.joined() && c.own.age(now) < c.config.LeaseDuration && c.keys.has(key)

@@ -147,6 +147,22 @@ func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) 
 	require.ErrorIs(t, s.held(held, start), ErrLost)
 }
 
+// TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack: another shard has worked at it.
+func TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack(t *testing.T) {
+	s := joined(t)
+	key := of(t, "other", claim{"other", s.self})
+	require.True(t, s.take(key, start))
+	outlives := s.running[key]
+	s.give(key)
+	require.NoError(t, s.held(outlives, start))
+	s.observe([]peer{s.lease, other()}, start)
+	require.ErrorIs(t, s.held(outlives, start), ErrLost)
+	s.observe([]peer{s.lease}, start)
+	s.keys.caughtUp(s.keys.current())
+	require.True(t, s.mine(key, start), "it is back")
+	require.ErrorIs(t, s.held(outlives, start), ErrLost)
+}
+
 func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		own, busy bool
