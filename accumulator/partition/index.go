@@ -13,6 +13,7 @@ import (
 type index struct {
 	objects map[stream.Key]*placed
 	shared  *snapshot.Table // of objects that belong to all partitions
+	common  bool            // an object of the query belongs to all partitions, or did once
 	invalid int
 	present bool // snapshots have the field
 }
@@ -53,6 +54,7 @@ func (ix *index) apply(moves []moved) {
 		switch {
 		case s.now.shared():
 			shared.Put(s.key, s.now.row)
+			ix.common = true
 		case s.old.shared():
 			shared.Delete(s.key)
 		}

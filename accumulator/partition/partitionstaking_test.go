@@ -180,3 +180,33 @@ func TestG2AKeyThatCameQuietlyHasATurnForWhatTurnsOutToBeWorthIt(t *testing.T) {
 		assert.Equal(t, []string{"a: y / c"}, turns(t, p))
 	})
 }
+
+// When the change turns out to be worth a signal, the object is no longer there, or belongs to one
+// key alone.
+func TestG2AKeyThatCameQuietlyHasATurnForADeletionThatTurnsOutToBeWorthIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		query  query.Query
+		change func(*sim.Server)
+		want   []string
+	}{
+		"deleted":            {sim.Query("B", "bs"), func(s *sim.Server) { s.Remove("bs", "c") }, []string{"a: y / "}},
+		"deleted, by label":  {keyed("B", "bs"), func(s *sim.Server) { s.Remove("bs", "c") }, []string{"a: y / "}},
+		"given a single key": {keyed("B", "bs"), func(s *sim.Server) { s.Create("bs", sim.Thing("c", "k", "b")) }, []string{"a: y / ", "b:  / c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.Thing("c", "k", "every"))
+				p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"), c.query)
+				require.Nil(t, turn(t, p))
+				sim.NewClient(s, streams).Put("as", sim.Thing("y", "k", "a"), 0)
+				require.Nil(t, turn(t, p))
+				w := streams.Begin(sim.Resource("bs"), stream.Key{Namespace: "ns", Name: "c"})
+				c.change(s)
+				require.Nil(t, turn(t, p))
+				require.NoError(t, p.Refresh(t.Context()))
+				w.Abandon()
+				assert.Equal(t, c.want, turns(t, p))
+			})
+		})
+	}
+}

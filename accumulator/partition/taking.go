@@ -2,10 +2,8 @@ package partition
 
 import (
 	"context"
-	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
-	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -79,7 +77,8 @@ func (p *Partitions) advance() {
 		}
 		late := unmoved(b.Signals, moves)
 		p.scheduler.activateTouched(i, late, turned && !first)
-		shared = shared || !lookup && slices.ContainsFunc(late, func(key stream.Key) bool { return f.Shown.objects[key].shared() })
+		// Whether the object belonged to all partitions when it changed is not known any more.
+		shared = shared || !lookup && len(late) > 0 && f.Shown.common
 		for _, s := range moves {
 			shared = shared || !lookup && s.signal && (s.old.shared() || s.now.shared())
 			if s.now != nil && s.now.row.Err != nil {

@@ -28,7 +28,12 @@ var partitions = []mutant{
 	{
 		name: "a signal that comes late misses the keys that are new", says: "a change for all partitions makes each of them due", file: taking,
 		caught: "TestG2AKeyThatCameQuietlyHasATurnForWhatTurnsOutToBeWorthIt",
-		old:    `shared || !lookup && slices.ContainsFunc(late`, new: `shared || lookup && slices.ContainsFunc(late`,
+		old:    `shared || !lookup && len(late) > 0`, new: `shared || lookup && len(late) > 0`,
+	},
+	{
+		name: "a signal of a deletion that comes late misses the keys that are new", says: "a change for all partitions makes each of them due", file: taking,
+		caught: "TestG2AKeyThatCameQuietlyHasATurnForADeletionThatTurnsOutToBeWorthIt",
+		old:    `len(late) > 0 && f.Shown.common`, new: `len(late) > 0 && f.Shown.shared.Held() > 0`,
 	},
 	{
 		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,
