@@ -35,9 +35,9 @@ type control struct {
 // documentation for P, and for when the function is called.
 //
 // The name tells controllers apart in logs, errors and status. The options are those of
-// [kates.RunEach] (queries that refine fields by their names, watch options, [kates.Workers],
-// [kates.WithBackoff], [kates.OnError], [kates.AlsoOn], [kates.LeaderElection], [kates.Sharding]),
-// and of this package.
+// [kates.RunEach] (queries that refine fields by their names, watch options, [kates.WithWorkers],
+// [kates.WithBackoff], [kates.WithOnError], [kates.WithTriggers], [kates.LeaderElection],
+// [kates.Sharding]), and of this package.
 //
 // What is wrong with P or an option is an error here. What only the server knows (what a kind's
 // name means, whether it is served) is an error of Run. New sends nothing.
@@ -70,14 +70,14 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 // [kates.Sharding]).
 func (c *control) Trigger(keys ...string) {
 	if r := c.latest(); r != nil {
-		r.watch.Activate(keys...)
+		r.watch.Trigger(keys...)
 	}
 }
 
 // TriggerAll is [Controller.Trigger] for every key.
 func (c *control) TriggerAll() {
 	if r := c.latest(); r != nil {
-		r.watch.ActivateAll()
+		r.watch.TriggerAll()
 	}
 }
 

@@ -13,7 +13,7 @@
 //	        return controller.Done, cleanUp(ctx, p.Root)
 //	    }
 //	    return controller.Done, converge(ctx, p)
-//	}, kates.Query{Name: "Settings", Key: kates.ByLabel("app")}, kates.Workers(4))
+//	}, kates.Query{Name: "Settings", Key: kates.ByLabel("app")}, kates.WithWorkers(4))
 //	if err != nil { ... }
 //	err = apps.Run(ctx)
 //
@@ -56,8 +56,8 @@
 // It is reconciled once when all kinds are complete, and not before, even if only a kind other
 // than the root's cannot be listed. After that, it is reconciled whenever something in its struct
 // has changed in a way that is worth a signal ([kates.Query].Signal: kates.GenerationChanged on
-// the root leaves out its status), by [Controller.Trigger], by [kates.AlsoOn], and when the last
-// reconcile has asked for it. Changes coalesce: everything that comes while a key is being
+// the root leaves out its status), by [Controller.Trigger], by [kates.WithTriggers], and when the
+// last reconcile has asked for it. Changes coalesce: everything that comes while a key is being
 // reconciled, or waits, is one more reconcile. Two workers never reconcile the same key at a
 // time.
 //
@@ -71,7 +71,7 @@
 //
 // [Done], or [RequeueAfter], which means one more reconcile after that time, if none comes
 // earlier. An error, or a panic, backs that key alone off, exponentially ([kates.WithBackoff]),
-// whatever changes meanwhile. [Info] says which attempt it is, and [kates.OnError] gets each
+// whatever changes meanwhile. [Info] says which attempt it is, and [kates.WithOnError] gets each
 // error, as a [*kates.KeyError]. RequeueAfter with an error sets the wait itself, by the attempt,
 // the kind of error, or what a server has asked for. An error marked by [kates.Permanent] is not
 // tried again until something changes for the key, or a trigger comes. In kates.RunEach such an
@@ -135,14 +135,14 @@
 //	WaitForSync of each source                  G1: nothing runs before all kinds are complete
 //	a stale cache, expectations                 G4: own writes are seen
 //	Result{RequeueAfter}, TerminalError         RequeueAfter, kates.Permanent
-//	MaxConcurrentReconciles, RateLimiter        kates.Workers, kates.WithBackoff
+//	MaxConcurrentReconciles, RateLimiter        kates.WithWorkers, kates.WithBackoff
 //	obj.Status.X = x; Status().Update(obj)      Root is read-only: DeepCopy and kates.SetStatus, or kates.ModifyStatus
 //	retry.RetryOnConflict                       both retry by themselves, as kates.Modify does
 //	CreateOrUpdate, SetControllerReference      Client.ApplyOwned
 //	AddFinalizer, RemoveFinalizer               kates.UnderFinalizer
 //	EventRecorder                               kates/events
 //	envtest, the fake client                    kates/katestest
-//	source.Channel                              kates.AlsoOn, Trigger, TriggerAll
+//	source.Channel                              kates.WithTriggers, Trigger, TriggerAll
 //	NotFound of the deleted object              Info.Departed, with the last known object
 //	Manager                                     none is needed; a Controller is a manager.Runnable
 //

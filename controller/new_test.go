@@ -117,7 +117,7 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		"field A: a root is not optional":                                            {kates.Query{Name: "A", Optional: true}},
 		`query "B": controller_test.fine has no exported field of`:                   {kates.Query{Name: "B"}},
 		`label selector "=": `:                                                       {kates.Query{Name: "A", LabelSelector: "="}},
-		"there must be one at least":                                                 {kates.Workers(0)},
+		"there must be one at least":                                                 {kates.WithWorkers(0)},
 		"a backoff from 0s":                                                          {kates.WithBackoff(0, time.Second)},
 		"the grace period is -1s":                                                    {controller.GracePeriod(-time.Second)},
 		"a signal is nil":                                                            {controller.HandleSignals(nil)},

@@ -120,7 +120,7 @@ func (r *run) done(turn *keyed.Root, k *held, f *Failure) {
 	r.conclude(turn.Name(), k, f)
 	turn.Done(nil)
 	if departed && turn.Exists() {
-		r.watch.Activate(turn.Name())
+		r.watch.Trigger(turn.Name())
 	}
 }
 

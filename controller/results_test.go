@@ -78,7 +78,7 @@ func TestRequeueAfterZeroIsAtOnce(t *testing.T) {
 
 // told notes the calls of OnError.
 func told(j *journal) kates.RunOption {
-	return kates.OnError(func(err error, attempt int) {
+	return kates.WithOnError(func(err error, attempt int) {
 		var of *kates.KeyError
 		key := "?"
 		if errors.As(err, &of) {

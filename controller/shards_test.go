@@ -41,7 +41,7 @@ func (g *half) Enter(ctx context.Context, key string) (context.Context, func(), 
 
 func (g *half) Run(ctx context.Context, keys keyed.Keys) error {
 	g.mu.Lock()
-	g.changed = func() { keys.Activate(keys.Keys()...) }
+	g.changed = func() { keys.Trigger(keys.Keys()...) }
 	g.mu.Unlock()
 	select {
 	case <-ctx.Done():

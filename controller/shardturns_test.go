@@ -46,7 +46,7 @@ func (s *single) Enter(ctx context.Context, key string) (context.Context, func()
 		delete(s.taken, key)
 		if s.owed[key] {
 			delete(s.owed, key)
-			s.keys.Activate(key)
+			s.keys.Trigger(key)
 		}
 	}, true
 }
@@ -85,7 +85,7 @@ func departing(t *testing.T, s *single, reconcile func(ctx context.Context, call
 			n := len(calls)
 			mu.Unlock()
 			return Done, reconcile(ctx, n)
-		}, kates.Workers(2))
+		}, kates.WithWorkers(2))
 		require.NoError(t, err)
 		c.plan.Shards = s
 		ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +159,7 @@ func TestG7TheDeltasOfTurnsThatAreAnothersAreToldByTheKeysNextOne(t *testing.T) 
 		s.mu.Lock()
 		s.others = false
 		delete(s.owed, "default/a")
-		s.keys.Activate("default/a")
+		s.keys.Trigger("default/a")
 		s.mu.Unlock()
 		synctest.Wait()
 		require.Len(t, calls, 1)

@@ -48,9 +48,9 @@ func TestWhenItsContextEndsNoWorkBeginsAndWhatRunsMayFinish(t *testing.T) {
 
 func TestReconcilesThatAreNotDoneWithinTheGracePeriodHaveTheirContextsCancelled(t *testing.T) {
 	for text, options := range map[string][]kates.RunOption{
-		"20s": {bySecret, kates.Workers(2)},
-		"5s":  {bySecret, kates.Workers(2), controller.GracePeriod(5 * time.Second)},
-		"0s":  {bySecret, kates.Workers(2), controller.GracePeriod(0)},
+		"20s": {bySecret, kates.WithWorkers(2)},
+		"5s":  {bySecret, kates.WithWorkers(2), controller.GracePeriod(5 * time.Second)},
+		"0s":  {bySecret, kates.WithWorkers(2), controller.GracePeriod(0)},
 	} {
 		inWorld(t, func(w *world) {
 			w.root("a", "u1", "1")
@@ -101,7 +101,7 @@ func TestADeadlineIsAnEndWithItsError(t *testing.T) {
 func TestItEndsWithItsWatch(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.root("a", "u1", "1")
-		r := run(w, (&calls{}).reconcile, bySecret, kates.Workers(3))
+		r := run(w, (&calls{}).reconcile, bySecret, kates.WithWorkers(3))
 		w.Client.Close()
 		err := <-r.done
 		assert.ErrorIs(t, err, kates.ErrClosed)
@@ -133,7 +133,7 @@ func TestAReconcilerThatEndsItsGoroutineEndsTheController(t *testing.T) {
 		c, err := controller.New(w.Client, "test", func(context.Context, *app) (controller.Result, error) {
 			runtime.Goexit()
 			return controller.Done, nil
-		}, bySecret, kates.Workers(2))
+		}, bySecret, kates.WithWorkers(2))
 		require.NoError(t, err)
 		assert.ErrorContains(t, c.Run(w.Context()), "runtime.Goexit")
 		assert.Zero(t, c.Status().Running)

@@ -35,7 +35,7 @@ func TestOneKeyNeverRunsTwiceAtATimeSeveralDoAndWhatComesMeanwhileIsOneReconcile
 			mu.Unlock()
 			return controller.Done, nil
 		}}
-		r := run(w, c.reconcile, bySecret, kates.Workers(2))
+		r := run(w, c.reconcile, bySecret, kates.WithWorkers(2))
 		all := c.taken()
 		slices.Sort(all)
 		assert.Equal(t, []string{"ns/a ua=1", "ns/b ub=1"}, all)
@@ -67,7 +67,7 @@ func TestATriggerIsForOneKeyOrForAll(t *testing.T) {
 		require.NoError(t, err)
 		idle.Trigger("ns/a") // a trigger of a controller that does not run does nothing
 		idle.TriggerAll()
-		r := run(w, c.reconcile, bySecret, kates.AlsoOn(other))
+		r := run(w, c.reconcile, bySecret, kates.WithTriggers(other))
 		c.taken()
 		r.Trigger("ns/b")
 		r.runs()

@@ -197,7 +197,7 @@ func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *test
 		t: t, client: c, reads: reads, held: map[string]bool{}, written: map[string]map[types.UID]*corev1.ConfigMap{},
 		deleting: map[types.UID]bool{}, departed: map[types.UID]bool{},
 	}
-	ctl, err := controller.New(c, "hosts", m.reconcile, kates.Workers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond),
+	ctl, err := controller.New(c, "hosts", m.reconcile, kates.WithWorkers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond),
 		kates.Query{Name: "Root", Namespace: ns}, kates.Query{Name: "Maps", Namespace: ns})
 	require.NoError(t, err)
 	running, cancel := context.WithCancel(ctx)

@@ -70,7 +70,7 @@ func crash(kubeconfig, namespaces string) error {
 	defer client.Close()
 	ns, elsewhere, _ := strings.Cut(namespaces, ",")
 	p := &crashing{client: client, elsewhere: elsewhere}
-	c, err := controller.New(client, "crashing", p.reconcile, kates.Workers(8),
+	c, err := controller.New(client, "crashing", p.reconcile, kates.WithWorkers(8),
 		kates.Query{Name: "Root", Namespace: ns},
 		kates.Query{Name: "ConfigMaps", Namespace: ns},
 		kates.Query{Name: "Records", Namespace: elsewhere, Key: kates.ByAnnotation("root")})

@@ -63,7 +63,7 @@ func TestEventsAboutClusterScopedObjectsAreInTheDefaultNamespace(t *testing.T) {
 	r, err := events.NewRecorder(ctx, c, "e2e")
 	require.NoError(t, err)
 	defer r.Close()
-	space, err := kates.Get[corev1.Namespace](ctx, c, "", ns)
+	space, err := kates.GetCached[corev1.Namespace](ctx, c, "", ns)
 	require.NoError(t, err)
 	r.Eventf(space, nil, events.Normal, "Seen", "Look", "it is there")
 	awaitEvents(t, c, "default", ns, func(all []*eventsv1.Event) bool { return len(all) == 1 })

@@ -75,7 +75,7 @@ func foreignChange(t *testing.T, r *replica, cm *corev1.ConfigMap) {
 	u, err := r.others.Resource(configMaps).Namespace(r.ns).Patch(t.Context(), cm.Name, kates.MergePatchType, []byte(`{"data":{"foreign":"`+time.Now().String()+`"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		now, err := kates.Get[corev1.ConfigMap](t.Context(), r.client, r.ns, cm.Name)
+		now, err := kates.GetCached[corev1.ConfigMap](t.Context(), r.client, r.ns, cm.Name)
 		return err == nil && now.ResourceVersion == u.GetResourceVersion()
 	}, patience, 5*time.Millisecond)
 }

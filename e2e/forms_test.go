@@ -271,7 +271,7 @@ func TestAStatusAloneIsNoSignalWithGenerationChangedButInTheNextSnapshot(t *test
 	q := kates.Query{Name: "Deployments", Namespace: ns}
 	all, err := kates.Watch[view](ctx, c, q)
 	require.NoError(t, err)
-	q.Signal = kates.AnyOf(kates.GenerationChanged, kates.LabelsChanged)
+	q.Signal = kates.AnySignal(kates.GenerationChanged, kates.LabelsChanged)
 	s, err := kates.Watch[view](ctx, c, q)
 	require.NoError(t, err)
 	var snap, seen view

@@ -22,7 +22,7 @@ func TestG4GetAsksTheServerOnlyWhereNoWatchCanTell(t *testing.T) {
 	o := newOwnedTest(t)
 	get := func(name string) string {
 		t.Helper()
-		cm, err := kates.Get[corev1.ConfigMap](t.Context(), o.client, o.ns, name)
+		cm, err := kates.GetCached[corev1.ConfigMap](t.Context(), o.client, o.ns, name)
 		if kates.IsNotFound(err) {
 			return "not found"
 		}
@@ -41,7 +41,7 @@ func TestG4GetAsksTheServerOnlyWhereNoWatchCanTell(t *testing.T) {
 	o.watch(kates.Query{Kind: "cm", Namespace: o.ns, MetadataOnly: true})
 	assert.Equal(t, "1", get("a"))
 	assert.Equal(t, map[string]int{"GET": 1}, o.spy.seen(), "metadata is not all of it")
-	short, err := kates.Get[kates.PartialObjectMetadata](t.Context(), o.client, o.ns, "a", kates.OfKind("cm"))
+	short, err := kates.GetCached[kates.PartialObjectMetadata](t.Context(), o.client, o.ns, "a", kates.OfKind("cm"))
 	require.NoError(t, err)
 	assert.Equal(t, "ConfigMap", short.Kind)
 	assert.Empty(t, o.spy.seen(), "and here it is")
@@ -84,7 +84,7 @@ func TestFinalizersOfEightWritersAreAllAddedAndAllRemoved(t *testing.T) {
 	assert.Nil(t, o.stored("a"))
 	o.w.set("configmaps", 0)
 	require.NoError(t, o.client.Sync(t.Context()))
-	_, err := kates.Get[corev1.ConfigMap](t.Context(), o.client, o.ns, "a")
+	_, err := kates.GetCached[corev1.ConfigMap](t.Context(), o.client, o.ns, "a")
 	assert.True(t, kates.IsNotFound(err), "%v", err)
 }
 
@@ -241,7 +241,7 @@ func TestSetStatusOfWhatIsThereIsNotSentAndYetBoundToTheObject(t *testing.T) {
 	assert.Equal(t, b.UID, got.UID)
 	assert.Equal(t, "PodDisruptionBudget", got.Kind)
 	got.Status.ExpectedPods = 7
-	known, err := kates.Get[policyv1.PodDisruptionBudget](t.Context(), o.client, o.ns, "b")
+	known, err := kates.GetCached[policyv1.PodDisruptionBudget](t.Context(), o.client, o.ns, "b")
 	require.NoError(t, err)
 	assert.Equal(t, b.Status, known.Status, "what is returned is the caller's own")
 	assert.Empty(t, o.spy.seen())

@@ -50,7 +50,7 @@ func makeNamespace(t *testing.T, name string) {
 func leaseUsers(r *replica, called chan struct{}, leases string) map[string]func(context.Context) error {
 	said := sync.OnceFunc(func() { close(called) })
 	election := kates.LeaderElection{Namespace: leases, Name: leaseName, RetryPeriod: 200 * time.Millisecond}
-	objects := kates.Query{Name: "ConfigMaps", Namespace: r.ns, Key: kates.ByObjectName}
+	objects := kates.Query{Name: "ConfigMaps", Namespace: r.ns, Key: kates.ByName}
 	each := func(_ context.Context, _ string, _ *inputs) error { said(); return nil }
 	return map[string]func(context.Context) error{
 		"a leader of Run": func(ctx context.Context) error {

@@ -161,7 +161,7 @@ func (o *ownedTest) watch(options ...kates.Query) {
 	if len(options) > 0 {
 		q = options[0]
 	}
-	r, err := kates.Open[*kates.Unstructured](o.Context(), o.client, q)
+	r, err := kates.NewLister[*kates.Unstructured](o.Context(), o.client, q)
 	require.NoError(o, err)
 	o.Cleanup(r.Close)
 	o.spy.seen()

@@ -26,7 +26,7 @@ func (o *ownedTest) again(set kates.OwnedSet, options ...kates.Option) *ownedTes
 	next := *o
 	next.w = newWire()
 	next.client = next.w.client(o.T, append([]kates.Option{kates.WithNamespace(o.ns)}, options...)...)
-	r, err := kates.Open[*corev1.ConfigMap](o.Context(), next.client, kates.Query{Namespace: o.ns})
+	r, err := kates.NewLister[*corev1.ConfigMap](o.Context(), next.client, kates.Query{Namespace: o.ns})
 	require.NoError(o, err)
 	o.Cleanup(r.Close)
 	next.spy = newSpy(next.w, "configmaps")
@@ -115,7 +115,7 @@ func TestApplyOwnedRecallsWhatWasAppliedOfEveryKindOfList(t *testing.T) {
 }
 
 func open[T any](t *testing.T, c *kates.Client, ns string) error {
-	r, err := kates.Open[T](t.Context(), c, kates.Query{Namespace: ns})
+	r, err := kates.NewLister[T](t.Context(), c, kates.Query{Namespace: ns})
 	if err == nil {
 		t.Cleanup(r.Close)
 	}

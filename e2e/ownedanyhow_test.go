@@ -297,7 +297,7 @@ func (o *ownedTest) anyhow(r anything, kind int) {
 		require.NoError(o, open[*appsv1.Deployment](o.T, clients[0], o.ns))
 	}
 	full := []string{"configmaps", "gadgets." + r.thing.Group, "deployments.v1.apps"}[kind]
-	reader, err := kates.Open[*kates.Unstructured](o.Context(), clients[1], kates.Query{Kind: full, Namespace: o.ns})
+	reader, err := kates.NewLister[*kates.Unstructured](o.Context(), clients[1], kates.Query{Kind: full, Namespace: o.ns})
 	require.NoError(o, err)
 	o.Cleanup(reader.Close)
 	wanted := r.object(kind)

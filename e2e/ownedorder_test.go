@@ -52,7 +52,7 @@ func TestApplyOwnedPutsItemsBackIntoTheirOrder(t *testing.T) {
 			}
 			require.NoError(t, o.client.Sync(t.Context()))
 			assert.Len(t, o.apply(set).Applied, 1)
-			now, err := kates.Get[appsv1.Deployment](t.Context(), o.client, o.ns, "x")
+			now, err := kates.GetCached[appsv1.Deployment](t.Context(), o.client, o.ns, "x")
 			require.NoError(t, err)
 			assert.Equal(t, d.Spec.Template.Spec.Containers[0].Env, now.Spec.Template.Spec.Containers[0].Env)
 			assert.Len(t, o.apply(set).Unchanged, 1)
@@ -61,7 +61,7 @@ func TestApplyOwnedPutsItemsBackIntoTheirOrder(t *testing.T) {
 }
 
 func wholeDeployments(t *testing.T, c *kates.Client, ns string) error {
-	r, err := kates.Open[*kates.Unstructured](t.Context(), c, kates.Query{Kind: "deployments.v1.apps", Namespace: ns})
+	r, err := kates.NewLister[*kates.Unstructured](t.Context(), c, kates.Query{Kind: "deployments.v1.apps", Namespace: ns})
 	if err == nil {
 		t.Cleanup(r.Close)
 	}

@@ -131,7 +131,7 @@ func TestPruningIsBoundToTheObjectAndVersionThatWasJudged(t *testing.T) {
 				o.spy.before("DELETE", func() { test.change(o) })
 				o.apply(o.set())
 				assert.Equal(t, test.stays, o.stored("a") != nil)
-				_, err := kates.Get[corev1.ConfigMap](t.Context(), o.client, o.ns, "a")
+				_, err := kates.GetCached[corev1.ConfigMap](t.Context(), o.client, o.ns, "a")
 				if !test.stays {
 					assert.True(t, kates.IsNotFound(err), "G4: %v", err)
 				}

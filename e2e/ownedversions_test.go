@@ -44,7 +44,7 @@ func TestApplyOwnedPrunesNothingThatIsWantedInAnotherVersionOfItsKind(t *testing
 			o.others = foreign(t).Resource(autoscalers).Namespace(o.ns)
 			if how == "watched, metadata only" {
 				watch = func(o *ownedTest) error {
-					r, err := kates.Open[*metav1.PartialObjectMetadata](t.Context(), o.client, kates.Query{Kind: "hpa", Namespace: o.ns})
+					r, err := kates.NewLister[*metav1.PartialObjectMetadata](t.Context(), o.client, kates.Query{Kind: "hpa", Namespace: o.ns})
 					if err == nil {
 						t.Cleanup(r.Close)
 					}
@@ -82,7 +82,7 @@ func TestApplyOwnedPrunesNothingThatIsWantedInAnotherVersionOfItsKind(t *testing
 
 func (o *ownedTest) wholeScalers(versions ...string) error {
 	for _, v := range versions {
-		r, err := kates.Open[*kates.Unstructured](o.Context(), o.client, kates.Query{Kind: "horizontalpodautoscalers." + v + ".autoscaling", Namespace: o.ns})
+		r, err := kates.NewLister[*kates.Unstructured](o.Context(), o.client, kates.Query{Kind: "horizontalpodautoscalers." + v + ".autoscaling", Namespace: o.ns})
 		if err != nil {
 			return err
 		}

@@ -125,7 +125,7 @@ func TestG4EveryWriteMethodShowsItsEffectAtOnceThoughTheWatchIsLate(t *testing.T
 	err := c.Apply(ctx, host("spec", map[string]any{"hostname": "apply"}), nil)
 	assert.True(t, kates.IsConflict(err), "somebody else owns the field: %v", err)
 	assert.Equal(t, "upsert", hostname(), "a failed write leaves no trace")
-	require.NoError(t, c.Apply(ctx, host("spec", map[string]any{"hostname": "apply"}), nil, kates.ForceOwnership(), kates.FieldOwner("me")))
+	require.NoError(t, c.Apply(ctx, host("spec", map[string]any{"hostname": "apply"}), nil, kates.ForceOwnership(), kates.FieldManager("me")))
 	assert.Equal(t, "apply", hostname())
 
 	before := r.look("h")

@@ -103,7 +103,7 @@ func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 	done := make(chan error, 1)
 	key := kates.ByLabel("team")
 	go func() {
-		done <- kates.RunEach(running, c, m.make, kates.Workers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond),
+		done <- kates.RunEach(running, c, m.make, kates.WithWorkers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond),
 			kates.Query{Name: "ConfigMaps", Namespace: ns, Key: key, LabelSelector: "team"},
 			kates.Query{Name: "Secrets", Namespace: ns, Key: key})
 	}()

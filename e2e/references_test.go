@@ -156,8 +156,8 @@ func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 				secrets.Namespace, secrets.Refs = "", refs
 			}
 			go func() {
-				done <- kates.RunEach(running, c, made.make, kates.Workers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond), secrets,
-					kates.Query{Name: "ConfigMaps", Namespace: ns, Key: kates.ByObjectName, LabelSelector: "my=own"})
+				done <- kates.RunEach(running, c, made.make, kates.WithWorkers(4), kates.WithBackoff(time.Millisecond, 50*time.Millisecond), secrets,
+					kates.Query{Name: "ConfigMaps", Namespace: ns, Key: kates.ByName, LabelSelector: "my=own"})
 			}()
 			var writers sync.WaitGroup
 			for w := range 3 {

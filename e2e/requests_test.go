@@ -49,7 +49,7 @@ func newServer(t *testing.T, options ...kates.Option) *server {
 	warm, err := kates.NewClientFromRESTConfig(testCluster.Config)
 	require.NoError(t, err)
 	for _, kind := range counted {
-		_, err := kates.Open[*kates.Unstructured](t.Context(), warm, kates.Query{Kind: kind.Resource})
+		_, err := kates.NewLister[*kates.Unstructured](t.Context(), warm, kates.Query{Kind: kind.Resource})
 		require.NoError(t, err)
 	}
 	warm.Close()
@@ -113,9 +113,9 @@ func (s *server) eight(ns string) (closers []func()) {
 		<-b.Changed()
 		closers = append(closers, a.Close, b.Close)
 	}
-	templates, err := kates.Open[*corev1.PodTemplate](s.t.Context(), s.client, kates.Query{Namespace: ns})
+	templates, err := kates.NewLister[*corev1.PodTemplate](s.t.Context(), s.client, kates.Query{Namespace: ns})
 	require.NoError(s.t, err)
-	custom, err := kates.Open[*kates.Unstructured](s.t.Context(), s.client, kates.Query{Kind: "Host", Namespace: ns})
+	custom, err := kates.NewLister[*kates.Unstructured](s.t.Context(), s.client, kates.Query{Kind: "Host", Namespace: ns})
 	require.NoError(s.t, err)
 	_, err = templates.Get(ns, "x")
 	require.NoError(s.t, err)

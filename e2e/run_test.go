@@ -325,7 +325,7 @@ func TestAFailingFunctionKeepsItsBackoffUnderChurnAndTriesWithTheNewestSnapshot(
 		n, _ := in.count()
 		tries <- try{time.Now(), n}
 		return errors.New("not yet")
-	}, kates.WithBackoff(100*time.Millisecond, 400*time.Millisecond), kates.AlsoOn(ticks))
+	}, kates.WithBackoff(100*time.Millisecond, 400*time.Millisecond), kates.WithTriggers(ticks))
 	first := receive(t, tries)
 	last := first
 	for _, least := range []time.Duration{100, 200, 400, 400, 400} {

@@ -79,7 +79,7 @@ func TestG4TypedWritesOfEveryVerbAndPatchTypeShowAtOnceThoughTheWatchIsLate(t *t
 			func(d *appsv1.Deployment) bool { return images(d) == "c=k " }},
 		{"JSON", patch(kates.JSONPatchType, `[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]`),
 			func(d *appsv1.Deployment) bool { return d.Annotations["a"] == "b" }},
-		{"apply", func() error { return c.Apply(ctx, more, nil, kates.ForceOwnership(), kates.FieldOwner("me")) },
+		{"apply", func() error { return c.Apply(ctx, more, nil, kates.ForceOwnership(), kates.FieldManager("me")) },
 			func(d *appsv1.Deployment) bool { return d.Spec.Paused && images(d) == "c=i " }},
 		{"upsert", func() error {
 			return c.Upsert(ctx, d, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"l": "m"}}, Spec: deployment(ns).Spec}, nil)

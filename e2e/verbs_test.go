@@ -93,7 +93,7 @@ var ownVerbs = []struct {
 	{"apply as two", func(o *ownWrite) error {
 		u := o.name()
 		u.SetLabels(map[string]string{"run": o.w.label, "applied": o.one("1", "2")})
-		return o.w.client.Apply(o.ctx, u, o.got, kates.ForceOwnership(), kates.FieldOwner("second"))
+		return o.w.client.Apply(o.ctx, u, o.got, kates.ForceOwnership(), kates.FieldManager("second"))
 	}},
 	{"upsert", func(o *ownWrite) error {
 		source := o.name()

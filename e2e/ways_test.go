@@ -91,9 +91,9 @@ type hostType struct {
 
 // open opens a reader for each query, in place of an accumulator.
 func (j *witness) open(ctx context.Context, queries []kates.Query) error {
-	j.readers = map[string]*kates.Reader[*kates.Unstructured]{}
+	j.readers = map[string]*kates.Lister[*kates.Unstructured]{}
 	for _, q := range queries {
-		r, err := kates.Open[*kates.Unstructured](ctx, j.w.client, q)
+		r, err := kates.NewLister[*kates.Unstructured](ctx, j.w.client, q)
 		if err != nil {
 			j.close()
 			return err

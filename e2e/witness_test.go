@@ -83,7 +83,7 @@ type witness struct {
 	way     way
 	queries []query
 	acc     *kates.Accumulator
-	readers map[string]*kates.Reader[*kates.Unstructured] // used in place of acc
+	readers map[string]*kates.Lister[*kates.Unstructured] // used in place of acc
 	target  any
 	shown   map[id]seen
 	looks   []look

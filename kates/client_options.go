@@ -218,7 +218,7 @@ func WithInterval(d time.Duration) WatchOption {
 // WithDebounce delays a signal until no change has come for the quiet time, but no longer than
 // most (0: ten times quiet). Off by default. For [WatchEach], [RunEach] and controllers each key
 // has its own delay: a key that changes waits until nothing more has changed for it, however much
-// changes for others. The first turn of a key, and [Partitions.Activate], do not wait.
+// changes for others. The first turn of a key, and [Partitions.Trigger], do not wait.
 func WithDebounce(quiet, most time.Duration) WatchOption {
 	return watchOption(func(w *watchSettings) {
 		w.pace.Quiet, w.pace.QuietMax = quiet, most
@@ -246,7 +246,7 @@ func WithTransform(f func(Object) error) WatchOption {
 }
 
 // WithShown sets a function that is called once for each value that enters a snapshot, or that a
-// reader ([Open]) hands out. It is for tests that detect writes to shared objects
+// lister ([NewLister]) hands out. It is for tests that detect writes to shared objects
 // (katestest.DetectMutations).
 func WithShown(f func(query string, source Object, value any)) WatchOption {
 	return watchOption(func(w *watchSettings) { w.shown = f })

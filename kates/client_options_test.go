@@ -50,9 +50,9 @@ func TestAnOptionThatMakesNoSenseIsAnErrorThatSaysWhatDoes(t *testing.T) {
 		}
 		c := fake.Client.With(of)
 		for call, err := range map[string]error{
-			"Watch": second(kates.Watch[maps](t.Context(), c)),
-			"Open":  second(kates.Open[*kates.Pod](t.Context(), c, kates.Query{})),
-			"Run":   kates.Run(t.Context(), fake.Client, func(context.Context, *maps) error { return nil }, of),
+			"Watch":     second(kates.Watch[maps](t.Context(), c)),
+			"NewLister": second(kates.NewLister[*kates.Pod](t.Context(), c, kates.Query{})),
+			"Run":       kates.Run(t.Context(), fake.Client, func(context.Context, *maps) error { return nil }, of),
 			"RunEach": kates.RunEach(t.Context(), fake.Client, func(context.Context, string, *maps) error { return nil },
 				kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace}, of),
 		} {
@@ -63,7 +63,7 @@ func TestAnOptionThatMakesNoSenseIsAnErrorThatSaysWhatDoes(t *testing.T) {
 		q.Name, q.Kind = "Pods", "pods"
 		const says = "a lowercase RFC 1123 label must consist of"
 		assert.ErrorContains(t, second(fake.Client.Watch(t.Context(), q)), says)
-		assert.ErrorContains(t, second(kates.Open[*kates.Pod](t.Context(), fake.Client, q)), says)
+		assert.ErrorContains(t, second(kates.NewLister[*kates.Pod](t.Context(), fake.Client, q)), says)
 		assert.ErrorContains(t, fake.Client.List(t.Context(), q, &[]*kates.Pod{}), says)
 	}
 }

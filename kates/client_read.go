@@ -48,19 +48,19 @@ func (c *Client) Get(ctx context.Context, resource, target any) error {
 	return jsonform.Fill(target, got)
 }
 
-// A GetOption changes one [Get].
-type GetOption func(*getSettings)
+// A CachedOption changes one [GetCached].
+type CachedOption func(*cachedSettings)
 
-type getSettings struct{ kind string }
+type cachedSettings struct{ kind string }
 
-// OfKind names the kind of a [Get], in any form that kubectl takes, if the Go type does not tell
-// it.
-func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind } }
+// OfKind names the kind of a [GetCached], in any form that kubectl takes, if the Go type does not
+// tell it.
+func OfKind(kind string) CachedOption { return func(s *cachedSettings) { s.kind = kind } }
 
-// Get returns the object of that name.
+// GetCached returns the object of that name.
 //
-//	web, err := kates.Get[kates.Service](ctx, client, "prod", "web")
-//	host, err := kates.Get[map[string]any](ctx, client, "prod", "h", kates.OfKind("hosts.getambassador.io"))
+//	web, err := kates.GetCached[kates.Service](ctx, client, "prod", "web")
+//	host, err := kates.GetCached[map[string]any](ctx, client, "prod", "h", kates.OfKind("hosts.getambassador.io"))
 //
 // T is the form of the object: a Go type that the client's scheme knows, which says the kind, or
 // [Unstructured], map[string]any, [PartialObjectMetadata], any struct with the right JSON, with
@@ -83,10 +83,10 @@ func OfKind(kind string) GetOption { return func(s *getSettings) { s.kind = kind
 // than one that the server gave before. [Client.Get] always asks the server.
 //
 // If there is no such object, the error is that of the server ([IsNotFound]). The result is the
-// caller's own, to write to and to keep; a reader ([Open]) returns shared objects without copying.
-// Get is safe for concurrent use.
-func Get[T any](ctx context.Context, c *Client, namespace, name string, opts ...GetOption) (*T, error) {
-	var settings getSettings
+// caller's own, to write to and to keep; a lister ([NewLister]) returns shared objects without
+// copying. GetCached is safe for concurrent use.
+func GetCached[T any](ctx context.Context, c *Client, namespace, name string, opts ...CachedOption) (*T, error) {
+	var settings cachedSettings
 	for _, o := range opts {
 		o(&settings)
 	}

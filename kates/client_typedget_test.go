@@ -24,20 +24,20 @@ func TestAWatchOfAGoTypeDoesNotAnswerForFieldsThatItDoesNotKnow(t *testing.T) {
 	}
 	c := watched(`{"apiVersion":"v1","kind":"ConfigMap","new":{"field":"here"},
 		"metadata":{"name":"a","namespace":"ns","uid":"uid-a","resourceVersion":"5","managedFields":[{"manager":"m"}]}}`)
-	u, err := kates.Get[kates.Unstructured](t.Context(), c, "ns", "a", kates.OfKind("cm"))
+	u, err := kates.GetCached[kates.Unstructured](t.Context(), c, "ns", "a", kates.OfKind("cm"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"field": "here"}, u.Object["new"])
 	assert.NotEmpty(t, u.GetManagedFields())
 	type mine struct{ New struct{ Field string } }
-	own, err := kates.Get[mine](t.Context(), c, "ns", "a", kates.OfKind("cm"))
+	own, err := kates.GetCached[mine](t.Context(), c, "ns", "a", kates.OfKind("cm"))
 	require.NoError(t, err)
 	assert.Equal(t, "here", own.New.Field)
 
 	c = watched("no request")
-	cm, err := kates.Get[kates.ConfigMap](t.Context(), c, "ns", "a")
+	cm, err := kates.GetCached[kates.ConfigMap](t.Context(), c, "ns", "a")
 	require.NoError(t, err)
 	assert.Equal(t, "v", cm.Data["k"])
-	short, err := kates.Get[kates.PartialObjectMetadata](t.Context(), c, "ns", "a", kates.OfKind("cm"))
+	short, err := kates.GetCached[kates.PartialObjectMetadata](t.Context(), c, "ns", "a", kates.OfKind("cm"))
 	require.NoError(t, err)
 	assert.Equal(t, "5", short.ResourceVersion)
 }

@@ -28,10 +28,10 @@
 //     A [WatchOption] sets the pace. [Lookup] finds the objects that others refer to.
 //   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
 //     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects
-//     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [AlsoOn],
+//     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [WithTriggers],
 //     [Again].
-//   - Read: [Client.Get] and [Client.List] ask the server. [Get] and [Open] read from a watch that
-//     runs anyway.
+//   - Read: [Client.Get] and [Client.List] ask the server. [GetCached] and [NewLister] read from a
+//     watch that runs anyway.
 //   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
 //     [Client.Delete], [Modify], and options such as [DryRun] and [IfUID]. For controllers
 //     [SetStatus], [Client.SetConditions], [UnderFinalizer].
@@ -72,7 +72,7 @@
 //
 // # How much is held
 //
-// A field of [Watch], or a [Reader], may have a Go type that the client's scheme knows:
+// A field of [Watch], or a [Lister], may have a Go type that the client's scheme knows:
 // []*[Service]. (See [WithScheme] for the types of custom kinds.) Its objects are decoded
 // directly from the wire, one at a time: from protobuf if the type and the server have it, else
 // from JSON. An object is held once, in that form, without managed fields ([WithManagedFields]).

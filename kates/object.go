@@ -141,19 +141,19 @@ func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
 // channel.
 func MergeUpdate(target, source *Unstructured) { patch.MergeUpdate(target, source) }
 
-// ByName indexes objs by name into target. Objs is a slice of objects, or of structs whose
+// IndexByName indexes objs by name into target. Objs is a slice of objects, or of structs whose
 // pointers are objects. Target is a map[string]X, where X is the slice's element type or a
 // pointer to it. Of several objects with one name the last is kept. Nil elements are skipped. The
 // map's values are the slice's objects, not copies.
 //
 // It panics if objs or target are of other types, or target is nil.
-func ByName(objs any, target any) {
+func IndexByName(objs any, target any) {
 	source, index := reflect.ValueOf(objs), reflect.ValueOf(target)
 	if source.Kind() != reflect.Slice {
-		panic(fmt.Sprintf("kates.ByName: %T is not a slice of objects", objs))
+		panic(fmt.Sprintf("kates.IndexByName: %T is not a slice of objects", objs))
 	}
 	if index.Kind() != reflect.Map || index.Type().Key().Kind() != reflect.String || index.IsNil() {
-		panic(fmt.Sprintf("kates.ByName: %T is not a (non-nil) map from names to objects", target))
+		panic(fmt.Sprintf("kates.IndexByName: %T is not a (non-nil) map from names to objects", target))
 	}
 	for i := range source.Len() {
 		elem := source.Index(i)
@@ -165,11 +165,11 @@ func ByName(objs any, target any) {
 			named, ok = elem.Addr().Interface().(metav1.Object)
 		}
 		if !ok {
-			panic(fmt.Sprintf("kates.ByName: a %s is not an object", elem.Type()))
+			panic(fmt.Sprintf("kates.IndexByName: a %s is not an object", elem.Type()))
 		}
 		value, ok := indexable(elem, index.Type().Elem())
 		if !ok {
-			panic(fmt.Sprintf("kates.ByName: a %T cannot hold a %s", target, elem.Type()))
+			panic(fmt.Sprintf("kates.IndexByName: a %T cannot hold a %s", target, elem.Type()))
 		}
 		index.SetMapIndex(reflect.ValueOf(named.GetName()).Convert(index.Type().Key()), value)
 	}

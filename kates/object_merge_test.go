@@ -89,21 +89,21 @@ func TestByNameIndexesEveryFormOfSlice(t *testing.T) {
 	untypedObjects := []*Unstructured{named("Host", "v1", "a"), named("Host", "v1", "b")}
 
 	byPointer := map[string]*Service{"stays": nil}
-	ByName(values, byPointer)
+	IndexByName(values, byPointer)
 	assert.Equal(t, map[string]*Service{"stays": nil, "a": &values[0], "b": &values[1]}, byPointer)
 	assert.Same(t, &values[0], byPointer["a"], "it indexes the slice's objects, not copies")
 
 	for _, objs := range []any{pointers, objects} {
 		index := map[string]*Service{}
-		ByName(objs, index)
+		IndexByName(objs, index)
 		assert.Equal(t, map[string]*Service{"a": &values[0], "b": &values[1]}, index)
 	}
 	byValue := map[string]Service{}
-	ByName(pointers, byValue)
+	IndexByName(pointers, byValue)
 	assert.Equal(t, map[string]Service{"a": values[0], "b": values[1]}, byValue)
 	byObject, byAny := map[string]Object{}, map[string]runtime.Object{}
-	ByName(values, byObject)
-	ByName(untypedObjects, byAny)
+	IndexByName(values, byObject)
+	IndexByName(untypedObjects, byAny)
 	assert.Equal(t, map[string]Object{"a": &values[0], "b": &values[1]}, byObject)
 	assert.Len(t, byAny, 2)
 }
@@ -111,20 +111,20 @@ func TestByNameIndexesEveryFormOfSlice(t *testing.T) {
 func TestByNamePanicsOnWhatItCannotIndex(t *testing.T) {
 	var none map[string]*Service
 	for name, try := range map[string]func(){
-		"not a slice":      func() { ByName(service("a"), map[string]*Service{}) },
-		"not objects":      func() { ByName([]int{1}, map[string]int{}) },
-		"nil map":          func() { ByName([]*Service{}, none) },
-		"not a map":        func() { ByName([]*Service{}, &none) },
-		"not by name":      func() { ByName([]*Service{}, map[int]*Service{}) },
-		"of another type":  func() { ByName([]*Service{service("a")}, map[string]*Pod{}) },
-		"another in iface": func() { ByName([]Object{service("a")}, map[string]*Pod{}) },
+		"not a slice":      func() { IndexByName(service("a"), map[string]*Service{}) },
+		"not objects":      func() { IndexByName([]int{1}, map[string]int{}) },
+		"nil map":          func() { IndexByName([]*Service{}, none) },
+		"not a map":        func() { IndexByName([]*Service{}, &none) },
+		"not by name":      func() { IndexByName([]*Service{}, map[int]*Service{}) },
+		"of another type":  func() { IndexByName([]*Service{service("a")}, map[string]*Pod{}) },
+		"another in iface": func() { IndexByName([]Object{service("a")}, map[string]*Pod{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.PanicsWithValue(t, true, func() {
 				defer func() {
 					message, ok := recover().(string)
 					assert.True(t, ok)
-					assert.Contains(t, message, "kates.ByName: ")
+					assert.Contains(t, message, "kates.IndexByName: ")
 					panic(ok)
 				}()
 				try()

@@ -21,7 +21,7 @@ metadata: {name: web, namespace: default}
 	}
 	defer fake.Close()
 	ctx, client := context.Background(), fake.Client
-	owner, err := kates.Get[kates.Service](ctx, client, "default", "web")
+	owner, err := kates.GetCached[kates.Service](ctx, client, "default", "web")
 	if err != nil {
 		panic(err)
 	}

@@ -29,13 +29,13 @@ func requests(fake *katestest.Fake) (all []string) {
 func TestG4GetOfAWatchedKindMakesNoRequestForWhatIsThereNorForWhatIsNot(t *testing.T) {
 	fake := katestest.New(t, katestest.WithObjects(configMap("x", "a", "1")))
 	get := func(name string) error {
-		_, err := kates.Get[kates.ConfigMap](t.Context(), fake.Client, "default", name)
+		_, err := kates.GetCached[kates.ConfigMap](t.Context(), fake.Client, "default", name)
 		return err
 	}
 	require.NoError(t, get("x"))
 	require.True(t, kates.IsNotFound(get("y")))
 	assert.Equal(t, []string{"get configmaps", "get configmaps"}, requests(fake))
-	r, err := kates.Open[*kates.ConfigMap](t.Context(), fake.Client, kates.Query{})
+	r, err := kates.NewLister[*kates.ConfigMap](t.Context(), fake.Client, kates.Query{})
 	require.NoError(t, err)
 	defer r.Close()
 	requests(fake)

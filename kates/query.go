@@ -92,7 +92,7 @@ type Query struct {
 	// Changes that are not worth a signal are in the next snapshot and its deltas all the same.
 	// old is nil for an object that is new to the query, and current is nil for one that left it.
 	// An object that was replaced by another of its name did both: there are two calls. See
-	// [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnyOf].
+	// [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnySignal].
 	//
 	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the objects.
 	//
@@ -103,7 +103,7 @@ type Query struct {
 	// Key says to which partitions an object belongs, for [WatchEach], [RunEach] and the watched
 	// fields of a controller. The object belongs to the keys that it returns: one, several or
 	// none. An empty key is none. If [EveryPartition] is among them, it belongs to all. In a query
-	// without a Key all objects belong to every partition. See [ByNamespace], [ByObjectName],
+	// without a Key all objects belong to every partition. See [ByNamespace], [ByName],
 	// [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation], [ByField] and [KeyOf].
 	//
 	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the object.
@@ -111,7 +111,7 @@ type Query struct {
 	// It is called once per version of an object, as the watch holds it (after Transform), by one
 	// of the goroutines that take turns, and never by two at a time. It must not write to the
 	// object. The same object always has the same keys. If it panics, the object is left out as
-	// [Invalid] until its next version. Watch, Open and List ignore it.
+	// [Invalid] until its next version. Watch, NewLister and List ignore it.
 	Key func(Object) []string
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and
@@ -131,6 +131,6 @@ type Query struct {
 	// (the grace period) after the last name of the object is gone. For thousands of objects a
 	// query without Refs costs less, if there are the rights. From a thousand on this is logged,
 	// once. Queries with Refs may name each other in a chain, but not in a circle. List ignores
-	// Refs, Open refuses them.
+	// Refs, NewLister refuses them.
 	Refs []Ref
 }

@@ -151,7 +151,7 @@ func TestSignalsSayWhatHasChanged(t *testing.T) {
 	now := metav1.Now()
 	leaving.SetDeletionTimestamp(&now)
 	base := object(1, "", "")
-	both := kates.AnyOf(kates.LabelsChanged, kates.AnnotationsChanged)
+	both := kates.AnySignal(kates.LabelsChanged, kates.AnnotationsChanged)
 	for name, c := range map[string]struct {
 		old, current                            kates.Object
 		generation, labels, annotations, either bool

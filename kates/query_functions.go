@@ -117,10 +117,10 @@ func AnnotationsChanged(old, current Object) bool {
 	return old == nil || current == nil || !maps.Equal(old.GetAnnotations(), current.GetAnnotations())
 }
 
-// AnyOf returns a [Query.Signal] for changes that one of several is for:
+// AnySignal returns a [Query.Signal] for changes that one of several is for:
 //
-//	Signal: kates.AnyOf(kates.GenerationChanged, kates.LabelsChanged)
-func AnyOf(signals ...func(old, current Object) bool) func(old, current Object) bool {
+//	Signal: kates.AnySignal(kates.GenerationChanged, kates.LabelsChanged)
+func AnySignal(signals ...func(old, current Object) bool) func(old, current Object) bool {
 	return func(old, current Object) bool {
 		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
 	}
@@ -137,9 +137,9 @@ const EveryPartition = query.EveryPartition
 // belong to no partition.
 func ByNamespace(o Object) []string { return keyOf(o.GetNamespace()) }
 
-// ByObjectName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
+// ByName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
 // has the same key as the objects in it have by [ByNamespace].
-func ByObjectName(o Object) []string { return keyOf(o.GetName()) }
+func ByName(o Object) []string { return keyOf(o.GetName()) }
 
 // ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
 // a namespace. The objects that it controls have the same key by [ByOwner].
@@ -163,7 +163,7 @@ func ByOwner(kind string) func(Object) []string {
 }
 
 // ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
-// namespace has by [ByObjectName].
+// namespace has by [ByName].
 func ByOwnerName(kind string) func(Object) []string {
 	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return owner.Name })
 }

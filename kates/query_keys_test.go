@@ -37,7 +37,7 @@ func TestKeyFunctionsReadTypedAndUntypedObjectsAlike(t *testing.T) {
 		node []string
 	}{
 		"namespace":            {kates.ByNamespace, []string{"ns"}, nil},
-		"name":                 {kates.ByObjectName, []string{"p"}, []string{"n1"}},
+		"name":                 {kates.ByName, []string{"p"}, []string{"n1"}},
 		"namespaced name":      {kates.ByNamespacedName, []string{"ns/p"}, []string{"n1"}},
 		"uid":                  {kates.ByUID, []string{"u1"}, nil},
 		"owner":                {kates.ByOwner("ReplicaSet"), []string{"ns/r"}, nil},

@@ -51,7 +51,7 @@ func TestASelectorThatIsWrittenNeverSelectsEverything(t *testing.T) {
 		}
 	}
 	assert.Zero(t, deletions(fake))
-	reader, err := kates.Open[*kates.ConfigMap](t.Context(), c, kates.Query{})
+	reader, err := kates.NewLister[*kates.ConfigMap](t.Context(), c, kates.Query{})
 	require.NoError(t, err)
 	defer reader.Close()
 	_, err = reader.List("", " ")

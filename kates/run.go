@@ -20,10 +20,10 @@ import (
 //
 //	err := kates.Run(ctx, client, func(ctx context.Context, snap *Snapshot) error {
 //	    return rebuild(ctx, snap) // may take as long as it likes
-//	}, kates.Query{Name: "Services", Namespace: "prod"}, kates.WithInterval(time.Second), kates.AlsoOn(ticker.C))
+//	}, kates.Query{Name: "Services", Namespace: "prod"}, kates.WithInterval(time.Second), kates.WithTriggers(ticker.C))
 //
 // The options are queries, which refine fields as those of [Watch] do, watch options
-// ([WithInterval], [WithDebounce], …), and [WithBackoff], [AlsoOn], [OnError] and
+// ([WithInterval], [WithDebounce], …), and [WithBackoff], [WithTriggers], [WithOnError] and
 // [LeaderElection].
 //
 // One goroutine, that of Run, calls the function: never twice at a time. Each snapshot is a fresh
@@ -32,12 +32,12 @@ import (
 //
 // An error of the function means another try with the newest snapshot, after the backoff, however
 // much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error
-// that ends Run, and [Again] and [Backoff] ask for another call. Errors are logged when they begin
-// and when they are over, with the number of tries; OnError gets each of them. A field of
-// []*[Delta] says what has changed since the last snapshot for which the function returned no
-// error: another try has the deltas of the one before, too. Like all snapshots of a client, those
-// of Run are ready ([Client.Ready]) when the first is complete, whatever the function does with
-// it, and their watches are in [Client.Status].
+// that ends Run, and [Again] and [AgainWithBackoff] ask for another call. Errors are logged when
+// they begin and when they are over, with the number of tries; WithOnError gets each of them. A
+// field of []*[Delta] says what has changed since the last snapshot for which the function
+// returned no error: another try has the deltas of the one before, too. Like all snapshots of a
+// client, those of Run are ready ([Client.Ready]) when the first is complete, whatever the
+// function does with it, and their watches are in [Client.Status].
 //
 // Run returns when the function does not run any more:
 //
@@ -55,7 +55,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
 	if err == nil && settings.workers > 0 {
-		err = errors.New("Workers is an option of RunEach: one snapshot has one function")
+		err = errors.New("WithWorkers is an option of RunEach: one snapshot has one function")
 	}
 	if err == nil && settings.sharding != nil {
 		err = errors.New("Sharding is an option of RunEach: one snapshot has no keys")

@@ -22,18 +22,18 @@ import (
 //
 //	err := kates.RunEach(ctx, client, func(ctx context.Context, tenant string, snap *Tenant) error {
 //	    return rebuild(ctx, tenant, snap) // an empty snapshot: the tenant is gone
-//	}, kates.Query{Name: "Namespaces", Key: kates.ByObjectName}, kates.Query{Name: "Quotas", Key: kates.ByNamespace}, kates.Workers(4))
+//	}, kates.Query{Name: "Namespaces", Key: kates.ByName}, kates.Query{Name: "Quotas", Key: kates.ByNamespace}, kates.WithWorkers(4))
 //
-// The options are those of [Run], [Workers] and [Sharding]. With several workers the function
+// The options are those of [Run], [WithWorkers] and [Sharding]. With several workers the function
 // runs for several keys at the same time, and never twice at a time for one key. Its context ends
 // when that of RunEach does. RunEach returns when all calls have returned.
 //
 // An error means another try for that key alone, with its newest snapshot, after its backoff
 // ([WithBackoff]), however much changes meanwhile. A panic is such an error, a [*PanicError].
-// [Permanent] marks an error that ends RunEach, whatever its key. [Again] and [Backoff] ask for
-// another call for the key. Each error is a [*KeyError].
-// Errors are logged as those of Run are, for each key, and given to [OnError], which several
-// workers may call at a time. A value of [AlsoOn] calls for all keys. With [LeaderElection]
+// [Permanent] marks an error that ends RunEach, whatever its key. [Again] and [AgainWithBackoff]
+// ask for another call for the key. Each error is a [*KeyError].
+// Errors are logged as those of Run are, for each key, and given to [WithOnError], which several
+// workers may call at a time. A value of [WithTriggers] calls for all keys. With [LeaderElection]
 // followers keep all snapshots up to date, and a new leader calls for every key.
 //
 // When no object has a key any more, and the function was called with that key, it is called once
@@ -134,11 +134,11 @@ type eachTurn[S any] struct {
 func (t eachTurn[S]) Yield() {
 	if t.end(true) {
 		t.turn.Keep() // also a key that is gone
-		t.of.Activate(t.Name())
+		t.of.Trigger(t.Name())
 	}
 }
 
-// KeyError is an error of one key of a [RunEach] or a controller. [OnError] gets it.
+// KeyError is an error of one key of a [RunEach] or a controller. [WithOnError] gets it.
 type KeyError struct {
 	Key string
 	Err error
@@ -211,7 +211,7 @@ type keyTurn struct {
 //	}
 //
 //	tenants, err := kates.WatchEach[Tenant](ctx, client,
-//	    kates.Query{Name: "Namespaces", Key: kates.ByObjectName},
+//	    kates.Query{Name: "Namespaces", Key: kates.ByName},
 //	    kates.Query{Name: "Quotas", Key: kates.ByNamespace})
 //	if err != nil { ... }
 //	for {
@@ -368,12 +368,12 @@ func (t *keyTurn) end(again bool) bool {
 	return true
 }
 
-// Activate gives some keys a turn, though nothing may have changed. It ignores keys that no object
+// Trigger gives some keys a turn, though nothing may have changed. It ignores keys that no object
 // has. A key that is in a turn, or waits for a backoff, has its turn after that.
-func (p *partitioned) Activate(keys ...string) { p.all.Activate(keys...) }
+func (p *partitioned) Trigger(keys ...string) { p.all.Trigger(keys...) }
 
-// ActivateAll is Activate for all existing keys.
-func (p *partitioned) ActivateAll() { p.all.ActivateAll() }
+// TriggerAll is Trigger for all existing keys.
+func (p *partitioned) TriggerAll() { p.all.TriggerAll() }
 
 // Keys are those that objects have, in order, as of the latest Next.
 func (p *partitioned) Keys() []string { return p.all.Keys() }

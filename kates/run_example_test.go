@@ -37,7 +37,7 @@ metadata: {name: web}
 		fmt.Println("rebuilt for", len(snap.Services), "services")
 		cancel()
 		return nil
-	}, kates.WithBackoff(time.Millisecond, time.Second), kates.OnError(func(err error, attempt int) {
+	}, kates.WithBackoff(time.Millisecond, time.Second), kates.WithOnError(func(err error, attempt int) {
 		fmt.Printf("try %d: %v\n", attempt, err)
 	}))
 	fmt.Println("ended:", err)
@@ -86,7 +86,7 @@ metadata: {name: settings, namespace: red}
 			return errors.Join(client.Delete(ctx, snap.ConfigMaps[0], nil), client.Delete(ctx, snap.Namespaces[0], nil))
 		}
 		return nil
-	}, kates.Query{Name: "Namespaces", Key: kates.ByObjectName}, kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace})
+	}, kates.Query{Name: "Namespaces", Key: kates.ByName}, kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace})
 	fmt.Println("ended:", err)
 	// Output:
 	// blue has 0 config maps

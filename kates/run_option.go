@@ -18,7 +18,7 @@ import (
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has
 // some of its own). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such
-// options, and [WithBackoff], [AlsoOn], [OnError] and [Workers] return some.
+// options, and [WithBackoff], [WithTriggers], [WithOnError] and [WithWorkers] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
@@ -97,8 +97,8 @@ func WithBackoff(first, most time.Duration) RunOption {
 	return runOption(func(s *runSettings) { s.policy.Backoff = attempts.Backoff{First: first, Most: most} })
 }
 
-// Workers sets for how many keys [RunEach] calls its function at the same time. Default: 1.
-func Workers(n int) RunOption {
+// WithWorkers sets for how many keys [RunEach] calls its function at the same time. Default: 1.
+func WithWorkers(n int) RunOption {
 	return runOption(func(s *runSettings) {
 		if s.workers = n; n < 1 {
 			s.wrong = fmt.Errorf("the number of workers is %d: there must be one at least", n)
@@ -106,13 +106,13 @@ func Workers(n int) RunOption {
 	})
 }
 
-// AlsoOn makes [Run] call its function for each value of a channel, too: of a timer, or another
-// system. The function is called with the current snapshot, though nothing may have changed.
-// Values that come while it runs, or waits for its backoff, count as one. No sender waits for the
-// function. When the channel is closed, Run stops listening to it. Its end is no value. Nothing is
-// called before the first snapshot is complete, or while another leads. The option may be given
-// several times.
-func AlsoOn[T any](channel <-chan T) RunOption {
+// WithTriggers makes [Run] call its function for each value of a channel, too: of a timer, or
+// another system. The function is called with the current snapshot, though nothing may have
+// changed. Values that come while it runs, or waits for its backoff, count as one. No sender waits
+// for the function. When the channel is closed, Run stops listening to it. Its end is no value.
+// Nothing is called before the first snapshot is complete, or while another leads. The option may
+// be given several times.
+func WithTriggers[T any](channel <-chan T) RunOption {
 	return runOption(func(s *runSettings) {
 		s.triggers = append(s.triggers, func(ctx context.Context, call func()) {
 			for {
@@ -130,14 +130,14 @@ func AlsoOn[T any](channel <-chan T) RunOption {
 	})
 }
 
-// OnError makes [Run] call a function with each error of its own, and with how many there have
+// WithOnError makes [Run] call a function with each error of its own, and with how many there have
 // been in a row, this one included. The goroutine of Run calls it before the wait. Errors that
 // the function returns after its context has ended do not count. The option may be given several
 // times.
-func OnError(f func(err error, attempt int)) RunOption {
+func WithOnError(f func(err error, attempt int)) RunOption {
 	return runOption(func(s *runSettings) {
 		if f == nil {
-			s.wrong = errors.New("OnError(nil)")
+			s.wrong = errors.New("WithOnError(nil)")
 		}
 		s.policy.OnError = append(s.policy.OnError, f)
 	})
@@ -160,10 +160,10 @@ func Permanent(err error) error {
 // RequeueAfter, which is the same.
 func Again(after time.Duration) error { return &attempts.Asked{After: max(after, 0)} }
 
-// Backoff is what a function given to [Run] or [RunEach], or a reconciler, returns to be called
-// again as after an error ([WithBackoff]), though nothing is wrong: what it waits for is not there
-// yet. Nothing is logged, and [OnError] is not told.
-func Backoff() error { return &attempts.Asked{Backoff: true} }
+// AgainWithBackoff is what a function given to [Run] or [RunEach], or a reconciler, returns to be
+// called again as after an error ([WithBackoff]), though nothing is wrong: what it waits for is
+// not there yet. Nothing is logged, and [WithOnError] is not told.
+func AgainWithBackoff() error { return &attempts.Asked{Backoff: true} }
 
 // PanicError is a panic of a user's function. [Invalid] objects have it, too, if a function of
 // their query panicked (errors.As).

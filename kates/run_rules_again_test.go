@@ -79,7 +79,7 @@ func TestAgainIsForItsKeyAlone(t *testing.T) {
 					}
 				}
 				return kates.Again(10 * time.Second)
-			}, kates.Query{Name: "ConfigMaps", Key: kates.ByObjectName})
+			}, kates.Query{Name: "ConfigMaps", Key: kates.ByName})
 		}()
 		<-time.After(15 * time.Second)
 		assert.Equal(t, []string{"0s a: a1 ", "0s b: b1 ", "10s a: a1 "}, c.taken())
@@ -100,7 +100,7 @@ func TestAgainIsForItsKeyAlone(t *testing.T) {
 
 // TestAnErrorBesideAgainIsAnError: what is joined to it is neither lost nor forgiven.
 func TestAnErrorBesideAgainIsAnError(t *testing.T) {
-	for _, asked := range []error{kates.Again(time.Minute), kates.Backoff()} {
+	for _, asked := range []error{kates.Again(time.Minute), kates.AgainWithBackoff()} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))
 			told := 0
@@ -109,7 +109,7 @@ func TestAnErrorBesideAgainIsAnError(t *testing.T) {
 					return nil
 				}
 				return errors.Join(errOops, asked)
-			}, kates.OnError(func(err error, _ int) { told++; assert.ErrorIs(t, err, errOops) }))
+			}, kates.WithOnError(func(err error, _ int) { told++; assert.ErrorIs(t, err, errOops) }))
 			<-time.After(time.Second)
 			assert.Equal(t, 1, told)
 			r.stop()
@@ -131,10 +131,10 @@ func TestBackoffIsATryThatIsNoError(t *testing.T) {
 		r := run(t, fake.Client, func(_ context.Context, m *deltas) error {
 			c.note(fmt.Sprint(m.text(), len(m.Deltas)))
 			if time.Since(c.since) < time.Second {
-				return kates.Backoff()
+				return kates.AgainWithBackoff()
 			}
 			return nil
-		}, kates.OnError(func(err error, _ int) { t.Error("told of", err) }))
+		}, kates.WithOnError(func(err error, _ int) { t.Error("told of", err) }))
 		<-time.After(time.Hour)
 		assert.Equal(t, []string{"0s m1 1", "100ms m1 1", "300ms m1 1", "700ms m1 1", "1.5s m1 1"}, c.taken(), "with the deltas of the try before")
 		r.stop()

@@ -93,7 +93,7 @@ func tenants(t *testing.T, f func(t *testing.T, fake *katestest.Fake)) {
 func TestRunEachCallsForEachKeyAndThenForThoseWhoseObjectsChange(t *testing.T) {
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
 		c, other := &eachCalls{}, make(chan int)
-		r := runEach(t, fake.Client, c.call, byTenant, kates.AlsoOn(other))
+		r := runEach(t, fake.Client, c.call, byTenant, kates.WithTriggers(other))
 		r.runs()
 		assert.Equal(t, []string{"a: x1 y1", "b: z1"}, c.taken())
 		putFor(t, fake, "a", "x", "2")
@@ -162,7 +162,7 @@ func TestG8AnErrorOfRunEachIsTriedAgainForItsKeyAloneWithTheNewestSnapshot(t *te
 		}
 		var told []string
 		start := time.Now()
-		r := runEach(t, fake.Client, c.call, byTenant, kates.WithBackoff(time.Second, time.Minute), kates.OnError(func(err error, attempt int) {
+		r := runEach(t, fake.Client, c.call, byTenant, kates.WithBackoff(time.Second, time.Minute), kates.WithOnError(func(err error, attempt int) {
 			text, _, _ := strings.Cut(err.Error(), "\n")
 			told = append(told, fmt.Sprint(time.Since(start), " ", attempt, " ", text))
 		}))
@@ -196,7 +196,7 @@ func TestPermanentEndsRunEachWithAnErrorThatNamesTheKeyWhenAllCallsHaveReturned(
 			<-ctx.Done()
 			<-time.After(time.Hour)
 			return ctx.Err()
-		}, byTenant, kates.Workers(3))
+		}, byTenant, kates.WithWorkers(3))
 		err := <-r.done
 		assert.ErrorIs(t, err, errOops)
 		assert.EqualError(t, err, `key "b": oops`)
@@ -208,7 +208,7 @@ func TestWorkersCallForSeveralKeysAtATimeAndNeverTwiceForOne(t *testing.T) {
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
 		proceed := make(chan struct{})
 		c := &eachCalls{answer: func(string, *maps) error { <-proceed; return nil }}
-		r := runEach(t, fake.Client, c.call, byTenant, kates.Workers(3))
+		r := runEach(t, fake.Client, c.call, byTenant, kates.WithWorkers(3))
 		r.runs()
 		putFor(t, fake, "a", "x", "2")
 		putFor(t, fake, "c", "v", "1")
@@ -248,7 +248,7 @@ func TestAFollowerOfRunEachIsWarmAndCallsForEveryKeyWhenItWins(t *testing.T) {
 
 func TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError(t *testing.T) {
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
-		p, err := kates.WatchEach[mapsAndDeltas](t.Context(), fake.Client, byTenant, kates.Query{Name: "Secrets", Key: kates.ByObjectName})
+		p, err := kates.WatchEach[mapsAndDeltas](t.Context(), fake.Client, byTenant, kates.Query{Name: "Secrets", Key: kates.ByName})
 		require.NoError(t, err)
 		defer p.Close()
 		next := func() (*kates.Turn[mapsAndDeltas], string) {
@@ -283,7 +283,7 @@ func TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError(t *test
 		assert.True(t, b.Gone)
 		b.Done(nil)
 		assert.Equal(t, []string{"a"}, p.Keys())
-		p.ActivateAll()
+		p.TriggerAll()
 		a, text = next()
 		assert.Equal(t, "a", text)
 		assert.False(t, a.Gone)
@@ -328,9 +328,9 @@ func TestWhatRunEachCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 	f := (&eachCalls{}).call
 	for text, options := range map[string][]kates.RunOption{
 		"no query has a key function":                            {kates.Query{Name: "ConfigMaps"}},
-		"the number of workers is 0: there must be one at least": {byTenant, kates.Workers(0)},
+		"the number of workers is 0: there must be one at least": {byTenant, kates.WithWorkers(0)},
 		"a backoff from 0s to 1s":                                {byTenant, kates.WithBackoff(0, time.Second)},
-		`query "Other": kates_test.maps has no exported field`:   {kates.Query{Name: "Other", Key: kates.ByObjectName}},
+		`query "Other": kates_test.maps has no exported field`:   {kates.Query{Name: "Other", Key: kates.ByName}},
 		`the Name of a lease, ""`:                                {byTenant, kates.LeaderElection{}},
 	} {
 		err := kates.RunEach(t.Context(), fake.Client, f, options...)
@@ -338,13 +338,13 @@ func TestWhatRunEachCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 		assert.ErrorContains(t, err, "kates_test.maps: ")
 	}
 	assert.EqualError(t, kates.RunEach[maps](t.Context(), fake.Client, nil, byTenant), "run each kates_test.maps: there is no function to call")
-	assert.EqualError(t, kates.Run(t.Context(), fake.Client, newCalls().call, kates.Workers(2)),
-		"run kates_test.maps: Workers is an option of RunEach: one snapshot has one function")
+	assert.EqualError(t, kates.Run(t.Context(), fake.Client, newCalls().call, kates.WithWorkers(2)),
+		"run kates_test.maps: WithWorkers is an option of RunEach: one snapshot has one function")
 }
 
 func TestRunEachEndsWithItsWatch(t *testing.T) {
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
-		r := runEach(t, fake.Client, (&eachCalls{}).call, byTenant, kates.Workers(2))
+		r := runEach(t, fake.Client, (&eachCalls{}).call, byTenant, kates.WithWorkers(2))
 		r.runs()
 		fake.Client.Close()
 		err := <-r.done
@@ -359,7 +359,7 @@ func TestAFunctionThatEndsItsGoroutineEndsRunEach(t *testing.T) {
 		err := kates.RunEach(t.Context(), fake.Client, func(context.Context, string, *maps) error {
 			runtime.Goexit()
 			return nil
-		}, byTenant, kates.Workers(2))
+		}, byTenant, kates.WithWorkers(2))
 		assert.ErrorContains(t, err, "runtime.Goexit")
 	})
 }

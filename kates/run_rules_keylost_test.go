@@ -44,8 +44,8 @@ func TestATurnOfRunEachWhoseKeyIsLostEndsAndIsNoFailure(t *testing.T) {
 					lost <- context.Cause(ctx)
 					assert.ErrorIs(t, write(ctx, one), kates.ErrKeyLost)
 					return answer(ctx, one)
-				}, byTenant, shardNamed("a"), kates.Workers(2), kates.WithBackoff(time.Hour, time.Hour),
-					kates.OnError(func(err error, attempt int) { t.Errorf("attempt %d has failed: %v", attempt, err) }))
+				}, byTenant, shardNamed("a"), kates.WithWorkers(2), kates.WithBackoff(time.Hour, time.Hour),
+					kates.WithOnError(func(err error, attempt int) { t.Errorf("attempt %d has failed: %v", attempt, err) }))
 				<-time.After(time.Minute)
 				others := func() *running {
 					return runEach(t, two, func(_ context.Context, key string, _ *maps) error {

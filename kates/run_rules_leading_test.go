@@ -85,7 +85,7 @@ func TestAFollowerIsWarmAndItsFunctionIsCalledAtOnceWhenItWins(t *testing.T) {
 		a := run(t, fake.Client, one.call, as("a"))
 		a.runs()
 		require.Len(t, one.seen(), 1)
-		b := run(t, second, two.call, as("b"), kates.AlsoOn(other))
+		b := run(t, second, two.call, as("b"), kates.WithTriggers(other))
 		for _, name := range []string{"x", "y", "z"} {
 			<-time.After(time.Minute)
 			put(t, fake, name, "1")

@@ -53,7 +53,7 @@ func electedRuns(called chan<- struct{}, option kates.RunOption) map[string]func
 		},
 		"RunEach": func(ctx context.Context, c *kates.Client) error {
 			return kates.RunEach(ctx, c, func(context.Context, string, *maps) error { said(); return nil },
-				kates.Query{Name: "ConfigMaps", Key: kates.ByObjectName}, option)
+				kates.Query{Name: "ConfigMaps", Key: kates.ByName}, option)
 		},
 		"a controller": func(ctx context.Context, c *kates.Client) error {
 			r, err := controller.New(c, "test", func(context.Context, *rooted) (controller.Result, error) { said(); return controller.Done, nil }, option)

@@ -93,7 +93,7 @@ func TestARequiredKindThatWasNeverThereFailsTheCallAtOnce(t *testing.T) {
 			kates.Query{Name: "Pods", Key: kates.ByNamespace}),
 		"Watch":        second(kates.Watch[snapshot](t.Context(), c)),
 		"Client.Watch": second(c.Watch(t.Context(), missing)),
-		"Open":         second(kates.Open[*kates.Unstructured](t.Context(), c, missing)),
+		"NewLister":    second(kates.NewLister[*kates.Unstructured](t.Context(), c, missing)),
 		"Add":          acc.Add(t.Context(), missing),
 		"Replace":      acc.Replace(t.Context(), replaced),
 	} {

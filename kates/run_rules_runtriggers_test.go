@@ -26,7 +26,7 @@ func TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChange
 		ticker := time.NewTicker(time.Minute)
 		defer ticker.Stop()
 		other := make(chan string)
-		r := run(t, fake.Client, c.call, kates.AlsoOn(ticker.C), kates.AlsoOn(other))
+		r := run(t, fake.Client, c.call, kates.WithTriggers(ticker.C), kates.WithTriggers(other))
 		r.runs()
 		assert.Len(t, c.seen(), 1)
 		<-time.After(time.Minute + time.Second)
@@ -44,7 +44,7 @@ func TestAlsoOnDropsAClosedChannelWithoutACall(t *testing.T) {
 		fake := katestest.New(t)
 		c := newCalls()
 		other, another := make(chan int), make(chan int)
-		r := run(t, fake.Client, c.call, kates.AlsoOn(other), kates.AlsoOn(another))
+		r := run(t, fake.Client, c.call, kates.WithTriggers(other), kates.WithTriggers(another))
 		r.runs()
 		close(other)
 		<-time.After(time.Hour)
@@ -61,7 +61,7 @@ func TestNoSenderWaitsForTheFunctionAndValuesMeanwhileAreOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t)
 		other, proceed, n := make(chan int), make(chan struct{}), 0
-		r := run(t, fake.Client, func(context.Context, *maps) error { n++; <-proceed; return nil }, kates.AlsoOn(other))
+		r := run(t, fake.Client, func(context.Context, *maps) error { n++; <-proceed; return nil }, kates.WithTriggers(other))
 		r.runs()
 		for i := range 100 {
 			other <- i
@@ -91,7 +91,7 @@ func TestTheFunctionOfARunIsNeverCalledTwiceAtATime(t *testing.T) {
 				return errOops
 			}
 			return nil
-		}, kates.AlsoOn(other), kates.WithBackoff(time.Millisecond, time.Millisecond))
+		}, kates.WithTriggers(other), kates.WithBackoff(time.Millisecond, time.Millisecond))
 		for i := range 100 {
 			put(t, fake, "x", string(rune('a'+i%2)))
 			other <- i
@@ -115,10 +115,10 @@ func TestErrorsOfTheFunctionAreLoggedOnceAndToldOneByOne(t *testing.T) {
 				panic("at the end")
 			}
 			return answers[n-1]
-		}, kates.AlsoOn(other), kates.OnError(func(err error, attempt int) {
+		}, kates.WithTriggers(other), kates.WithOnError(func(err error, attempt int) {
 			told = append(told, attempt)
 			panic("in the callback")
-		}), kates.OnError(func(err error, attempt int) { assert.Error(t, err); assert.Equal(t, told[len(told)-1], attempt) }))
+		}), kates.WithOnError(func(err error, attempt int) { assert.Error(t, err); assert.Equal(t, told[len(told)-1], attempt) }))
 		<-time.After(time.Second)
 		r.runs()
 		assert.Equal(t, 1, out.count("the function has failed"))
@@ -182,7 +182,7 @@ func TestG7ATryAgainHasTheDeltasOfTheTryBeforeToo(t *testing.T) {
 				return errOops
 			}
 			return nil
-		}, kates.AlsoOn(other))
+		}, kates.WithTriggers(other))
 		r.runs()
 		assert.Equal(t, []string{"add a", "add b"}, deltas)
 		put(t, fake, "a", "1")

@@ -168,7 +168,7 @@ func TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChu
 		put(t, fake, "x", "0")
 		c := newCalls(errOops, errOops, errOops, errOops, errOops, nil, errOops, nil)
 		other := make(chan int)
-		r := run(t, fake.Client, c.call, kates.WithBackoff(100*time.Millisecond, 500*time.Millisecond), kates.AlsoOn(other))
+		r := run(t, fake.Client, c.call, kates.WithBackoff(100*time.Millisecond, 500*time.Millisecond), kates.WithTriggers(other))
 		r.runs()
 		<-time.After(3 * time.Millisecond)
 		for i := range 250 { // at 3 ms, 13 ms, …
@@ -208,7 +208,7 @@ func TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain(t *testing.T) {
 				panic(kates.Permanent(errOops))
 			}
 			return nil
-		}, kates.OnError(func(err error, _ int) { told = err }))
+		}, kates.WithOnError(func(err error, _ int) { told = err }))
 		r.runs()
 		var p *kates.PanicError
 		require.ErrorAs(t, told, &p)
@@ -232,7 +232,7 @@ func TestPermanentEndsRunWithThatError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(silent))
 		attempts := 0
-		err := kates.Run(t.Context(), fake.Client, newCalls(errOops, kates.Permanent(errOops)).call, kates.OnError(func(error, int) { attempts++ }))
+		err := kates.Run(t.Context(), fake.Client, newCalls(errOops, kates.Permanent(errOops)).call, kates.WithOnError(func(error, int) { attempts++ }))
 		assert.Same(t, errOops, err)
 		assert.Equal(t, 2, attempts)
 		wrapped := fmt.Errorf("mine: %w", kates.Permanent(errOops))
@@ -253,7 +253,7 @@ func TestRunReturnsNilWhenItIsCancelledWhateverItWasDoing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := katestest.New(t, katestest.WithClientOptions(silent))
-				r := run(t, fake.Client, func(ctx context.Context, _ *maps) error { return f(ctx) }, kates.WithBackoff(time.Hour, time.Hour), kates.AlsoOn[int](nil))
+				r := run(t, fake.Client, func(ctx context.Context, _ *maps) error { return f(ctx) }, kates.WithBackoff(time.Hour, time.Hour), kates.WithTriggers[int](nil))
 				r.runs()
 				start := time.Now()
 				r.stop()
@@ -331,7 +331,7 @@ func TestWhatRunCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 		"an option is nil":              {nil},
 		"a backoff from 0s to 1s":       {kates.WithBackoff(0, time.Second)},
 		"a backoff from 2s to 1s":       {kates.WithBackoff(2*time.Second, time.Second)},
-		"OnError(nil)":                  {kates.OnError(nil)},
+		"WithOnError(nil)":              {kates.WithOnError(nil)},
 		`the Name of a lease, ""`:       {kates.LeaderElection{}},
 		`the Name of a lease, "A B"`:    {kates.LeaderElection{Name: "A B"}},
 		`the Namespace of a lease, "."`: {kates.LeaderElection{Name: "l", Namespace: "."}},

@@ -229,7 +229,7 @@ func TestG8AnObjectThatDoesNotDecodeOnTheWireIsLeftOutByItselfAndHeals(t *testin
 			assert.Equal(t, "v1/ConfigMap ns/bad uid-bad 6", o.GetAPIVersion()+"/"+o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()+" "+string(o.GetUID())+" "+o.GetResourceVersion())
 			require.ErrorContains(t, snap.Invalid[0].Err, `convert ConfigMap "ns/bad" to *v1.ConfigMap`)
 
-			reader, err := kates.Open[*kates.ConfigMap](t.Context(), c, kates.Query{LabelSelector: "in=yes"})
+			reader, err := kates.NewLister[*kates.ConfigMap](t.Context(), c, kates.Query{LabelSelector: "in=yes"})
 			require.NoError(t, err)
 			defer reader.Close()
 			_, err = reader.Get("ns", "bad")

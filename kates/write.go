@@ -87,10 +87,10 @@ func (c *Client) patch(ctx context.Context, op operation, o *object, pt PatchTyp
 }
 
 // Apply is server-side apply. The resource holds the fields that the field manager wants to own
-// ([WithFieldManager], [FieldOwner]; "kates" by default). The server merges them into the object,
-// and creates it if it does not exist. Without [ForceOwnership] a field that another manager owns
-// with another value is a conflict. The server rejects managedFields, so they are left out of the
-// request. The fake client answers [ErrApplyNotSupported]. See
+// ([WithFieldManager], [FieldManager]; "kates" by default). The server merges them into the
+// object, and creates it if it does not exist. Without [ForceOwnership] a field that another
+// manager owns with another value is a conflict. The server rejects managedFields, so they are
+// left out of the request. The fake client answers [ErrApplyNotSupported]. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/, and [Client.Create] for what
 // holds for every write.
 func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {

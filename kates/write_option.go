@@ -35,8 +35,8 @@ func DryRun() WriteOption {
 	return func(o *writeOptions) { o.dryRun = []string{metav1.DryRunAll} }
 }
 
-// FieldOwner sets the field manager of this write.
-func FieldOwner(name string) WriteOption {
+// FieldManager sets the field manager of this write.
+func FieldManager(name string) WriteOption {
 	return func(o *writeOptions) { o.fieldManager = name }
 }
 

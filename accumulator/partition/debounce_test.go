@@ -94,7 +94,7 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		}
 		assert.EqualValues(t, len(waiting), p.scheduler.agenda.backlog.Load())
 		assert.Len(t, waiting, (n+2)/3)
-		p.ActivateAll()
+		p.TriggerAll()
 		assert.Empty(t, p.scheduler.agenda.stirred)
 		assert.False(t, p.scheduler.waiting())
 		assert.Len(t, turns(t, p), len(waiting))

@@ -49,7 +49,7 @@ func BenchmarkPartitionTurns(b *testing.B) {
 			keys := p.Keys()[:100]
 			b.ReportAllocs()
 			for b.Loop() {
-				p.Activate(keys...)
+				p.Trigger(keys...)
 				takeTurns(b, p, len(keys))
 			}
 		})
@@ -62,7 +62,7 @@ func BenchmarkPartitionFailures(b *testing.B) {
 	keys := p.Keys()[:100]
 	b.ReportAllocs()
 	for b.Loop() {
-		p.Activate(keys...)
+		p.Trigger(keys...)
 		for range keys {
 			next, err := p.Next(context.Background())
 			if err != nil {

@@ -159,12 +159,12 @@ func (p *Partitions) Refresh(ctx context.Context) error {
 // Keys are those that there are partitions of, in order, as of the last turn that was handed out.
 func (p *Partitions) Keys() []string { return p.scheduler.keys() }
 
-// Activate makes the partitions of these keys due, even if nothing has changed. It ignores keys
+// Trigger makes the partitions of these keys due, even if nothing has changed. It ignores keys
 // without a partition. A key that runs, or rests after an error, is due after that.
-func (p *Partitions) Activate(keys ...string) { p.scheduler.activateKeys(keys) }
+func (p *Partitions) Trigger(keys ...string) { p.scheduler.activateKeys(keys) }
 
-// ActivateAll is [Partitions.Activate] for all partitions.
-func (p *Partitions) ActivateAll() { p.scheduler.activateAll() }
+// TriggerAll is [Partitions.Trigger] for all partitions.
+func (p *Partitions) TriggerAll() { p.scheduler.activateAll() }
 
 // Changed signals that there is something new, for callers of Refresh. It holds at most one
 // signal, and is closed at the end. A signal may be spurious, but none is lost.

@@ -142,10 +142,10 @@ func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
 
 func TestToActivateAnEmptyListOfKeysIsToActivateNone(t *testing.T) {
 	abc(t, Options{}, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
-		p.Activate()
-		p.Activate([]string(nil)...)
+		p.Trigger()
+		p.Trigger([]string(nil)...)
 		assert.Empty(t, turns(t, p))
-		p.ActivateAll()
+		p.TriggerAll()
 		assert.Equal(t, []string{"a: x y / c", "b: y / c"}, turns(t, p))
 	})
 }
@@ -197,7 +197,7 @@ func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T
 	shown := 0
 	o := Options{Options: collect.Options{Shown: func(string, stream.Object, any) { shown++ }}}
 	abc(t, o, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
-		p.ActivateAll()
+		p.TriggerAll()
 		a := turn(t, p)
 		b := turn(t, p)
 		a.Done(nil)
@@ -214,7 +214,7 @@ func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T
 		assert.Same(t, &before.B[0], &now.B[0])
 		assert.Len(t, a.Differences, 1)
 		a.Done(nil)
-		p.Activate("b")
+		p.Trigger("b")
 		again := turn(t, p)
 		assert.Same(t, &other.A[0], &again.Snapshot.(*two).A[0])
 		assert.Empty(t, again.Differences)

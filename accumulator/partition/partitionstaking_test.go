@@ -32,7 +32,7 @@ func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBe
 				meanwhile = func() {
 					meanwhile = func() {}
 					sim.NewClient(s, streams).Put("as", s.Relabelled("x", "k", "b"), 0)
-					p.Activate("b")
+					p.Trigger("b")
 				}
 				s.Create("as", sim.Thing("none of them"))
 				next := turn(t, p)
@@ -55,9 +55,9 @@ func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t
 		}
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, q)
 		turns(t, p)
-		p.Activate("a")
+		p.Trigger("a")
 		held := turn(t, p)
-		p.Activate("b")
+		p.Trigger("b")
 		meanwhile = func() {
 			meanwhile = func() {}
 			sim.NewClient(s, streams).Put("as", s.Relabelled("x", "k", "b"), 0)

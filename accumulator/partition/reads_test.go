@@ -69,7 +69,7 @@ func reading(key, name string) func(*Turn) {
 
 func TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded(t *testing.T) {
 	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
-		p.Activate("a")
+		p.Trigger("a")
 		keysOfTurns(t, p, reading("a", "missing"))
 		s.Touch("ls", "there", 1)
 		assert.Empty(t, keysOfTurns(t, p, nil), "nobody has read it")
@@ -91,7 +91,7 @@ func TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected(t *testing.T) {
 				list("in=yes")
 			}
 		}
-		p.Activate("b")
+		p.Trigger("b")
 		keysOfTurns(t, p, selecting)
 		s.Create("ls", sim.Thing("n", "in", "no"))
 		assert.Empty(t, keysOfTurns(t, p, selecting))
@@ -113,7 +113,7 @@ func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 	for _, when := range []string{"taken in during the turn", "taken in after it", "before it is read", "by an own write"} {
 		t.Run(when, func(t *testing.T) {
 			looking(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
-				p.Activate("a")
+				p.Trigger("a")
 				held := turn(t, p)
 				get, _ := lookupOf(held)
 				if when != "before it is read" {
@@ -139,7 +139,7 @@ func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 
 func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
 	looking(t, Options{Options: collect.Options{Pace: collect.Pace{Interval: second}}}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
-		p.Activate("a")
+		p.Trigger("a")
 		held := turn(t, p)
 		got := make(chan *Turn, 1)
 		go func() {
@@ -163,7 +163,7 @@ func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
 
 func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing.T) {
 	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
-		p.Activate("a")
+		p.Trigger("a")
 		first := turn(t, p)
 		get, list := lookupOf(first)
 		get("missing")
@@ -191,7 +191,7 @@ func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing
 
 func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
 	looking(t, Options{Options: collect.Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
-		p.Activate("a")
+		p.Trigger("a")
 		held := turn(t, p)
 		get, _ := lookupOf(held)
 		get("m1")
@@ -201,7 +201,7 @@ func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
 		held.Done(nil)
 		sim.NewClient(s, streams).Put("ls", sim.Thing("m2"), 0)
 		assert.Empty(t, keysOfTurns(t, p, nil))
-		p.Activate("a")
+		p.Trigger("a")
 		next := turn(t, p)
 		get, _ = lookupOf(next)
 		assert.True(t, get("m1") && get("m2"), "they are in the next one")
@@ -211,7 +211,7 @@ func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
 
 func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
 	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
-		p.Activate("a")
+		p.Trigger("a")
 		keysOfTurns(t, p, func(t *Turn) {
 			get, list := lookupOf(t)
 			get("there")

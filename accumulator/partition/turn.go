@@ -62,7 +62,7 @@ func (t *Turn) Again(after time.Duration) {
 }
 
 // Keep ends the turn like Done without an error, but does not forget a key that is gone.
-// [Partitions.Activate] can give it another turn, which is empty too.
+// [Partitions.Trigger] can give it another turn, which is empty too.
 func (t *Turn) Keep() { t.end((*scheduler).keep) }
 
 // end ends the turn with an outcome, once.

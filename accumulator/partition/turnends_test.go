@@ -25,7 +25,7 @@ func TestATurnThatIsToComeAgainRestsForSoLongAndCountsAsAnAttempt(t *testing.T) 
 		first.Again(0)  // does nothing
 		first.Done(nil) // also nothing
 		first.Keep()    // also nothing
-		p.Activate("a")
+		p.Trigger("a")
 		s.Touch("as", "x", 2)
 		sim.After(time.Minute - second)
 		assert.Nil(t, turn(t, p), "whatever changes")
@@ -54,7 +54,7 @@ func TestAKeyThatIsGoneCanBeKeptAndIsForgottenByItsNextTurn(t *testing.T) {
 		s.Touch("bs", "c", 5)
 		assert.Equal(t, []string{"a:  / c gone", "b: y / c"}, turns(t, p))
 		assert.Equal(t, []string{"b"}, p.Keys())
-		p.Activate("a")
+		p.Trigger("a")
 		assert.Empty(t, turns(t, p))
 	})
 }
@@ -112,7 +112,7 @@ func TestEachKeyIsHeldBackUntilItIsQuietAndAFollowerHearsOfItsChangesAllTheSame(
 		assert.Equal(t, 25*second, at)
 		s.Touch("as", "x", 9)
 		synctest.Wait()
-		p.Activate("a")
+		p.Trigger("a")
 		key, at = next()
 		assert.Equal(t, "a", key)
 		assert.Equal(t, 25*second, at, "who is activated does not wait")

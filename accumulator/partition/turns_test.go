@@ -32,7 +32,7 @@ func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testin
 				sim.NewClient(s, streams).Put("as", s.Relabelled("x", "k", "b"), 0)
 				if quiet {
 					assert.Empty(t, turns(t, p))
-					p.Activate("a", "b", "nobody")
+					p.Trigger("a", "b", "nobody")
 				}
 				assert.Equal(t, []string{"a: y / c", "b: x y / c"}, turns(t, p))
 				sim.After(10 * time.Minute)
@@ -43,7 +43,7 @@ func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testin
 				sim.NewClient(s, streams).Delete("as", "y", 0, true)
 				if quiet {
 					assert.Equal(t, []string{"a:  /  gone"}, turns(t, p), "that is owed in any case")
-					p.ActivateAll()
+					p.TriggerAll()
 					assert.Equal(t, []string{"b: x / c"}, turns(t, p))
 				} else {
 					assert.Equal(t, []string{"a:  /  gone", "b: x / c"}, turns(t, p))
@@ -63,9 +63,9 @@ func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheN
 		}
 		p := partitioned(t, streams, Options{}, q)
 		turns(t, p)
-		p.Activate("a")
+		p.Trigger("a")
 		held := turn(t, p)
-		p.Activate("a")
+		p.Trigger("a")
 		meanwhile = func() {
 			meanwhile = func() {}
 			sim.NewClient(s, streams).Put("as", s.Relabelled("x", "k", "b"), 0)
@@ -128,7 +128,7 @@ func TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt(t *testing.T
 		first := turn(t, p)
 		require.Equal(t, "a", first.Key)
 		s.Touch("as", "x", 2)
-		p.Activate("a")
+		p.Trigger("a")
 		assert.Nil(t, turn(t, p), "it is held")
 		first.Done(nil)
 		second := turn(t, p)
@@ -229,7 +229,7 @@ func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testi
 		assert.Equal(t, []string{"c: x / "}, turns(t, p))
 		s.Relabel("y", "k", "b.c")
 		assert.Empty(t, turns(t, p))
-		p.Activate("c")
+		p.Trigger("c")
 		assert.Equal(t, []string{"c: x y / "}, turns(t, p))
 		judge <- true
 		assert.Equal(t, []string{"b: y / "}, turns(t, p), "c has had it")

@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer stop()
 	registry := &generator.FileRegistry{Path: s.registry}
 	g := &generator.Generator{Client: client, Registry: registry, Log: logger(stdout)}
-	options := append(generator.Queries(s.namespace), kates.Workers(s.workers),
+	options := append(generator.Queries(s.namespace), kates.WithWorkers(s.workers),
 		kates.WithQuietOwnWrites()) // own writes do not wake the program
 	c, err := controller.New(client, "configmapgen", g.Reconcile, options...)
 	if err != nil {

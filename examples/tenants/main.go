@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() { p.ending(client.Ready()); end() })()
-	return kates.RunEach(running, client, p.tenant, append(queries(s.label), kates.Workers(s.workers), kates.OnError(p.failed))...)
+	return kates.RunEach(running, client, p.tenant, append(queries(s.label), kates.WithWorkers(s.workers), kates.WithOnError(p.failed))...)
 }
 
 // connect returns a client of the cluster that the flags name, or of a simulated one.

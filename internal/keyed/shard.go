@@ -83,7 +83,7 @@ func (s *Shard) Enter(ctx context.Context, key string) (inner context.Context, l
 		defer s.mu.Unlock()
 		if s.owed[key] && replica.Mine(key) {
 			delete(s.owed, key)
-			s.keys.Activate(key)
+			s.keys.Trigger(key)
 		}
 	}, true
 }
@@ -131,6 +131,6 @@ func (s *Shard) moved() {
 		}
 	}
 	if len(due) > 0 {
-		s.keys.Activate(due...)
+		s.keys.Trigger(due...)
 	}
 }

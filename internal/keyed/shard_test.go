@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type someKeys []string
 
 func (k *someKeys) Keys() []string             { return *k }
-func (k *someKeys) Activate(...string)         {}
+func (k *someKeys) Trigger(...string)          {}
 func (k *someKeys) Sync(context.Context) error { return nil }
 
 func TestG3AShardForgetsTheKeysOfOthersThatAreGone(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 // Keys are the keys that replicas divide.
 type Keys interface {
 	Keys() []string // in order
-	// Activate gives some keys a turn, though nothing may have changed.
-	Activate(keys ...string)
+	// Trigger gives some keys a turn, though nothing may have changed.
+	Trigger(keys ...string)
 	// Sync returns when the snapshots are as new as the server was at the call.
 	Sync(ctx context.Context) error
 }
@@ -30,7 +30,7 @@ type Source[T Turn] interface {
 	Watch
 	// Next waits for a turn. No key is in two turns at a time.
 	Next(ctx context.Context) (T, error)
-	ActivateAll()
+	TriggerAll()
 }
 
 // Turn is the time of one key. It is ended once, by one of the last five methods.

@@ -108,7 +108,7 @@ func (l *Loop[T]) requeue(key string, after time.Duration) {
 	if l.queued == nil {
 		l.queued = make(map[string]*time.Timer)
 	}
-	l.queued[key] = time.AfterFunc(after, func() { l.Source.Activate(key) })
+	l.queued[key] = time.AfterFunc(after, func() { l.Source.Trigger(key) })
 }
 
 func (l *Loop[T]) unqueue(key string) {

@@ -70,7 +70,7 @@ var Order = []Lock{
 	{Loop{}, "internal/keyed.Loop.mu", "the attempts of keys that fail, the timers of those that asked for a turn"},
 	{WatchSettings{}, "kates.lockedSettings.mu", "the settings of watches to come"},
 	{TurnChanges{}, "kates.partitioned.mu", "the changes of turns that failed"},
-	{Converted{}, "kates.Reader.mu", "the objects that a reader has converted"},
+	{Converted{}, "kates.Lister.mu", "the objects that a lister has converted"},
 	{EventSink{}, "kates/events.sink.mu", "whether the recorder has ended"},
 	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
 	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},

@@ -43,7 +43,7 @@ var controllers = []mutant{
 	{
 		name: "the successor of a departed root waits for a change", says: "it is reconciled next", file: reconciles,
 		caught: "TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOwnWritesInSight",
-		old: `		r.watch.Activate(turn.Name())
+		old: `		r.watch.Trigger(turn.Name())
 	}
 }`, new: `	}
 }`,

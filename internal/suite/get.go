@@ -18,7 +18,7 @@ var getScenarios = []scenario{
 
 func get(t *testing.T, e *env) {
 	hard := func() string {
-		q, err := kates.Get[corev1.ResourceQuota](e.ctx, e.client, e.ns, "q")
+		q, err := kates.GetCached[corev1.ResourceQuota](e.ctx, e.client, e.ns, "q")
 		if kates.IsNotFound(err) {
 			assert.ErrorContains(t, err, "resourcequotas")
 			return "not found"
@@ -52,48 +52,48 @@ func getForms(t *testing.T, e *env) {
 			awaitFirst(t, watch[both](e, e.client, kates.Query{Name: "Hosts", Namespace: e.ns}, kates.Query{Name: "Quotas", Namespace: e.ns}), &snap)
 		}
 		for range 2 { // the second copy does not show what was done to the first
-			u, err := kates.Get[kates.Unstructured](e.ctx, e.client, e.ns, "h", kates.OfKind("host"))
+			u, err := kates.GetCached[kates.Unstructured](e.ctx, e.client, e.ns, "h", kates.OfKind("host"))
 			require.NoError(t, err)
 			assert.Equal(t, map[string]any{"hostname": "a.example"}, u.Object["spec"])
 			u.Object["spec"].(map[string]any)["hostname"] = "mine"
-			m, err := kates.Get[map[string]any](e.ctx, e.client, e.ns, "h", kates.OfKind("hosts.getambassador.io"))
+			m, err := kates.GetCached[map[string]any](e.ctx, e.client, e.ns, "h", kates.OfKind("hosts.getambassador.io"))
 			require.NoError(t, err)
 			assert.Equal(t, map[string]any{"hostname": "a.example"}, (*m)["spec"])
 			(*m)["spec"].(map[string]any)["hostname"] = "mine"
-			own, err := kates.Get[hostType](e.ctx, e.client, e.ns, "h", kates.OfKind("Host"))
+			own, err := kates.GetCached[hostType](e.ctx, e.client, e.ns, "h", kates.OfKind("Host"))
 			require.NoError(t, err)
 			assert.Equal(t, "a.example", own.Spec.Hostname)
-			short, err := kates.Get[kates.PartialObjectMetadata](e.ctx, e.client, e.ns, "h", kates.OfKind("Host"))
+			short, err := kates.GetCached[kates.PartialObjectMetadata](e.ctx, e.client, e.ns, "h", kates.OfKind("Host"))
 			require.NoError(t, err)
 			assert.Equal(t, []string{"h", "Host"}, []string{short.Name, short.Kind})
-			q, err := kates.Get[corev1.ResourceQuota](e.ctx, e.client, e.ns, "q", kates.OfKind("quota"))
+			q, err := kates.GetCached[corev1.ResourceQuota](e.ctx, e.client, e.ns, "q", kates.OfKind("quota"))
 			require.NoError(t, err)
 			assert.Equal(t, "1", q.Spec.Hard.Pods().String())
 			q.Spec.Hard[corev1.ResourcePods] = e.quota("", "9").Spec.Hard[corev1.ResourcePods]
 		}
 	}
 	inDefault := e.newClient(kates.WithNamespace(e.ns))
-	_, err := kates.Get[corev1.ResourceQuota](e.ctx, inDefault, "", "q")
+	_, err := kates.GetCached[corev1.ResourceQuota](e.ctx, inDefault, "", "q")
 	require.NoError(t, err)
-	_, err = kates.Get[corev1.Namespace](e.ctx, e.client, "whatever", "none")
+	_, err = kates.GetCached[corev1.Namespace](e.ctx, e.client, "whatever", "none")
 	require.True(t, kates.IsNotFound(err), "%v", err)
 }
 
 func getInvalid(t *testing.T, e *env) {
-	_, err := kates.Get[corev1.ConfigMap](e.ctx, e.client, e.ns, "")
+	_, err := kates.GetCached[corev1.ConfigMap](e.ctx, e.client, e.ns, "")
 	assert.ErrorContains(t, err, "without a name")
-	_, err = kates.Get[hostType](e.ctx, e.client, e.ns, "h")
+	_, err = kates.GetCached[hostType](e.ctx, e.client, e.ns, "h")
 	assert.ErrorContains(t, err, "OfKind")
-	_, err = kates.Get[kates.PartialObjectMetadata](e.ctx, e.client, e.ns, "h")
+	_, err = kates.GetCached[kates.PartialObjectMetadata](e.ctx, e.client, e.ns, "h")
 	assert.ErrorContains(t, err, "OfKind")
-	_, err = kates.Get[corev1.ConfigMap](e.ctx, e.client, e.ns, "h", kates.OfKind("secrets"))
+	_, err = kates.GetCached[corev1.ConfigMap](e.ctx, e.client, e.ns, "h", kates.OfKind("secrets"))
 	assert.ErrorContains(t, err, `not "secrets"`)
-	_, err = kates.Get[kates.Unstructured](e.ctx, e.client, e.ns, "h", kates.OfKind("nothings"))
+	_, err = kates.GetCached[kates.Unstructured](e.ctx, e.client, e.ns, "h", kates.OfKind("nothings"))
 	assert.ErrorContains(t, err, "nothings")
-	_, err = kates.Get[int](e.ctx, e.client, e.ns, "h", kates.OfKind("cm"))
+	_, err = kates.GetCached[int](e.ctx, e.client, e.ns, "h", kates.OfKind("cm"))
 	assert.ErrorContains(t, err, "*int")
 	over, cancel := contextThatIsOver(e.ctx)
 	defer cancel()
-	_, err = kates.Get[corev1.ConfigMap](over, e.client, e.ns, "h")
+	_, err = kates.GetCached[corev1.ConfigMap](over, e.client, e.ns, "h")
 	assert.ErrorIs(t, err, over.Err())
 }

@@ -80,10 +80,10 @@ func apply(t *testing.T, e *env) {
 	now(t, snapshots, snap)
 	assert.Equal(t, "2", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 
-	err := e.client.Apply(e.ctx, e.quota("q", "3"), nil, kates.FieldOwner("another"))
+	err := e.client.Apply(e.ctx, e.quota("q", "3"), nil, kates.FieldManager("another"))
 	assert.True(t, kates.IsConflict(err), "%v", err)
 	unchanged(t, snapshots, snap)
-	require.NoError(t, e.client.Apply(e.ctx, e.quota("q", "3"), nil, kates.FieldOwner("another"), kates.ForceOwnership()))
+	require.NoError(t, e.client.Apply(e.ctx, e.quota("q", "3"), nil, kates.FieldManager("another"), kates.ForceOwnership()))
 	now(t, snapshots, snap)
 	assert.Equal(t, "3", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 

@@ -205,7 +205,7 @@ func namespacesOfNone(t *testing.T, e *env) {
 			replaced := acc.Replace(e.ctx, q)
 			q.Name = "More"
 			_, watched := e.client.Watch(e.ctx, q)
-			_, opened := kates.Open[*kates.Unstructured](e.ctx, e.client, q)
+			_, opened := kates.NewLister[*kates.Unstructured](e.ctx, e.client, q)
 			for call, err := range map[string]error{
 				"Watch": watched, "Open": opened, "Replace": replaced, "Add": acc.Add(e.ctx, q),
 				"List": e.client.List(e.ctx, q, &[]*kates.Unstructured{}), "DeleteAll": e.client.DeleteAll(e.ctx, q),
@@ -222,7 +222,7 @@ func namespacesOfNone(t *testing.T, e *env) {
 
 func reader(t *testing.T, e *env) {
 	e.foreignCreate(e.labelled("a", "app", "a"), e.labelled("b", "app", "b"))
-	r, err := kates.Open[*corev1.ConfigMap](e.ctx, e.client, kates.Query{Namespace: e.ns})
+	r, err := kates.NewLister[*corev1.ConfigMap](e.ctx, e.client, kates.Query{Namespace: e.ns})
 	require.NoError(t, err)
 	defer r.Close()
 	a, err := r.Get(e.ns, "a")
@@ -245,10 +245,10 @@ func reader(t *testing.T, e *env) {
 	assert.True(t, kates.IsNotFound(err))
 	assert.NoError(t, r.Status().Err())
 
-	_, err = kates.Open[*kates.Unstructured](e.ctx, e.client, kates.Query{})
+	_, err = kates.NewLister[*kates.Unstructured](e.ctx, e.client, kates.Query{})
 	assert.ErrorContains(t, err, "kind")
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
-	_, err = kates.Open[*corev1.ConfigMap](ctx, e.client, kates.Query{})
+	_, err = kates.NewLister[*corev1.ConfigMap](ctx, e.client, kates.Query{})
 	assert.ErrorIs(t, err, context.Canceled)
 }

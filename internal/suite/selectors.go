@@ -199,7 +199,7 @@ func unselectable(t *testing.T, e *env) {
 				_, err := e.client.Watch(e.ctx, q)
 				require.ErrorContains(t, err, says, kind)
 				assert.ErrorContains(t, err, `query "Q": field selector "`+selector+`"`)
-				_, err = kates.Open[*kates.Unstructured](e.ctx, e.client, q)
+				_, err = kates.NewLister[*kates.Unstructured](e.ctx, e.client, q)
 				assert.ErrorContains(t, err, says, kind)
 				assert.ErrorContains(t, e.client.List(e.ctx, q, &[]*kates.Unstructured{}), says, kind)
 				assert.ErrorContains(t, e.client.DeleteAll(e.ctx, q), says, kind)

@@ -13,9 +13,9 @@ import (
 )
 
 // DetectMutations returns an option for a client (or for its With). The client then remembers how
-// every object looked when a snapshot first showed it, or a reader ([kates.Open]) first handed it
-// out. When the test ends, each object that was written to since then fails the test, by name,
-// with the changed fields:
+// every object looked when a snapshot first showed it, or a lister ([kates.NewLister]) first
+// handed it out. When the test ends, each object that was written to since then fails the test, by
+// name, with the changed fields:
 //
 //	client := katestest.New(t, katestest.WithClientOptions(katestest.DetectMutations(t))).Client
 //

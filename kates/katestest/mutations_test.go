@@ -64,9 +64,9 @@ func TestG10TheDetectorSeesWhatReadersHandOut(t *testing.T) {
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"a": "b"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Data: map[string]string{"a": "b"}},
 	).With(katestest.DetectMutations(inner))
-	typed, err := kates.Open[*corev1.ConfigMap](t.Context(), client, kates.Query{Name: "Typed"})
+	typed, err := kates.NewLister[*corev1.ConfigMap](t.Context(), client, kates.Query{Name: "Typed"})
 	require.NoError(t, err)
-	untyped, err := kates.Open[*kates.Unstructured](t.Context(), client, kates.Query{Kind: "configmaps"})
+	untyped, err := kates.NewLister[*kates.Unstructured](t.Context(), client, kates.Query{Kind: "configmaps"})
 	require.NoError(t, err)
 	for range 2 { // each value is seen once
 		cm, err := typed.Get("default", "a")

@@ -86,7 +86,7 @@ type reader func(namespace, name string) (metav1.Object, error)
 
 // openPods opens a reader on the running watch of pods.
 func openPods[T metav1.Object](ctx context.Context, client *kates.Client) (reader, error) {
-	pods, err := kates.Open[T](ctx, client, kates.Query{Kind: "pods"})
+	pods, err := kates.NewLister[T](ctx, client, kates.Query{Kind: "pods"})
 	if err != nil {
 		return nil, err
 	}

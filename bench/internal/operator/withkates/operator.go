@@ -39,7 +39,7 @@ func Run(ctx context.Context, config *rest.Config, workers int, around func(cont
 	r := &reconciler{client}
 	c, err := controller.New(client, name, func(ctx context.Context, p *parts) (controller.Result, error) {
 		return controller.Done, around(ctx, func(ctx context.Context) error { return r.reconcile(ctx, p) })
-	}, kates.Workers(workers), kates.WithQuietOwnWrites())
+	}, kates.WithWorkers(workers), kates.WithQuietOwnWrites())
 	if err != nil {
 		return err
 	}

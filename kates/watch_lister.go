@@ -19,15 +19,15 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// Reader looks up objects of one query by name, or lists them by namespace and labels, without a
+// Lister looks up objects of one query by name, or lists them by namespace and labels, without a
 // request. Each answer is the newest that the watch, or a write of this client, has shown. It
-// shares its watch with equal queries of the client: where one is running already, opening a
-// reader sends no request.
+// shares its watch with equal queries of the client: where one is running already, making a
+// lister sends no request.
 //
 // T is whatever an element of a snapshot's field may be: *Service, Service, *Unstructured,
-// map[string]any, … The returned objects are shared and read-only. A reader is safe for
+// map[string]any, … The returned objects are shared and read-only. A lister is safe for
 // concurrent use.
-type Reader[T any] struct {
+type Lister[T any] struct {
 	reader   *accumulator.Reader
 	binding  *snapshot.Binding
 	resource string
@@ -50,31 +50,32 @@ type converted[T any] struct {
 	err    error
 }
 
-// Open opens a reader of a query and waits for its first list, as long as ctx allows. The query's
-// Kind may be empty where T implies it. Its Name does not matter. The reader runs until Close, or
-// until the client's Close: ctx bounds only the opening. After an error nothing is left running.
-func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error) {
+// NewLister makes a lister of a query and waits for its first list, as long as ctx allows. The
+// query's Kind may be empty where T implies it. Its Name does not matter. The lister runs until
+// Close, or until the client's Close: ctx bounds only the making. After an error nothing is left
+// running.
+func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], error) {
 	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, query.Kind != "")
 	var binding *snapshot.Binding
 	if err == nil {
 		binding, err = elementsOf[T]()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open a reader of %s: %w", reflect.TypeFor[T](), err)
+		return nil, fmt.Errorf("make a lister of %s: %w", reflect.TypeFor[T](), err)
 	}
 	compiled, err := c.compile([]target{wanted})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return nil, while("open a reader", err)
+		return nil, while("make a lister", err)
 	}
 	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.streams, compiled[0])
 	if err != nil {
-		return nil, while("open a reader", err)
+		return nil, while("make a lister", err)
 	}
 	if err := reader.Wait(ctx); err != nil {
 		reader.Close()
-		return nil, while("open a reader", err)
+		return nil, while("make a lister", err)
 	}
-	r := &Reader[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}
+	r := &Lister[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}
 	if shown := c.watch.get().shown; shown != nil {
 		name := cmp.Or(query.Name, r.resource)
 		r.shown = func(o stream.Object, value any) { shown(name, o, value) }
@@ -85,7 +86,7 @@ func Open[T any](ctx context.Context, c *Client, query Query) (*Reader[T], error
 // Get returns the object of that name. The namespace is "" for kinds without one. If there is no
 // such object, the error is like the server's ([IsNotFound]). It is an error if the object does
 // not decode.
-func (r *Reader[T]) Get(namespace, name string) (T, error) {
+func (r *Lister[T]) Get(namespace, name string) (T, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	o := r.reader.Get(key)
 	if o == nil {
@@ -103,7 +104,7 @@ func (r *Reader[T]) Get(namespace, name string) (T, error) {
 // List returns the objects in a namespace ("" for all) that match a label selector (see
 // [Query.LabelSelector]; "" for all), ordered by namespace and name. Objects that do not decode
 // are left out. Then an error that names them comes with the others.
-func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
+func (r *Lister[T]) List(namespace, labelSelector string) ([]T, error) {
 	selector, err := parseLabels("label", labelSelector)
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (r *Reader[T]) List(namespace, labelSelector string) ([]T, error) {
 }
 
 // convert converts each version of an object once.
-func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
+func (r *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	same, isT := o.(any).(T)
 	if isT && r.shown == nil {
 		return same, nil
@@ -158,7 +159,7 @@ func (r *Reader[T]) convert(key stream.Key, o stream.Object) (T, error) {
 }
 
 // converted converts an object. The error says why it does not decode.
-func (r *Reader[T]) converted(o stream.Object) (value T, err error) {
+func (r *Lister[T]) converted(o stream.Object) (value T, err error) {
 	if err := stream.Fault(o); err != nil {
 		return value, withPanic(err)
 	}
@@ -170,9 +171,9 @@ func (r *Reader[T]) converted(o stream.Object) (value T, err error) {
 }
 
 // Status returns the state of the query.
-func (r *Reader[T]) Status() Status {
+func (r *Lister[T]) Status() Status {
 	return statusOf(r.reader.Status())
 }
 
-// Close ends the reader. Its watch ends, too, if nobody else uses it.
-func (r *Reader[T]) Close() { r.reader.Close() }
+// Close ends the lister. Its watch ends, too, if nobody else uses it.
+func (r *Lister[T]) Close() { r.reader.Close() }

@@ -21,7 +21,7 @@ type short struct {
 
 func TestG3AReaderForgetsConversionsOfObjectsThatAreGone(t *testing.T) {
 	c := katestest.New(t).Client
-	reader, err := kates.Open[*short](t.Context(), c, kates.Query{Kind: "cm"})
+	reader, err := kates.NewLister[*short](t.Context(), c, kates.Query{Kind: "cm"})
 	require.NoError(t, err)
 	defer reader.Close()
 	const rounds, each = 60, 50 // a fake's watch takes no more than 100 at once
