@@ -128,7 +128,7 @@ func runScript(s sim.Script, taken func()) error {
 		m.Create("namespaces", sim.In("", name))
 	}
 	m.streams = stream.New(stream.Config{
-		Source: sim.Plain(m.Source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace,
+		Source: sim.Plain(m.Source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace, Share: s.Share,
 		Points: m.gates.Reached,
 	})
 	defer m.streams.Close()

@@ -67,7 +67,8 @@ func (typedSim) Compact(o, before stream.Object, final bool) {
 func (s typedSim) decode(u *unstructured.Unstructured) stream.Object {
 	o, err := s.Typed(u)
 	if err != nil {
-		return stream.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), err)
+		metadata, _ := stream.Shorten(u, u.GroupVersionKind())
+		return stream.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), metadata, err)
 	}
 	return o
 }
@@ -103,9 +104,15 @@ func (s typedSim) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 type things struct{ A []*goThing }
 
 func inTyped(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+	typedOrShared(t, false, f)
+}
+
+// typedOrShared is inTyped; with share, a query may be served from a wider stream.
+func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
 	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
 			var s *sim.Server
+			config.Share = share
 			config.Source = sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
 				if form == stream.Typed {
 					return typedSim{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}

@@ -358,6 +358,7 @@ func (r *references) join(ref *reference) {
 		return
 	}
 	q, l := k.query, r.host.listen(k.query)
+	l.Apart = true // there may be many
 	l.Noted = func() { r.fresh.note(ref) }
 	l.Wake = func() {
 		r.fresh.note(ref)

@@ -36,6 +36,9 @@ type Config struct {
 	// IdleTimeout, or a request was not answered in time, before the next request: other
 	// connections may be dead too, and each would cost a time-out. It closes them. It may be nil.
 	Suspect func()
+	// Share serves a query that selects a part of what a running stream has from that stream, see
+	// narrow.
+	Share bool
 	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default
 	// 2 s.
 	KindPoll time.Duration

@@ -81,7 +81,11 @@ func Shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetad
 			return nil, fmt.Errorf("read the metadata: %w", err)
 		}
 	default:
-		return nil, fmt.Errorf("cannot read the metadata of a %T", o)
+		m, ok := metadataOf(o)
+		if !ok {
+			return nil, fmt.Errorf("cannot read the metadata of a %T", o)
+		}
+		short.ObjectMeta = *m
 	}
 	short.SetGroupVersionKind(kind)
 	return short, nil

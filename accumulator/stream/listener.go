@@ -32,6 +32,7 @@ func (a audience) optional() bool {
 // for concurrent use; its stream's lock guards its fields.
 type Listener struct {
 	stream *stream
+	narrow *narrow // which part of the stream it sees; nil: all
 	// all: nothing has been taken yet; the whole store is news.
 	all bool
 	// again: everything is news once more, and what is dirty stays so.
@@ -58,6 +59,8 @@ type Listener struct {
 type ListenOptions struct {
 	// Union is what the streams of the query select, where several may show one object; else nil.
 	Union Union
+	// Apart: the listener has a stream of what it wants alone, whatever [Config].Share says.
+	Apart bool
 	// Optional: a resource that is gone leaves no field behind.
 	Optional bool
 	// PerKey: the listener wants to know for each key whether it is worth a signal.
@@ -86,6 +89,10 @@ type signals struct {
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key Key, before, after Object, own bool) func() {
+	before, after = l.narrow.sees(key, before), l.narrow.sees(key, after)
+	if before == nil && after == nil {
+		return nil
+	}
 	l.noted()
 	if l.all {
 		if l.stream.progress.synced {
@@ -133,18 +140,18 @@ func (l *Listener) Take() Batch {
 	case s.own.givenUp:
 		return Batch{Extent: Lost}
 	case l.all:
-		b := Batch{Changes: s.store.everything(), Extent: Everything, NewHistory: l.newHistory}
+		b := Batch{Changes: l.everything(), Extent: Everything, NewHistory: l.newHistory}
 		l.all, l.newHistory, l.turned, l.signals = false, false, false, signals{}
 		return b
 	}
 	b := Batch{Extent: Some, Left: l.left, Signals: l.signals.take()}
 	if l.again {
-		b.Extent, b.Changes = Everything, s.store.everything()
+		b.Extent, b.Changes = Everything, l.everything()
 	} else {
 		b.Changes = make([]Change, 0, len(l.dirty))
 	}
 	for key := range l.dirty {
-		if o := s.store.read(key); o == nil || !l.again {
+		if o := l.read(key); o == nil || !l.again {
 			b.Changes = append(b.Changes, Change{key, o})
 		}
 	}
@@ -265,7 +272,7 @@ func (l *Listener) State() ListenerState {
 func (l *Listener) Get(key Key) Object {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
-	return l.stream.store.read(key)
+	return l.read(key)
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. If the key has
@@ -281,7 +288,7 @@ func (l *Listener) Look(key Key) coherence.Sight {
 		KnownRV: knownRV, Unbounded: !bounded, Lost: s.own.givenUp,
 		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
 	}
-	if o := s.store.read(key); o != nil {
+	if o := l.read(key); o != nil {
 		now.Object = o
 		if _, dirty := l.dirty[key]; dirty {
 			l.dirty[key] = true
@@ -309,8 +316,10 @@ func (l *Listener) EachKey(f func(Key)) {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key := range s.store.objects {
-		f(key)
+	for key, o := range s.store.objects {
+		if l.narrow.in(o) {
+			f(key)
+		}
 	}
 	for key := range s.store.view.Keys {
 		f(key)
@@ -325,7 +334,7 @@ func (l *Listener) EachKey(f func(Key)) {
 func (l *Listener) Each(namespace string, f func(Key, Object)) {
 	s := l.stream
 	s.mu.Lock()
-	all := s.store.everything()
+	all := l.everything()
 	s.mu.Unlock()
 	for _, c := range all {
 		if namespace == "" || c.Key.Namespace == namespace {
@@ -334,20 +343,35 @@ func (l *Listener) Each(namespace string, f func(Key, Object)) {
 	}
 }
 
-// Covers reports whether an object of that name can be in the stream.
-func (l *Listener) Covers(key Key) bool { return l.stream.covers(key) }
+// Covers reports whether an object of that name can be among those that the listener sees.
+func (l *Listener) Covers(key Key) bool {
+	return l.stream.covers(key) && (l.narrow == nil || l.Namespace() == "" || l.Namespace() == key.Namespace)
+}
 
-// Namespace is the stream's, "" for all.
-func (l *Listener) Namespace() string { return l.stream.key.namespace }
+// Namespace is that of the objects, "" for all.
+func (l *Listener) Namespace() string {
+	if l.narrow != nil {
+		return l.narrow.as.namespace
+	}
+	return l.stream.key.namespace
+}
 
 // Storage names the stored resource, see [Resource].
 func (l *Listener) Storage() string { return l.stream.resource.Storage }
 
-// ID tells streams apart.
-type ID struct{ stream *stream }
+// ID tells streams apart, and the parts of one that narrow listeners see.
+type ID struct {
+	stream *stream
+	part   streamKey // zero: all of it
+}
 
-// Stream is the stream that the listener has joined.
-func (l *Listener) Stream() ID { return ID{l.stream} }
+// Stream is the stream that the listener has joined, or the part of it.
+func (l *Listener) Stream() ID {
+	if l.narrow != nil {
+		return ID{l.stream, l.narrow.as}
+	}
+	return ID{stream: l.stream}
+}
 
 // Close leaves the stream. The last listener to leave ends it.
 func (l *Listener) Close() { l.stream.leave(l) }

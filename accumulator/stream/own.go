@@ -66,8 +66,9 @@ func (s *stream) land(key Key, w *coherence.Write) {
 	if f.held && !s.store.shows(key, w) {
 		f.held = false
 		for l := range s.listeners {
-			if l.QuietOwn && !l.signalled(key) {
-				wake = append(wake, l.waking(key, f.before, s.store.read(key)))
+			before, after := l.narrow.sees(key, f.before), l.read(key)
+			if l.QuietOwn && (before != nil || after != nil) && !l.signalled(key) {
+				wake = append(wake, l.waking(key, before, after))
 			}
 		}
 	}

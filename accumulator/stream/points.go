@@ -52,6 +52,6 @@ func (l *Listener) Reach(p Point, key Key) { l.stream.reach(p, key) }
 func (s *stream) reach(p Point, key Key) {
 	if s.config.Points != nil {
 		lockorder.CallOut("Config.Points")
-		s.config.Points(Moment{p, ID{s}, key})
+		s.config.Points(Moment{p, ID{stream: s}, key})
 	}
 }

@@ -57,10 +57,13 @@ func (s *shape) made(o, before Object) Object {
 		return o
 	}
 	id := identityOf(o, s.resource)
-	o, err := s.inForm(o)
+	inForm, err := s.inForm(o)
 	if err != nil {
-		return reject(id, err)
+		bad := reject(id, err)
+		bad.metadata, _ = Shorten(o, s.resource.Kind) // nil if that fails, too
+		return bad
 	}
+	o = inForm
 	s.compact(o, before)
 	if s.transform == nil {
 		return o

@@ -19,10 +19,12 @@ func identityOf(o Object, r Resource) identity {
 
 // Undecoded is what a source delivers in place of an object of a resource that does not decode:
 // its identity and version, and why. It is left out of snapshots until its next version, and
-// counts as an object for everything else.
-func Undecoded(r Resource, key Key, uid types.UID, version string, err error) Object {
+// counts as an object for everything else. metadata is nil if it does not decode either.
+func Undecoded(r Resource, key Key, uid types.UID, version string, metadata *metav1.PartialObjectMetadata, err error) Object {
 	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
-	return reject(identity{apiVersion, kind, key.Namespace, key.Name, string(uid), version}, err)
+	o := reject(identity{apiVersion, kind, key.Namespace, key.Name, string(uid), version}, err)
+	o.metadata = metadata
+	return o
 }
 
 // Fault says why an object is left out: it did not decode, or could not be prepared. It is nil for
@@ -38,8 +40,9 @@ func Fault(o Object) error {
 // object's identity, and nothing else.
 type rejected struct {
 	metav1.PartialObjectMetadata
-	err  error
-	text string // of err
+	metadata *metav1.PartialObjectMetadata // all of it, if it is known
+	err      error
+	text     string // of err
 }
 
 func reject(id identity, err error) *rejected {

@@ -100,12 +100,16 @@ func (s *Set) Close() {
 	s.tasks.Wait()
 }
 
-// Join adds a listener to the stream of a Spec. It starts the stream for the first one.
+// Join adds a listener to the stream of a Spec, or, with [Config].Share, to one that has more. It
+// starts the stream for the first one.
 func (s *Set) Join(r Resource, spec Spec, o ListenOptions) (*Listener, error) {
 	key := keyOf(r, spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.streams[key]
+	st, part := s.streams[key], (*narrow)(nil)
+	if st == nil && !s.closed {
+		st, part = s.wider(r, spec, key, o)
+	}
 	if st == nil && !s.closed {
 		s.mu.Unlock() // the configuration's function is not called under a lock
 		fresh := newStream(s, newShape(r, spec, key, &s.config))
@@ -117,9 +121,9 @@ func (s *Set) Join(r Resource, spec Spec, o ListenOptions) (*Listener, error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
-	s.streams[key] = st
+	s.streams[st.key] = st
 	st.use.listeners++
-	l := st.join(o)
+	l := st.join(part, o)
 	if st.use.stop == nil { // started last: it is known by now who listens
 		ctx, cancel := context.WithCancel(s.ctx)
 		st.use.stop = cancel

@@ -1,6 +1,9 @@
 package stream
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Status says how one stream stands.
 type Status struct {
@@ -30,7 +33,7 @@ func (l *Listener) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard,
-		Objects: len(s.store.objects), PositionRV: s.store.view.Position(),
+		Objects: l.count(), PositionRV: s.store.view.Position(),
 		Pending: s.store.view.Pending(), Restarts: s.health.restarts,
 		Unsettled: s.own.forgetSettled(s.store.view.Position()),
 	}
@@ -40,6 +43,8 @@ func (l *Listener) Status() Status {
 	if s.health.err != nil {
 		st.Error = s.health.err.Error()
 	}
-	st.Form = s.formNow()
+	if st.Form = s.formNow(); l.narrow != nil {
+		st.Form = strings.TrimSpace(string(l.narrow.as.form) + " of a wider watch")
+	}
 	return st
 }

@@ -178,9 +178,10 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 	return wake
 }
 
-// join adds a listener. What the stream holds already is its first batch.
-func (s *stream) join(o ListenOptions) *Listener {
-	l := &Listener{stream: s, all: true, dirty: make(map[Key]bool), ListenOptions: o}
+// join adds a listener, to a part of the stream or to all of it (nil). What the stream holds
+// already is its first batch.
+func (s *stream) join(part *narrow, o ListenOptions) *Listener {
+	l := &Listener{stream: s, narrow: part, all: true, dirty: make(map[Key]bool), ListenOptions: o}
 	s.mu.Lock()
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()

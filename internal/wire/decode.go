@@ -65,7 +65,18 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
 	}
 	key := stream.Key{Namespace: id.Namespace, Name: id.Name}
 	err = d.notDecoded(key, err)
-	return stream.Undecoded(d.resource, key, types.UID(id.UID), id.Version, err), nil
+	return stream.Undecoded(d.resource, key, types.UID(id.UID), id.Version, d.metadata(raw, e), err), nil
+}
+
+// metadata decodes the metadata of an object of which the rest does not decode; nil if that does
+// not, either.
+func (d *decoder) metadata(raw []byte, e frames.Encoding) *metav1.PartialObjectMetadata {
+	var o metav1.PartialObjectMetadata
+	if decodeInto(&o, raw, e) != nil || o.Name == "" {
+		return nil
+	}
+	d.finish(&o)
+	return &o
 }
 
 // Typed makes a typed object of the answer to an own write.

@@ -18,7 +18,7 @@ func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
 	of := func(o stream.Object) stream.Object { o.SetGenerateName(long()); return o }
 	before := of(&corev1.Pod{})
 	for _, other := range []stream.Object{
-		nil, of(&corev1.ConfigMap{}), stream.Undecoded(d.resource, stream.Key{Name: "x"}, "uid", "1", errors.New("bad")), before,
+		nil, of(&corev1.ConfigMap{}), stream.Undecoded(d.resource, stream.Key{Name: "x"}, "uid", "1", nil, errors.New("bad")), before,
 	} {
 		for _, o := range []stream.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
 			d.Compact(o, other, true)

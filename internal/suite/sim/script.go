@@ -16,6 +16,7 @@ type Script struct {
 	PendingMax int
 	Grace      time.Duration
 	First      []int // the queries of the first reader
+	Share      bool  // a query may be served from a wider stream
 	LastStates bool  // some deletions are delivered with the object's last version
 	Steps      []Step
 }
@@ -32,6 +33,7 @@ func DrawScript(t *rapid.T) Script {
 		PendingMax: rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "pending"),
 		Grace:      rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "grace"),
 		First:      rapid.SliceOfN(small, 2, 3).Draw(t, "first"),
+		Share:      rapid.Bool().Draw(t, "share"),
 		LastStates: rapid.Bool().Draw(t, "last states"),
 		Steps:      steps.Draw(t, "steps"),
 	}

@@ -1,0 +1,191 @@
+package stream
+
+import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// narrowMost is how many narrow listeners a stream serves: each costs it something at each event.
+const narrowMost = 64
+
+// narrow is the part of a stream that one listener sees. A stream of all objects of a resource, in
+// one namespace or in all, can serve a query that selects some of them, or wants their metadata
+// alone ([Config].Share). A nil narrow sees everything. The stream's lock guards it.
+//
+// The rule: the stream runs without trouble, nothing transforms its objects, and what the listener
+// selects can be judged here for certain, by labels, name and namespace. A union has streams of
+// its own: its rules speak of what leaves a stream (U4, U6). So have objects that others name: they
+// may be many, and each listener costs the stream something.
+type narrow struct {
+	as       streamKey // the stream that the listener would have of its own
+	selector selector
+	byPath   bool // a fake: selectors are judged by the paths of their fields
+	kind     schema.GroupVersionKind
+	// short, if not nil, has the metadata of each object as it was handed out last: one version is
+	// one pointer.
+	short map[Key]shortened
+}
+
+// shortened is an object and its metadata.
+type shortened struct{ of, as Object }
+
+// wider returns a stream that can serve what a key's own stream would, and how; nil if there is
+// none. Called with mu held.
+func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*stream, *narrow) {
+	if !s.config.Share || o.Apart || o.Union != nil || spec.Transform != nil || !s.config.judges(spec.Selection) {
+		return nil, nil
+	}
+	for _, st := range s.over(r.Storage) {
+		if !st.contains(key) || !st.serves() {
+			continue
+		}
+		n := &narrow{as: key, selector: newSelector(r, spec.Selection), byPath: s.config.ByContent, kind: r.Kind}
+		if key.form != st.key.form {
+			n.short = make(map[Key]shortened)
+		}
+		return st, n
+	}
+	return nil, nil
+}
+
+// judges reports whether a selection can be judged here for certain, whatever the object.
+func (c *Config) judges(q Selection) bool {
+	if q.Fields == nil || c.ByContent {
+		return true
+	}
+	for _, r := range q.Fields.Requirements() {
+		if !ofMetadata(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func ofMetadata(r fields.Requirement) bool {
+	return r.Field == "metadata.name" || r.Field == "metadata.namespace"
+}
+
+// contains reports whether the stream has every object of another one, with as much of it.
+func (s *shape) contains(key streamKey) bool {
+	return s.whole() && s.transform == nil && s.key.resource == key.resource &&
+		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
+		(s.key.form == key.form || key.form == Metadata)
+}
+
+// serves reports whether the stream can take another narrow listener: it has its objects, and no
+// trouble.
+func (s *stream) serves() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	narrow := 0
+	for l := range s.listeners {
+		if l.narrow != nil {
+			narrow++
+		}
+	}
+	return narrow < narrowMost && s.progress.synced && !s.progress.ended && s.health.state == Synced
+}
+
+// in reports whether the listener's query has an object. Of one that does not decode the labels
+// may be unknown: it is in, so that somebody hears of it.
+func (n *narrow) in(o Object) bool {
+	switch {
+	case n == nil || o == nil:
+		return o != nil
+	case n.as.namespace != "" && o.GetNamespace() != n.as.namespace:
+		return false
+	case Fault(o) == nil && n.byPath:
+		return n.selector.byPath(o)
+	case Fault(o) == nil:
+		return n.selector.byMetadata(o)
+	}
+	if whole := o.(*rejected).metadata; whole != nil {
+		return n.selector.byMetadata(whole)
+	}
+	unlabelled := n.selector
+	unlabelled.labels = labels.Everything()
+	return unlabelled.byMetadata(o)
+}
+
+// sees returns what the listener sees of an object that the stream shows: nil if its query does not
+// have it.
+func (n *narrow) sees(key Key, o Object) Object {
+	switch {
+	case n == nil:
+		return o
+	case !n.in(o):
+		delete(n.short, key)
+		return nil
+	case n.short == nil:
+		return o
+	}
+	if last := n.short[key]; last.of == o {
+		return last.as
+	}
+	as := n.shorten(o)
+	n.short[key] = shortened{of: o, as: as}
+	return as
+}
+
+// shorten returns an object's metadata. It shares memory with the object.
+func (n *narrow) shorten(o Object) Object {
+	r, undecoded := o.(*rejected)
+	if undecoded && r.metadata == nil {
+		return o
+	}
+	if undecoded {
+		o = r.metadata
+	}
+	short, err := Shorten(o, n.kind)
+	if err != nil {
+		return reject(identity{
+			n.kind.GroupVersion().String(), n.kind.Kind, o.GetNamespace(), o.GetName(), string(o.GetUID()), o.GetResourceVersion(),
+		}, err)
+	}
+	return short
+}
+
+// read returns what the listener sees of a key. Called with the stream's lock held.
+func (l *Listener) read(key Key) Object { return l.narrow.sees(key, l.stream.store.read(key)) }
+
+// everything returns all objects that the listener sees. Called with the stream's lock held.
+func (l *Listener) everything() []Change {
+	all := l.stream.store.everything()
+	if l.narrow == nil {
+		return all
+	}
+	seen := all[:0:0]
+	for _, c := range all {
+		if c.Object = l.narrow.sees(c.Key, c.Object); c.Object != nil {
+			seen = append(seen, c)
+		}
+	}
+	return seen
+}
+
+// count returns how many objects of the server the listener sees. Called with the stream's lock
+// held.
+func (l *Listener) count() (n int) {
+	if l.narrow == nil {
+		return len(l.stream.store.objects)
+	}
+	for _, o := range l.stream.store.objects {
+		if l.narrow.in(o) {
+			n++
+		}
+	}
+	return n
+}
+
+// metadataOf returns the metadata of a typed object; it shares memory with the object.
+func metadataOf(o Object) (*metav1.ObjectMeta, bool) {
+	a, ok := o.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, false
+	}
+	m, ok := a.GetObjectMeta().(*metav1.ObjectMeta)
+	return m, ok
+}
