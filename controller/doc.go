@@ -27,10 +27,11 @@
 // Its fields are like those of [kates.Watch]. A [kates.Query] may refine the field of its name.
 // The differences are:
 //
-//   - One field is the root: a pointer to an API type that the client's scheme knows, or to
-//     [kates.Unstructured] or [kates.PartialObjectMetadata], with the kind in the tag:
-//     `kates:"apps.example.com,root"`. Its key is "namespace/name", or its name if the kind has
-//     no namespace.
+//   - One field is the root: a pointer to an API type that the client's scheme knows. Or, with the
+//     kind in the tag (`kates:"apps.example.com,root"`), a pointer to [kates.Unstructured],
+//     [kates.PartialObjectMetadata] or a plain struct that decodes from the object; then
+//     Info.Root is the root as an object. Its key is "namespace/name", or its name if the kind
+//     has no namespace.
 //   - Owned fields have what the root controls: the objects whose controller reference has its
 //     UID. Objects of an earlier root of that name are not among them. A root without a namespace
 //     may own objects in any. Owned kinds differ from the root's kind: in a tree of one kind a

@@ -93,12 +93,12 @@ func made[P any](t *testing.T, options ...kates.RunOption) (ofNew, ofRun error) 
 
 func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 	for text, of := range map[string]func(*testing.T, ...kates.RunOption) (error, error){
-		"controller_test.twoRoots: field B: there is another root, A":                                                                           made[twoRoots],
-		"controller_test.noRoot: no field is the root: tag one `kates:\",root\"`":                                                               made[noRoot],
-		"field A: a root is a pointer to an API type, or *kates.Unstructured, not []*v1.ConfigMap":                                              made[listRoot],
-		"field A: a root is a pointer to an API type, or *kates.Unstructured, not v1.ConfigMap":                                                 made[valueRoot],
-		"field A: a root is not optional":                                                                                                       made[optional],
-		"field A: two roles in the tag `kates:\",root,owned\"`":                                                                                 made[both],
+		"controller_test.twoRoots: field B: there is another root, A":                                                     made[twoRoots],
+		"controller_test.noRoot: no field is the root: tag one `kates:\",root\"`":                                         made[noRoot],
+		"field A: a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not []*v1.ConfigMap": made[listRoot],
+		"field A: a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not v1.ConfigMap":    made[valueRoot],
+		"field A: a root is not optional":                       made[optional],
+		"field A: two roles in the tag `kates:\",root,owned\"`": made[both],
 		"field A: unknown option \"rot\" in the tag `kates:\",rot\"`, there is \"optional\", and in a controller's type \"root\" and \"owned\"": made[unknown],
 		"field B: it has type []string: string cannot hold an object":                                                                           made[untagged],
 		"field A: neither its type nor its tag nor its query says a kind":                                                                       made[kindless],

@@ -15,10 +15,11 @@ import (
 // held is what a run keeps of a key, as long as there is a root, or the reconciler has to learn
 // that one has departed. Whoever has the key's turn uses it; the run's lock guards failure.
 type held struct {
-	root     kates.Object // as the reconciler knows it
-	departed bool         // this turn is about its departure
-	result   Result       // of this turn
-	failure  *Failure     // of the last reconcile
+	root     kates.Object  // as the reconciler knows it
+	value    reflect.Value // of the root's field
+	departed bool          // this turn is about its departure
+	result   Result        // of this turn
+	failure  *Failure      // of the last reconcile
 }
 
 var _ keyed.Work[*keyed.Root] = (*run)(nil)
@@ -34,7 +35,7 @@ func (r *run) Begin(turn *keyed.Root, ours bool) bool {
 		r.loop.Forget(turn.Name())
 	}
 	if !k.departed && turn.Object != nil {
-		k.root = turn.Object
+		k.root, k.value = turn.Object, turn.Value
 	}
 	if k.departed || ours && turn.Exists() {
 		return true
@@ -60,7 +61,7 @@ func (r *run) reconcile(ctx context.Context, turn *keyed.Root, k *held, attempt 
 	if turn.Unread != nil && !k.departed {
 		return Done, kates.Permanent(turn.Unread)
 	}
-	root, info := k.root, Info{Key: turn.Name(), Attempt: attempt}
+	root, info := k.root, Info{Key: turn.Name(), Attempt: attempt, Root: k.root}
 	if k.departed {
 		if info.Departed, err = r.departure(ctx, root, turn.Exists()); err != nil {
 			return Done, err
@@ -68,7 +69,7 @@ func (r *run) reconcile(ctx context.Context, turn *keyed.Root, k *held, attempt 
 		turn.OwnedBy(root.GetUID())
 	}
 	p := turn.Struct
-	p.FieldByIndex(r.plan.Root).Set(reflect.ValueOf(root))
+	p.FieldByIndex(r.plan.Root).Set(k.value)
 	if r.plan.Special != nil {
 		p.FieldByIndex(r.plan.Special).Set(reflect.ValueOf(info))
 	}

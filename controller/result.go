@@ -1,6 +1,10 @@
 package controller
 
-import "time"
+import (
+	"time"
+
+	"github.com/kates-go/kates/kates"
+)
 
 // Result says what a reconcile without an error wants next. The zero value is [Done].
 type Result struct {
@@ -25,6 +29,9 @@ type Info struct {
 	// Attempt is 1, or more after reconciles of the key that ended with an error, in a row. Permanent
 	// errors count.
 	Attempt int
+	// Root is the root as an object, shared and read-only: what [kates.OwnedSet] and the client's
+	// methods take if the root's field is a plain struct. For an API type it is the field's value.
+	Root kates.Object
 	// Departed is empty while the root exists. Otherwise the root is the last one that was known, and
 	// Departed says why it is not there any more.
 	Departed Departure

@@ -107,7 +107,8 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 			continue
 		}
 		if all := shape.Field(i); all.Len() > 0 {
-			root.Object = all.Index(0).Interface().(Object)
+			root.Value = all.Index(0)
+			root.Object = rootObject(root.Value, turn.First(target.Name))
 			root.UID = root.Object.GetUID()
 		}
 		for _, invalid := range turn.Invalid {
@@ -121,6 +122,14 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 		t.OwnedBy(root.Object.GetUID())
 	}
 	return root, nil
+}
+
+// rootObject returns a root as an object: the value itself, or what a plain struct was made of.
+func rootObject(v reflect.Value, of Object) Object {
+	if o, ok := v.Interface().(Object); ok {
+		return o
+	}
+	return of
 }
 
 // Selective implements [keyed.Roots].
@@ -174,8 +183,8 @@ func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.
 		return nil, fmt.Errorf("its query has a Key: the key of what is %q is the root's name", tag.role)
 	case tag.role == rootRole && (tag.optional || q.Optional):
 		return nil, errors.New("a root is not optional")
-	case tag.role == rootRole && (t.Kind() != reflect.Pointer || !t.Implements(reflect.TypeFor[Object]())):
-		return nil, fmt.Errorf("a root is a pointer to an API type, or *kates.Unstructured, not %s", t)
+	case tag.role == rootRole && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
+		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", t)
 	case tag.role == ownedRole && t.Kind() != reflect.Slice && t.Kind() != reflect.Map:
 		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", t)
 	case tag.role == rootRole:

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -78,25 +79,43 @@ func (t *Turn) end(outcome func(*scheduler, *partition)) {
 // returns true. If that is all of them, it is the snapshot's value. It is nil if the key has no
 // objects of its own. Only must be called before the turn ends.
 func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
-	for i, f := range t.of.indexes.fields {
-		if f.Name != query {
-			continue
+	i, table := t.table(query)
+	if table == nil {
+		return nil
+	}
+	kept := snapshot.NewChanges(table.Held())
+	for row := range table.All() {
+		if keep(row.Source) {
+			kept.Put(object.KeyOf(row.Source), row)
 		}
-		table := t.part.shares[i].table
-		if table == nil {
-			return nil
+	}
+	if len(kept.All) < table.Held() {
+		table = t.of.indexes.binding.NewTable(i)
+		table.Apply(kept.All)
+	}
+	return table.Value().Interface()
+}
+
+// First returns the object that the first element of a query's field was made of, among the key's
+// own; nil if there is none. It must be called before the turn ends.
+func (t *Turn) First(query string) stream.Object {
+	_, table := t.table(query)
+	if table == nil {
+		return nil
+	}
+	for row := range table.All() {
+		if row.Shown() {
+			return row.Source
 		}
-		kept := snapshot.NewChanges(table.Held())
-		for row := range table.All() {
-			if keep(row.Source) {
-				kept.Put(object.KeyOf(row.Source), row)
-			}
-		}
-		if len(kept.All) < table.Held() {
-			table = t.of.indexes.binding.NewTable(i)
-			table.Apply(kept.All)
-		}
-		return table.Value().Interface()
 	}
 	return nil
+}
+
+// table returns the key's own objects of a query, nil if there are none.
+func (t *Turn) table(query string) (i int, own *snapshot.Table) {
+	i = slices.IndexFunc(t.of.indexes.fields, func(f *field) bool { return f.Name == query })
+	if i < 0 {
+		return i, nil
+	}
+	return i, t.part.shares[i].table
 }

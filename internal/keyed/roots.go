@@ -39,8 +39,9 @@ type Root struct {
 	// Struct is a value of the controller's struct type, and addressable. It has everything but
 	// the root and the special field.
 	Struct reflect.Value
-	// Object is the root that the query shows, nil if there is none.
+	// Object is the root that the query shows, nil if there is none. Value is what its field gets.
 	Object object.Object
+	Value  reflect.Value
 	// UID is that of the object that exists, also if it cannot be read. Empty: there is none.
 	UID types.UID
 	// Unread says why the object that exists cannot be shown.
