@@ -134,6 +134,10 @@ func (r *Reader) found(namespace string) objects {
 // Ready is nil once the first list is complete, and stays nil.
 func (r *Reader) Ready() error { return r.collector.Ready() }
 
+// Err is nil until the end, and then its cause. What Get and List have returned is complete if
+// Err, called after them, returns nil.
+func (r *Reader) Err() error { return r.collector.Err() }
+
 // Status returns the state of the query.
 func (r *Reader) Status() []query.Status { return r.collector.Status() }
 

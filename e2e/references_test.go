@@ -75,10 +75,11 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 		require.Eventually(t, func() bool {
 			_, err := snapshots.Update(ctx, snap)
 			got := ""
-			for _, s := range snap.Secrets.Select("", nil) {
+			all, looked := snap.Secrets.List("", nil)
+			for _, s := range all {
 				got += s.Name + " "
 			}
-			return err == nil && got == names && len(snap.ConfigMaps) == maps
+			return err == nil && looked == nil && got == names && len(snap.ConfigMaps) == maps
 		}, patience, 20*time.Millisecond)
 	}
 	shows("one ", 2)
@@ -107,9 +108,16 @@ type outputs struct {
 func (o *outputs) make(_ context.Context, key string, snap *referrers) error {
 	text := ""
 	for _, cm := range snap.ConfigMaps {
-		text = valuesOf(cm, func(name string) (*corev1.Secret, bool) { return snap.Secrets.Get(cm.Namespace, name) })
+		text = valuesOf(cm, func(name string) (*corev1.Secret, bool) {
+			s, err := snap.Secrets.Get(cm.Namespace, name)
+			return s, err == nil
+		})
 		if cm.Name == "all" {
-			text = fmt.Sprint(len(snap.Secrets.Select(cm.Namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}))))
+			in, err := snap.Secrets.List(cm.Namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}))
+			if err != nil {
+				return err
+			}
+			text = fmt.Sprint(len(in))
 		}
 	}
 	if rand.IntN(8) == 0 {
@@ -281,7 +289,8 @@ func TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse(t *testing.T) 
 		return err == nil && len(snap.ConfigMaps) == 7
 	}, patience, 20*time.Millisecond, "%v", snapshots.Ready())
 	require.NoError(t, snapshots.Status().Err())
-	all := snap.Secrets.Select("", nil)
+	all, err := snap.Secrets.List("", nil)
+	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, ns, all[0].Namespace)
 }

@@ -108,7 +108,7 @@ func (j *witness) lookUp(known int) bool {
 	var all untypedWorld
 	for resource, into := range map[string]*[]*kates.Unstructured{"pods": &all.Pods, "configmaps": &all.ConfigMaps, "hosts": &all.Hosts} {
 		var err error
-		*into, err = j.readers[resource].List("", "")
+		*into, err = j.readers[resource].List("", nil)
 		if !assert.NoError(j.t, err) {
 			return false
 		}

@@ -39,7 +39,7 @@ spec: {tls: [{secretName: cert}]}
 	err = kates.RunEach(ctx, fake.Client, func(ctx context.Context, key string, host *Host) error {
 		for _, in := range host.Ingresses {
 			for _, name := range secretsOf(in) {
-				if _, found := host.Secrets.Get(in.Namespace, name.Name); found {
+				if _, err := host.Secrets.Get(in.Namespace, name.Name); err == nil {
 					fmt.Println(key, "is served")
 					cancel()
 					continue

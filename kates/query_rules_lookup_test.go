@@ -2,12 +2,16 @@ package kates_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/kates"
@@ -38,8 +42,8 @@ func TestALookupIsAFieldOfAnyElementForm(t *testing.T) {
 	}
 	c := katestest.NewClient(t, secret("a", "x", "1"), secret("b", "x", "2", "l", "v"))
 	_, snap := first[snapshot](t, c, kates.Query{Name: "Meta", Kind: "secrets"})
-	typed, ok := snap.Typed.Get("b", "x")
-	assert.True(t, ok)
+	typed, err := snap.Typed.Get("b", "x")
+	require.NoError(t, err)
 	assert.Equal(t, "2", string(typed.Data["v"]))
 	value, _ := snap.Values.Get("b", "x")
 	assert.Equal(t, typed.Data, value.Data)
@@ -51,13 +55,25 @@ func TestALookupIsAFieldOfAnyElementForm(t *testing.T) {
 	assert.Equal(t, "Mg==", plain.Data["v"])
 	meta, _ := snap.Meta.Get("b", "x")
 	assert.Equal(t, map[string]string{"l": "v"}, meta.Labels)
-	_, ok = snap.Typed.Get("b", "y")
-	assert.False(t, ok)
-	assert.Len(t, snap.Typed.Select("", nil), 2)
-	assert.Equal(t, []*corev1.Secret{typed}, snap.Typed.Select("", labels.SelectorFromSet(labels.Set{"l": "v"})))
-	assert.Empty(t, snap.Typed.Select("a", labels.SelectorFromSet(labels.Set{"l": "v"})))
+	_, err = snap.Typed.Get("b", "y")
+	assert.True(t, kates.IsNotFound(err), err)
+	require.EqualError(t, err, `Typed: "b/y" not found`)
+	labelled := labels.SelectorFromSet(labels.Set{"l": "v"})
+	for want, in := range map[int]struct {
+		namespace string
+		selector  labels.Selector
+	}{2: {"", nil}, 1: {"", labelled}, 0: {"a", labelled}} {
+		all, err := snap.Typed.List(in.namespace, in.selector)
+		require.NoError(t, err)
+		assert.Len(t, all, want)
+	}
 	assert.True(t, snap.Typed.Available())
 	assert.False(t, snap.Widgets.Available(), "there is no such kind")
+	_, err = snap.Widgets.Get("a", "x")
+	assert.True(t, kates.IsNotFound(err), err)
+	none, err := snap.Widgets.List("", nil)
+	require.NoError(t, err)
+	assert.Empty(t, none)
 }
 
 func TestG4G7G10AWholeSnapshotsLookupIsAFieldLikeAnyOther(t *testing.T) {
@@ -72,10 +88,10 @@ func TestG4G7G10AWholeSnapshotsLookupIsAFieldLikeAnyOther(t *testing.T) {
 	changed, err := s.Update(t.Context(), after)
 	require.NoError(t, err)
 	assert.True(t, changed)
-	_, ok := after.Secrets.Get("a", "z")
-	assert.True(t, ok, "the own write")
-	_, ok = before.Secrets.Get("a", "z")
-	assert.False(t, ok, "what was delivered stays as it was")
+	_, err = after.Secrets.Get("a", "z")
+	require.NoError(t, err, "the own write")
+	_, err = before.Secrets.Get("a", "z")
+	assert.True(t, kates.IsNotFound(err), "what was delivered stays as it was")
 	x, _ := before.Secrets.Get("a", "x")
 	same, _ := after.Secrets.Get("a", "x")
 	assert.Same(t, x, same)
@@ -136,18 +152,149 @@ func TestAPartitionsLookupIsRecordedAndItsChangesAreDeltasOfTheKey(t *testing.T)
 	first, other := next(), next()
 	require.Equal(t, "ab", first.Key+other.Key)
 	other.Done(nil)
-	_, found := first.Snapshot.Secrets.Get("a", first.Snapshot.ConfigMaps[0].Data["secret"])
-	assert.False(t, found)
+	_, err = first.Snapshot.Secrets.Get("a", first.Snapshot.ConfigMaps[0].Data["secret"])
+	assert.True(t, kates.IsNotFound(err))
 	assert.Len(t, first.Snapshot.Deltas, 1, "nothing of the key's has been read before")
 	require.NoError(t, c.Create(t.Context(), secret("a", "y", "1"), nil))
 	first.Done(nil)
 	again := next()
 	assert.Equal(t, "a", again.Key)
-	y, found := again.Snapshot.Secrets.Get("a", "y")
-	require.True(t, found)
+	y, err := again.Snapshot.Secrets.Get("a", "y")
+	require.NoError(t, err)
 	require.Len(t, again.Snapshot.Deltas, 1)
 	assert.Equal(t, "Secrets", again.Snapshot.Deltas[0].Query)
 	assert.ErrorIs(t, c.Get(t.Context(), y, y), kates.ErrShared)
 	again.Done(nil)
 	require.NoError(t, p.Status().Err())
+}
+
+// refusing is a transform that fails for secrets with this value.
+func refusing(o kates.Object) error {
+	if v, _, _ := unstructured.NestedString(o.(*kates.Unstructured).Object, "data", "v"); v == "YmFk" { // bad
+		return errors.New("it is bad")
+	}
+	return nil
+}
+
+func TestALookupAndAListerSayWhyAnObjectIsInvalidAndThatThereIsNoSnapshot(t *testing.T) {
+	type snapshot struct{ Secrets kates.Lookup[*corev1.Secret] }
+	c := katestest.NewClient(t, secret("a", "x", "1"), secret("a", "y", "bad"), secret("b", "z", "bad"))
+	s, snap := first[snapshot](t, c, kates.Query{Name: "Secrets", Transform: refusing})
+	lister, err := kates.NewLister[*corev1.Secret](t.Context(), c, kates.Query{Transform: refusing})
+	require.NoError(t, err)
+	check := func(what string, look interface {
+		Get(namespace, name string) (*corev1.Secret, error)
+		List(namespace string, selector labels.Selector) ([]*corev1.Secret, error)
+	}) {
+		t.Helper()
+		x, err := look.Get("a", "x")
+		require.NoError(t, err, what)
+		assert.Equal(t, "x", x.Name, what)
+		_, err = look.Get("a", "y")
+		require.ErrorContains(t, err, "it is bad", what)
+		assert.False(t, kates.IsNotFound(err), what)
+		_, err = look.Get("a", "none")
+		assert.True(t, kates.IsNotFound(err), what)
+		all, err := look.List("", nil)
+		require.ErrorContains(t, err, `"a/y": `, what)
+		require.ErrorContains(t, err, `"b/z": `, what)
+		assert.Len(t, all, 1, what)
+		all, err = look.List("a", nil)
+		require.ErrorContains(t, err, "it is bad", what)
+		require.NotContains(t, err.Error(), "b/z", what)
+		assert.Len(t, all, 1, what)
+		all, err = look.List("c", nil)
+		require.NoError(t, err, what)
+		assert.Empty(t, all, what)
+	}
+	check("lookup", snap.Secrets)
+	check("lister", lister)
+
+	now := new(snapshot)
+	require.NoError(t, c.Delete(t.Context(), secret("b", "z", ""), nil))
+	_, err = s.Update(t.Context(), now)
+	require.NoError(t, err)
+	_, err = now.Secrets.Get("b", "z")
+	assert.True(t, kates.IsNotFound(err), "what is not shown has changed")
+	require.NoError(t, c.Update(t.Context(), secret("a", "y", "good"), nil))
+	_, err = s.Update(t.Context(), now)
+	require.NoError(t, err)
+	for what, list := range map[string]func(string, labels.Selector) ([]*corev1.Secret, error){
+		"lookup": now.Secrets.List, "lister": lister.List,
+	} {
+		all, err := list("", nil)
+		require.NoError(t, err, what)
+		assert.Len(t, all, 2, what)
+	}
+	check("what was delivered", snap.Secrets)
+
+	lister.Close()
+	for what, look := range map[string]interface {
+		Get(namespace, name string) (*corev1.Secret, error)
+		List(namespace string, selector labels.Selector) ([]*corev1.Secret, error)
+	}{"an ended lister": lister, "the zero Lookup": kates.Lookup[*corev1.Secret]{}} {
+		for _, name := range []string{"x", "none"} {
+			_, err = look.Get("a", name)
+			require.Error(t, err, what)
+			assert.False(t, kates.IsNotFound(err), what)
+		}
+		_, err = look.List("", nil)
+		require.Error(t, err, what)
+	}
+	_, err = lister.List("", nil)
+	assert.ErrorIs(t, err, kates.ErrClosed)
+}
+
+func TestAKeyHasAnotherTurnWhenWhatItLookedUpBecomesInvalidOrIsMended(t *testing.T) {
+	type snapshot struct {
+		ConfigMaps []*corev1.ConfigMap
+		Secrets    kates.Lookup[*corev1.Secret]
+		Deltas     []*kates.Delta
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := katestest.New(t, katestest.WithClientOptions(kates.WithInterval(0))).Client
+		require.NoError(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "m"}}, nil))
+		p, err := kates.WatchEach[snapshot](t.Context(), c,
+			kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace}, kates.Query{Name: "Secrets", Transform: refusing})
+		require.NoError(t, err)
+		var said string
+		var deltas int
+		turn := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			turn, err := p.Next(ctx)
+			if said = "no turn"; err != nil {
+				return
+			}
+			s, err := turn.Snapshot.Secrets.Get("a", "x")
+			switch {
+			case kates.IsNotFound(err):
+				said = "none"
+			case err != nil:
+				said = "invalid"
+			default:
+				said = string(s.Data["v"])
+			}
+			deltas = len(turn.Snapshot.Deltas)
+			turn.Done(nil)
+		}
+		turn()
+		assert.Equal(t, "none", said)
+		for i, next := range []struct {
+			value, says string
+			deltas      int
+		}{{"bad", "invalid", 0}, {"1", "1", 1}, {"2", "2", 1}, {"bad", "invalid", 1}} {
+			require.NoError(t, c.Upsert(t.Context(), secret("a", "x", next.value), secret("a", "x", next.value), nil))
+			turn()
+			assert.Equal(t, next.says, said, i)
+			assert.Equal(t, next.deltas, deltas, i)
+		}
+		require.NoError(t, c.Delete(t.Context(), secret("a", "x", ""), nil))
+		turn()
+		assert.Equal(t, "none", said)
+		assert.Zero(t, deltas)
+		turn()
+		assert.Equal(t, "no turn", said)
+		c.Close()
+	})
 }

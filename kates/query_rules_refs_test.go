@@ -62,13 +62,15 @@ func TestOnlyTheObjectsThatOthersNameAreInAQueryWithRefs(t *testing.T) {
 				}
 				s, snap := first[snapshot](t, fake.Client,
 					kates.Query{Name: "Secrets", Refs: []kates.Ref{ref}}, kates.Query{Name: "Listed", Refs: []kates.Ref{ref}})
-				assert.Len(t, snap.Secrets.Select("", nil), 1)
-				_, found := snap.Secrets.Get("a", "x")
-				assert.True(t, found)
+				all, err := snap.Secrets.List("", nil)
+				require.NoError(t, err)
+				assert.Len(t, all, 1)
+				_, err = snap.Secrets.Get("a", "x")
+				require.NoError(t, err)
 				assert.Len(t, snap.Listed, 1)
 				assert.Equal(t, 2, s.Status().Queries[1].Refs)
 				require.NoError(t, fake.Client.Create(t.Context(), secret("a", "missing", "1"), nil))
-				_, err := s.Update(t.Context(), snap)
+				_, err = s.Update(t.Context(), snap)
 				require.NoError(t, err)
 				assert.Len(t, snap.Listed, 2)
 			})
@@ -131,8 +133,8 @@ func TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed(t *tes
 			require.NoError(t, err)
 			for _, in := range snapshot.Ingresses {
 				for _, name := range named(in) {
-					_, found := snapshot.Secrets.Get(cmp.Or(name.Namespace, "a"), name.Name)
-					assert.Equal(t, name.Name != "none", found)
+					_, err := snapshot.Secrets.Get(cmp.Or(name.Namespace, "a"), name.Name)
+					assert.Equal(t, name.Name == "none", kates.IsNotFound(err))
 				}
 			}
 		}
@@ -142,7 +144,9 @@ func TestG6NamesThatComeAndGoInSeveralNamespacesAreFoundWhileTheyAreNamed(t *tes
 		synctest.Wait()
 		_, err := s.Update(t.Context(), snapshot)
 		require.NoError(t, err)
-		assert.Empty(t, snapshot.Secrets.Select("", nil))
+		all, err := snapshot.Secrets.List("", nil)
+		require.NoError(t, err)
+		assert.Empty(t, all)
 		assert.Zero(t, s.Status().Queries[1].Refs)
 	})
 }

@@ -75,50 +75,51 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 		reader.Close()
 		return nil, while("make a lister", err)
 	}
-	r := &Lister[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}
+	l := &Lister[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}
 	if shown := c.watch.get().shown; shown != nil {
-		name := cmp.Or(query.Name, r.resource)
-		r.shown = func(o stream.Object, value any) { shown(name, o, value) }
+		name := cmp.Or(query.Name, l.resource)
+		l.shown = func(o stream.Object, value any) { shown(name, o, value) }
 	}
-	return r, nil
+	return l, nil
 }
 
 // Get returns the object of that name. The namespace is "" for kinds without one. If there is no
-// such object, the error is like the server's ([IsNotFound]). It is an error if the object does
-// not decode.
-func (r *Lister[T]) Get(namespace, name string) (T, error) {
+// such object, the error is like the server's ([IsNotFound]). If the object does not decode, the
+// error says why. A lister that has ended returns an error that says so ([ErrClosed]), and never
+// that there is no such object. [Lookup.Get] is the same in a snapshot.
+func (l *Lister[T]) Get(namespace, name string) (T, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	o := r.reader.Get(key)
-	if o == nil {
-		r.mu.Lock()
-		delete(r.known, key)
-		r.mu.Unlock()
-		var none T
-		err := apierrors.NewNotFound(stream.Resource{}.GroupResource(), name)
-		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", r.resource, join(namespace, name))
+	o := l.reader.Get(key)
+	var none T
+	if err := l.ended(); err != nil {
 		return none, err
 	}
-	return r.convert(key, o)
+	if o == nil {
+		l.mu.Lock()
+		delete(l.known, key)
+		l.mu.Unlock()
+		err := apierrors.NewNotFound(stream.Resource{}.GroupResource(), name)
+		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", l.resource, join(namespace, name))
+		return none, err
+	}
+	return l.convert(key, o)
 }
 
-// List returns the objects in a namespace ("" for all) that match a label selector (see
-// [Query.LabelSelector]; "" for all), ordered by namespace and name. Objects that do not decode
-// are left out. Then an error that names them comes with the others.
-func (r *Lister[T]) List(namespace, labelSelector string) ([]T, error) {
-	selector, err := parseLabels("label", labelSelector)
-	if err != nil {
+// List returns the objects in a namespace ("" for all) that match a label selector (nil for all),
+// ordered by namespace and name. Objects that do not decode are left out. Then an error that names
+// them comes with the others. A lister that has ended returns an error ([ErrClosed]), and never an
+// empty list. [Lookup.List] is the same in a snapshot.
+func (l *Lister[T]) List(namespace string, selector labels.Selector) ([]T, error) {
+	var errs []error
+	objects := l.reader.List(namespace, selector)
+	if err := l.ended(); err != nil {
 		return nil, err
 	}
-	if selector == nil {
-		selector = labels.Everything()
-	}
-	var errs []error
-	objects := r.reader.List(namespace, selector)
 	all := make([]T, 0, len(objects))
 	for _, o := range objects {
-		v, err := r.convert(names.KeyOf(o), o)
+		v, err := l.convert(names.KeyOf(o), o)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%s %q: %w", l.resource, join(o.GetNamespace(), o.GetName()), err))
 			continue
 		}
 		all = append(all, v)
@@ -127,53 +128,61 @@ func (r *Lister[T]) List(namespace, labelSelector string) ([]T, error) {
 }
 
 // convert converts each version of an object once.
-func (r *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
+func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	same, isT := o.(any).(T)
-	if isT && r.shown == nil {
+	if isT && l.shown == nil {
 		return same, nil
 	}
-	r.mu.Lock()
-	c, ok := r.known[key]
-	r.mu.Unlock()
+	l.mu.Lock()
+	c, ok := l.known[key]
+	l.mu.Unlock()
 	if ok && c.source == o {
 		return c.value, c.err
 	}
 	if c = (converted[T]{source: o, value: same}); !isT {
-		c.value, c.err = r.converted(o)
+		c.value, c.err = l.converted(o)
 	}
-	if c.err == nil && r.shown != nil {
+	if c.err == nil && l.shown != nil {
 		lockorder.CallOut("WithShown")
-		r.shown(o, c.value)
+		l.shown(o, c.value)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if first := r.known[key]; first.source == o {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := l.known[key]; first.source == o {
 		return first.value, first.err // another goroutine was faster
 	}
-	r.known[key] = c
-	if len(r.known) > max(r.sweep, sweepLeast) { // each new object may have a new name
-		maps.DeleteFunc(r.known, func(key stream.Key, _ converted[T]) bool { return r.reader.Get(key) == nil })
-		r.sweep = 2 * len(r.known)
+	l.known[key] = c
+	if len(l.known) > max(l.sweep, sweepLeast) { // each new object may have a new name
+		maps.DeleteFunc(l.known, func(key stream.Key, _ converted[T]) bool { return l.reader.Get(key) == nil })
+		l.sweep = 2 * len(l.known)
 	}
 	return c.value, c.err
 }
 
 // converted converts an object. The error says why it does not decode.
-func (r *Lister[T]) converted(o stream.Object) (value T, err error) {
+func (l *Lister[T]) converted(o stream.Object) (value T, err error) {
 	if err := stream.Fault(o); err != nil {
 		return value, withPanic(err)
 	}
-	v, err := r.binding.Convert(0, o)
+	v, err := l.binding.Convert(0, o)
 	if err != nil {
 		return value, withPanic(err)
 	}
 	return v.(T), nil
 }
 
+// ended returns an error if the lister has ended: what its watch showed last may be gone.
+func (l *Lister[T]) ended() error {
+	if err := l.reader.Err(); err != nil {
+		return fmt.Errorf("the lister of %s has ended: %w", l.resource, err)
+	}
+	return nil
+}
+
 // Status returns the state of the query.
-func (r *Lister[T]) Status() Status {
-	return statusOf(r.reader.Status())
+func (l *Lister[T]) Status() Status {
+	return statusOf(l.reader.Status())
 }
 
 // Close ends the lister. Its watch ends, too, if nobody else uses it.
-func (r *Lister[T]) Close() { r.reader.Close() }
+func (l *Lister[T]) Close() { l.reader.Close() }

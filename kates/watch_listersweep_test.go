@@ -31,10 +31,10 @@ func TestG3AReaderForgetsConversionsOfObjectsThatAreGone(t *testing.T) {
 			require.NoError(t, c.Create(t.Context(), labelled(fmt.Sprint(round, "-", i), "yes"), nil))
 		}
 		require.NoError(t, c.Sync(t.Context()))
-		all, err := reader.List("", "")
+		all, err := reader.List("", nil)
 		require.NoError(t, err)
 		require.Len(t, all, each)
-		again, err := reader.List("", "")
+		again, err := reader.List("", nil)
 		require.NoError(t, err)
 		require.Same(t, all[0], again[0], "converted once")
 		for _, o := range all {

@@ -234,7 +234,7 @@ func TestG8AnObjectThatDoesNotDecodeOnTheWireIsLeftOutByItselfAndHeals(t *testin
 			defer reader.Close()
 			_, err = reader.Get("ns", "bad")
 			require.ErrorContains(t, err, "convert ConfigMap")
-			all, err := reader.List("", "")
+			all, err := reader.List("", nil)
 			require.ErrorContains(t, err, "convert ConfigMap")
 			assert.Equal(t, []string{"a@5", "z@7"}, namesOf(all))
 

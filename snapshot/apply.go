@@ -35,6 +35,9 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 		}
 		t.outdate(&p)
 	}
+	if p.invalidChanged {
+		t.unshare()
+	}
 	if len(p.leftOut) > 0 {
 		t.leftOut = splice(t.leftOut, p.leftOut, func(r *Row) Row {
 			return Row{Source: r.Source, Err: r.Err, Excluded: r.Excluded}

@@ -65,7 +65,7 @@ func (b *Binding) bind(q Query) error {
 	if err != nil {
 		return fmt.Errorf("field %s of %v has type %v: %w; %s", q.Name, b.typ, sf.Type, err, wanted)
 	}
-	f.spansNamespaces = q.SpansNamespaces
+	f.query, f.spansNamespaces = q.Name, q.SpansNamespaces
 	b.indexes = append(b.indexes, sf.Index)
 	b.forms = append(b.forms, f)
 	return nil
@@ -130,8 +130,13 @@ func (b *Binding) SetRecorded(target reflect.Value, query int, t *Table, r Recor
 	target.FieldByIndex(b.indexes[query]).Addr().Interface().(lookupField).show(t, r)
 }
 
-// SetAbsent makes the query's field nil, or a zero [Lookup]. It says that the query's optional
-// kind does not exist, which differs from a kind without objects.
+// SetAbsent makes the query's field nil, or a [Lookup] that finds nothing. It says that the
+// query's optional kind does not exist, which differs from a kind without objects.
 func (b *Binding) SetAbsent(target reflect.Value, query int) {
-	target.FieldByIndex(b.indexes[query]).SetZero()
+	field := target.FieldByIndex(b.indexes[query])
+	if b.forms[query].lookup {
+		field.Addr().Interface().(lookupField).showNone()
+		return
+	}
+	field.SetZero()
 }

@@ -40,6 +40,7 @@ type form struct {
 	keying          keying
 	decoding        decoding
 	spansNamespaces bool
+	query           string // its name
 	// the slice type in which a table keeps elements: typ, if that is a slice
 	slices reflect.Type
 	lookup bool // the field is a Lookup over such a slice

@@ -1,11 +1,15 @@
 package snapshot
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"sort"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/object"
 )
@@ -14,14 +18,22 @@ import (
 // long as somebody holds it, and costs what a []T costs. It may be copied, and several goroutines
 // may use it at a time. A struct that embeds a Lookup is such a field, too. Two Lookups are equal
 // if they show the same state.
-type Lookup[T any] struct{ content *lookupContent[T] }
+type Lookup[T any] struct {
+	content *lookupContent[T] // nil: nothing can be looked up
+	absent  bool              // of a snapshot in which the optional kind does not exist
+}
 
 // lookupContent never changes.
 type lookupContent[T any] struct {
+	what     string // the name of the query, for errors
 	elems    []T
 	sources  []Object // the source of each element; nil if the elements are their own sources
+	invalid  []Row    // in error, in key order
 	recorder Recorder
 }
+
+// ErrNoSnapshot is the error of a [Lookup] that no snapshot has filled.
+var ErrNoSnapshot = errors.New("the Lookup is not of a snapshot")
 
 // Recorder records look-ups. It is safe for concurrent use.
 type Recorder interface {
@@ -33,28 +45,48 @@ type Recorder interface {
 }
 
 // Get returns the element of the named object. The namespace of a cluster-scoped object is empty.
-func (l Lookup[T]) Get(namespace, name string) (elem T, found bool) {
+// The error is that of an object that is invalid, [ErrNoSnapshot], or the Kubernetes error that
+// there is no such object.
+func (l Lookup[T]) Get(namespace, name string) (elem T, err error) {
 	c, key := l.content, Key{Namespace: namespace, Name: name}
+	if c == nil && !l.absent {
+		return elem, ErrNoSnapshot
+	}
 	if c == nil {
-		return elem, false
+		return elem, notFound("", key)
 	}
 	if c.recorder != nil {
 		c.recorder.Named(key)
 	}
-	i := c.search(key)
-	if i == len(c.elems) || object.KeyOf(c.source(i)) != key {
-		return elem, false
+	if i := c.search(key); i < len(c.elems) && object.KeyOf(c.source(i)) == key {
+		return c.elems[i], nil
 	}
-	return c.elems[i], true
+	if i, found := seek(c.invalid, 0, key, compareRow); found {
+		return elem, c.invalid[i].Err
+	}
+	return elem, notFound(c.what, key)
 }
 
-// Select returns the elements of a namespace's objects (of all namespaces if "") whose labels
+func notFound(what string, key Key) error {
+	err := apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	if err.ErrStatus.Message = fmt.Sprintf("%q not found", nameOf(key)); what != "" {
+		err.ErrStatus.Message = fmt.Sprintf("%s: %q not found", what, nameOf(key))
+	}
+	return err
+}
+
+// List returns the elements of a namespace's objects (of all namespaces if "") whose labels
 // match the selector. A nil selector selects all. The result is in order of namespace, then name
-// (G9), and belongs to the caller. The time is linear in the number of objects in the namespace.
-func (l Lookup[T]) Select(namespace string, selector labels.Selector) (selected []T) {
+// (G9), and belongs to the caller. The error is [ErrNoSnapshot], or it joins those of the selected
+// objects that are invalid, and the others come with it. The time is linear in the number of
+// objects in the namespace.
+func (l Lookup[T]) List(namespace string, selector labels.Selector) (selected []T, err error) {
 	c := l.content
+	if c == nil && !l.absent {
+		return nil, ErrNoSnapshot
+	}
 	if c == nil {
-		return nil
+		return nil, nil
 	}
 	if c.recorder != nil {
 		c.recorder.Selected(namespace, selector)
@@ -73,7 +105,20 @@ func (l Lookup[T]) Select(namespace string, selector labels.Selector) (selected 
 			selected = append(selected, c.elems[i])
 		}
 	}
-	return selected
+	return selected, c.faults(namespace, func(o Object) bool {
+		return all || selector.Matches(labels.Set(o.GetLabels()))
+	})
+}
+
+// faults joins the errors of the invalid objects that are selected. Each names its object.
+func (c *lookupContent[T]) faults(namespace string, selects func(Object) bool) error {
+	var errs []error
+	for _, row := range c.invalid {
+		if key := object.KeyOf(row.Source); (namespace == "" || key.Namespace == namespace) && selects(row.Source) {
+			errs = append(errs, fmt.Errorf("%s: %q: %w", c.what, nameOf(key), row.Err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Available is false if the query is optional and its kind does not exist. Then every look-up
@@ -97,6 +142,7 @@ func (c *lookupContent[T]) source(i int) Object {
 type lookupField interface {
 	elemType() reflect.Type
 	show(t *Table, r Recorder)
+	showNone()
 }
 
 func (*Lookup[T]) elemType() reflect.Type { return reflect.TypeFor[T]() }
@@ -105,17 +151,22 @@ func (*Lookup[T]) elemType() reflect.Type { return reflect.TypeFor[T]() }
 func (l *Lookup[T]) show(t *Table, r Recorder) {
 	c, _ := t.looked.(*lookupContent[T])
 	if c == nil {
-		c = &lookupContent[T]{elems: t.elems.Interface().([]T)}
+		c = &lookupContent[T]{what: t.form.query, elems: t.elems.Interface().([]T), invalid: t.Invalid()}
 		if t.apart {
 			c.sources = t.sources
 		}
 		t.looked = c
 	}
 	if r != nil {
-		c = &lookupContent[T]{c.elems, c.sources, r}
+		recorded := *c
+		recorded.recorder = r
+		c = &recorded
 	}
-	l.content = c
+	*l = Lookup[T]{content: c}
 }
+
+// showNone makes the lookup say that the kind does not exist.
+func (l *Lookup[T]) showNone() { *l = Lookup[T]{absent: true} }
 
 // LookupElement returns the element type of a [Lookup] field, and nil for all other types.
 func LookupElement(t reflect.Type) reflect.Type {
@@ -128,7 +179,16 @@ func LookupElement(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// unshare copies the table's sources before they change if lookups hold them.
+// nameOf is how errors name an object.
+func nameOf(key Key) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.String()
+}
+
+// unshare copies the table's sources before they change if lookups hold them, and has the next
+// lookup say what is invalid now.
 func (t *Table) unshare() {
 	if t.looked != nil {
 		t.sources, t.looked = slices.Clone(t.sources), nil

@@ -36,7 +36,7 @@ func (sh *share) note(s moved) {
 	}
 	m.now, m.signal = s.now, m.signal || s.signal
 	switch {
-	case m.old.source() == m.now.source(): // no change since the turn began
+	case m.old.seen() == m.now.seen(): // no change since the turn began
 		delete(sh.meanwhile, s.key)
 	case sh.meanwhile == nil:
 		sh.meanwhile = map[stream.Key]meanwhile{s.key: m}
@@ -58,13 +58,16 @@ func (sh *share) signal(keys []stream.Key) {
 // reread notes a move of an object, and reports whether the last turn has read the object and the
 // move changes it.
 func (sh *share) reread(s moved) bool {
-	old, now := sh.reads.of(s.key, s.old.source()), sh.reads.of(s.key, s.now.source())
+	old, now := sh.reads.of(s.key, s.old.seen()), sh.reads.of(s.key, s.now.seen())
 	b, dirty := sh.dirty[s.key]
 	if !dirty {
-		b = before{old != nil, old}
+		b = before{in: old != nil, seen: old}
+		if old != nil {
+			b.shown = s.old.source()
+		}
 	}
 	switch {
-	case b.shown == now:
+	case b.seen == now:
 		delete(sh.dirty, s.key)
 	case sh.dirty == nil:
 		sh.dirty = map[stream.Key]before{s.key: b}

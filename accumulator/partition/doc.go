@@ -39,9 +39,9 @@
 // # Look-ups
 //
 // A field that is a [snapshot.Lookup] belongs to no partition, and every turn can read it. When a
-// turn ends, its look-ups replace those of the turn before, also look-ups that found nothing. A
-// change of an object makes those partitions due that have read it. The reads of a turn are known
-// when it ends: what changed since it began is compared with them then.
+// turn ends, its look-ups replace those of the turn before, also look-ups that found nothing, or
+// an invalid object. A change of an object makes those partitions due that have read it. The reads
+// of a turn are known when it ends: what changed since it began is compared with them then.
 //
 //	turn ──reads──▶ Done ──▶ readers: object ─▶ partitions
 //	                 ▲                 ▲

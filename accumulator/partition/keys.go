@@ -41,6 +41,15 @@ func (o *placed) source() stream.Object {
 	return o.row.Source
 }
 
+// seen returns the object if a look-up tells it from an absent one: its partitions show it, or it
+// is invalid.
+func (o *placed) seen() stream.Object {
+	if o == nil || o.row.Excluded {
+		return nil
+	}
+	return o.row.Source
+}
+
 // moved is the change of one object.
 type moved struct {
 	key      stream.Key

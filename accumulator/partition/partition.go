@@ -60,6 +60,7 @@ type share struct {
 type before struct {
 	in    bool          // the partition had it
 	shown stream.Object // nil if it was not there, or invalid
+	seen  stream.Object // of a look-up: nil only if it was not there
 }
 
 // touch notes a move in the i-th field.
@@ -67,7 +68,7 @@ func (p *partition) touch(i int, s moved) {
 	sh := &p.shares[i]
 	b, dirty := sh.dirty[s.key]
 	if !dirty && !p.fresh && s.old.in(p.key) {
-		b = before{true, s.old.source()}
+		b = before{in: true, shown: s.old.source()}
 	}
 	is := s.now.in(p.key)
 	if p.fresh {

@@ -159,7 +159,7 @@ func (rs *readers) concerned(s moved) map[*partition]bool {
 
 // selecting returns the selections that selected the object before the move, or select it now.
 func (rs *readers) selecting(s moved) (found []*sought) {
-	old, now := s.old.source(), s.now.source()
+	old, now := s.old.seen(), s.now.seen()
 	matches := func(selector labels.Selector, o stream.Object) bool {
 		return o != nil && selector.Matches(labels.Set(o.GetLabels()))
 	}

@@ -50,11 +50,12 @@ func keysOfTurns(t *testing.T, p *Partitions, do func(*Turn)) (keys []string) {
 func lookupOf(t *Turn) (get func(name string) bool, list func(selector string) int) {
 	look := t.Snapshot.(*referring).L
 	return func(name string) bool {
-			_, found := look.Get("ns", name)
-			return found
+			_, err := look.Get("ns", name)
+			return err == nil
 		}, func(selector string) int {
 			s, _ := labels.Parse(selector)
-			return len(look.Select("ns", s))
+			all, _ := look.List("ns", s)
+			return len(all)
 		}
 }
 

@@ -327,7 +327,13 @@ func differs(read map[string]string, now map[stream.Key]*unstructured.Unstructur
 func (t *readTurn) look(s sim.Step) error {
 	what := []string{"x", "y", "z", "none", "?k=v", "ns?k!=v", "ns?", "other?k=w"}[s.B%8]
 	look := t.Snapshot.(*referring).L
-	got := lookFor(what, look.Get, look.Select)
+	got := lookFor(what, func(namespace, name string) (*unstructured.Unstructured, bool) {
+		u, err := look.Get(namespace, name)
+		return u, err == nil
+	}, func(namespace string, s labels.Selector) []*unstructured.Unstructured {
+		all, _ := look.List(namespace, s)
+		return all
+	})
 	if want := serverSays(t.seen, what); got != want {
 		return fmt.Errorf("G4, G10: %s reads %q as %q, want %q", t.Key, what, got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -207,7 +208,7 @@ func namespacesOfNone(t *testing.T, e *env) {
 			_, watched := e.client.Watch(e.ctx, q)
 			_, opened := kates.NewLister[*kates.Unstructured](e.ctx, e.client, q)
 			for call, err := range map[string]error{
-				"Watch": watched, "Open": opened, "Replace": replaced, "Add": acc.Add(e.ctx, q),
+				"Watch": watched, "NewLister": opened, "Replace": replaced, "Add": acc.Add(e.ctx, q),
 				"List": e.client.List(e.ctx, q, &[]*kates.Unstructured{}), "DeleteAll": e.client.DeleteAll(e.ctx, q),
 			} {
 				assert.ErrorContains(t, err, "tenants are in no namespace", "%s with %s", call, what)
@@ -237,7 +238,7 @@ func reader(t *testing.T, e *env) {
 	own, err := r.Get(e.ns, "own")
 	require.NoError(t, err)
 	assert.Equal(t, "own", own.Name)
-	listed, err := r.List("", "app=a")
+	listed, err := r.List("", labels.SelectorFromSet(labels.Set{"app": "a"}))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "own"}, names(listed))
 	require.NoError(t, e.client.Delete(e.ctx, e.configMap("a"), nil))

@@ -72,7 +72,7 @@ func TestG10TheDetectorSeesWhatReadersHandOut(t *testing.T) {
 		cm, err := typed.Get("default", "a")
 		require.NoError(t, err)
 		cm.Data["a"] = "c"
-		all, err := untyped.List("", "")
+		all, err := untyped.List("", nil)
 		require.NoError(t, err)
 		require.Len(t, all, 2)
 		all[1].SetLabels(map[string]string{"new": "label"})

@@ -70,7 +70,7 @@ func (g *Generator) Reconcile(ctx context.Context, p *Parts) (controller.Result,
 // generate handles a ConfigTemplate that is not being deleted and has the finalizer.
 func (g *Generator) generate(ctx context.Context, p *Parts) error {
 	wanted, err := render(p.Root, func(name string) *corev1.Secret {
-		secret, _ := p.Secrets.Get(p.Root.Namespace, name)
+		secret, _ := p.Secrets.Get(p.Root.Namespace, name) // nil: it is missing, or invalid
 		return secret
 	})
 	if problem := new(Problem); errors.As(err, &problem) {
