@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -53,5 +54,48 @@ func TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease(t *testing.T) {
 	require.ErrorIs(t, r.client.Create(former, object(configMaps, r.ns, "b", nil), nil), kates.ErrLeadershipLost)
 	require.NoError(t, r.client.Create(latter, object(configMaps, r.ns, "c", nil), nil))
 	assert.True(t, r.client.Status().Leaders[0].Leading)
+	r.stop()
+}
+
+// TestALeaderWhoseLeaseACopyOfItsProcessRenewsHasLostAndFollows: the copy has the same identity.
+func TestALeaderWhoseLeaseACopyOfItsProcessRenewsHasLostAndFollows(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, namespace(t))
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	states := make(chan kates.LeaderStatus, 100)
+	election := kates.LeaderElection{
+		Namespace: r.ns, Name: leaseName, OnChange: func(s kates.LeaderStatus) { states <- s },
+		LeaseDuration: 4 * patience, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond,
+	}
+	contexts := make(chan context.Context, 1)
+	f := func(ctx context.Context, _ *inputs) error {
+		contexts <- context.WithoutCancel(ctx)
+		<-ctx.Done()
+		return nil
+	}
+	r.run(f, election)
+	former := receive(t, contexts)
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		l, err := admin.CoordinationV1().Leases(r.ns).Get(t.Context(), leaseName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		l.Spec.RenewTime = &metav1.MicroTime{Time: l.Spec.RenewTime.Add(time.Second)}
+		_, err = admin.CoordinationV1().Leases(r.ns).Update(t.Context(), l, metav1.UpdateOptions{})
+		return err
+	}))
+	err = r.ended()
+	require.ErrorIs(t, err, kates.ErrLeadershipLost)
+	require.ErrorContains(t, err, "another process with the same identity")
+	require.ErrorIs(t, r.client.Create(former, object(configMaps, r.ns, "a", nil), nil), kates.ErrLeadershipLost)
+	for len(states) > 0 {
+		<-states
+	}
+	r.run(f, election)
+	s := receive(t, states)
+	assert.False(t, s.Leading)
+	assert.Equal(t, s.Identity, s.Holder)
+	assert.NoError(t, r.client.Ready())
 	r.stop()
 }

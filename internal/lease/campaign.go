@@ -102,7 +102,7 @@ func (c *campaign) try(ctx context.Context) bool {
 func (c *campaign) observe(r record) { c.observed, c.since = r, time.Now() }
 
 // holds reports whether the candidate is the holder that was observed last.
-func (c *campaign) holds() bool { return c.observed.holder == c.config.Identity }
+func (c *campaign) holds() bool { return c.lock.mine(c.observed) }
 
 // goesOn reports whether the term of the Lease is this candidate's. Under an identity of this
 // process it is not, where the candidate does not lead: another candidate had it, whose work has

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -36,6 +37,7 @@ type leases struct {
 	version  int
 	err      error // of every request
 	writeErr error // of every write
+	lost     error // of every write, which is stored
 	writes   int
 }
 
@@ -62,6 +64,15 @@ func newLeases() *leases {
 		l.version++
 		l.writes++
 		u.SetResourceVersion(strconv.Itoa(l.version))
+		if l.lost != nil {
+			store := l.Tracker().Create
+			if a.GetVerb() == "update" {
+				store = func(r schema.GroupVersionResource, o runtime.Object, ns string, _ ...metav1.CreateOptions) error {
+					return l.Tracker().Update(r, o, ns)
+				}
+			}
+			return true, nil, cmp.Or(store(Resource, u, a.GetNamespace()), l.lost)
+		}
 		return false, nil, nil
 	})
 	return l

@@ -25,10 +25,11 @@ type Settings struct {
 	Namespace string
 	// Server names the API server, the same in all clients of it, as far as that is known.
 	Server string
-	// Identity is filled in by TakeIdentity. OwnIdentity says that it did: then everything that
-	// was ever written under it, this process has written, in candidatures that are over.
+	// Identity is filled in by TakeIdentity. OwnIdentity says that it did: then this process, or a
+	// copy of it, wrote everything that was ever written under it. Written tells which.
 	Identity      string
 	OwnIdentity   bool
+	Written       *Written
 	FieldManager  string
 	LeaseDuration time.Duration // default 15 s
 	RenewDeadline time.Duration // default 10 s

@@ -21,7 +21,8 @@
 //     unchanged for the duration that the Lease itself states.
 //   - leaseTransitions counts the changes of the holder. acquireTime is that of the present one.
 //   - A release writes an empty holder and a duration of one second.
-//   - A candidate that comes back under the identity of the holder leads at once.
+//   - A candidate that comes back under the identity of the holder leads at once. (Under a default
+//     identity only if a candidate of this process wrote the Lease.)
 //
 // # Where it differs
 //
@@ -31,6 +32,9 @@
 //     (client-go's ReleaseOnCancel also releases after a failed renewal, before the work stops.)
 //   - A leader that reads another holder in the Lease has lost at once. (client-go goes on trying
 //     until the renew deadline.)
+//   - A leader that reads its own name in a write that is not its own has lost, too: a copy of the
+//     process has the same identity, as have two clients that were given one and know the server by
+//     two names (written.go). (client-go goes on, and both lead.)
 //   - A lease that was not renewed for its duration is lost, even while the loop waits for an
 //     answer. The duration counts from before the request was sent. No other candidate can have
 //     the lease sooner, unless clocks run at different rates.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -65,22 +66,23 @@ func newLock(config Config, candidate *Candidate) *lock {
 	}
 }
 
-// get reads the Lease. A leader that reads another holder has lost. raw is the spec in full: the
-// Lease has changed when raw has.
+// get reads the Lease. A leader that reads another holder has lost, and also one that reads what
+// another has written under the same identity. raw is the spec in full: the Lease has changed when
+// raw has.
 func (l *lock) get(ctx context.Context) (found record, raw []byte, err error) {
 	spec, err := l.read(ctx)
 	if err != nil {
 		return record{}, nil, err
 	}
 	found = recordOf(spec)
-	if l.candidate.leads() && found.holder != l.config.Identity {
-		err := fmt.Errorf("%q holds it", found.holder)
+	if l.candidate.leads() && !l.wrote(found) {
+		err := fmt.Errorf("%s holds it", l.nameOf(found))
 		l.candidate.lose(err)
 		l.candidate.sees(found)
 		return record{}, nil, err // a released Lease is not taken back either
 	}
 	l.candidate.sees(found)
-	l.follow(found.holder)
+	l.follow(found)
 	raw, err = json.Marshal(spec)
 	return found, raw, err
 }
@@ -137,10 +139,12 @@ func (l *lock) write(ctx context.Context, v verb, u *unstructured.Unstructured, 
 	}
 	sent := time.Now()
 	l.tried = true
+	l.config.Written.sends(r)
 	written, err := send(ctx)
 	if l.note(ctx, v, err); err != nil {
 		return err
 	}
+	l.config.Written.stored(r)
 	l.lease = written
 	if r.holder == l.config.Identity {
 		l.leader = r.holder
@@ -163,7 +167,7 @@ func (l *lock) release() {
 			return
 		}
 		found, now := recordOf(spec), time.Now()
-		if found.holder != l.config.Identity {
+		if !l.wrote(found) {
 			return
 		}
 		err = l.update(ctx, record{seconds: 1, acquired: now, renewed: now, transitions: found.transitions})
@@ -243,7 +247,11 @@ func (l *lock) lastError() error {
 }
 
 // follow logs a new leader.
-func (l *lock) follow(leader string) {
+func (l *lock) follow(found record) {
+	leader := found.holder
+	if leader != "" && !l.mine(found) {
+		leader = l.nameOf(found)
+	}
 	if leader == l.leader {
 		return
 	}
@@ -251,6 +259,29 @@ func (l *lock) follow(leader string) {
 	if leader != "" && leader != l.config.Identity {
 		l.config.Logger.Info("following", "lease", l.name(), "leader", leader, "identity", l.config.Identity)
 	}
+}
+
+// mine reports whether the candidate may go on with the Lease without waiting. A user's identity
+// is the candidate's alone, so another process that had it is gone. A default identity may be that
+// of a copy of this process.
+func (l *lock) mine(r record) bool {
+	if r.holder == l.config.Identity && !l.config.OwnIdentity && !l.candidate.leads() {
+		return true
+	}
+	return l.wrote(r)
+}
+
+// wrote reports whether the Lease is as a candidate of this process wrote it, under this identity.
+func (l *lock) wrote(r record) bool {
+	return r.holder == l.config.Identity && l.config.Written.has(r)
+}
+
+// nameOf names the holder of a Lease that this candidate did not write.
+func (l *lock) nameOf(r record) string {
+	if r.holder == l.config.Identity {
+		return fmt.Sprintf("another process with the same identity, %q,", r.holder)
+	}
+	return strconv.Quote(r.holder)
 }
 
 // name is that of the Lease.

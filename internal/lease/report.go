@@ -147,6 +147,8 @@ func (s Status) reason() error {
 		return s.Err
 	case s.Holder != "" && s.Holder != s.Identity:
 		return fmt.Errorf("%q holds it", s.Holder)
+	case s.Holder != "" && !s.Holds:
+		return fmt.Errorf("another process holds it under the same identity, %q", s.Holder)
 	default:
 		return errNotAsked
 	}

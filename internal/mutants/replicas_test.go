@@ -41,7 +41,7 @@ var replicas = []mutant{
 	},
 	{
 		name: "each candidature has an identity of its own", says: "a candidate that begins later has the same identity", file: identities, caught: comesBack,
-		old: `	if s.Server == "" {`, new: `	if s.Server != "?" {`,
+		old: `	if !known {`, new: `	if known = false; !known {`,
 	},
 	{
 		name: "a later candidate goes on with the term of a former one", says: "each term has a number of its own", file: loop, caught: comesBack,

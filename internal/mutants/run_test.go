@@ -175,7 +175,33 @@ var elections = []mutant{
 	{
 		name: "another who holds the lease is noticed at the deadline", says: "who reads that another holds the lease has lost at once", file: lease,
 		caught: "TestWhoReadsThatAnotherHoldsTheLeaseHasLostAtOnce",
-		old:    `	if l.candidate.leads() && found`, new: `	if false && found`,
+		old:    `	if l.candidate.leads() && !l`, new: `	if false && !l`,
+	},
+	{
+		name: "a leader goes on by its name", says: "also one that reads what another has written under the same identity", file: lease,
+		caught: "TestALeaderThatReadsItsOwnNameInAWriteThatIsNotItsOwnHasLostAtOnce",
+		old:    `l.candidate.leads() && !l.wrote(found) {`, new: `l.candidate.leads() && found.holder != l.config.Identity {`,
+	},
+	{
+		name: "a copy's lease is released", says: "the lease is released by who leads", file: lease,
+		caught: "TestWhoResignsReleasesNothingThatACopyHasWritten",
+		old: `		if !l.wrote(found) {
+			return
+		}
+		err = l.update`, new: `		if found.holder != l.config.Identity {
+			return
+		}
+		err = l.update`,
+	},
+	{
+		name: "a copy of the process leads at once", says: "a default identity may be that of a copy", file: lease,
+		caught: "TestACandidateWaitsForACopyOfItsProcessAsForAnyOther",
+		old:    `!l.config.OwnIdentity && !l.candidate.leads()`, new: `!l.candidate.leads()`,
+	},
+	{
+		name: "a renewal whose answer is missing is another's", says: "it may have been stored, so it counts", file: "internal/lease/written.go",
+		caught: "TestAWriteWhoseAnswerIsMissingIsItsOwn",
+		old:    `	w.maybe = append(w.maybe, r)`, new: `	w.maybe = append(w.maybe[:0], r)[:0]`,
 	},
 	{
 		name: "renewals are noticed by the second", says: "a candidate notices every renewal", file: lease,
