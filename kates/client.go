@@ -31,6 +31,7 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -66,7 +67,8 @@ type core struct {
 	applied      applied.Marks
 	recollected  applied.Recollections
 	leases       leases
-	idle         func() // closes idle connections
+	logs         podlogs.Source // nil without a REST connection
+	idle         func()         // closes idle connections
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -136,6 +138,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	return s.client(&core{
 		dynamic: dyn, leases: leases{client: forLeases, server: nameOf(cfg)}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
+		logs:  &logSource{requests, dyn},
 		idle:  func() { closeIdle(hc) },
 	}, requests), nil
 }
@@ -270,8 +273,9 @@ func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 // leader needs this before it acts. Sync lists each watched query once.
 func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
 
-// Close ends every watch of this client and of the clients that With returned, and waits until all
-// their goroutines have ended. Reads and writes still work afterwards, without watches.
+// Close ends every watch of this client and of the clients that With returned, and the logs that
+// they follow, and waits until all their goroutines have ended. Reads and writes still work
+// afterwards, without watches.
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()

@@ -122,7 +122,7 @@ func (c *Client) writeSubresource(ctx context.Context, op operation, resource an
 }
 
 // connections are the subresources that are no objects.
-var connections = map[string]bool{"attach": true, "exec": true, "log": true, "portforward": true, "proxy": true}
+var connections = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
 var subresourceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
@@ -132,6 +132,8 @@ func (c *Client) checkSubresource(subresource string, likeObject bool) error {
 	switch {
 	case !subresourceName.MatchString(subresource):
 		return fmt.Errorf("%q is not the name of a subresource, such as scale", subresource)
+	case subresource == "log":
+		return errors.New("log is a connection, not an object: use Client.PodLogs")
 	case connections[subresource]:
 		return fmt.Errorf("%s is a connection, not an object: use client-go", subresource)
 	}

@@ -2,14 +2,17 @@ package wire
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -92,6 +95,20 @@ func (s *Server) Apply(
 	}
 	got = &unstructured.Unstructured{}
 	return got, status == http.StatusCreated, jsonform.Decode(raw, &got.Object)
+}
+
+// Log opens the log of a pod. The caller closes it. Like other requests for streams, it is not
+// retried here.
+func (s *Server) Log(
+	ctx context.Context, pod types.NamespacedName, o *corev1.PodLogOptions,
+) (io.ReadCloser, error) {
+	in := path(pods, pod.Namespace)
+	return s.Plain.Get().MaxRetries(0).AbsPath(append(in, pod.Name, "log")...).
+		SpecificallyVersionedParams(o, scheme.ParameterCodec, optionsVersion).Stream(ctx)
+}
+
+var pods = stream.Resource{
+	GroupVersionResource: corev1.SchemeGroupVersion.WithResource("pods"), Namespaced: true,
 }
 
 // answer is the body of an answer. The error is that of Error, since Raw's lacks the server's
