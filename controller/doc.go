@@ -60,7 +60,9 @@
 // the root leaves out its status), by [Controller.Trigger], by [kates.WithTriggers], and when the
 // last reconcile has asked for it. Changes coalesce: everything that comes while a key is being
 // reconciled, or waits, is one more reconcile. Two workers never reconcile the same key at a
-// time.
+// time. A root whose parts have changed, or that is triggered, goes before roots that wait for
+// their first reconcile, or for a change that concerns all of them; one reconcile of five is
+// theirs.
 //
 // A reconcile sees what the controller has written before it (G4 of package kates), whatever the
 // watches have brought: it never creates twice because a cache is late. The controller's own

@@ -28,6 +28,9 @@ import (
 // runs for several keys at the same time, and never twice at a time for one key. Its context ends
 // when that of RunEach does. RunEach returns when all calls have returned.
 //
+// A key of which something has changed, or that is triggered, goes before keys that wait for their
+// first call, or are due because of a change that concerns all. One call of five is theirs.
+//
 // An error means another try for that key alone, with its newest snapshot, after its backoff
 // ([WithBackoff]), however much changes meanwhile. A panic is such an error, a [*PanicError].
 // [Permanent] marks an error that ends RunEach, whatever its key. [Again] and [AgainWithBackoff]

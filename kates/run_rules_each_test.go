@@ -240,7 +240,7 @@ func TestAFollowerOfRunEachIsWarmAndCallsForEveryKeyWhenItWins(t *testing.T) {
 		a.stop()
 		<-time.After(time.Minute)
 		b.runs()
-		assert.Equal(t, []string{"a: x1 y1", "b: z2"}, two.taken())
+		assert.Equal(t, []string{"b: z2", "a: x1 y1"}, two.taken(), "what has changed comes first")
 		b.stop()
 		assert.Equal(t, "", holder(t, fake))
 	})

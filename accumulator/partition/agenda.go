@@ -18,8 +18,8 @@ import (
 //	                                     └──────────────────────────────┘
 //
 // It replaces client-go's work queue, which does not tell which keys are queued, run and rest.
-// That queue also keeps keys that are no longer wanted, knows no wait for quiet, and has a
-// goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any time,
+// That queue also keeps keys that are no longer wanted, knows no wait for quiet and no classes, and
+// has a goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any time,
 // and two timers without a goroutine keep the time.
 //
 // A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
@@ -38,7 +38,7 @@ type agenda struct {
 
 	due     keySet       // waiting, for a release alone
 	stirred keyHeap      // waiting, for quiet
-	queue   keyList      // ready, in order
+	queue   queue        // ready, in order
 	rests   keyHeap      // resting
 	active  keyList      // with a worker
 	backlog atomic.Int64 // how many keys wait
@@ -52,6 +52,7 @@ type entry struct {
 	notBefore     time.Time // of a key that waits for quiet, or rests; else zero
 	first, latest time.Time // the changes of a key that waits for quiet
 	place         int       // in a set or heap, from 1; 0: in none
+	own, was      bool      // due for itself, see queue; was: so was the present turn
 	before, after *entry    // in a list
 }
 
@@ -66,6 +67,19 @@ func newAgenda(d *debounce) *agenda {
 
 // forever is longer than any program runs.
 const forever = 1<<63 - 1
+
+// matter notes that a key is due for itself.
+func (a *agenda) matter(e *entry) {
+	switch {
+	case e.own:
+	case e.state == keyReady:
+		a.queue.remove(e)
+		e.own = true
+		a.queue.push(e)
+	default:
+		e.own = true
+	}
+}
 
 // want makes a key due at the next release.
 func (a *agenda) want(e *entry) {
@@ -192,17 +206,18 @@ func (a *agenda) notify() {
 // pending reports whether next would return a key.
 func (a *agenda) pending() bool {
 	a.wake()
-	return a.queue.first != nil
+	return a.queue.next() != nil
 }
 
-// next hands out the key that has been ready for longest; nil if there is none.
+// next hands out the key that has been ready for longest, in the class whose turn it is; nil if
+// there is none.
 func (a *agenda) next() *entry {
 	a.wake()
-	e := a.queue.first
+	e := a.queue.take()
 	if e != nil {
-		a.queue.remove(e)
 		a.active.push(e)
 		e.state = keyRunning
+		e.own, e.was = false, e.own
 	}
 	return e
 }
@@ -241,6 +256,7 @@ func (a *agenda) rest(e *entry, after time.Duration) {
 	if e.state.waits() {
 		a.unwait(e)
 	}
+	e.own = e.own || e.was // what it was due for is still to be done
 	e.failures++
 	e.state, e.notBefore = keyResting, time.Now().Add(after)
 	heap.Push(&a.rests, e)

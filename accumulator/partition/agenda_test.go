@@ -18,7 +18,7 @@ import (
 
 // size returns the number of keys that are not idle.
 func (a *agenda) size() int {
-	return len(a.due) + len(a.stirred) + a.queue.length + len(a.rests) + a.active.length
+	return len(a.due) + len(a.stirred) + a.queue.length() + len(a.rests) + a.active.length
 }
 
 // naiveKey is the state of a key in a naive agenda: flags, and a list of all its changes.
@@ -28,6 +28,7 @@ type naiveKey struct {
 	changes     []time.Time // since it began to wait for quiet
 	rests       time.Time   // the end of its rest; zero if it does not rest
 	failures    int
+	own, was    bool // due for itself; so was the present turn
 }
 
 func (k *naiveKey) state() keyState {
@@ -67,6 +68,7 @@ type agendaModel struct {
 	entries map[string]*entry
 	keys    map[string]*naiveKey
 	queue   []string
+	row     int // turns of keys that were due for themselves, while others waited
 	steps   int
 	idle    bool // a worker has found nothing, and waits
 }
@@ -127,8 +129,18 @@ func (m *agendaModel) next() error {
 	m.wake()
 	want := ""
 	if len(m.queue) > 0 {
-		want, m.queue = m.queue[0], m.queue[1:]
-		m.keys[want].held, m.keys[want].ready = true, false
+		i := slices.IndexFunc(m.queue, func(name string) bool { return m.keys[name].own })
+		common := slices.IndexFunc(m.queue, func(name string) bool { return !m.keys[name].own })
+		if m.row++; i < 0 || common >= 0 && m.row > 4 {
+			i, m.row = common, 0
+		}
+		if common < 0 {
+			m.row = 0
+		}
+		want = m.queue[i]
+		m.queue = slices.Delete(m.queue, i, i+1)
+		k := m.keys[want]
+		k.held, k.ready, k.own, k.was = true, false, false, k.own
 	}
 	if pending := m.pending(); pending != (want != "") {
 		return fmt.Errorf("a key is pending: %v, and the next is %q", pending, want)
@@ -154,12 +166,21 @@ func (m *agendaModel) over(name string, rests time.Duration) {
 	}
 	m.rest(m.entries[name], rests)
 	k.failures++
+	k.own = k.own || k.was
 	k.waits, k.changes, k.ready, k.rests = false, nil, false, time.Now().Add(rests)
 }
 
 // step does one thing to both agendas.
 func (m *agendaModel) step(s sim.Step) error {
-	switch op := s.Op % 21; {
+	switch op := s.Op % 23; {
+	case op >= 21:
+		name := m.key(s.A, anyKey)
+		m.matter(m.entries[name])
+		k := m.keys[name]
+		if k.ready && !k.held && !k.own { // it queues anew, in the other class
+			m.queue = append(slices.DeleteFunc(m.queue, func(other string) bool { return other == name }), name)
+		}
+		k.own = true
 	case op < 3:
 		name := m.key(s.A, anyKey)
 		m.want(m.entries[name])
@@ -219,8 +240,8 @@ func (m *agendaModel) check() error {
 		quiet = quiet || k.changes != nil && !k.quietAt(m.debounce).After(time.Now())
 		rested = rested || !k.rests.IsZero() && !k.rests.After(time.Now())
 	}
-	if n := m.backlog.Load(); int(n) != waits || len(m.due)+len(m.stirred) != waits || m.agenda.queue.length != len(m.queue) {
-		return fmt.Errorf("%d keys wait, %d of them for quiet, want %d; %d are ready, want %d", n, len(m.stirred), waits, m.agenda.queue.length, len(m.queue))
+	if n := m.backlog.Load(); int(n) != waits || len(m.due)+len(m.stirred) != waits || m.agenda.queue.length() != len(m.queue) {
+		return fmt.Errorf("%d keys wait, %d of them for quiet, want %d; %d are ready, want %d", n, len(m.stirred), waits, m.agenda.queue.length(), len(m.queue))
 	}
 	runs := 0
 	for e := range m.running() {

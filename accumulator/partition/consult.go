@@ -22,7 +22,7 @@ func (s *scheduler) consult(i int, moves []moved) {
 	for _, m := range moves {
 		for part := range s.readers[i].concerned(m) {
 			if !part.state.runs() && part.shares[i].reread(m) && m.signal {
-				s.activate(part)
+				s.activate(part, forOne)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (s *scheduler) conclude(part *partition) {
 		sh.meanwhile = nil
 		for key, m := range changed {
 			if sh.reread(moved{key: key, old: m.old, now: m.now}) && m.signal {
-				s.activate(part)
+				s.activate(part, forOne)
 			}
 		}
 	}

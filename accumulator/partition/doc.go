@@ -20,6 +20,13 @@
 // can be (G2, G4). Nothing runs while all workers are busy, but the goroutine of a debounce, if
 // there is one.
 //
+// # Which key is next
+//
+// A key that is due for itself goes before those that are due with all keys: something of its own
+// has changed, or somebody asks for it, while the others wait for their first turn, or for one
+// because of a change that concerns every key. One turn of five is theirs, so none starves. In
+// each class the keys come in the order in which they became ready.
+//
 // # Keys that come and go
 //
 // A partition exists as long as an object has its key; objects that belong to every partition do

@@ -3,8 +3,8 @@ package partition
 import "github.com/kates-go/kates/accumulator/stream"
 
 // activateTouched activates the partitions in which one of these objects of a field has changed,
-// or, with all, every partition.
-func (s *scheduler) activateTouched(i int, keys []stream.Key, all bool) {
+// or, with all, every partition. common: such an object may belong to every partition.
+func (s *scheduler) activateTouched(i int, keys []stream.Key, all, common bool) {
 	if len(keys) == 0 && !all {
 		return
 	}
@@ -16,7 +16,7 @@ func (s *scheduler) activateTouched(i int, keys []stream.Key, all bool) {
 	for _, part := range s.parts {
 		if all || part.touched(i, keys) {
 			part.forced = part.forced || all
-			s.activate(part)
+			s.activate(part, reach(all || common))
 		}
 	}
 }
@@ -27,7 +27,7 @@ func (s *scheduler) activateFresh() {
 	defer s.mu.Unlock()
 	for _, part := range s.parts {
 		if part.fresh {
-			s.activate(part)
+			s.activate(part, forAll)
 		}
 	}
 }
@@ -55,15 +55,15 @@ func (s *scheduler) place(i int, moves []moved) {
 		}
 		if m.old.shared() || m.now.shared() {
 			for _, part := range s.parts {
-				s.touch(part, i, m)
+				s.touch(part, i, m, forAll)
 			}
 		} else {
 			for _, key := range had {
-				s.touch(s.parts[key], i, m)
+				s.touch(s.parts[key], i, m, forOne)
 			}
 			for _, key := range has {
 				if !m.old.owned(key) {
-					s.touch(s.parts[key], i, m)
+					s.touch(s.parts[key], i, m, forOne)
 				}
 			}
 		}
@@ -94,10 +94,10 @@ func (p *partition) count(i, n int) {
 }
 
 // touch is called with mu held.
-func (s *scheduler) touch(part *partition, i int, m moved) {
+func (s *scheduler) touch(part *partition, i int, m moved, r reach) {
 	part.touch(i, m)
 	if m.signal {
-		s.activate(part)
+		s.activate(part, r)
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *scheduler) emptied(part *partition) {
 	case part.seen == unseen:
 		s.forget(part)
 	default:
-		s.activate(part)
+		s.activate(part, forOne)
 	}
 }
 

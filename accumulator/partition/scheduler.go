@@ -147,29 +147,46 @@ func (s *scheduler) any(is func(*partition) bool) bool {
 func (s *scheduler) activateKeys(keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.force(keys)
+	s.force(keys, forOne)
 }
 
 func (s *scheduler) activateAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.force(s.sorted())
+	s.force(s.sorted(), forAll)
 }
 
 // force is called with mu held.
-func (s *scheduler) force(keys []string) {
+func (s *scheduler) force(keys []string, r reach) {
 	s.stale = true
 	for _, key := range keys {
 		if part := s.parts[key]; part != nil {
 			part.forced = true
+			s.rank(part, r)
 			s.agenda.hurry(&part.entry)
 		}
 	}
 }
 
+// reach says whom a change concerns.
+type reach bool
+
+const (
+	forOne reach = false // some keys
+	forAll reach = true  // every key
+)
+
+// rank lets a partition go before those that are due with all. Called with mu held.
+func (s *scheduler) rank(part *partition, r reach) {
+	if r == forOne && s.started {
+		s.agenda.matter(&part.entry)
+	}
+}
+
 // activate makes a partition due at the next signal, or, with a debounce, once it is quiet. The
 // first turns do not wait for quiet. Called with mu held.
-func (s *scheduler) activate(part *partition) {
+func (s *scheduler) activate(part *partition, r reach) {
+	s.rank(part, r)
 	if s.agenda.debounce == nil || !s.started {
 		s.agenda.want(&part.entry)
 	} else {

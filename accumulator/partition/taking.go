@@ -76,7 +76,7 @@ func (p *Partitions) advance() {
 			p.scheduler.place(i, moves)
 		}
 		late := unmoved(b.Signals, moves)
-		p.scheduler.activateTouched(i, late, turned && !first)
+		p.scheduler.activateTouched(i, late, turned && !first, f.Shown.common)
 		// Whether the object belonged to all partitions when it changed is not known any more.
 		shared = shared || !lookup && len(late) > 0 && f.Shown.common
 		for _, s := range moves {

@@ -21,6 +21,18 @@ const (
 // partitions are mistakes in snapshots by key.
 var partitions = []mutant{
 	{
+		name: "a change waits for all keys that are due", says: "a key that has changed goes before keys that wait for their first call", file: scheduler,
+		caught: "TestAChangeDoesNotWaitForAllOtherKeys", old: `if r == forOne && s.started {`, new: `if r == forAll && s.started {`,
+	},
+	{
+		name: "keys that are due with all starve", says: "one call of five is theirs", file: "accumulator/partition/queue.go",
+		caught: "TestNoKeyStarvesThoughOthersChangeAllTheTime", old: `q.row >= inARow`, new: `q.row < 0`,
+	},
+	{
+		name: "another try of a change queues behind all keys", says: "a key that has changed goes before keys that wait for their first call", file: agenda,
+		caught: "TestAnotherTryOfAChangeComesBeforeOtherKeysToo", old: `e.own = e.own || e.was`, new: `e.own = e.own || false`,
+	},
+	{
 		name: "a key that came while things were taken sleeps on", says: "a change for all partitions makes each of them due", file: taking,
 		caught: "TestG2AKeyThatComesQuietlyWhileThingsAreTakenHasATurnForWhatChangesForAllAfterIt",
 		old:    `	if shared || p.torn && p.quiet {`, new: `	if shared {`,
@@ -37,7 +49,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,
-		old: `				s.touch(s.parts[key], i, m)
+		old: `				s.touch(s.parts[key], i, m, forOne)
 			}
 			for _, key := range has {`,
 		new: `				s.parts[key].touch(i, m)
@@ -158,9 +170,9 @@ var partitions = []mutant{
 	{
 		name: "a partition that comes misses what has changed for all", says: "a change of what belongs to all activates all", file: placing, caught: "TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll",
 		old: `		if part.fresh {
-			s.activate(part)`,
+			s.activate(part, forAll)`,
 		new: `		if !part.fresh {
-			s.activate(part)`,
+			s.activate(part, forAll)`,
 	},
 	{
 		name: "a difference forgets what was shown", says: "differences to the last turn of the key", file: partition, caught: parts,
