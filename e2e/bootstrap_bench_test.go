@@ -49,10 +49,10 @@ func plainPods() *kruntime.Scheme {
 func BenchmarkFirstList(b *testing.B) {
 	ns := manyPods(b, *benchPods)
 	for _, lists := range []string{"paged", "streamed"} {
-		options := []kates.Option{map[string]kates.Option{"paged": kates.WithPagedLists(0), "streamed": kates.WithStreamedLists()}[lists]}
+		options := []kates.Option{map[string]kates.Option{"paged": kates.Tuning{Lists: kates.PagedLists}, "streamed": kates.Tuning{Lists: kates.StreamedLists}}[lists]}
 		b.Run("protobuf/"+lists, func(b *testing.B) { firstList[*corev1.Pod](b, ns, options) })
 		b.Run("json/"+lists, func(b *testing.B) { firstList[*plainPod](b, ns, append(options, kates.WithScheme(plainPods()))) })
-		b.Run("untyped/"+lists, func(b *testing.B) { firstList[*corev1.Pod](b, ns, append(options, kates.WithUntypedStreams())) })
+		b.Run("untyped/"+lists, func(b *testing.B) { firstList[*corev1.Pod](b, ns, append(options, kates.Tuning{UntypedStreams: true})) })
 	}
 }
 

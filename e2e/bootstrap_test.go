@@ -99,8 +99,8 @@ func TestG1TheFirstSnapshotHasAllOfThreeLargeKindsAndAnEmptyOne(t *testing.T) {
 	ns := namespace(t)
 	fill(t, ns, n, configMaps, secrets, hosts)
 	for name, options := range map[string][]kates.Option{
-		"streamed": {kates.WithStreamedLists()},
-		"paged":    {kates.WithPagedLists(500)},
+		"streamed": {kates.Tuning{Lists: kates.StreamedLists}},
+		"paged":    {kates.Tuning{Lists: kates.PagedLists, PageSize: 500}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := newWire(), newGate(t)

@@ -74,7 +74,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	if seed%2 == 1 {
 		plain(config)
 	}
-	client, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithIdleTimeout(3*time.Second),
+	client, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{IdleTimeout: 3 * time.Second},
 		kates.WithLogger(slog.New(slog.NewTextHandler(c.log, nil))))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)

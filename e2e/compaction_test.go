@@ -48,7 +48,7 @@ func TestG5EtcdIsCompacted(t *testing.T) {
 	// The rest of a list is lost. The list begins anew, and the part that was read is not shown.
 	t.Run("between the pages of a list", func(t *testing.T) {
 		for _, kind := range []string{"config maps, paged", "hosts, paged"} {
-			f := newFollowerOf(t, c.Config, "ns", watchers[kind].kind, nil, kates.WithPagedLists(2))
+			f := newFollowerOf(t, c.Config, "ns", watchers[kind].kind, nil, kates.Tuning{Lists: kates.PagedLists, PageSize: 2})
 			f.change(10)
 			f.change(11)
 			pages := katestest.Match{Verb: "list", Resource: f.kind.Resource, Where: func(r katestest.Request) bool { return r.Query.Get("continue") != "" }}
@@ -91,7 +91,7 @@ func (s shortly) WrappedRoundTripper() http.RoundTripper { return s.next }
 // version.
 func TestG5AWatchGoesOnFromTheLatestBookmark(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}} {
+	for name, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFollower(t, func(c *rest.Config) {

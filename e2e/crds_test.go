@@ -184,7 +184,7 @@ func TestG8AnOptionalKindJoinsWhenItIsInstalledAndLeavesWhenItIsRemoved(t *testi
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
 	g := newGadget(t, ns)
-	c := newWire().client(t, kates.WithKindPoll(200*time.Millisecond))
+	c := newWire().client(t, kates.Tuning{KindPoll: 200 * time.Millisecond})
 	s := g.watch(c, ns)
 	var snap withGadgets
 	awaitSnap(t, s, &snap, func(*withGadgets) bool { return s.Ready() == nil })
@@ -216,7 +216,7 @@ func TestAnOptionalKindThatTurnsOutToBeInNoNamespaceIsAnErrorInTheStatusOfAQuery
 			t.Parallel()
 			ns := namespace(t)
 			g := newGadget(t, ns)
-			c := newWire().client(t, kates.WithKindPoll(200*time.Millisecond))
+			c := newWire().client(t, kates.Tuning{KindPoll: 200 * time.Millisecond})
 			s := g.watch(c, ns)
 			var snap withGadgets
 			awaitSnap(t, s, &snap, func(*withGadgets) bool { return s.Ready() == nil })

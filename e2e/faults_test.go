@@ -63,7 +63,7 @@ func TestG5AWatchSurvivesWhateverTheNetworkDoes(t *testing.T) {
 			f.faults.On(lists).Times(1).Cut(400)
 			f.now(watches).Cut(0)
 		}},
-		"expired, and the pages are cut": {options: []kates.Option{kates.WithPagedLists(3)}, round: func(f *follower) {
+		"expired, and the pages are cut": {options: []kates.Option{kates.Tuning{Lists: kates.PagedLists, PageSize: 3}}, round: func(f *follower) {
 			f.faults.On(resumed).Times(1).Status(http.StatusGone, metav1.StatusReasonExpired, 0)
 			f.faults.On(lists).After(1).Times(1).Truncate(400)
 			f.now(watches).Cut(0)
@@ -102,7 +102,7 @@ func TestG1AFirstListThatBreaksIsMadeAgainAndNothingOfItIsShown(t *testing.T) {
 		"lost":      (*katestest.Trigger).Lose,
 		"503":       func(t *katestest.Trigger) *katestest.Rule { return t.Status(503, "", 0) },
 	} {
-		for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}} {
+		for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}} {
 			t.Run(name+" "+form, func(t *testing.T) {
 				t.Parallel()
 				f := newFollower(t, nil, options...)
@@ -140,7 +140,7 @@ func TestG8RetryAfterIsRespectedAndNoListIsMadeForIt(t *testing.T) {
 
 func TestG8AStalledListHoldsItsKindAloneAndEndsWhenItsConnectionDoes(t *testing.T) {
 	t.Parallel()
-	for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}} {
+	for form, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}} {
 		for end, heal := range map[string]func(*follower){
 			"it goes on": func(f *follower) { f.faults.Heal() },
 			"it is cut":  func(f *follower) { f.now(lists).Cut(0) },
@@ -168,7 +168,7 @@ func TestG8AStalledListHoldsItsKindAloneAndEndsWhenItsConnectionDoes(t *testing.
 // Over HTTP/1 only the library notices.
 func TestG2AHalfOpenConnectionIsNoticedBySilence(t *testing.T) {
 	t.Parallel()
-	f := newFollower(t, plain, kates.WithIdleTimeout(2*time.Second))
+	f := newFollower(t, plain, kates.Tuning{IdleTimeout: 2 * time.Second})
 	f.start()
 	f.arrive()
 	frozen := 0

@@ -108,7 +108,7 @@ var confidential = []string{"confidential", "Y29uZmlkZW50aWFs"}
 
 func TestAMetadataQueryNeverGetsMoreThanMetadataOverTheWire(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}} {
+	for name, options := range map[string][]kates.Option{"streamed": nil, "paged": {kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx, e := namespace(t), t.Context(), &ear{resource: "secrets"}

@@ -49,7 +49,7 @@ func TestG1AnOutageHoldsTheFirstSignalThoughTheKindIsOptional(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFollower(t, nil, kates.WithKindPoll(500*time.Millisecond))
+			f := newFollower(t, nil, kates.Tuning{KindPoll: 500 * time.Millisecond})
 			fill(t, f.ns, 2, hosts)
 			f.list = func() []kates.Unstructured { return f.listed(hosts, f.ns, "") }
 			rule := outage(f.faults)
@@ -157,7 +157,7 @@ func aggregate(t *testing.T, group string) (remove func()) {
 
 // The test runs alone: while it runs, discovery is partial for all clients.
 func TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers(t *testing.T) {
-	f := newFollower(t, nil, kates.WithKindPoll(500*time.Millisecond))
+	f := newFollower(t, nil, kates.Tuning{KindPoll: 500 * time.Millisecond})
 	group := f.ns + ".aggregated.io"
 	remove := aggregate(t, group)
 	inDoubt := func() bool {

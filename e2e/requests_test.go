@@ -140,11 +140,11 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 		templates int // watches: one for each form
 		lists     []string
 	}{
-		"streamed":          {[]kates.Option{kates.WithStreamedLists()}, 2, nil},
-		"paged":             {[]kates.Option{kates.WithPagedLists(0)}, 2, []string{"LIST podtemplates", "LIST podtemplates", "LIST hosts"}},
+		"streamed":          {[]kates.Option{kates.Tuning{Lists: kates.StreamedLists}}, 2, nil},
+		"paged":             {[]kates.Option{kates.Tuning{Lists: kates.PagedLists}}, 2, []string{"LIST podtemplates", "LIST podtemplates", "LIST hosts"}},
 		"by default":        {nil, 2, []string{"LIST podtemplates"}},
-		"untyped, streamed": {[]kates.Option{kates.WithUntypedStreams()}, 1, nil},
-		"untyped, paged":    {[]kates.Option{kates.WithUntypedStreams(), kates.WithPagedLists(0)}, 1, []string{"LIST podtemplates", "LIST hosts"}},
+		"untyped, streamed": {[]kates.Option{kates.Tuning{UntypedStreams: true}}, 1, nil},
+		"untyped, paged":    {[]kates.Option{kates.Tuning{UntypedStreams: true}, kates.Tuning{Lists: kates.PagedLists}}, 1, []string{"LIST podtemplates", "LIST hosts"}},
 	} {
 		t.Run(form, func(t *testing.T) {
 			ns := filled(t)
@@ -199,7 +199,7 @@ func (s *server) comesTo(want map[string]int) {
 func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T) {
 	const grace = 2 * time.Second
 	ns := filled(t)
-	s := newServer(t, kates.WithGrace(grace))
+	s := newServer(t, kates.Tuning{Linger: grace})
 	leave := func(closers []func()) {
 		for _, end := range closers {
 			end()
@@ -214,7 +214,7 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 	s.comesTo(want)
 	s.client.Close()
 
-	s = newServer(t, kates.WithGrace(time.Hour))
+	s = newServer(t, kates.Tuning{Linger: time.Hour})
 	closers = s.eight(ns)
 	poll(t, patience, func() bool { return s.open() == 3 }) // a list is there before its watch
 	asked := s.asked()

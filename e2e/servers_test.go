@@ -45,9 +45,9 @@ var watchers = map[string]struct {
 	options []kates.Option
 }{
 	"config maps, streamed": {configMaps, nil},
-	"config maps, paged":    {configMaps, []kates.Option{kates.WithPagedLists(2)}},
+	"config maps, paged":    {configMaps, []kates.Option{kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}},
 	"hosts, streamed":       {hosts, nil},
-	"hosts, paged":          {hosts, []kates.Option{kates.WithPagedLists(2)}},
+	"hosts, paged":          {hosts, []kates.Option{kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}},
 }
 
 // together holds one follower for each way, all in one cluster. They do each step side by side; a

@@ -31,7 +31,7 @@ func pairIn(ns string) []kates.Query {
 func TestG11CloseEndsTheWatchesOnTheWire(t *testing.T) {
 	t.Parallel()
 	w, ns := newWire(), namespace(t)
-	c := w.client(t, kates.WithStreamedLists()) // these are watches
+	c := w.client(t, kates.Tuning{Lists: kates.StreamedLists}) // these are watches
 	s, err := kates.Watch[pair](t.Context(), c, pairIn(ns)...)
 	require.NoError(t, err)
 	<-s.Changed()

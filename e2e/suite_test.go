@@ -40,7 +40,7 @@ func namespaceBy(t testing.TB, config *rest.Config) string {
 // TestSuite runs the scenarios that also run on client-go's bare fake, with both ways in which
 // objects get into snapshots.
 func TestSuite(t *testing.T) {
-	for name, options := range map[string][]kates.Option{"typed": nil, "untyped": {kates.WithUntypedStreams()}} {
+	for name, options := range map[string][]kates.Option{"typed": nil, "untyped": {kates.Tuning{UntypedStreams: true}}} {
 		t.Run(name, func(t *testing.T) { runSuite(t, options) })
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // forms are the two ways to list.
-var forms = map[string][]kates.Option{"streamed": nil, "paged": {kates.WithPagedLists(2)}}
+var forms = map[string][]kates.Option{"streamed": nil, "paged": {kates.Tuning{Lists: kates.PagedLists, PageSize: 2}}}
 
 // What others created, changed or deleted before the call is in the next Update.
 func TestG2SyncReturnsWhenALateWatchHasCaughtUp(t *testing.T) {
@@ -81,7 +81,7 @@ func TestG2AnIdleTimeoutThatIsShorterThanTheSilenceCostsNoList(t *testing.T) {
 	for form, options := range forms {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
-			f := newFollower(t, nil, append(options, kates.WithIdleTimeout(300*time.Millisecond))...)
+			f := newFollower(t, nil, append(options, kates.Tuning{IdleTimeout: 300 * time.Millisecond})...)
 			f.change(0)
 			f.start()
 			f.arrive()
@@ -106,7 +106,7 @@ func TestG1ListsComeInPagesOfTheSizeThatWasSet(t *testing.T) {
 		limit string
 		pages int
 	}{{3, "3", 3}, {0, "500", 1}} {
-		f := newFollower(t, nil, kates.WithPagedLists(c.size))
+		f := newFollower(t, nil, kates.Tuning{Lists: kates.PagedLists, PageSize: c.size})
 		for round := range 4 { // leaves eight
 			f.change(round)
 		}

@@ -50,7 +50,7 @@ func (g *gadget) sized(ns, name string, size any) *kates.Unstructured {
 
 func TestG8ACustomObjectWithAFieldOfTheWrongTypeIsLeftOutAndHeals(t *testing.T) {
 	t.Parallel()
-	for name, lists := range map[string]kates.Option{"paged": kates.WithPagedLists(1), "streamed": kates.WithStreamedLists()} {
+	for name, lists := range map[string]kates.Option{"paged": kates.Tuning{Lists: kates.PagedLists, PageSize: 1}, "streamed": kates.Tuning{Lists: kates.StreamedLists}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx := namespace(t), t.Context()
@@ -153,7 +153,7 @@ func TestG4OwnWritesOfACustomKindAreInATypedFieldAtOnceThoughTheWatchIsLate(t *t
 
 func TestATypedQueryOfABuiltInKindSpeaksProtobufAndNothingElse(t *testing.T) {
 	t.Parallel()
-	for name, lists := range map[string]kates.Option{"paged": kates.WithPagedLists(2), "streamed": kates.WithStreamedLists()} {
+	for name, lists := range map[string]kates.Option{"paged": kates.Tuning{Lists: kates.PagedLists, PageSize: 2}, "streamed": kates.Tuning{Lists: kates.StreamedLists}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx, e := namespace(t), t.Context(), &ear{resource: "secrets"}

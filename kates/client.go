@@ -219,7 +219,7 @@ func newSettings(namespace string, opts []Option) (*settings, error) {
 		watch:   watchSettings{pace: collect.Pace{Interval: time.Second}},
 	}
 	for _, o := range opts {
-		o.applyToClient(s)
+		s.apply(o)
 	}
 	if s.namespace == "" {
 		s.namespace = "default"
@@ -247,7 +247,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 func (c *Client) With(opts ...WatchOption) *Client {
 	w := c.watch.get()
 	for _, o := range opts {
-		o.applyToWatch(&w)
+		w.apply(o)
 	}
 	return &Client{core: c.core, watch: &lockedSettings{watchSettings: w}}
 }

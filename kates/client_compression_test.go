@@ -11,7 +11,7 @@ import (
 )
 
 func TestNothingIsCompressedUnlessAskedFor(t *testing.T) {
-	for name, options := range map[string][]Option{"": nil, "gzip": {WithCompressedLists()}} {
+	for name, options := range map[string][]Option{"": nil, "gzip": {Tuning{CompressedLists: true}}} {
 		accepted := make(chan string, 1)
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			accepted <- r.Header.Get("Accept-Encoding")

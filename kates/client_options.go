@@ -1,11 +1,15 @@
 package kates
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,11 +17,12 @@ import (
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/kit"
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// An Option configures a client when it is made. One that makes no sense (a negative time) is an
-// error of the constructor.
+// An Option configures a client when it is made. One that makes no sense (nil, a negative time) is
+// an error of the constructor.
 type Option interface{ applyToClient(*settings) }
 
 // A WatchOption configures the watches of a client. Given to a constructor, it is the client's
@@ -45,6 +50,21 @@ type settings struct {
 	wrong error // the first option that makes no sense
 }
 
+// reject notes an option that makes no sense. The first one counts.
+func (s *settings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
+
+// apply applies an option.
+func (s *settings) apply(o Option) {
+	switch o := o.(type) {
+	case nil:
+		s.reject(errors.New("an option is nil"))
+	case kit.WatchOption:
+		s.watch.shown = o.OnShown()
+	default:
+		o.(Option).applyToClient(s)
+	}
+}
+
 type watchSettings struct {
 	pace     collect.Pace
 	quietOwn bool
@@ -65,6 +85,21 @@ func least0[N int | int64 | time.Duration](before error, option string, n N, zer
 	return before
 }
 
+// reject notes an option that makes no sense. The first one counts.
+func (w *watchSettings) reject(err error) { w.wrong = cmp.Or(w.wrong, err) }
+
+// apply applies an option.
+func (w *watchSettings) apply(o WatchOption) {
+	switch o := o.(type) {
+	case nil:
+		w.reject(errors.New("an option of With is nil"))
+	case kit.WatchOption:
+		w.shown = o.OnShown()
+	default:
+		o.(WatchOption).applyToWatch(w)
+	}
+}
+
 // lockedSettings lets MaxAccumulatorInterval change what Watch reads.
 type lockedSettings struct {
 	mu lockorder.Mutex[lockorder.WatchSettings]
@@ -81,6 +116,11 @@ type option func(*settings)
 
 func (o option) applyToClient(s *settings) { o(s) }
 
+// senseless is an option that makes no sense. The text says what does.
+func senseless(text string) Option {
+	return option(func(s *settings) { s.reject(errors.New(text)) })
+}
+
 type watchOption func(*watchSettings)
 
 func (o watchOption) applyToClient(s *settings)     { o(&s.watch) }
@@ -89,10 +129,20 @@ func (o watchOption) applyToRun(r *runSettings)     { r.watch = append(r.watch, 
 
 // WithScheme sets the scheme that maps Go types to kinds. Default: client-go's, with all built-in
 // kinds.
-func WithScheme(s *runtime.Scheme) Option { return option(func(o *settings) { o.scheme = s }) }
+func WithScheme(s *runtime.Scheme) Option {
+	if s == nil {
+		return senseless("WithScheme(nil): without the option it is client-go's scheme")
+	}
+	return option(func(o *settings) { o.scheme = s })
+}
 
 // WithRESTMapper sets the mapper from kinds to resources. It replaces discovery.
-func WithRESTMapper(m meta.RESTMapper) Option { return option(func(o *settings) { o.mapper = m }) }
+func WithRESTMapper(m meta.RESTMapper) Option {
+	if m == nil {
+		return senseless("WithRESTMapper(nil): without the option the server is asked")
+	}
+	return option(func(o *settings) { o.mapper = m })
+}
 
 // WithNamespace sets the default namespace of Create, Get and the like. It is used for objects of
 // namespaced kinds that name none. Queries do not use it. Default: "default".
@@ -106,6 +156,9 @@ func WithNamespace(namespace string) Option {
 // Warnings of the server (deprecated versions, unknown fields) are logged as information, each
 // once, unless the REST configuration has a handler of its own. Default: slog.Default.
 func WithLogger(l *slog.Logger) Option {
+	if l == nil {
+		return senseless("WithLogger(nil): slog.New(slog.DiscardHandler) silences the client")
+	}
 	return option(func(o *settings) { o.log = logr.FromSlogHandler(l.Handler()) })
 }
 
@@ -113,53 +166,35 @@ func WithLogger(l *slog.Logger) Option {
 func WithLogr(l logr.Logger) Option { return option(func(o *settings) { o.log = l }) }
 
 // WithFieldManager sets the field manager of all writes (see
-// https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers).
-// Default: "kates" for Apply; for other writes the server's own choice.
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers): at most 128 bytes
+// of printable characters. [FieldManager] sets it for one write. Default: "kates" for Apply; for
+// other writes the server's own choice.
 func WithFieldManager(name string) Option {
-	return option(func(o *settings) { o.fieldManager = name })
+	return option(func(o *settings) {
+		o.fieldManager = name
+		o.reject(managerName(name))
+	})
+}
+
+// managerName returns an error for a field manager that a server refuses.
+func managerName(name string) error {
+	if len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("the field manager %q: a name has at most 128 bytes, all of printable characters", name)
+	}
+	return nil
 }
 
 // WithRateLimit limits the requests per second of the client, with bursts. It replaces the limit
-// of the REST configuration. A qps below zero is no limit. By default there is none: the server
-// has priority and fairness.
+// of the REST configuration. A qps below zero is no limit, zero is an error. By default there is
+// no limit: the server has priority and fairness.
 func WithRateLimit(qps float32, burst int) Option {
 	return option(func(o *settings) {
 		o.qps, o.burst = qps, burst
+		if qps == 0 {
+			o.reject(errors.New("WithRateLimit(0, …) would allow no request: below 0 there is no limit"))
+		}
 		o.wrong = least0(o.wrong, "the burst of WithRateLimit", burst, "is client-go's default, 10")
 	})
-}
-
-// WithPagedLists fetches all initial lists in pages of a number of objects (0: 500). By default,
-// lists for fields of Go types that the scheme knows come in pages, decoded one object at a time,
-// and all others are streamed (KEP-3157). Both are consistent. Pages cost the server and the
-// client less CPU. For untyped objects, streams save the client the memory of a page.
-func WithPagedLists(size int64) Option {
-	return option(func(o *settings) {
-		o.streams.StreamLists, o.streamLists, o.streams.PageSize = false, false, size
-		o.wrong = least0(o.wrong, "WithPagedLists", size, "is 500")
-	})
-}
-
-// WithStreamedLists fetches all initial lists as a stream of events (KEP-3157); see
-// [WithPagedLists].
-func WithStreamedLists() Option {
-	return option(func(o *settings) { o.streams.StreamLists, o.streamLists = true, true })
-}
-
-// WithCompressedLists lets the server compress large answers, above all lists, as it does for
-// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A
-// list takes a fifth more CPU here, and a multiple of that at the server. It pays over a slow
-// network. By default nothing is compressed.
-func WithCompressedLists() Option {
-	return option(func(o *settings) { o.compressed = true })
-}
-
-// WithUntypedStreams watches everything as untyped objects, and converts them to the types of the
-// snapshots' fields when they are shown. So does a client that is made from a dynamic.Interface.
-// It takes several times the CPU and the memory. By default, objects of fields whose Go type the
-// scheme knows are decoded directly from the wire.
-func WithUntypedStreams() Option {
-	return option(func(o *settings) { o.untyped = true })
 }
 
 // WithManagedFields keeps metadata.managedFields in fields of Go types that the scheme knows. By
@@ -167,43 +202,6 @@ func WithUntypedStreams() Option {
 // update without them keeps them on the server.
 func WithManagedFields() Option {
 	return option(func(o *settings) { o.managedFields = true })
-}
-
-// WithPendingWrites limits how many own writes are held for a stream that does not show them yet.
-// Past the limit the stream lists again. Default 10,000.
-func WithPendingWrites(most int) Option {
-	return option(func(o *settings) {
-		o.streams.PendingMax = most
-		o.wrong = least0(o.wrong, "WithPendingWrites", most, "is the default, 10,000")
-	})
-}
-
-// WithKindPoll sets how often the client looks for an optional kind that is not served. Default 2
-// s.
-func WithKindPoll(d time.Duration) Option {
-	return option(func(o *settings) {
-		o.streams.KindPoll = d
-		o.wrong = least0(o.wrong, "WithKindPoll", d, "is the default, 2s")
-	})
-}
-
-// WithIdleTimeout sets how long a watch may bring nothing before the connection counts as dead.
-// Servers send a bookmark about every minute. Then the server is asked for its newest version,
-// and the watch is opened again. This bounds how long a half-open connection, or a cluster that
-// was restored from a backup, stays unnoticed. Default 130 s.
-func WithIdleTimeout(d time.Duration) Option {
-	return option(func(o *settings) {
-		o.streams.IdleTimeout = d
-		o.wrong = least0(o.wrong, "WithIdleTimeout", d, "is the default, 130s")
-	})
-}
-
-// WithGrace sets how long a stream runs on after its last user has left. Default 0.
-func WithGrace(d time.Duration) Option {
-	return option(func(o *settings) {
-		o.streams.Grace = d
-		o.wrong = least0(o.wrong, "WithGrace", d, "ends it at once")
-	})
 }
 
 // WithInterval sets the least time between two signals of an accumulator. Default 1 s. The first
@@ -216,14 +214,21 @@ func WithInterval(d time.Duration) WatchOption {
 }
 
 // WithDebounce delays a signal until no change has come for the quiet time, but no longer than
-// most (0: ten times quiet). Off by default. For [WatchEach], [RunEach] and controllers each key
-// has its own delay: a key that changes waits until nothing more has changed for it, however much
-// changes for others. The first turn of a key, and [Partitions.Trigger], do not wait.
+// most, which is not less (0: ten times quiet). Off by default, and with two zeros. For
+// [WatchEach], [RunEach] and controllers each key has its own delay: a key that changes waits
+// until nothing more has changed for it, however much changes for others. The first turn of a key,
+// and [Partitions.Trigger], do not wait.
 func WithDebounce(quiet, most time.Duration) WatchOption {
 	return watchOption(func(w *watchSettings) {
 		w.pace.Quiet, w.pace.QuietMax = quiet, most
 		w.wrong = least0(w.wrong, "the quiet time of WithDebounce", quiet, "is off")
 		w.wrong = least0(w.wrong, "the longest delay of WithDebounce", most, "is ten times quiet")
+		if most != 0 && most < quiet {
+			w.reject(fmt.Errorf("the longest delay of WithDebounce is %s, and its quiet time %s: it cannot be less; 0 is ten times quiet", most, quiet))
+		}
+		if most != 0 && quiet == 0 {
+			w.reject(fmt.Errorf("WithDebounce(0, %s) has no quiet time: WithDebounce(0, 0) is off", most))
+		}
 	})
 }
 
@@ -243,13 +248,6 @@ func WithInvalid(f func(Invalid)) WatchOption {
 // half of an object's size, and few programs need them: WithTransform([DropManagedFields]).
 func WithTransform(f func(Object) error) WatchOption {
 	return watchOption(func(w *watchSettings) { w.transform = f })
-}
-
-// WithShown sets a function that is called once for each value that enters a snapshot, or that a
-// lister ([NewLister]) hands out. It is for tests that detect writes to shared objects
-// (katestest.DetectMutations).
-func WithShown(f func(query string, source Object, value any)) WatchOption {
-	return watchOption(func(w *watchSettings) { w.shown = f })
 }
 
 // WithOverdue sets how long the first snapshot may take before the log says what it waits for.

@@ -28,20 +28,30 @@ func TestAnOptionThatMakesNoSenseIsAnErrorThatSaysWhatDoes(t *testing.T) {
 		},
 	}
 	for want, option := range map[string]kates.Option{
-		"WithInterval is -1ns: it cannot be negative; 0 signals every change":    kates.WithInterval(-1),
-		"the quiet time of WithDebounce is -1s: it cannot":                       kates.WithDebounce(-time.Second, 0),
-		"the longest delay of WithDebounce is -1s: it cannot":                    kates.WithDebounce(0, -time.Second),
-		"WithOverdue is -1s: it cannot":                                          kates.WithOverdue(-time.Second),
-		"WithGrace is -1s: it cannot be negative; 0 ends it at once":             kates.WithGrace(-time.Second),
-		"WithIdleTimeout is -1s: it cannot":                                      kates.WithIdleTimeout(-time.Second),
-		"WithKindPoll is -1s: it cannot":                                         kates.WithKindPoll(-time.Second),
-		"WithPendingWrites is -1: it cannot":                                     kates.WithPendingWrites(-1),
-		"WithPagedLists is -1: it cannot be negative; 0 is 500":                  kates.WithPagedLists(-1),
+		"WithInterval is -1ns: it cannot be negative; 0 signals every change":  kates.WithInterval(-1),
+		"the quiet time of WithDebounce is -1s: it cannot":                     kates.WithDebounce(-time.Second, 0),
+		"the longest delay of WithDebounce is -1s: it cannot":                  kates.WithDebounce(0, -time.Second),
+		"WithOverdue is -1s: it cannot":                                        kates.WithOverdue(-time.Second),
+		"Tuning.Linger is -1s: it cannot be negative; 0 ends a stream at once": kates.Tuning{Linger: -time.Second},
+		"Tuning.IdleTimeout is -1s: it cannot":                                 kates.Tuning{IdleTimeout: -time.Second},
+		"Tuning.KindPoll is -1s: it cannot":                                    kates.Tuning{KindPoll: -time.Second},
+		"Tuning.PendingWrites is -1: it cannot":                                kates.Tuning{PendingWrites: -1},
+		"Tuning.PageSize is -1: it cannot be negative; 0 is the default, 500":  kates.Tuning{PageSize: -1},
+		`Tuning.Lists is "pages": there are AutomaticLists, Paged`:             kates.Tuning{Lists: "pages"},
+		"an option is nil":                           nil,
+		"WithScheme(nil): ":                          kates.WithScheme(nil),
+		"WithRESTMapper(nil): ":                      kates.WithRESTMapper(nil),
+		"WithLogger(nil): ":                          kates.WithLogger(nil),
+		"WithRateLimit(0, …) would allow no request": kates.WithRateLimit(0, 5),
+		"the longest delay of WithDebounce is 1s, and its quiet time 2s":         kates.WithDebounce(2*time.Second, time.Second),
+		"WithDebounce(0, 1s) has no quiet time":                                  kates.WithDebounce(0, time.Second),
+		"a name has at most 128 bytes, all of printable":                         kates.WithFieldManager(strings.Repeat("a", 129)),
+		`the field manager "a\nb": `:                                             kates.WithFieldManager("a\nb"),
 		"the burst of WithRateLimit is -1: it cannot":                            kates.WithRateLimit(1, -1),
 		`invalid namespace "X y": a lowercase RFC 1123 label must consist of lo`: kates.WithNamespace("X y"),
 	} {
 		for name, client := range clients {
-			_, err := client(option, kates.WithInterval(0), kates.WithGrace(0))
+			_, err := client(option, kates.WithInterval(0), kates.Tuning{Linger: 0})
 			assert.ErrorContains(t, err, want, name)
 		}
 		of, watches := option.(kates.WatchOption)
@@ -66,6 +76,51 @@ func TestAnOptionThatMakesNoSenseIsAnErrorThatSaysWhatDoes(t *testing.T) {
 		assert.ErrorContains(t, second(kates.NewLister[*kates.Pod](t.Context(), fake.Client, q)), says)
 		assert.ErrorContains(t, fake.Client.List(t.Context(), q, &[]*kates.Pod{}), says)
 	}
+}
+
+func TestNilIsAnErrorAndNoPanic(t *testing.T) {
+	fake := katestest.New(t, katestest.WithObjects(configMap("x")))
+	c := fake.Client.With(nil)
+	assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), c)), "an option of With is nil")
+	assert.ErrorContains(t, kates.Run(t.Context(), fake.Client, func(context.Context, *maps) error { return nil }, nil), "an option is nil")
+
+	finish := func(context.Context, *kates.ConfigMap) error { return nil }
+	x, long := configMap("x"), kates.FieldManager(strings.Repeat("é", 65))
+	for want, option := range map[string]kates.WriteOption{"a write option is nil": nil, "at most 128 bytes": long} {
+		for call, err := range map[string]error{
+			"Create":     fake.Client.Create(t.Context(), configMap("y"), nil, option),
+			"Update":     fake.Client.Update(t.Context(), x, nil, option),
+			"Delete":     fake.Client.Delete(t.Context(), x, nil, option),
+			"Patch":      fake.Client.Patch(t.Context(), x, kates.MergePatchType, []byte(`{}`), nil, option),
+			"Modify":     second(kates.Modify(t.Context(), fake.Client, x, func(*kates.ConfigMap) error { return nil }, option)),
+			"SetStatus":  second(kates.SetStatus(t.Context(), fake.Client, &kates.Pod{ObjectMeta: x.ObjectMeta}, option)),
+			"DeleteAll":  fake.Client.DeleteAll(t.Context(), kates.Query{Kind: "configmaps"}, option),
+			"ApplyOwned": second(fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: x, Name: "set"}, option)),
+			"UnderFinalizer": kates.UnderFinalizer(t.Context(), fake.Client, x, "example.com/f",
+				finish, finish, option),
+		} {
+			assert.ErrorContains(t, err, want, call)
+		}
+	}
+	require.NoError(t, fake.Client.Get(t.Context(), x, nil), "nothing was sent")
+
+	for name, q := range map[string]kates.Query{
+		"Key":       {Key: kates.KeyOf[*kates.ConfigMap](nil)},
+		"Signal":    {Signal: kates.SignalOf[*kates.ConfigMap](nil)},
+		"Transform": {Transform: kates.TransformOf[*kates.ConfigMap](nil)},
+	} {
+		q.Name = "ConfigMaps"
+		assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), fake.Client, q)), "its "+name+" makes no sense: it was made of a function that is nil")
+	}
+	for _, q := range []kates.Query{{Signal: kates.AnySignal(nil)}, {Signal: kates.AnySignal(kates.LabelsChanged, kates.SignalOf[kates.Object](nil))}, {Transform: kates.Transforms(kates.DropManagedFields, nil)}} {
+		q.Name = "ConfigMaps"
+		assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), fake.Client, q)), "made of a function that is nil")
+	}
+	type tagged struct {
+		ConfigMaps []*kates.ConfigMap
+		Deltas     []*kates.Delta `kates:"configmaps"`
+	}
+	assert.ErrorContains(t, second(kates.Watch[tagged](t.Context(), fake.Client)), "field Deltas has a kates tag, but a field for deltas is no query")
 }
 
 // warning answers each request with a warning, and a ConfigMap.

@@ -41,8 +41,13 @@
 //   - See: [Client.Ready], [Client.Status], [Client.Sync], fields of []*[Delta] and [][Invalid].
 //   - Test: package katestest has a client for unit tests, faults, and a detector of writes to
 //     shared objects.
-//   - Tune: [WithInterval], [WithDebounce], [WithRateLimit], [WithTransform],
+//   - Tune: [WithInterval], [WithDebounce], [WithRateLimit], [WithTransform], [Tuning],
 //     [Query].MetadataOnly, and "How much is held" below.
+//
+// Options have one style. With… configures what lives: a client, a watch, a run. A bare name
+// changes one call ([DryRun], [IfUID], [FieldManager]). A struct is an option with several fields
+// ([Query], [LeaderElection], [Sharding], [Tuning]). An option that makes no sense is an error
+// that says what does.
 //
 // # What a snapshot is
 //

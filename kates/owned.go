@@ -123,7 +123,11 @@ type OwnedResult struct {
 // every write.
 func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOption) (OwnedResult, error) {
 	a := &ownedApply{client: c, given: set, options: c.writeOptions(opts)}
-	if err := a.prepare(ctx); err != nil {
+	err := a.options.wrong
+	if err == nil {
+		err = a.prepare(ctx)
+	}
+	if err != nil {
 		return a.result, fmt.Errorf("apply an owned set: %w", err)
 	}
 	for i, o := range a.wanted {

@@ -13,8 +13,8 @@ import (
 // Transform, Signal and Key get one object. Its Go type depends on where it comes from:
 //
 //   - *Unstructured on a fake (katestest), which unit tests use, and on every client made from a
-//     dynamic.Interface; with [WithUntypedStreams]; with [Client.Watch]; and for fields whose Go
-//     type the client's scheme does not know.
+//     dynamic.Interface; with [Tuning].UntypedStreams; with [Client.Watch]; and for fields whose
+//     Go type the client's scheme does not know.
 //   - *corev1.Pod, or whatever the field's type is, on a real client whose scheme knows the type.
 //   - *PartialObjectMetadata where only metadata is watched.
 //
@@ -128,7 +128,7 @@ type Query struct {
 	// an exception to "each later snapshot shows it": it waits like others.
 	//
 	// Each named object costs a list and a watch, shared with all equal ones. They end some time
-	// (the grace period) after the last name of the object is gone. For thousands of objects a
+	// ([Tuning].Linger) after the last name of the object is gone. For thousands of objects a
 	// query without Refs costs less, if there are the rights. From a thousand on this is logged,
 	// once. Queries with Refs may name each other in a chain, but not in a circle. List ignores
 	// Refs, NewLister refuses them.

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 }
 
 func (c *Client) compileOne(t target) (q query.Query, err error) {
-	if err := t.checkNamespaces(); err != nil {
+	if err := cmp.Or(t.checkNamespaces(), t.checkFunctions()); err != nil {
 		return q, err
 	}
 	q = query.Query{

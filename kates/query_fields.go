@@ -65,6 +65,8 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		switch {
 		case tag == "-":
 			continue
+		case at != nil && tagged:
+			return fmt.Errorf("field %s has a kates tag, but a field %s is no query", sf.Name, what)
 		case at != nil && *at != nil:
 			return fmt.Errorf("field %s: there is another one %s", sf.Name, what)
 		case at != nil:

@@ -210,7 +210,7 @@ func TestFromAServerThatCannotShortenObjectsTheyAreTakenWhole(t *testing.T) {
 			mapper, err := katestest.NewMapper()
 			require.NoError(t, err)
 			c, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "http://server.invalid", Transport: server},
-				kates.WithRESTMapper(mapper), kates.WithPagedLists(0))
+				kates.WithRESTMapper(mapper), kates.Tuning{Lists: kates.PagedLists})
 			require.NoError(t, err)
 			defer c.Close()
 			type briefs struct {

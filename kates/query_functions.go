@@ -86,6 +86,9 @@ func splitPath(path string) (names []string) {
 // call returns another function: keep it in a variable, because queries that share a watch need
 // the same one.
 func Transforms(all ...func(Object) error) func(Object) error {
+	if slices.ContainsFunc(all, func(f func(Object) error) bool { return f == nil || sameCode(f, noTransform) }) {
+		return noTransform
+	}
 	return func(o Object) error {
 		for _, f := range all {
 			if err := f(o); err != nil {
@@ -121,6 +124,9 @@ func AnnotationsChanged(old, current Object) bool {
 //
 //	Signal: kates.AnySignal(kates.GenerationChanged, kates.LabelsChanged)
 func AnySignal(signals ...func(old, current Object) bool) func(old, current Object) bool {
+	if slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f == nil || sameCode(f, noSignal) }) {
+		return noSignal
+	}
 	return func(old, current Object) bool {
 		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
 	}

@@ -24,6 +24,9 @@ import (
 // An object of another type is converted, once per version. One that does not decode as a T is
 // left out as [Invalid]. The function must not write to its argument.
 func KeyOf[T any](f func(T) []string) func(Object) []string {
+	if f == nil {
+		return noKey
+	}
 	as := newConverter[T]()
 	return func(o Object) []string {
 		value, err := as.of(o)
@@ -39,6 +42,9 @@ func KeyOf[T any](f func(T) []string) func(Object) []string {
 // change converts both objects if the watch holds another type. A change of an object that does
 // not decode as a T is worth a signal.
 func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool {
+	if f == nil {
+		return noSignal
+	}
 	as := newConverter[T]()
 	return func(old, current Object) bool {
 		before, err := as.orNil(old)
@@ -55,6 +61,9 @@ func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool
 // Each call returns another function. Keep it in a variable: queries that share a watch need the
 // same one. An object that does not decode as a T is left out as [Invalid].
 func TransformOf[T any](f func(T) error) func(Object) error {
+	if f == nil {
+		return noTransform
+	}
 	as := newConverter[T]()
 	switch t := reflect.TypeFor[T](); t.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Interface:
@@ -74,6 +83,31 @@ func TransformOf[T any](f func(T) error) func(Object) error {
 		}
 		return putBack(o, value)
 	}
+}
+
+// errNilFunction is the error of a query whose function was made of a nil one.
+var errNilFunction = errors.New("it was made of a function that is nil")
+
+// noKey, noSignal and noTransform stand for functions that were made of nil ones: a query with
+// them is refused, see [Query.checkFunctions].
+func noKey(Object) []string             { panic(errNilFunction) }
+func noSignal(old, current Object) bool { panic(errNilFunction) }
+func noTransform(Object) error          { return errNilFunction }
+
+// sameCode reports whether two functions are one and the same, or closures of the same code.
+func sameCode(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+
+// checkFunctions returns an error if a function of the query was made of a nil one.
+func (q Query) checkFunctions() error {
+	for _, f := range []struct {
+		name         string
+		is, disabled any
+	}{{"Key", q.Key, noKey}, {"Signal", q.Signal, noSignal}, {"Transform", q.Transform, noTransform}} {
+		if sameCode(f.is, f.disabled) {
+			return fmt.Errorf("its %s makes no sense: %w", f.name, errNilFunction)
+		}
+	}
+	return nil
 }
 
 // putBack gives an object the content of a value that was made of it.

@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/kit"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lease/shards"
 )
@@ -41,6 +42,10 @@ func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettin
 		}
 		if of, ok := o.(keyed.ControllerOption); ok {
 			foreign = cmp.Or(foreign, fmt.Errorf("%s is an option of package controller", of.OptionOfController()))
+			continue
+		}
+		if _, ok := o.(kit.WatchOption); ok {
+			s.watch = append(s.watch, o.(WatchOption))
 			continue
 		}
 		o.applyToRun(s)

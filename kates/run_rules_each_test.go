@@ -226,7 +226,7 @@ func TestWorkersCallForSeveralKeysAtATimeAndNeverTwiceForOne(t *testing.T) {
 func TestAFollowerOfRunEachIsWarmAndCallsForEveryKeyWhenItWins(t *testing.T) {
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
 		shown := 0
-		second := another(t, fake, kates.WithShown(func(string, kates.Object, any) { shown++ }))
+		second := another(t, fake, showing{f: func(string, kates.Object, any) { shown++ }})
 		one, two := &eachCalls{}, &eachCalls{}
 		a := runEach(t, fake.Client, one.call, byTenant, as("a"))
 		a.runs()
@@ -363,3 +363,11 @@ func TestAFunctionThatEndsItsGoroutineEndsRunEach(t *testing.T) {
 		assert.ErrorContains(t, err, "runtime.Goexit")
 	})
 }
+
+// showing is an option as the kit has it.
+type showing struct {
+	kates.WatchOption
+	f func(query string, source kates.Object, value any)
+}
+
+func (s showing) OnShown() func(string, kates.Object, any) { return s.f }

@@ -47,7 +47,7 @@ type Invalid struct {
 	// Query to which the object would belong.
 	Query string
 	// Object as the watch holds it. If a transform failed, or if it does not decode straight from
-	// the wire (see [WithUntypedStreams]), it has only kind, namespace, name, UID and resource
+	// the wire (see [Tuning].UntypedStreams), it has only kind, namespace, name, UID and resource
 	// version. Read-only.
 	Object *Unstructured
 	// Err says why: the object does not decode into the field's type, or a function of the query

@@ -31,7 +31,7 @@ type Lister[T any] struct {
 	reader   *accumulator.Reader
 	binding  *snapshot.Binding
 	resource string
-	// shown is called for each value before it is handed out; nil: nothing is. See [WithShown].
+	// shown is called for each value before it is handed out; nil: nothing is. See [kit.WatchOption].
 	shown func(o stream.Object, value any)
 
 	mu    lockorder.Mutex[lockorder.Converted]
@@ -143,7 +143,7 @@ func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
 		c.value, c.err = l.converted(o)
 	}
 	if c.err == nil && l.shown != nil {
-		lockorder.CallOut("WithShown")
+		lockorder.CallOut("OnShown")
 		l.shown(o, c.value)
 	}
 	l.mu.Lock()

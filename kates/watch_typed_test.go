@@ -318,9 +318,9 @@ func TestTheChoiceIsPerQueryAndCanBeSwitchedOff(t *testing.T) {
 	}
 	for _, untyped := range []bool{false, true} {
 		s := &wireServer{objects: []any{versioned("a", "5")}}
-		options := []kates.Option{kates.WithPagedLists(0)}
+		options := []kates.Option{kates.Tuning{Lists: kates.PagedLists}}
 		if untyped {
-			options = append(options, kates.WithUntypedStreams())
+			options = append(options, kates.Tuning{UntypedStreams: true})
 		}
 		w, err := kates.Watch[both](t.Context(), s.client(t, options...))
 		require.NoError(t, err)

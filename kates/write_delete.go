@@ -76,6 +76,9 @@ const deletesAtOnce = 10
 // it. After an error this holds for the objects that the error does not name.
 func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption) error {
 	w := c.writeOptions(opts)
+	if w.wrong != nil {
+		return fmt.Errorf("delete all: %w", w.wrong)
+	}
 	if w.uid != nil || w.version != nil {
 		return errors.New("delete all: IfUID and IfResourceVersion are about one object")
 	}

@@ -94,7 +94,8 @@ type modification struct {
 }
 
 func modify[T any](ctx context.Context, c *Client, m *modification, resource any, change func(*T) error, opts []WriteOption) (*T, error) {
-	err := jsonform.CheckTarget(new(T))
+	m.options = c.writeOptions(opts)
+	err := cmp.Or(m.options.wrong, jsonform.CheckTarget(new(T)))
 	if err == nil && change == nil {
 		err = errors.New("the function that changes the object is nil")
 	}
@@ -106,7 +107,6 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.op, err)
 	}
-	m.options = c.writeOptions(opts)
 	if m.shows == nil {
 		m.shows = func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
 	}

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
-// A WriteOption changes one write. Options that do not apply to the method are ignored.
+// A WriteOption changes one write. Options that do not apply to the method are ignored. One that
+// makes no sense (nil, a name that no field manager has) is an error of the write, and nothing is
+// sent.
 type WriteOption func(*writeOptions)
 
 type writeOptions struct {
@@ -27,6 +30,7 @@ type writeOptions struct {
 	propagation  *metav1.DeletionPropagation
 	grace        *int64
 	unfenced     bool
+	wrong        error // the first option that makes no sense
 }
 
 // DryRun lets the server do everything but store the result. Snapshots do not show the write
@@ -35,9 +39,12 @@ func DryRun() WriteOption {
 	return func(o *writeOptions) { o.dryRun = []string{metav1.DryRunAll} }
 }
 
-// FieldManager sets the field manager of this write.
+// FieldManager sets the field manager of this write, see [WithFieldManager].
 func FieldManager(name string) WriteOption {
-	return func(o *writeOptions) { o.fieldManager = name }
+	return func(o *writeOptions) {
+		o.fieldManager = name
+		o.wrong = cmp.Or(o.wrong, managerName(name))
+	}
 }
 
 // ForceOwnership lets an Apply take over fields that other managers own. Without it they are a
@@ -73,6 +80,10 @@ func GracePeriod(d time.Duration) WriteOption {
 func (c *Client) writeOptions(opts []WriteOption) writeOptions {
 	o := writeOptions{fieldManager: c.core.fieldManager}
 	for _, f := range opts {
+		if f == nil {
+			o.wrong = cmp.Or(o.wrong, errors.New("a write option is nil"))
+			continue
+		}
 		f(&o)
 	}
 	return o

@@ -58,10 +58,11 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 	if err == nil && op != opCreate {
 		err = o.named()
 	}
-	if err = cmp.Or(err, fence.Check(ctx), ctx.Err()); err != nil {
+	w := c.writeOptions(opts)
+	if err = cmp.Or(err, w.wrong, fence.Check(ctx), ctx.Err()); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	got, err := c.do(ctx, op, o, c.writeOptions(opts), r)
+	got, err := c.do(ctx, op, o, w, r)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,8 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	known, whole := c.core.server.newest(r, key, stream.Typed), c.core.server.newest(r, key, stream.Whole)
 	m := &modification{object: bare(r, key), options: c.writeOptions(about(given, opts))}
 	switch {
+	case m.options.wrong != nil:
+		return nil // whatever it is, the write says it
 	case known == nil || reflect.TypeOf(known) != reflect.TypeOf(object) || m.holds(known) != nil:
 		return nil
 	case whole != nil && coherence.Newer(whole.GetResourceVersion(), known.GetResourceVersion()):

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kates-go/kates/internal/kit"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -30,7 +31,20 @@ func DetectMutations(t testing.TB) kates.WatchOption {
 			t.Error(m)
 		}
 	})
-	return kates.WithShown(d.shown)
+	return detecting{detector: d}
+}
+
+// detecting is the option of a detector.
+type detecting struct {
+	kates.WatchOption // nil, and never called: it makes this a kates.WatchOption
+	detector          *detector
+}
+
+var _ kit.WatchOption = detecting{}
+
+// OnShown implements [kit.WatchOption].
+func (d detecting) OnShown() func(query string, source kates.Object, value any) {
+	return d.detector.shown
 }
 
 // detector holds the values that were shown, each with its JSON at that time.

@@ -37,7 +37,7 @@ var Variants = []Variant{
 	{Name: "watch", Title: "bare typed watch", LatencyOnly: true, make: newBareWatch},
 
 	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},
-	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.WithStreamedLists())},
+	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.Tuning{Lists: kates.StreamedLists})},
 	{Name: "informers-dropped", Title: "typed informers, no managedFields", BootstrapOnly: true, make: newInformers(dropManagedFields)},
 	{Name: "informers-paged", Title: "typed informers, paged lists", BootstrapOnly: true, Env: pagedInformers, make: newInformers(nil)},
 }
