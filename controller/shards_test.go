@@ -39,7 +39,7 @@ func (g *half) Enter(ctx context.Context, key string) (context.Context, func(), 
 	}, g.mine[key]
 }
 
-func (g *half) Run(ctx context.Context, keys keyed.Keys) error {
+func (g *half) Run(ctx context.Context, keys keyed.Keys, _ func(error)) error {
 	g.mu.Lock()
 	g.changed = func() { keys.Trigger(keys.Keys()...) }
 	g.mu.Unlock()

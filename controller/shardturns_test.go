@@ -51,7 +51,7 @@ func (s *single) Enter(ctx context.Context, key string) (context.Context, func()
 	}, true
 }
 
-func (s *single) Run(ctx context.Context, keys keyed.Keys) error {
+func (s *single) Run(ctx context.Context, keys keyed.Keys, _ func(error)) error {
 	s.mu.Lock()
 	s.keys = keys
 	s.mu.Unlock()

@@ -216,3 +216,50 @@ func TestG7AShardsDeltasLeadFromItsLastCallToThisOne(t *testing.T) {
 		assert.LessOrEqual(t, again, 2, "what a worker has at hand when it becomes the replica's is called for again: once in each of two moves")
 	})
 }
+
+// TestAKeyStaysAShardsWhileItsCallRunsThoughTheWatchHasEnded: the client is closed, and the call
+// takes longer than the lease.
+func TestAKeyStaysAShardsWhileItsCallRunsThoughTheWatchHasEnded(t *testing.T) {
+	shared(t, func(t *testing.T, one, two *kates.Client, keys []string) {
+		var a, b keyed
+		var mu sync.Mutex
+		held := ""
+		working, goOn := make(chan context.Context, 1), make(chan struct{})
+		first := runEach(t, one, func(ctx context.Context, key string, _ *maps) error {
+			a.add(key)
+			mu.Lock()
+			hold := key == held
+			mu.Unlock()
+			if hold {
+				working <- context.WithoutCancel(ctx)
+				<-goOn
+			}
+			return nil
+		}, byTenant, shardNamed("a"), kates.WithWorkers(3))
+		<-time.After(time.Minute)
+		second := runEach(t, two, func(_ context.Context, key string, _ *maps) error {
+			b.add(key)
+			return nil
+		}, byTenant, shardNamed("b"))
+		<-time.After(time.Minute)
+		others := b.taken()
+		a.taken()
+		i := slices.IndexFunc(keys, func(key string) bool { return key > "c" && !slices.Contains(others, key) })
+		mu.Lock()
+		held = keys[i]
+		mu.Unlock()
+		require.NoError(t, two.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "more", Labels: map[string]string{"tenant": keys[i]},
+		}}, nil))
+		ctx := <-working
+		one.Close()
+		<-time.After(time.Minute)
+		assert.Empty(t, b.taken(), "no key of the other's before its work has ended")
+		require.NoError(t, one.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}}, nil))
+		close(goOn)
+		require.Error(t, <-first.done)
+		<-time.After(time.Second)
+		assert.Contains(t, b.taken(), keys[i], "at once")
+		second.stop()
+	})
+}

@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,14 +164,15 @@ func (l *Loop[T]) join(ctx context.Context) (ended <-chan error, release func(),
 	failed, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(done)
-		err := l.Shards.Run(life, l.Source)
-		if life.Err() != nil {
-			return
+		tell := func(err error) {
+			select {
+			case failed <- cmp.Or(err, errShards):
+			default: // it was told
+			}
 		}
-		if err == nil {
-			err = errShards
+		if err := l.Shards.Run(life, l.Source, tell); life.Err() == nil {
+			tell(err)
 		}
-		failed <- err
 	}()
 	return failed, func() {
 		cancel()

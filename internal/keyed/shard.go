@@ -37,7 +37,7 @@ const tidyOwed = 64
 var _ Shards = (*Shard)(nil)
 
 // Run implements [Shards].
-func (s *Shard) Run(ctx context.Context, keys Keys) error {
+func (s *Shard) Run(ctx context.Context, keys Keys, failed func(error)) error {
 	watch, err := s.Watch(ctx)
 	if err != nil {
 		return err
@@ -56,13 +56,14 @@ func (s *Shard) Run(ctx context.Context, keys Keys) error {
 	select {
 	case <-ctx.Done():
 	case <-watch.Done():
-		err = watch.Err()
+		failed(watch.Err())
+		<-ctx.Done() // until then work has keys
 	}
 	replica.Leave()
 	s.mu.Lock()
 	s.replica = nil
 	s.mu.Unlock()
-	return err
+	return nil
 }
 
 // Enter implements [Shards].

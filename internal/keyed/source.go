@@ -60,7 +60,8 @@ type Shards interface {
 	// when the key is lost, and leave is called when the work has ended. Enter is safe for
 	// concurrent use, and is called without locks.
 	Enter(ctx context.Context, key string) (inner context.Context, leave func(), ok bool)
-	// Run is a member of the group until ctx ends, which is when the last work has ended. Where it
-	// returns earlier, the keys are not this replica's any more.
-	Run(ctx context.Context, keys Keys) error
+	// Run is a member of the group until ctx ends, which is when the last work has ended. If the
+	// membership cannot go on, it calls failed, and the keys of running work stay this replica's
+	// until ctx ends. Where Run returns earlier, with an error, there were none.
+	Run(ctx context.Context, keys Keys, failed func(error)) error
 }

@@ -156,6 +156,17 @@ var replicas = []mutant{
 		old:    `t.end(!t.turn.Gone)`, new: `t.end(false)`,
 	},
 	{
+		name: "a closed client gives its keys away at once", says: "until then work has keys", file: "internal/keyed/shard.go", in: "kates",
+		caught: "TestAKeyStaysAShardsWhileItsCallRunsThoughTheWatchHasEnded",
+		old: `		<-ctx.Done() // until then work has keys
+`, new: ``,
+	},
+	{
+		name: "a shard without a watch renews nothing", says: "work that has begun needs its keys to the end", file: shardLoop, in: "kates",
+		caught: "TestAKeyStaysAShardsWhileItsCallRunsThoughTheWatchHasEnded",
+		old:    `		if known || changed == nil && r.core.own.joined() {`, new: `		if known {`,
+	},
+	{
 		name: "keys of others are owed for ever", says: "each is one replica's", file: "internal/keyed/shard.go", caught: "TestG3AShardForgetsTheKeysOfOthersThatAreGone",
 		old: `	s.forgetGone(s.keys.Keys())
 	s.tidy =`, new: `	s.tidy =`,

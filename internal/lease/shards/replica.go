@@ -141,20 +141,26 @@ func (r *Replica) Leave() {
 	}
 }
 
-// run makes the requests, until ctx ends. It has a goroutine of its own.
+// run makes the requests, until ctx ends. It has a goroutine of its own. When the watch has ended,
+// a member renews its Lease nevertheless: work that has begun needs its keys to the end.
 func (r *Replica) run(ctx context.Context) {
+	changed := r.config.Watch.Changed()
 	for ctx.Err() == nil {
-		leases, known, err := r.config.Watch.Leases(ctx)
-		if err != nil {
-			return // the watch has ended, and so has everything that needs keys
+		var leases []*coordinationv1.Lease
+		known := false
+		if changed != nil {
+			var err error
+			if leases, known, err = r.config.Watch.Leases(ctx); err != nil {
+				changed = nil // the watch has ended
+			}
 		}
 		now := time.Now()
 		r.mu.Lock()
+		w, wake := write{}, now.Add(r.config.RetryPeriod)
 		if known {
 			r.core.observe(r.peers(leases), now)
 		}
-		w, wake := write{}, now.Add(r.config.RetryPeriod)
-		if known {
+		if known || changed == nil && r.core.own.joined() {
 			w, wake = r.core.todo(now)
 		}
 		r.mu.Unlock()
@@ -166,7 +172,7 @@ func (r *Replica) run(ctx context.Context) {
 		}
 		select {
 		case <-time.After(time.Until(wake)):
-		case <-r.config.Watch.Changed():
+		case <-changed:
 		case <-r.again:
 		case <-ctx.Done():
 		}
