@@ -139,12 +139,15 @@ func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) 
 	require.NoError(t, s.held(moving, start), "the other waits for it")
 	s.give(theirs)
 	require.ErrorIs(t, s.held(moving, start), ErrLost)
+	require.True(t, s.take("key", start))
+	busy := s.running["key"]
 	s.lose(errDeleted)
 	require.ErrorIs(t, s.held(held, start), ErrLost)
 	s.own.presence, s.own.uid, s.own.sent = present, "own again", start
 	s.keys = ownership{shown: true, caught: true, grants: []*grant{{group: "g", self: s.self, by: claims{{s.self}}}}}
 	require.True(t, s.mine("key", start))
 	require.ErrorIs(t, s.held(held, start), ErrLost)
+	require.ErrorIs(t, s.held(busy, start), ErrLost, "it has not ended, and the membership has")
 }
 
 // TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack: another shard has worked at it.
