@@ -128,6 +128,8 @@ func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 // under its identity.
 func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) {
 	s := joined(t)
+	require.True(t, s.take("busy", start))
+	busy := s.running["busy"]
 	require.True(t, s.take("key", start))
 	held := s.running["key"]
 	s.give("key")
@@ -139,8 +141,6 @@ func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) 
 	require.NoError(t, s.held(moving, start), "the other waits for it")
 	s.give(theirs)
 	require.ErrorIs(t, s.held(moving, start), ErrLost)
-	require.True(t, s.take("key", start))
-	busy := s.running["key"]
 	s.lose(errDeleted)
 	require.ErrorIs(t, s.held(held, start), ErrLost)
 	s.own.presence, s.own.uid, s.own.sent = present, "own again", start
