@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +17,11 @@ type Controller[P any] struct{ *control }
 
 // control is a controller of any struct type.
 type control struct {
-	name     string
-	client   *kates.Client
-	plan     *keyed.Plan[kates.Status]
-	settings settings
-	call     func(context.Context, reflect.Value) (Result, error)
-	counts   counts
+	name   string
+	client *kates.Client
+	plan   *keyed.Plan[kates.Status]
+	call   func(context.Context, reflect.Value) (Result, error)
+	counts counts
 
 	mu      lockorder.Mutex[lockorder.Control]
 	running bool
@@ -37,7 +35,7 @@ type control struct {
 // The name tells controllers apart in logs, errors and status. The options are those of
 // [kates.RunEach] (queries that refine fields by their names, watch options, [kates.WithWorkers],
 // [kates.WithBackoff], [kates.WithOnError], [kates.WithTriggers], [kates.LeaderElection],
-// [kates.Sharding]), and of this package.
+// [kates.Sharding]), [kates.WithShutdownTimeout] and [kates.WithSignals].
 //
 // What is wrong with P or an option is an error here. What only the server knows (what a kind's
 // name means, whether it is served) is an error of Run. New sends nothing.
@@ -52,13 +50,12 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	case f == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	others, own, wrong := split(options)
-	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), others)
-	if err = cmp.Or(err, wrong); err != nil {
+	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), options)
+	if err != nil {
 		return fail(err)
 	}
 	return &Controller[P]{&control{
-		name: name, client: c, plan: plan, settings: own,
+		name: name, client: c, plan: plan,
 		call: func(ctx context.Context, p reflect.Value) (Result, error) { return f(ctx, p.Addr().Interface().(*P)) },
 	}}, nil
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -69,7 +68,7 @@ func TestTheLeaseIsHeldUntilTheLastReconcileHasReturned(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.root("a", "u1", "1")
 		one, two := newJournal(), newJournal()
-		a := run(w, slow(one, 5*time.Minute), bySecret, as("a"), controller.GracePeriod(hour))
+		a := run(w, slow(one, 5*time.Minute), bySecret, as("a"), kates.WithShutdownTimeout(hour))
 		b := run(w.replica(), slow(two, second), bySecret, as("b"))
 		a.end()
 		<-after(time.Minute)
@@ -89,7 +88,7 @@ func TestWhoLosesTheLeaseHasItsReconcilesCancelledAtOnceAlsoWithinTheGracePeriod
 				w.root("a", "u1", "1")
 				down := w.outage("*", "leases", errors.New("down"))
 				j := newJournal()
-				r := run(w, slow(j, 24*hour), bySecret, as("a"), controller.GracePeriod(10*hour))
+				r := run(w, slow(j, 24*hour), bySecret, as("a"), kates.WithShutdownTimeout(10*hour))
 				j.taken()
 				if shutDown {
 					r.end()

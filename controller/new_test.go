@@ -119,8 +119,8 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		`label selector "=": `:                                                       {kates.Query{Name: "A", LabelSelector: "="}},
 		"there must be one at least":                                                 {kates.WithWorkers(0)},
 		"a backoff from 0s":                                                          {kates.WithBackoff(0, time.Second)},
-		"the grace period is -1s":                                                    {controller.GracePeriod(-time.Second)},
-		"a signal is nil":                                                            {controller.HandleSignals(nil)},
+		"WithShutdownTimeout is -1s: it cannot":                                      {kates.WithShutdownTimeout(-time.Second)},
+		"a signal is nil":                                                            {kates.WithSignals(nil)},
 		"an option is nil":                                                           {nil},
 		`the Name of a lease, ""`:                                                    {kates.LeaderElection{}},
 	} {
@@ -164,10 +164,10 @@ func TestThatTheServerCannotBeReachedIsTheFirstThatRunSays(t *testing.T) {
 
 func TestOptionsAndTagsOfAControllerAreErrorsElsewhere(t *testing.T) {
 	c := katestest.NewClient(t)
-	err := kates.Run(t.Context(), c, func(context.Context, *noRoot) error { return nil }, controller.GracePeriod(0))
-	assert.ErrorContains(t, err, "GracePeriod is an option of package controller")
-	err = kates.RunEach(t.Context(), c, func(context.Context, string, *noRoot) error { return nil }, controller.HandleSignals())
-	assert.ErrorContains(t, err, "HandleSignals is an option of package controller")
+	err := kates.Run(t.Context(), c, func(context.Context, *noRoot) error { return nil }, kates.WithShutdownTimeout(0))
+	assert.ErrorContains(t, err, "WithShutdownTimeout is an option of controllers")
+	err = kates.RunEach(t.Context(), c, func(context.Context, string, *noRoot) error { return nil }, kates.WithSignals())
+	assert.ErrorContains(t, err, "WithSignals is an option of controllers")
 	_, err = kates.Watch[listRoot](t.Context(), c)
 	assert.ErrorContains(t, err, `field A: the option "root" is of package controller`)
 }

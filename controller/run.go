@@ -16,7 +16,7 @@ import (
 // Errors of [Controller.Run], for errors.Is.
 var (
 	// ErrAborted: reconciles had their contexts cancelled, because they had not ended within the
-	// grace period, or by a second signal.
+	// shutdown timeout, or by a second signal.
 	ErrAborted = keyed.ErrAborted
 	// ErrRunning: the controller runs already.
 	ErrRunning = errors.New("it runs already")
@@ -37,13 +37,13 @@ type run struct {
 }
 
 // Run reconciles until ctx ends. Then no reconcile begins any more, and those under way have the
-// grace period to return ([GracePeriod]); after it their contexts are cancelled. Run returns when
+// shutdown timeout to return ([kates.WithShutdownTimeout]); after it their contexts are cancelled. Run returns when
 // all have returned, also one that ignores its context. It keeps the watches, and the leader's
 // lease, until then. Nothing that it has started is left when it returns.
 //
 // It returns
 //
-//   - nil, if ctx was cancelled, or a signal came that [HandleSignals] names; if there has been no
+//   - nil, if ctx was cancelled, or a signal came that [kates.WithSignals] names; if there has been no
 //     snapshot by then, what was missing is logged;
 //   - an error for which [errors.Is] says [ErrAborted], if contexts had to be cancelled for that;
 //   - one that says so, if a reconcile has ended its goroutine (runtime.Goexit, as FailNow of a test
@@ -74,7 +74,7 @@ func (c *control) Run(ctx context.Context) error {
 	r.watch = watch
 	r.loop = &keyed.Loop[*keyed.Root]{
 		Config: c.plan.Config, Source: watch, Work: r,
-		Grace: &keyed.Grace{Period: c.settings.grace, Aborted: r.aborted},
+		Grace: &keyed.Grace{Period: c.plan.Shutdown.Timeout, Aborted: r.aborted},
 	}
 	c.mu.Unlock()
 	err = c.endOf(ctx, r.loop.Run(ctx))
@@ -124,11 +124,11 @@ func (c *control) endOf(ctx context.Context, err error) error {
 
 // handleSignals lets signals end the run, if the options say so. stop ends that, and waits.
 func (r *run) handleSignals(shutDown func()) (stop func()) {
-	if r.settings.signals == nil {
+	if r.plan.Shutdown.Signals == nil {
 		return func() {}
 	}
 	signals, ended, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
-	signal.Notify(signals, r.settings.signals...)
+	signal.Notify(signals, r.plan.Shutdown.Signals...)
 	abort := func() {
 		signal.Stop(signals) // the next one has its own effect
 		close(r.aborted)

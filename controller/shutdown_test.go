@@ -49,8 +49,8 @@ func TestWhenItsContextEndsNoWorkBeginsAndWhatRunsMayFinish(t *testing.T) {
 func TestReconcilesThatAreNotDoneWithinTheGracePeriodHaveTheirContextsCancelled(t *testing.T) {
 	for text, options := range map[string][]kates.RunOption{
 		"20s": {bySecret, kates.WithWorkers(2)},
-		"5s":  {bySecret, kates.WithWorkers(2), controller.GracePeriod(5 * time.Second)},
-		"0s":  {bySecret, kates.WithWorkers(2), controller.GracePeriod(0)},
+		"5s":  {bySecret, kates.WithWorkers(2), kates.WithShutdownTimeout(5 * time.Second)},
+		"0s":  {bySecret, kates.WithWorkers(2), kates.WithShutdownTimeout(0)},
 	} {
 		inWorld(t, func(w *world) {
 			w.root("a", "u1", "1")
@@ -61,7 +61,7 @@ func TestReconcilesThatAreNotDoneWithinTheGracePeriodHaveTheirContextsCancelled(
 			r.end()
 			err := <-r.done
 			assert.ErrorIs(t, err, controller.ErrAborted)
-			assert.EqualError(t, err, `controller "test": reconciles that were under way have been aborted after a grace period of `+text)
+			assert.EqualError(t, err, `controller "test": reconciles that were under way have been aborted after a shutdown timeout of `+text)
 			cut := j.taken()
 			require.Len(t, cut, 2)
 			assert.Contains(t, cut[0], "cut ns/")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
@@ -24,7 +25,7 @@ func signalled(t *testing.T, reconcile func(context.Context, *app) (controller.R
 	c, err := controller.New(w.Client, "test", func(ctx context.Context, a *app) (controller.Result, error) {
 		close(begun)
 		return reconcile(ctx, a)
-	}, bySecret, controller.HandleSignals(syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTERM), controller.GracePeriod(hour))
+	}, bySecret, kates.WithSignals(syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTERM), kates.WithShutdownTimeout(hour))
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()

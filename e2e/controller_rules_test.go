@@ -202,7 +202,7 @@ func TestAControllersLeaderThatIsCutOffStopsBeforeItsFollowerReconciles(t *testi
 		assert.ErrorIs(t, context.Cause(ctx), kates.ErrLeadershipLost)
 		ended <- time.Now()
 		return controller.Done, ctx.Err()
-	}, append(hostsIn(ns), lease("a"), controller.GracePeriod(time.Hour))...)
+	}, append(hostsIn(ns), lease("a"), kates.WithShutdownTimeout(time.Hour))...)
 	assert.Equal(t, "a", receive(t, began))
 	reconciling(b, func(context.Context, *hostParts) (controller.Result, error) {
 		began <- fmt.Sprint("b ", time.Now().Format(time.RFC3339Nano))

@@ -264,9 +264,9 @@ func TestG4ObserveMakesAWriteOfAnotherClientAnOwnOne(t *testing.T) {
 	made, err := d.Create(t.Context(), object(configMaps, ns, "x", nil), metav1.CreateOptions{})
 	require.NoError(t, err)
 	assert.Nil(t, r.look("x"), "its watch is late")
-	require.NoError(t, c.Observe(made))
+	require.NoError(t, c.Observe(t.Context(), made))
 	assert.NotNil(t, r.look("x"))
-	assert.Error(t, c.Observe(object(configMaps, ns, "x", nil)), "without a version it says nothing")
+	assert.Error(t, c.Observe(t.Context(), object(configMaps, ns, "x", nil)), "without a version it says nothing")
 	r.settled(w, "configmaps")
 }
 

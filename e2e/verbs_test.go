@@ -127,7 +127,7 @@ var ownVerbs = []struct {
 			return err
 		}
 		*o.got = got
-		return o.w.client.Observe(got)
+		return o.w.client.Observe(o.ctx, got)
 	}},
 }
 

@@ -29,7 +29,7 @@
 //   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
 //     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects
 //     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [WithTriggers],
-//     [Again].
+//     [WithWorkers], [WithShutdownTimeout], [WithSignals], [Again].
 //   - Read: [Client.Get] and [Client.List] ask the server. [GetCached] and [NewLister] read from a
 //     watch that runs anyway.
 //   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],

@@ -54,6 +54,9 @@ import (
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.noController()
+	}
 	if err == nil && settings.workers > 0 {
 		err = errors.New("WithWorkers is an option of RunEach: one snapshot has one function")
 	}

@@ -45,7 +45,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 		return nil, err
 	}
 	config := settings.config(p.client, c.core.log.WithValues("controller", name))
-	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open,
+	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open, Shutdown: settings.shutdown,
 		LeaseStatus: func() Status { return settings.ownStatus(config.Report) }}, nil
 }
 

@@ -48,6 +48,9 @@ import (
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.noController()
+	}
 	if err != nil {
 		return fmt.Errorf("run each %s: %w", t, err)
 	}

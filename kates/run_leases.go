@@ -134,7 +134,7 @@ type LeaderElection struct {
 
 func (e LeaderElection) applyToRun(s *runSettings) {
 	if s.election != nil {
-		s.wrong = errors.New("a run stands for one lease, not for several")
+		s.reject(errors.New("a run stands for one lease, not for several"))
 	}
 	s.election = &e
 }
@@ -228,7 +228,7 @@ type Sharding struct {
 
 func (s Sharding) applyToRun(r *runSettings) {
 	if r.sharding != nil {
-		r.wrong = errors.New("a run is a shard of one group, not of several")
+		r.reject(errors.New("a run is a shard of one group, not of several"))
 	}
 	r.sharding = &s
 }

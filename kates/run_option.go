@@ -17,9 +17,9 @@ import (
 	"github.com/kates-go/kates/internal/lease/shards"
 )
 
-// A RunOption configures a [Run], a [RunEach], or a controller (package controller, which has
-// some of its own). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such
-// options, and [WithBackoff], [WithTriggers], [WithOnError] and [WithWorkers] return some.
+// A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such
+// options, and [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers],
+// [WithShutdownTimeout] and [WithSignals] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
@@ -31,18 +31,22 @@ type runSettings struct {
 	sharding *Sharding
 	workers  int // 0: no option says it
 	wrong    error
+
+	shutdown       keyed.Shutdown // of a controller
+	controllerOnly string         // an option that only controllers have
 }
 
+// reject notes an option that makes no sense. The first one counts.
+func (s *runSettings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
+
 func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettings, error) {
-	s := &runSettings{policy: keyed.Policy{Backoff: attempts.Default, Panicked: newPanicError, OfKey: newKeyError}}
-	var foreign error
+	s := &runSettings{
+		policy:   keyed.Policy{Backoff: attempts.Default, Panicked: newPanicError, OfKey: newKeyError},
+		shutdown: defaultShutdown,
+	}
 	for _, o := range options {
 		if o == nil {
 			return nil, errors.New("an option is nil")
-		}
-		if of, ok := o.(keyed.ControllerOption); ok {
-			foreign = cmp.Or(foreign, fmt.Errorf("%s is an option of package controller", of.OptionOfController()))
-			continue
 		}
 		if _, ok := o.(kit.WatchOption); ok {
 			s.watch = append(s.watch, o.(WatchOption))
@@ -56,7 +60,7 @@ func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettin
 	if err := errors.Join(s.wrong, s.policy.Backoff.Check()); err != nil {
 		return nil, err
 	}
-	return s, cmp.Or(s.checkLeases(c), foreign)
+	return s, s.checkLeases(c)
 }
 
 // checkLeases reports what is wrong with an election or shards.
@@ -106,7 +110,7 @@ func WithBackoff(first, most time.Duration) RunOption {
 func WithWorkers(n int) RunOption {
 	return runOption(func(s *runSettings) {
 		if s.workers = n; n < 1 {
-			s.wrong = fmt.Errorf("the number of workers is %d: there must be one at least", n)
+			s.reject(fmt.Errorf("the number of workers is %d: there must be one at least", n))
 		}
 	})
 }
@@ -142,7 +146,7 @@ func WithTriggers[T any](channel <-chan T) RunOption {
 func WithOnError(f func(err error, attempt int)) RunOption {
 	return runOption(func(s *runSettings) {
 		if f == nil {
-			s.wrong = errors.New("WithOnError(nil)")
+			s.reject(errors.New("WithOnError(nil)"))
 		}
 		s.policy.OnError = append(s.policy.OnError, f)
 	})

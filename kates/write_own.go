@@ -176,20 +176,21 @@ func kept(u *Unstructured, removed ...string) bool {
 
 // Observe makes a write that another client made an own write of this one: written
 // is the object as the server answered, with its resource version. From then on snapshots show
-// it, or something newer.
-func (c *Client) Observe(written any) error {
-	o, err := c.object(context.Background(), written)
+// it, or something newer. ctx bounds the requests that this may need. If ctx has ended already,
+// that is the error, and nothing is noted.
+func (c *Client) Observe(ctx context.Context, written any) error {
+	o, err := c.object(ctx, written)
 	if err == nil {
 		err = o.named()
 	}
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return fmt.Errorf("%s: %w", opObserve, err)
 	}
 	if err := c.core.server.checkVersion(o.Unstructured); err != nil {
 		return o.failed(opObserve, err)
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
-	c.commit(context.Background(), begun, o, c.answered(opObserve, o.Unstructured).Outcome)
+	c.commit(ctx, begun, o, c.answered(opObserve, o.Unstructured).Outcome)
 	return nil
 }
 

@@ -136,7 +136,7 @@ func (l *Loop[T]) await(taking, work context.Context, w awaited) (why error) {
 			stopping, patience = nil, time.After(l.Grace.Period)
 		case <-patience:
 			patience = nil
-			cut(fmt.Errorf("%w after a grace period of %s", ErrAborted, l.Grace.Period))
+			cut(fmt.Errorf("%w after a shutdown timeout of %s", ErrAborted, l.Grace.Period))
 		case <-aborted:
 			aborted = nil
 			cut(fmt.Errorf("%w by a second signal", ErrAborted))

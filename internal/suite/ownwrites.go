@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -127,13 +128,16 @@ func observed(t *testing.T, e *env) {
 	u := asUnstructured(t, e.quota("q", "1"))
 	written, err := e.foreignResource(u).Create(e.ctx, u, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, e.client.Observe(written))
+	over, cancel := context.WithCancel(e.ctx)
+	cancel()
+	require.ErrorIs(t, e.client.Observe(over, written), context.Canceled)
+	require.NoError(t, e.client.Observe(e.ctx, written))
 	// The watch may be as fast as this call, so only the object's presence is certain.
 	_, err = snapshots.Update(e.ctx, snap)
 	require.NoError(t, err)
 	require.NotNil(t, byName(snap.ResourceQuotas, "q"))
 	e.awaitOnly(snapshots, snap, "marker")
-	require.Error(t, e.client.Observe(nil))
+	require.Error(t, e.client.Observe(e.ctx, nil))
 }
 
 func createThenDelete(t *testing.T, e *env) {
