@@ -162,6 +162,11 @@ func (c *Client) Status() Status {
 //
 // A complete watch stays so: see [Accumulator.Ready]. A Lease that was reached once stays so for
 // the client's life, whatever happens to it, and when [Run] is called again.
+//
+// A watch that is opened later counts from its beginning, and so does that of a Run that is called
+// again: Ready waits for its first snapshot. It is complete at once if another watch has the same
+// queries, or had them until [Tuning].Linger ago. A program that calls Run again when its lease is
+// lost sets Linger, so that an outage does not take it out of service.
 func (c *Client) Ready() error {
 	var errs []error
 	for _, a := range collect.Of(c.core.streams) {

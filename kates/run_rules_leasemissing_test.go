@@ -191,3 +191,58 @@ func TestAReplicaIsNotReadyBeforeItHasReachedItsLeaseAndStaysReadyAfterThat(t *t
 		r.stop()
 	})
 }
+
+// TestASecondRunForALeaseDoesNotTurnReadyBack: it begins in an outage, while the first one runs.
+func TestASecondRunForALeaseDoesNotTurnReadyBack(t *testing.T) {
+	group := kates.Sharding{Name: "group", LeaseDuration: time.Hour, RenewDeadline: 30 * time.Minute}
+	for name, start := range map[string]func(*testing.T, *kates.Client) *running{
+		"election": func(t *testing.T, c *kates.Client) *running {
+			e := election
+			e.LeaseDuration, e.RenewDeadline = time.Hour, 30*time.Minute
+			return run(t, c, newCalls().call, e)
+		},
+		"shards": func(t *testing.T, c *kates.Client) *running {
+			return runEach(t, c, func(context.Context, string, *maps) error { return nil }, byTenant, group)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := katestest.New(t, katestest.WithClientOptions(silent))
+				lease := leaseFailures(fake)
+				first := start(t, fake.Client)
+				<-time.After(time.Minute)
+				require.NoError(t, fake.Client.Ready())
+				lease.set(errors.New("down"))
+				second := start(t, fake.Client)
+				<-time.After(time.Minute)
+				first.runs()
+				second.runs()
+				assert.NoError(t, fake.Client.Ready())
+				first.stop()
+				assert.NoError(t, fake.Client.Ready())
+				second.stop()
+			})
+		})
+	}
+}
+
+// TestARunThatBeginsAnewInAnOutageIsReadyIfItsStreamsLinger: they have what they had.
+func TestARunThatBeginsAnewInAnOutageIsReadyIfItsStreamsLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.Tuning{Linger: time.Minute}))
+		lease := leaseFailures(fake)
+		r := run(t, fake.Client, newCalls().call, election)
+		<-time.After(time.Minute)
+		require.NoError(t, fake.Client.Ready())
+		lease.set(errors.New("down"))
+		lists := errors.New("down, too")
+		fake.Dynamic.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, lists
+		})
+		assert.ErrorIs(t, <-r.done, kates.ErrLeadershipLost)
+		r = run(t, fake.Client, newCalls().call, election)
+		<-time.After(10 * time.Minute)
+		assert.NoError(t, fake.Client.Ready())
+		r.stop()
+	})
+}

@@ -143,12 +143,14 @@ func (c *Candidate) sees(r record) {
 	c.mu.Lock()
 	c.seen = &r
 	c.mu.Unlock()
+	c.config.Report.Reached()
 	c.teller.changed()
 }
 
 // renewed notes that a request which was sent at that time has acquired or renewed the lease.
 func (c *Candidate) renewed(sent time.Time, r record) {
 	defer c.teller.changed()
+	c.config.Report.Reached()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = &r

@@ -34,7 +34,7 @@ type Status struct {
 type Reports struct {
 	mu      lockorder.Mutex[lockorder.LeaseReports]
 	open    []*Report       // in the order of their beginning
-	reached map[string]bool // the Leases that earlier runs have reached
+	reached map[string]bool // the Leases that runs have reached
 }
 
 // Report shows the status of one run, or of several, one after another. It is safe for concurrent
@@ -44,6 +44,7 @@ type Report struct {
 	lease  string
 	never  error // of a run that ends without having held the Lease
 	status atomic.Pointer[func() Status]
+	noted  atomic.Bool // that the Lease was reached
 }
 
 // New returns the report of a run that is to hold a Lease. never is its error if it does not.
@@ -62,8 +63,8 @@ func (r *Reports) Statuses() (all []Status) {
 	return all
 }
 
-// Ready is nil if each run's Lease has been reached, by this run or an earlier one. So a Lease
-// that has been reached does not matter any more.
+// Ready is nil if each run's Lease has been reached, by this run or any other one. So a Lease that
+// has been reached does not matter any more.
 func (r *Reports) Ready() error {
 	r.mu.Lock()
 	open := slices.Clone(r.open)
@@ -95,19 +96,25 @@ func (r *Report) Ready() error {
 	s := r.Status()
 	r.all.mu.Lock()
 	defer r.all.mu.Unlock()
-	if s.Reached || r.all.reached[r.lease] {
+	if r.all.reached[r.lease] {
 		return nil
 	}
 	return fmt.Errorf("lease %s: %w", r.lease, s.reason())
 }
 
-// reach notes that a run has reached its Lease. There is one entry for each Lease, for ever: a
-// program has few of them.
-func (r *Reports) reach(lease string) {
-	if r.reached == nil {
-		r.reached = make(map[string]bool)
+// Reached notes that a run has reached its Lease, at the first answer: another run for the same
+// Lease may begin before this one ends. There is one entry for each Lease, for ever: a program has
+// few of them. On nil it does nothing.
+func (r *Report) Reached() {
+	if r == nil || r.noted.Swap(true) {
+		return
 	}
-	r.reached[lease] = true
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
+	if r.all.reached == nil {
+		r.all.reached = make(map[string]bool)
+	}
+	r.all.reached[r.lease] = true
 }
 
 // Begin adds the report to those of the client's open runs. end removes it; it stays readable.
@@ -117,12 +124,8 @@ func (r *Report) Begin() (end func()) {
 	defer r.all.mu.Unlock()
 	r.all.open = append(r.all.open, r)
 	return sync.OnceFunc(func() {
-		reached := r.Status().Reached
 		r.all.mu.Lock()
 		defer r.all.mu.Unlock()
-		if reached {
-			r.all.reach(r.lease)
-		}
 		r.all.open = slices.DeleteFunc(r.all.open, func(other *Report) bool { return other == r })
 	})
 }

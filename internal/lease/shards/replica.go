@@ -196,6 +196,9 @@ func (r *Replica) ask(ctx context.Context, w write) {
 		return
 	}
 	r.note(w, err)
+	if err == nil && w.verb == create {
+		r.config.Report.Reached()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.core.answered(w, got, sent, time.Now(), err)
