@@ -74,7 +74,7 @@ var replicas = []mutant{
 	},
 	{
 		name: "what outlives a membership may write in the next one", says: "in the same membership", file: shardCore, caught: outlives,
-		old: `	case t.uid != c.own.uid:`, new: `	case t.uid == "?":`,
+		old: `		t.revoke(fmt.Errorf("%w: %w", ErrLost, why))`, new: `		_, _ = t, why`,
 	},
 	{
 		name: "what outlives its work may write for another's key", says: "only as long as the replica has the key", file: shardCore, caught: outlives,

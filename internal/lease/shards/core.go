@@ -33,7 +33,6 @@ type core struct {
 // until the next grant: the replica may lose the key, and get it back after another's work.
 type tenure struct {
 	key     string
-	uid     string // of the replica's Lease
 	revoked error
 	cancel  func(error)
 	ended   *grant // the current one at its end
@@ -49,8 +48,6 @@ func (c *core) held(t *tenure, now time.Time) error {
 	switch {
 	case t.revoked != nil:
 		return t.revoked
-	case t.uid != c.own.uid:
-		return fmt.Errorf("%w: the membership has ended that it began in", ErrLost)
 	case c.running[t.key] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):
 		return fmt.Errorf("%w: its work has ended", ErrLost)
 	case c.own.age(now) >= c.config.LeaseDuration:
@@ -64,7 +61,7 @@ func (c *core) take(key string, now time.Time) bool {
 	if !c.mine(key, now) || c.running[key] != nil {
 		return false
 	}
-	c.running[key] = &tenure{key: key, uid: c.own.uid}
+	c.running[key] = &tenure{key: key}
 	return true
 }
 
