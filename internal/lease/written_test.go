@@ -131,7 +131,7 @@ func TestAWriteWhoseAnswerIsMissingIsItsOwn(t *testing.T) {
 	for name, c := range map[string]struct{ before, lost time.Duration }{
 		"the creation":     {0, 5 * time.Second},
 		"one renewal":      {7 * time.Second, 2 * time.Second},
-		"several renewals": {7 * time.Second, 9 * time.Second},
+		"several renewals": {7 * time.Second, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
