@@ -140,7 +140,8 @@ func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row
 }
 
 // again judges an unchanged object by a new predicate, and reports whether the row changes. An
-// object that stays shown keeps its value.
+// object that stays shown keeps its value. One that stays invalid for the same reason is not
+// reported again.
 func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 	pass, err := a.judge(old.Source)
 	switch {
@@ -149,7 +150,8 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 	case err == nil && !pass && old.Excluded:
 		return old, false
 	}
-	return a.rowAs(i, old.Source, pass, err), true
+	now := a.rowAs(i, old.Source, pass, err)
+	return now, now.Err == nil || faultOf(now) != faultOf(old)
 }
 
 // rowOf judges and converts one object. The user's functions run here, without locks.

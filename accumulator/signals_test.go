@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/snapshot"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -397,6 +398,52 @@ func TestARejudgementWaitsForAQueryThatCannotBeRead(t *testing.T) {
 		}
 		update(t, a, &snap)
 		assert.Empty(t, snap.A)
+	})
+}
+
+func TestG8ARejudgementReportsOnlyTheObjectsWhoseReasonIsNew(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		for _, name := range []string{"bad", "good", "other"} {
+			s.Create("as", sim.Thing(name))
+		}
+		var reported []string
+		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) {
+			reported = append(reported, i.Object.GetName()+": "+i.Err.Error())
+		}}, sim.Query("A", "as"))
+		signalled(a)
+		why := map[string]string{"bad": "bad", "other": "worse"}
+		judge := Judge(func(u *unstructured.Unstructured) (bool, error) {
+			if text := why[u.GetName()]; text != "" {
+				return false, errors.New(text)
+			}
+			return true, nil
+		})
+		var snap one
+		update := func() Result {
+			r, err := a.Update(t.Context(), &snap, judge)
+			require.NoError(t, err)
+			return r
+		}
+		update()
+		assert.Equal(t, []string{"bad: bad", "other: worse"}, reported)
+		reported = nil
+		a.Rejudge()
+		r := update()
+		assert.Empty(t, reported, "nothing is new")
+		assert.False(t, r.Changed)
+		assert.Len(t, r.Invalid, 2)
+		why = map[string]string{"bad": "bad", "good": "bad, too", "other": "better"}
+		a.Rejudge()
+		r = update()
+		assert.Equal(t, []string{"good: bad, too", "other: better"}, reported)
+		assert.True(t, r.Changed)
+		assert.Len(t, r.Invalid, 3)
+		assert.Empty(t, sim.Names(snap.A))
+		reported, why = nil, nil
+		a.Rejudge()
+		assert.Empty(t, update().Invalid)
+		assert.Equal(t, []string{"bad", "good", "other"}, sim.Names(snap.A))
+		assert.Empty(t, reported)
 	})
 }
 

@@ -239,7 +239,7 @@ func WithQuietOwnWrites() WatchOption {
 }
 
 // WithInvalid sets a function that is called for each object that a snapshot leaves out. Update
-// calls it, once per change of the object.
+// calls it, once per change of the object or of the reason.
 func WithInvalid(f func(Invalid)) WatchOption {
 	return watchOption(func(w *watchSettings) { w.invalid = f })
 }

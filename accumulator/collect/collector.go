@@ -20,7 +20,7 @@ type Options struct {
 	// all the same.
 	QuietOwnWrites bool
 	// Invalid is called for each object that is left out because it does not decode or was
-	// rejected, once per change of the object. It is called without locks.
+	// rejected, once per change of the object or of the reason. It is called without locks.
 	Invalid func(snapshot.Invalid)
 	// Shown is called once for each converted value that a snapshot shows. Tests use it to find
 	// out whether somebody writes to the value.
