@@ -265,6 +265,10 @@ func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 	return nil
 }
 
+// Scheme returns the scheme that maps Go types to kinds for this client, see [WithScheme] and
+// [InScheme].
+func (c *Client) Scheme() *runtime.Scheme { return c.core.scheme }
+
 // DynamicInterface returns the dynamic client that this client uses. A write through it is not an
 // own write unless it is given to [Client.Observe].
 func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }

@@ -39,12 +39,16 @@ func (c ClientConfig) load() (*rest.Config, string, error) {
 }
 
 // NewClientFactory adds kubectl's connection flags (--kubeconfig, --context,
-// --namespace/-n, --server/-s, --token, --as, --request-timeout and so on) to
+// --namespace/-n, --server/-s, --token, --as, --as-user-extra, --request-timeout and so on) to
 // flags, and returns the function that makes a client from them once they are
-// parsed; before that it returns an error.
+// parsed; before that it returns an error. The options are those of the client; what they say
+// counts more than the flags ([WithNamespace]).
+//
+// The flag --cache-dir is accepted, so that command lines for kubectl work. It has no effect: what
+// discovery says is held in memory, and nothing is written to disk.
 //
 // It panics if flags are parsed already: the new ones would never be set.
-func NewClientFactory(flags *pflag.FlagSet) func() (*Client, error) {
+func NewClientFactory(flags *pflag.FlagSet, opts ...Option) func() (*Client, error) {
 	if flags.Parsed() {
 		panic("kates.NewClientFactory: call it before the flags are parsed")
 	}
@@ -54,7 +58,7 @@ func NewClientFactory(flags *pflag.FlagSet) func() (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newClient(cfg, namespace)
+		return newClient(cfg, namespace, opts...)
 	}
 }
 
@@ -62,6 +66,9 @@ func NewClientFactory(flags *pflag.FlagSet) func() (*Client, error) {
 func bindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
 	var kubeconfig string
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use")
+	flags.String("cache-dir", "", "Accepted and ignored: discovery is held in memory")
+	extras := flags.StringArray("as-user-extra", nil,
+		"User extras to impersonate for the operation, key=value; repeat it for several values of a key")
 	overrides := &clientcmd.ConfigOverrides{}
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
@@ -73,8 +80,27 @@ func bindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
 		if !flags.Parsed() {
 			return nil, "", errors.New("load the client configuration: the flags are not parsed yet")
 		}
+		var err error
+		if overrides.AuthInfo.ImpersonateUserExtra, err = userExtras(*extras); err != nil {
+			return nil, "", fmt.Errorf("load the client configuration: %w", err)
+		}
 		return loadConfig(kubeconfig, overrides)
 	}
+}
+
+// userExtras reads the values of --as-user-extra; nil for none.
+func userExtras(flags []string) (extras map[string][]string, err error) {
+	for _, flag := range flags {
+		key, value, found := strings.Cut(flag, "=")
+		if !found || key == "" {
+			return nil, fmt.Errorf("--as-user-extra %q: it is key=value", flag)
+		}
+		if extras == nil {
+			extras = make(map[string][]string)
+		}
+		extras[key] = append(extras[key], value)
+	}
+	return extras, nil
 }
 
 // loadConfig follows kubectl's rules, but tells apart what clientcmd reports as

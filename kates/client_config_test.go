@@ -178,6 +178,37 @@ func TestFactoryFlagsOverrideTheKubeconfig(t *testing.T) {
 	assert.Equal(t, 5*time.Second, cfg.Timeout)
 }
 
+func TestFactoryTakesKubectlsExtrasAndCacheFolderAndTheClientsOptions(t *testing.T) {
+	path := kubeconfigs(t, twoClusters)[0]
+	make := func(args ...string) (*Client, *rest.Config, error) {
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		factory := NewClientFactory(flags, WithNamespace("option"), WithFieldManager("me"))
+		require.NoError(t, flags.Parse(append(args, "--kubeconfig", path, "-n", "flag", "--cache-dir", "/nowhere/to/be/written")))
+		c, err := factory()
+		if err != nil {
+			return nil, nil, err
+		}
+		t.Cleanup(c.Close)
+		flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
+		load := bindFlags(flags)
+		require.NoError(t, flags.Parse(append(args, "--kubeconfig", path)))
+		cfg, _, err := load()
+		return c, cfg, err
+	}
+	c, cfg, err := make("--as=jane", "--as-user-extra=scopes=a=b", "--as-user-extra", "scopes=c", "--as-user-extra=why=tests")
+	require.NoError(t, err)
+	assert.Equal(t, "option", c.core.namespace)
+	assert.Equal(t, "me", c.core.fieldManager)
+	assert.Equal(t, map[string][]string{"scopes": {"a=b", "c"}, "why": {"tests"}}, cfg.Impersonate.Extra)
+	assert.Equal(t, "jane", cfg.Impersonate.UserName)
+	for _, wrong := range []string{"scopes", "=a"} {
+		_, _, err = make("--as=jane", "--as-user-extra", wrong)
+		assert.ErrorContains(t, err, "--as-user-extra \""+wrong+"\": it is key=value")
+	}
+	_, _, err = make("--as-user-extra=a=b")
+	assert.ErrorContains(t, err, "impersonat", "of whom?")
+}
+
 func TestFactoryWorksWithAServerFlagAlone(t *testing.T) {
 	kubeconfigs(t)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

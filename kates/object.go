@@ -1,6 +1,8 @@
 package kates
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -25,8 +27,8 @@ import (
 // names its document by the number, counting from 1, and never quotes its content.
 func ParseManifests(text string, opts ...ManifestOption) ([]Object, error) {
 	o := manifestOptions{scheme: clientscheme.Scheme}
-	for _, opt := range opts {
-		opt(&o)
+	if err := o.apply(opts); err != nil {
+		return nil, err
 	}
 	return o.parse(text, func(u *Unstructured) (Object, error) { return jsonform.Typed(o.scheme, u) })
 }
@@ -34,30 +36,58 @@ func ParseManifests(text string, opts ...ManifestOption) ([]Object, error) {
 // ParseManifestsToUnstructured is ParseManifests with every object an *Unstructured.
 func ParseManifestsToUnstructured(text string, opts ...ManifestOption) ([]Object, error) {
 	var o manifestOptions
-	for _, opt := range opts {
-		opt(&o)
+	if err := o.apply(opts); err != nil {
+		return nil, err
 	}
 	return o.parse(text, func(u *Unstructured) (Object, error) { return u, nil })
 }
 
-// ManifestOption says how manifests are read.
-type ManifestOption func(*manifestOptions)
+// ManifestOption says how manifests are read: [InScheme], [Strict].
+type ManifestOption interface{ applyToManifests(*manifestOptions) }
 
 type manifestOptions struct {
 	scheme *runtime.Scheme
 	strict bool
 }
 
-// InScheme has [ParseManifests] decode the kinds of a scheme into their Go types, in place of
-// those of client-go's scheme.
-func InScheme(scheme *runtime.Scheme) ManifestOption {
-	return func(o *manifestOptions) { o.scheme = scheme }
+func (o *manifestOptions) apply(opts []ManifestOption) error {
+	for _, opt := range opts {
+		if opt == nil {
+			return errors.New("parse manifests: an option is nil")
+		}
+		opt.applyToManifests(o)
+	}
+	return nil
+}
+
+// SchemeOption says which scheme maps Go types to kinds, see [InScheme].
+type SchemeOption struct{ scheme *runtime.Scheme }
+
+// InScheme has a function take the kinds and Go types of a scheme, in place of those of
+// client-go's scheme: [ParseManifests], [NewObject], [NewObjectFromUnstructured],
+// [NewUnstructuredFromObject], [NewDeltaFromObject], [SetControllerReference] and the others of
+// owner references. A client's scheme is [Client.Scheme]. Nil is client-go's.
+func InScheme(scheme *runtime.Scheme) SchemeOption { return SchemeOption{scheme} }
+
+func (s SchemeOption) applyToManifests(o *manifestOptions) { o.scheme = s.or() }
+
+// or returns the scheme, or client-go's.
+func (s SchemeOption) or() *runtime.Scheme { return cmp.Or(s.scheme, clientscheme.Scheme) }
+
+// schemeOf returns the scheme that the last option says, or client-go's.
+func schemeOf(in []SchemeOption) *runtime.Scheme {
+	if len(in) == 0 {
+		return clientscheme.Scheme
+	}
+	return in[len(in)-1].or()
 }
 
 // Strict has [ParseManifests] return no object if there is an error in any document.
-func Strict() ManifestOption {
-	return func(o *manifestOptions) { o.strict = true }
-}
+func Strict() ManifestOption { return strict{} }
+
+type strict struct{}
+
+func (strict) applyToManifests(o *manifestOptions) { o.strict = true }
 
 func (o manifestOptions) parse(text string, as func(*Unstructured) (Object, error)) ([]Object, error) {
 	objects := []Object{}
@@ -75,14 +105,14 @@ func (o manifestOptions) parse(text string, as func(*Unstructured) (Object, erro
 }
 
 // NewObject makes an empty object of a kind and apiVersion ("v1", "networking.k8s.io/v1"). It has
-// its Go type if client-go's scheme knows the kind, and is an *Unstructured otherwise. It is an
-// error if either is missing or malformed, or if the kind is not that of an object (a list, an
+// its Go type if client-go's scheme, or that of [InScheme], knows the kind, and is an *Unstructured
+// otherwise. It is an error if either is missing or malformed, or if the kind is not that of an object (a list, an
 // options type).
-func NewObject(kind, version string) (Object, error) {
+func NewObject(kind, version string, in ...SchemeOption) (Object, error) {
 	if _, err := jsonform.ParseGVK(version, kind); err != nil {
 		return nil, fmt.Errorf("new object: %w", err)
 	}
-	return NewObjectFromUnstructured(NewUnstructured(kind, version))
+	return NewObjectFromUnstructured(NewUnstructured(kind, version), in...)
 }
 
 // NewUnstructured makes an empty *Unstructured of a kind and apiVersion.
@@ -93,21 +123,21 @@ func NewUnstructured(kind, version string) *Unstructured {
 	return u
 }
 
-// NewObjectFromUnstructured copies u into its Go type if client-go's scheme knows its kind, and
-// into another *Unstructured otherwise. Fields that the Go type lacks are dropped. A field that
+// NewObjectFromUnstructured copies u into its Go type if client-go's scheme, or that of [InScheme],
+// knows its kind, and into another *Unstructured otherwise. Fields that the Go type lacks are dropped. A field that
 // does not fit its type is an error.
-func NewObjectFromUnstructured(u *Unstructured) (Object, error) {
+func NewObjectFromUnstructured(u *Unstructured, in ...SchemeOption) (Object, error) {
 	copied, err := jsonform.ToUnstructured(nil, u)
 	if err != nil {
 		return nil, err
 	}
-	return jsonform.Typed(clientscheme.Scheme, copied)
+	return jsonform.Typed(schemeOf(in), copied)
 }
 
-// NewUnstructuredFromObject copies obj into an *Unstructured. A Go type of client-go's scheme
-// whose kind is empty gets apiVersion and kind from there.
-func NewUnstructuredFromObject(obj Object) (*Unstructured, error) {
-	return jsonform.ToUnstructured(clientscheme.Scheme, obj)
+// NewUnstructuredFromObject copies obj into an *Unstructured. A Go type of client-go's scheme, or
+// of that of [InScheme], whose kind is empty gets apiVersion and kind from there.
+func NewUnstructuredFromObject(obj Object, in ...SchemeOption) (*Unstructured, error) {
+	return jsonform.ToUnstructured(schemeOf(in), obj)
 }
 
 // ConvertObject copies src into dst, which may be of another Go type for the same kind, or of
@@ -210,31 +240,40 @@ var (
 // and so is a cluster-scoped object of a namespaced owner. On an error the object is not
 // modified.
 //
-// The owner's kind is taken from the owner, or from client-go's scheme. A real server needs its
+// The owner's kind is taken from the owner, or from client-go's scheme, or that of [InScheme]. A
+// real server needs its
 // UID. Where the server enforces it, blocking needs the right to update the owner's finalizers.
 // See https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/ and
 // https://kubernetes.io/docs/concepts/architecture/garbage-collection/
-func SetControllerReference(owner, object Object) error { return owners.SetController(owner, object) }
+func SetControllerReference(owner, object Object, in ...SchemeOption) error {
+	return owners.SetController(owners.In(schemeOf(in), owner), object)
+}
 
 // AddOwnerReference makes owner one of the owners of an object, which it modifies. The object is
 // garbage when all of its owners are gone. The reference does not make owner a controller and
 // blocks nothing; if owner is the controller already, it stays so. Errors are those of
 // [SetControllerReference] except [ErrControlled]: it does not matter who controls the object.
-func AddOwnerReference(owner, object Object) error { return owners.Add(owner, object) }
+func AddOwnerReference(owner, object Object, in ...SchemeOption) error {
+	return owners.Add(owners.In(schemeOf(in), owner), object)
+}
 
 // RemoveOwnerReference takes owner from the owners of an object, which it modifies, and reports
 // whether it was one.
-func RemoveOwnerReference(owner, object Object) bool { return owners.Remove(owner, object) }
+func RemoveOwnerReference(owner, object Object, in ...SchemeOption) bool {
+	return owners.Remove(owners.In(schemeOf(in), owner), object)
+}
 
 // HasOwnerReference reports whether other names owner among its owners. Owners are compared by
 // UID, or by group, kind and name if neither has one (objects that no server has seen).
-func HasOwnerReference(owner, other Object) bool { return owners.Has(owner, other) }
+func HasOwnerReference(owner, other Object, in ...SchemeOption) bool {
+	return owners.Has(owners.In(schemeOf(in), owner), other)
+}
 
 // SetOwnerReferences makes owner the controller of objects, which it modifies. Each gets a
 // controller reference that blocks the owner's foreground deletion, in place of any that it has
 // to another controller. References to other owners stay. The empty kind of a typed owner is
 // taken from client-go's scheme. An owner of any other Go type must carry its apiVersion and
-// kind, or the server rejects the reference.
+// kind, or the server rejects the reference; [SetControllerReference] takes another scheme.
 //
 // Owner and object must be in the same namespace, or the owner cluster-scoped:
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/

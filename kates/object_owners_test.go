@@ -114,7 +114,7 @@ func TestAnObjectOfAnotherControllerIsLeftAsItIs(t *testing.T) {
 func TestAnOwnerIsInTheNamespaceOfWhatItOwnsOrInNone(t *testing.T) {
 	inOne := &ConfigMap{ObjectMeta: ObjectMeta{Namespace: "one", Name: "c", UID: "1"}}
 	inNone := &Namespace{ObjectMeta: ObjectMeta{Name: "ns", UID: "2"}}
-	for _, refer := range []func(owner, object Object) error{SetControllerReference, AddOwnerReference} {
+	for _, refer := range []func(owner, object Object, in ...SchemeOption) error{SetControllerReference, AddOwnerReference} {
 		for namespace, allowed := range map[string]bool{"one": true, "two": false, "": false} {
 			pod := &Pod{ObjectMeta: ObjectMeta{Namespace: namespace, Name: "p"}}
 			if err := refer(inOne, pod); allowed {

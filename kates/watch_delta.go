@@ -78,10 +78,10 @@ func NewDelta(deltaType DeltaType, obj *Unstructured) *Delta {
 	return &d
 }
 
-// NewDeltaFromObject returns a delta of the given type for an object. Client-go's scheme must
-// know its Go type, or the object must carry its kind.
-func NewDeltaFromObject(deltaType DeltaType, obj Object) (*Delta, error) {
-	un, err := NewUnstructuredFromObject(obj)
+// NewDeltaFromObject returns a delta of the given type for an object. Client-go's scheme, or that
+// of [InScheme], must know its Go type, or the object must carry its kind.
+func NewDeltaFromObject(deltaType DeltaType, obj Object, in ...SchemeOption) (*Delta, error) {
+	un, err := NewUnstructuredFromObject(obj, in...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
@@ -140,6 +141,29 @@ func KindOf(object Object) schema.GroupVersionKind {
 	}
 	return gvk
 }
+
+// In returns owner with the kind that a scheme knows for its Go type, where it carries none.
+func In(scheme *runtime.Scheme, owner Object) Object {
+	if gvk := owner.GetObjectKind().GroupVersionKind(); gvk.Kind != "" && gvk.Version != "" {
+		return owner
+	}
+	kinds, _, err := scheme.ObjectKinds(owner)
+	if err != nil || len(kinds) == 0 {
+		return owner
+	}
+	k := &kinded{Object: owner}
+	k.kind.SetGroupVersionKind(kinds[0])
+	return k
+}
+
+// kinded is an object with a kind that it does not carry.
+type kinded struct {
+	Object
+	kind metav1.TypeMeta
+}
+
+// GetObjectKind implements [runtime.Object].
+func (k *kinded) GetObjectKind() schema.ObjectKind { return &k.kind }
 
 // Same reports whether two references name the same owner: by UID, or by group, kind and name if
 // neither has one.
