@@ -38,6 +38,20 @@ type Tuning struct {
 	// dynamic.Interface. It takes several times the CPU and the memory. Default: objects of fields
 	// whose Go type the scheme knows are decoded directly from the wire.
 	UntypedStreams bool
+	// ShareWider serves a query for a part of what a running watch of this client has from that
+	// watch, so that it needs none of its own: less memory, and fewer requests. The watch has all
+	// objects of the kind in the query's namespace, or in all namespaces; in the form that the
+	// query wants, or in any if the query wants metadata alone; and no transform. It has its
+	// first list, and no error. The query narrows it by namespace, labels, metadata.name and
+	// metadata.namespace, which can be judged here. Other fields and AnyOf are left to the server,
+	// and what [Query.Refs] names has watches of its own. One watch serves 64 such queries at
+	// most; each namespace of [Query.Namespaces] counts as one.
+	//
+	// The watch goes on as long as one of these queries runs, with everything that it holds, and
+	// an error of it is one of theirs. Start the widest watches first: a running query keeps the
+	// watch that it has. In the status the form of such a query ends in "of a wider watch".
+	// Default: a query lists and watches what it selects, and nothing else.
+	ShareWider bool
 }
 
 // ListMode is how first lists are fetched, see [Tuning]. All modes are consistent. Pages cost the
@@ -81,6 +95,7 @@ func (t Tuning) applyToClient(s *settings) {
 	set(&s.streams.PageSize, t.PageSize)
 	set(&s.compressed, t.CompressedLists)
 	set(&s.untyped, t.UntypedStreams)
+	set(&s.streams.Share, t.ShareWider)
 	switch t.Lists {
 	case PagedLists:
 		s.streams.StreamLists, s.streamLists = false, false

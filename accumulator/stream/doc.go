@@ -1,6 +1,7 @@
 // Package stream keeps objects of an API server up to date: one list+watch for each distinct
-// resource, namespace, selectors, form and transform, shared by all who ask for the same, with
-// the client's own writes laid over what the watch shows.
+// resource, namespace, selectors, form and transform, with the client's own writes laid over what
+// the watch shows. All who ask for the same share it; with [Config].Share it also serves those who
+// ask for a part of it (narrow.go).
 //
 // Start at [Set], the streams of one client, and [Set.Join], which returns a [Listener]. The
 // package knows nothing of queries, snapshots or clients. It knows of an API server only what a

@@ -18,6 +18,7 @@ var sharingScenarios = []scenario{
 	{"AFreshStructGetsEverything", freshStruct},
 	{"G10SlicesHaveNoRoomToAppendInPlace", noRoom},
 	{"TwoAccumulatorsOfOneClientDoNotTakeFromEachOther", twoAccumulators},
+	{"AQueryForAPartIsServedByAWiderWatch", partsOfAWatch},
 	{"APredicateLeavesObjectsOut", predicate},
 	{"APredicateSeesWhatItsQueryHolds", predicateSees},
 }
