@@ -101,7 +101,7 @@
 // fails with a permanent error until it is mended. If it is another one than the root that was
 // known by the name, that one has departed, and its departure is reconciled first. A root that
 // has never decoded may have no key yet (where its type is decoded straight from the wire, or its
-// query's Transform has failed): Status counts it as invalid, and [kates.WithInvalid] reports it.
+// query's Transform has failed): Status counts it as invalid, and [kates.WithOnInvalid] reports it.
 //
 // # Several replicas
 //

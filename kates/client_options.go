@@ -238,9 +238,9 @@ func WithQuietOwnWrites() WatchOption {
 	return watchOption(func(w *watchSettings) { w.quietOwn = true })
 }
 
-// WithInvalid sets a function that is called for each object that a snapshot leaves out. Update
+// WithOnInvalid sets a function that is called for each object that a snapshot leaves out. Update
 // calls it, once per change of the object or of the reason.
-func WithInvalid(f func(Invalid)) WatchOption {
+func WithOnInvalid(f func(Invalid)) WatchOption {
 	return watchOption(func(w *watchSettings) { w.invalid = f })
 }
 

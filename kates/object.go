@@ -105,9 +105,9 @@ func (o manifestOptions) parse(text string, as func(*Unstructured) (Object, erro
 }
 
 // NewObject makes an empty object of a kind and apiVersion ("v1", "networking.k8s.io/v1"). It has
-// its Go type if client-go's scheme, or that of [InScheme], knows the kind, and is an *Unstructured
-// otherwise. It is an error if either is missing or malformed, or if the kind is not that of an object (a list, an
-// options type).
+// its Go type if client-go's scheme, or that of [InScheme], knows the kind, and is an
+// *Unstructured otherwise. It is an error if either is missing or malformed, or if the kind is not
+// that of an object (a list, an options type).
 func NewObject(kind, version string, in ...SchemeOption) (Object, error) {
 	if _, err := jsonform.ParseGVK(version, kind); err != nil {
 		return nil, fmt.Errorf("new object: %w", err)
@@ -123,9 +123,9 @@ func NewUnstructured(kind, version string) *Unstructured {
 	return u
 }
 
-// NewObjectFromUnstructured copies u into its Go type if client-go's scheme, or that of [InScheme],
-// knows its kind, and into another *Unstructured otherwise. Fields that the Go type lacks are dropped. A field that
-// does not fit its type is an error.
+// NewObjectFromUnstructured copies u into its Go type if client-go's scheme, or that of
+// [InScheme], knows its kind, and into another *Unstructured otherwise. Fields that the Go type
+// lacks are dropped. A field that does not fit its type is an error.
 func NewObjectFromUnstructured(u *Unstructured, in ...SchemeOption) (Object, error) {
 	copied, err := jsonform.ToUnstructured(nil, u)
 	if err != nil {

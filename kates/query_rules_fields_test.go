@@ -175,7 +175,7 @@ func TestG8DeltasAndInvalidFieldsSayWhatChangedAndWhatWasLeftOut(t *testing.T) {
 	var told []kates.Invalid
 	fake := katestest.New(t, katestest.WithObjects(
 		widget("bad", map[string]any{"size": "large"}), widget("good", map[string]any{"size": int64(1)})),
-		katestest.WithClientOptions(kates.WithInterval(0), kates.WithInvalid(func(i kates.Invalid) { told = append(told, i) })))
+		katestest.WithClientOptions(kates.WithInterval(0), kates.WithOnInvalid(func(i kates.Invalid) { told = append(told, i) })))
 	s, snap := first[snapshot](t, fake.Client)
 	assert.Len(t, snap.Widgets, 1, "the rest is delivered")
 	require.Len(t, snap.Invalid, 1)

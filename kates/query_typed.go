@@ -204,7 +204,7 @@ func (c converterTo[T]) orNil(o Object) (value T, err error) {
 // each different selector that keys have used in its namespace, or in all namespaces. Where
 // thousands of keys have a selector of their own, names are cheaper. A field of []*[Delta] has
 // the changes of what the key's last turn had read. A field of [][Invalid] has none of these
-// objects: Get and List say why they are invalid, they are in Status, and [WithInvalid] reports
+// objects: Get and List say why they are invalid, they are in Status, and [WithOnInvalid] reports
 // them. A turn of a key that is gone can read a Lookup as ever.
 //
 // A Lookup shows one state, that of its snapshot, for as long as somebody holds it. It may be

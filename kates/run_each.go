@@ -240,7 +240,7 @@ type keyTurn struct {
 //
 // A field of []*[Delta] says what has changed since the key's last turn that ended without an
 // error; a field of [][Invalid] says which objects of the key are left out. An object whose Key
-// panics is left out of its former partitions until its next version. [WithInvalid] and Status
+// panics is left out of its former partitions until its next version. [WithOnInvalid] and Status
 // report it even if it never was in one.
 //
 // Errors are those of Watch, and one if no query has a Key. On an error nothing is left running.

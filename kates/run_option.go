@@ -17,9 +17,10 @@ import (
 	"github.com/kates-go/kates/internal/lease/shards"
 )
 
-// A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a [WatchOption], a [LeaderElection] and a [Sharding] are such
-// options, and [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers],
-// [WithShutdownTimeout] and [WithSignals] return some.
+// A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a
+// [WatchOption], a [LeaderElection] and a [Sharding] are such options, and [WithBackoff],
+// [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout] and [WithSignals] return
+// some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {

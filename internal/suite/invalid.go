@@ -98,7 +98,7 @@ func stopsDecoding(t *testing.T, e *env) {
 func panicking(t *testing.T, e *env) {
 	e.foreignCreate(e.configMap("good"), e.configMap("bad"))
 	var reported []kates.Invalid
-	client := e.client.With(kates.WithInvalid(func(i kates.Invalid) { reported = append(reported, i) }))
+	client := e.client.With(kates.WithOnInvalid(func(i kates.Invalid) { reported = append(reported, i) }))
 	accumulator := accumulate[inputs](e, client, kates.Query{Name: "ConfigMaps", Kind: "cm", Namespace: e.ns})
 	var deltas []*kates.Delta
 	filtered := &filteredSource[inputs]{accumulator.Accumulator, func(u *kates.Unstructured) bool {

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes/scheme"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
@@ -55,31 +54,16 @@ type Recorder struct {
 
 var _ clientevents.EventRecorder = (*Recorder)(nil)
 
-// An Option configures a recorder.
-type Option func(*settings)
-
-type settings struct{ scheme *runtime.Scheme }
-
-// WithScheme sets the scheme that knows the kind of objects that do not carry it. Default:
-// client-go's.
-func WithScheme(s *runtime.Scheme) Option { return func(o *settings) { o.scheme = s } }
-
 // NewRecorder returns a recorder for the named controller (example.com/dns). The name is a part
 // of each event. The recorder needs the rights to create and patch events in the group
-// events.k8s.io. It runs until ctx ends, or until Close. Then nothing is left running, and unsent
-// events are dropped. Problems are logged by the logger of ctx (klog.NewContext,
-// logr.NewContext), otherwise by klog's.
-func NewRecorder(ctx context.Context, client *kates.Client, controller string, opts ...Option) (*Recorder, error) {
-	s := settings{scheme: scheme.Scheme}
-	for _, o := range opts {
-		o(&s)
-	}
+// events.k8s.io. The client's scheme knows the kind of objects that do not carry it. It runs until
+// ctx ends, or until Close. Then nothing is left running, and unsent events are dropped. Problems
+// are logged by the logger of ctx (klog.NewContext, logr.NewContext), otherwise by klog's.
+func NewRecorder(ctx context.Context, client *kates.Client, controller string) (*Recorder, error) {
 	problems := validation.IsQualifiedName(controller)
 	switch {
 	case client == nil:
 		return nil, errors.New("record events: the client is nil")
-	case s.scheme == nil:
-		return nil, errors.New("record events: the scheme is nil")
 	case len(problems) > 0:
 		return nil, fmt.Errorf("record events: the controller %q: %s", controller, strings.Join(problems, "; "))
 	}
@@ -96,7 +80,7 @@ func NewRecorder(ctx context.Context, client *kates.Client, controller string, o
 	}
 	logger := klog.FromContext(ctx)
 	r := &Recorder{
-		recorder: broadcaster.NewRecorder(s.scheme, controller).WithLogger(logger),
+		recorder: broadcaster.NewRecorder(client.Scheme(), controller).WithLogger(logger),
 		logger:   logger, sink: to, cancel: cancel, ended: make(chan struct{}),
 	}
 	context.AfterFunc(ctx, func() { // ends with ctx or on Close

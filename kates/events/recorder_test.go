@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2/ktesting"
 
@@ -126,6 +127,22 @@ func TestAnEventThatTheServerWouldNotTakeIsCutOrLoggedAndNotSent(t *testing.T) {
 	assert.Equal(t, strings.Repeat("ä", 510)+"…", all[0].Note)
 }
 
+// widget is a type that only the client's scheme knows.
+type widget struct{ kates.ConfigMap }
+
+func (w *widget) DeepCopyObject() runtime.Object { return &widget{*w.DeepCopy()} }
+
+func TestARecorderKnowsTheKindsOfItsClientsScheme(t *testing.T) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &widget{})
+	r, s := recording(t, katestest.New(t, katestest.WithScheme(scheme)), "dns")
+	w := &widget{}
+	w.Namespace, w.Name, w.UID = "prod", "w", "1"
+	r.Eventf(w, nil, events.Normal, "R", "A", "note")
+	all := await(t, s, func(all []*eventsv1.Event) bool { return len(all) > 0 })
+	assert.Equal(t, "example.com/v1, Widget prod/w", all[0].Regarding.APIVersion+", "+all[0].Regarding.Kind+" "+all[0].Regarding.Namespace+"/"+all[0].Regarding.Name)
+}
+
 func TestARecorderOfBadInputIsAClearError(t *testing.T) {
 	client := katestest.NewClient(t)
 	_, err := events.NewRecorder(t.Context(), client, "")
@@ -134,8 +151,6 @@ func TestARecorderOfBadInputIsAClearError(t *testing.T) {
 	assert.ErrorContains(t, err, "the controller")
 	_, err = events.NewRecorder(t.Context(), nil, "dns")
 	assert.ErrorContains(t, err, "the client is nil")
-	_, err = events.NewRecorder(t.Context(), client, "dns", events.WithScheme(nil))
-	assert.ErrorContains(t, err, "the scheme is nil")
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = events.NewRecorder(over, client, "dns")

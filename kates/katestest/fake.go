@@ -1,6 +1,7 @@
 package katestest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -64,6 +65,9 @@ func New(t testing.TB, options ...Option) *Fake {
 func NewFake(options ...Option) (*Fake, error) {
 	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}}
 	for _, option := range options {
+		if option == nil {
+			return nil, errors.New("an option is nil")
+		}
 		if err := option(&c); err != nil {
 			return nil, err
 		}
