@@ -152,6 +152,13 @@
 // own to come. But it is not the version of an own deletion (U4), which is newer: so the server is
 // asked for it.
 //
+// This assumes that a DELETED event with the stored version is a deletion also in a stream with a
+// selector. A move out of a selector is sent as DELETED, too, with the version of the move: the API
+// server does this, and no server is known that sends the stored version. If one did, the object
+// would be missing from a union, though another selector selects it, until the stream of that
+// selector shows the move. Then it is there again (U1): that stream has an object that is newer
+// than the departure.
+//
 // # Why a UID and a bound are not enough for a deletion
 //
 // It seems enough to hide the deleted UID until some version that the server gave after the

@@ -50,6 +50,7 @@ type run struct {
 //     does);
 //   - one that is [kates.ErrLeadershipLost], when all reconciles, whose contexts end at once then,
 //     have returned;
+//   - with a [kates.LeaderElection], an error that is [kates.ErrNeverLed], too, if it has not led;
 //   - else an error that says why the watch could not be started (see [kates.Watch]), or has ended:
 //     [kates.ErrClosed], or that of ctx if it is a deadline; or [ErrRunning].
 //
@@ -66,7 +67,7 @@ func (c *control) Run(ctx context.Context) error {
 	defer r.handleSignals(cancel)()
 	watch, end, err := c.open(ctx)
 	if err != nil {
-		return keyed.Lacking(c.plan.Log, err, c.endOf(ctx, err))
+		return keyed.Lacking(c.plan.Log, err, c.endOf(ctx, c.plan.Config.Unstarted(err)))
 	}
 	defer end()
 	defer watch.Close()

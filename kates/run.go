@@ -71,7 +71,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	config := settings.config(c, c.core.log.WithValues("run", t.String()))
 	snapshots, err := Watch[S](ctx, c.With(settings.watch...), settings.queries...)
 	if err != nil {
-		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, err))
+		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
 	}
 	defer snapshots.Close()
 	r := &runner[S]{

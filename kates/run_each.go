@@ -59,7 +59,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	config := settings.config(c, c.core.log.WithValues("run", t.String()))
 	partitions, err := watchEach[S](ctx, c.With(settings.watch...), settings.policy.Backoff, settings.queries)
 	if err != nil {
-		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, err))
+		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
 	}
 	defer partitions.Close()
 	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f}

@@ -18,8 +18,9 @@ import (
 var ErrLeadershipLost = lease.ErrLost
 
 // ErrNeverLed is among the errors of a [Run], a [RunEach] or a controller with a [LeaderElection]
-// that ends with an error, and has not led. (A run that was cancelled returns nil.) The text says
-// why: who held the lease, or what kept this replica from it.
+// that ends with an error, and has not led, also where its watch could not start. (A run that was
+// cancelled returns nil, and an error of its options is that alone.) The text says why: who held
+// the lease, or what kept this replica from it.
 var ErrNeverLed = lease.ErrNeverLed
 
 // LeaderElection is an option of [Run] and [RunEach], and of controllers. Of several replicas
@@ -52,13 +53,12 @@ var ErrNeverLed = lease.ErrNeverLed
 //
 // # Fencing
 //
-// (The identity does not fence either: work of a former call of Run stays refused, though a later
-// call leads under the same identity.)
-//
 // Leases do not fence: "This implementation does not guarantee that only one client is acting as
 // a leader" (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection). A process that was
 // stopped for longer than its lease (SIGSTOP, a long garbage collection, a suspended machine)
-// goes on in the middle of a write, and does not know. Therefore writes of this client under the
+// goes on in the middle of a write, and does not know. Nor does an identity fence: what a former
+// call of Run has left running stays refused, though a later call leads under the same identity.
+// Therefore writes of this client under the
 // function's context, and under contexts derived from it (context.WithoutCancel too), are bound
 // to the lease:
 //
@@ -107,6 +107,13 @@ type LeaderElection struct {
 	// If a program has several candidates for one Lease at a time, their default identities differ
 	// by a number: each takes the lowest that is free, and gives it back when Run returns. An
 	// Identity that you say, and that a candidate of the program has at that time, is an error.
+	//
+	// A copy of the process (a virtual machine that was cloned, or restored twice from a snapshot)
+	// has the same default identity. A leader that was copied goes on until one of the two renews
+	// the lease. The other one reads at its next try, within RetryPeriod, that it has not written
+	// that, and has lost. A candidate waits for the lease of a copy as for any other's. But two
+	// processes under one Identity that you say take the lease from each other, since each takes
+	// the other one for itself: the former leader notices at its next try, too.
 	Identity string
 	// LeaseDuration is how long others wait for a renewal before they take the lease: whole
 	// seconds. Default 15 s.
@@ -118,8 +125,10 @@ type LeaderElection struct {
 	// Default 2 s.
 	RetryPeriod time.Duration
 	// ReleaseOnCancel releases the lease when Run ends, so that others need not wait for it to
-	// expire. Default (nil): true. It is safe here, since the function has returned. False is for
-	// a candidate that comes back at once under the same Identity, as the default one is.
+	// expire. Default (nil): true. It is safe here, since the function has returned. If it is
+	// false, this replica keeps the lease until it expires, and leads again without an election if
+	// it comes back before that: by a call of Run in the same process, or in another process under
+	// the Identity that you say.
 	ReleaseOnCancel *bool
 	// OnChange is told who leads: of the first state that is known, and whenever Leading, Holder,
 	// or whether there is an Error, has changed. It is what client-go's OnStartedLeading,

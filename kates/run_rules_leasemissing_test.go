@@ -246,3 +246,17 @@ func TestARunThatBeginsAnewInAnOutageIsReadyIfItsStreamsLinger(t *testing.T) {
 		r.stop()
 	})
 }
+
+func TestARunWhoseWatchCannotStartHasNeverLed(t *testing.T) {
+	ways := electedRuns(nil, election)
+	for loop, start := range ways {
+		t.Run(loop, func(t *testing.T) {
+			fake := katestest.New(t, katestest.WithClientOptions(silent))
+			fake.Client.Close()
+			err := start(t.Context(), fake.Client)
+			assert.ErrorIs(t, err, kates.ErrClosed)
+			assert.ErrorIs(t, err, kates.ErrNeverLed)
+			assert.ErrorContains(t, err, "lease default/the-lease: it never led: it was not asked for: ")
+		})
+	}
+}

@@ -39,6 +39,15 @@ func (c *Config) Standing(ctx context.Context, run func() error) error {
 	return c.Report.Explain(err)
 }
 
+// Unstarted returns the error of a run whose watch could not start: it has not stood for the
+// Lease, if the configuration says one.
+func (c *Config) Unstarted(err error) error {
+	if c.Report == nil {
+		return err
+	}
+	return c.Report.Unstarted(err)
+}
+
 // Policy says what happens after errors. It makes the errors that users see, whose types are
 // public in package kates.
 type Policy struct {

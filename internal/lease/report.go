@@ -15,7 +15,7 @@ import (
 var ErrNeverLed = errors.New("it never led")
 
 // errNotAsked is the reason before the first request is answered.
-var errNotAsked = errors.New("it has not been asked for yet")
+var errNotAsked = errors.New("it was not asked for")
 
 // Status is how a replica stands with its Lease: as a candidate, or as a shard.
 type Status struct {
@@ -139,8 +139,15 @@ func (r *Report) Explain(err error) error {
 	case s.Held:
 		return fmt.Errorf("lease %s: it was held by this replica: %w", r.lease, err)
 	default:
-		return fmt.Errorf("lease %s: %w: %w: %w", r.lease, r.never, s.reason(), err)
+		return r.because(s.reason(), err)
 	}
+}
+
+// Unstarted returns the error of a run that has not stood for the Lease.
+func (r *Report) Unstarted(err error) error { return r.because(errNotAsked, err) }
+
+func (r *Report) because(reason, err error) error {
+	return fmt.Errorf("lease %s: %w: %w: %w", r.lease, r.never, reason, err)
 }
 
 // reason says why the replica does not hold the Lease.

@@ -68,6 +68,19 @@ var replicas = []mutant{
 		old:    `c.state == leading && fence.Since(c.sent) < c.config.LeaseDuration`, new: `c.state == leading`,
 	},
 	{
+		name: "a run that could not start may have led", says: "it has not stood for the Lease", file: "internal/keyed/config.go", in: "kates",
+		caught: "TestARunWhoseWatchCannotStartHasNeverLed",
+		old:    `	return c.Report.Unstarted(err)`, new: `	return err`,
+	},
+	{
+		name: "a Lease is reached when the run ends", says: "at the first answer", file: "internal/lease/candidate.go", in: "kates",
+		caught: "TestASecondRunForALeaseDoesNotTurnReadyBack",
+		old: `	c.config.Report.Reached()
+	c.mu.Lock()
+`, new: `	c.mu.Lock()
+`,
+	},
+	{
 		name: "an outage takes a replica away that begins anew", says: "a Lease that was reached once stays so", file: "internal/lease/report.go", in: "kates",
 		caught: "TestAReplicaIsNotReadyBeforeItHasReachedItsLeaseAndStaysReadyAfterThat",
 		old:    `	if r.all.reached[r.lease] {`, new: `	if s.Reached {`,
