@@ -80,9 +80,9 @@ func (a *Accumulator) Status() []query.Status { return a.collector.Status() }
 // again: what is shown of it stays.
 func (a *Accumulator) Sync(ctx context.Context) error { return a.collector.Sync(ctx) }
 
-// Add adds queries. The signals and snapshots of the others go on. A new query is in the snapshot
-// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name
-// is taken, or if a kind cannot be resolved and its query is not optional.
+// Add adds queries. Snapshots and signals of the others go on. All new queries are in one
+// snapshot, as soon as each has its whole first list. Add returns an error, and adds none of them,
+// if a name is taken, or if a kind cannot be resolved and its query is not optional.
 func (a *Accumulator) Add(ctx context.Context, queries ...query.Query) error {
 	return a.collector.Add(ctx, queries...)
 }
@@ -93,11 +93,12 @@ func (a *Accumulator) Remove(ctx context.Context, names ...string) error {
 	return a.collector.Remove(ctx, names...)
 }
 
-// Replace replaces the query of the same name: other namespaces, selectors, another kind. Objects
-// of both queries stay as they are. Objects of the old one alone stay until the new one is
-// complete, but those in namespaces that are no longer wanted leave at once.
-func (a *Accumulator) Replace(ctx context.Context, q query.Query) error {
-	return a.collector.Replace(ctx, q)
+// Replace replaces the queries of these names: other namespaces, selectors, another kind. The old
+// ones go on until each new one can be shown: then one snapshot has all objects of the new ones,
+// and none that only the old ones had. An object of both stays as it is. A query that is replaced
+// again before that is left out, and the others wait for the newest. An error changes nothing.
+func (a *Accumulator) Replace(ctx context.Context, queries ...query.Query) error {
+	return a.collector.Replace(ctx, queries...)
 }
 
 // Err is nil while the accumulator runs. Then it is the cause of the end: [stream.ErrClosed], or
@@ -122,12 +123,6 @@ func (a *Accumulator) Shares(o any) bool {
 		}
 	}
 	return false
-}
-
-// Check reports whether the snapshot fits a struct type, with further queries.
-func (a *Accumulator) Check(t reflect.Type, queries ...query.Query) error {
-	_, err := query.Compile(t, append(queriesOf(a.collector.Fields()), queries...))
-	return err
 }
 
 func queriesOf(fields []*field) (all []query.Query) {

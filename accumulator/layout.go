@@ -34,6 +34,12 @@ func (a *Accumulator) bind(t reflect.Type) (layout, error) {
 	return b, nil
 }
 
+// fits returns an error if a struct type cannot show some queries.
+func fits(t reflect.Type, queries []query.Query) error {
+	_, err := query.Compile(t, queries)
+	return err
+}
+
 // fill sets every field of the target.
 func (b layout) fill(target reflect.Value, retired map[string]bool) {
 	for i, f := range b.fields {

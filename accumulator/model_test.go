@@ -179,8 +179,10 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 		return done, nil
 	case s.Op < 36:
 		return m.own(resource, key, verb, s), nil
-	case s.Op < 60:
+	case s.Op < 57:
 		return m.update(reader, key, s)
+	case s.Op < 60:
+		return true, m.replace(reader, s)
 	case s.Op < 65:
 		p := sim.OtherPoints[s.A%len(sim.OtherPoints)]
 		m.gates.Close(sim.Gate{Point: p, Key: key, Shard: s.B % sim.Shards, Skip: s.B / sim.Shards % 2, Steps: 1 + s.C%8})

@@ -39,6 +39,10 @@ type modelReader struct {
 	old     three // before the Update that runs, or that ran last
 	shown   bool  // a snapshot, once
 	running *call // the call that is held up
+
+	waiting []modelChange // not shown yet
+	wanted  [3]query.Query
+	changes int // how many queries were replaced
 }
 
 // slot is one query of a reader.
@@ -60,6 +64,7 @@ type slot struct {
 	// write that its stream has passed, the reader learns when the decision is final (package
 	// coherence, own writes of unions).
 	late map[stream.Key]bool
+	anew bool // the query was replaced, and this is its first snapshot
 }
 
 func newSlot(r stream.Resource, q query.Query) *slot {
@@ -165,6 +170,9 @@ func (r *modelReader) updated(c *call) error {
 		return errors.New("G7: changed without a delta")
 	}
 	r.shown = true
+	if err := r.switched(); err != nil {
+		return err
+	}
 	if err := r.replayed(result); err != nil {
 		return fmt.Errorf("G7: %w", err)
 	}
@@ -188,6 +196,7 @@ func (r *modelReader) updated(c *call) error {
 		if err := s.true(m, r.snap.field(i), bound); err != nil {
 			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
 		}
+		s.anew = false
 	}
 	return nil
 }
@@ -203,7 +212,7 @@ func (r *modelReader) call() *call {
 	}
 	// A change may be held until a late watch has caught up. If it is quiet, its release gives no
 	// signal at once. The signal follows.
-	c.held = slices.ContainsFunc(r.a.collector.Fields(), func(f *field) bool { return f.Query.Waits().Held > 0 })
+	c.held = slices.ContainsFunc(r.a.collector.Fields(), func(f *field) bool { return f.Query.Waits().Held > 0 }) || r.waiting != nil
 	r.old = r.snap
 	for i, s := range r.slots {
 		s.delivered(r.a.collector.Fields()[i], r.shown)
@@ -225,7 +234,8 @@ func (r *modelReader) replayed(result Result) error {
 	seen := map[string]int{}
 	last := ""
 	for _, d := range result.Differences {
-		replay := r.slots[slices.Index(modelFields, d.Query)].replay
+		slot := r.slots[slices.Index(modelFields, d.Query)]
+		replay := slot.replay
 		o := d.New
 		if o == nil {
 			o = d.Old
@@ -242,7 +252,7 @@ func (r *modelReader) replayed(result Result) error {
 			return fmt.Errorf("several deltas of %s", name)
 		case d.Old != replay[key]:
 			return fmt.Errorf("the delta of %s starts from %v, not from %v", name, sim.Describe(d.Old), sim.Describe(replay[key]))
-		case d.Old != nil && d.New != nil && (object.UIDOf(d.Old) != object.UIDOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion()):
+		case d.Old != nil && d.New != nil && (object.UIDOf(d.Old) != object.UIDOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion() && !slot.anew):
 			return fmt.Errorf("an update of %s from %v to %v", name, sim.Describe(d.Old), sim.Describe(d.New))
 		}
 		if replay[key] = d.New; d.New == nil {
@@ -254,7 +264,7 @@ func (r *modelReader) replayed(result Result) error {
 
 // same compares a query's slice with the former one and with the deltas.
 func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
-	if !changed && (len(old) != len(now) || (len(now) > 0 && &old[0] != &now[0])) {
+	if !changed && !s.anew && (len(old) != len(now) || (len(now) > 0 && &old[0] != &now[0])) {
 		return errors.New("unchanged, and yet another slice")
 	}
 	if len(now) != cap(now) || now == nil {
@@ -312,6 +322,9 @@ func (s *slot) moment(m *sim.Server, key stream.Key, shown *unstructured.Unstruc
 // atRest compares the last snapshot with the server, and looks for memory that is still held.
 func (r *modelReader) atRest() error {
 	m := r.model
+	if r.waiting != nil {
+		return fmt.Errorf("never shown: %v", r.waiting)
+	}
 	for i, st := range r.a.Status() {
 		if st.Pending != 0 || st.Unsettled != 0 || st.Error != "" || st.State != stream.Synced {
 			return fmt.Errorf("status at rest: %+v", st)

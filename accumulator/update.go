@@ -79,7 +79,11 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	}
 	defer a.collector.Leave()
 	a.streams.Reach(stream.AtUpdate)
-	fields, err := a.bind(v.Elem().Type())
+	t := v.Elem().Type()
+	if err := a.collector.Advance(func(queries []query.Query) error { return fits(t, queries) }); err != nil {
+		return Result{}, err
+	}
+	fields, err := a.bind(t)
 	if err != nil {
 		return Result{}, err
 	}

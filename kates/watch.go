@@ -167,9 +167,9 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 	return r.Changed, err
 }
 
-// Add adds queries while the watch runs. Snapshots and signals of the others go on. The field of
-// a new query is nil until its first list is complete. The structs given to Update must have a
-// field for it.
+// Add adds queries while the watch runs. Snapshots and signals of the others go on. The fields of
+// the new queries are nil until each of them has its first list: then all are in one snapshot. The
+// structs given to Update must have fields for them.
 //
 // Errors are those of [Client.Watch]; on an error none of the queries is added. The context
 // bounds only the call.
@@ -188,14 +188,20 @@ func (w *watching) Remove(ctx context.Context, names ...string) error {
 	return while("remove", w.acc.Remove(ctx, names...))
 }
 
-// Replace replaces the query of the same name while the watch runs: by other namespaces, other
-// selectors, or another kind. Objects of both queries stay, without a request or a delta. The
-// others stay until the new query's first list is complete, and then change in one snapshot.
-// Objects in namespaces that the new query does not name leave at once.
-func (a *Accumulator) Replace(ctx context.Context, query Query) error {
-	compiled, err := a.client.compile([]target{{Query: query}})
+// Replace replaces the queries of these names while the watch runs: by other namespaces, other
+// selectors, or other kinds. All of them change in one snapshot: none has objects of some new
+// queries and lacks those of others, or has what only the old ones had. It comes when each new
+// query has its first list. Until then snapshots go on with the old queries, and [Status] says of
+// the new ones what they wait for. Objects of both stay as they are, without a delta.
+//
+// A query that is replaced again meanwhile is left out, and the others wait for the newest one.
+// Before the first snapshot is complete, the new queries take the places of the old at once. A
+// query with Refs cannot be replaced. On an error none of the queries is replaced. The context
+// bounds only the call.
+func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
+	compiled, err := a.client.compile(targetsOf(queries))
 	if err == nil {
-		err = a.acc.Replace(ctx, compiled[0])
+		err = a.acc.Replace(ctx, compiled...)
 	}
 	return while("replace", err)
 }

@@ -164,10 +164,10 @@ func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
 }
 
 // Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.
-func (s *Snapshots[S]) Replace(ctx context.Context, query Query) error {
-	compiled, err := s.compile(ctx, []Query{query})
+func (s *Snapshots[S]) Replace(ctx context.Context, queries ...Query) error {
+	compiled, err := s.compile(ctx, queries)
 	if err == nil {
-		err = s.acc.Replace(ctx, compiled[0])
+		err = s.acc.Replace(ctx, compiled...)
 	}
 	return while("replace", err)
 }

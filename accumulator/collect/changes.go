@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,100 +8,161 @@ import (
 	"github.com/kates-go/kates/accumulator/query"
 )
 
-// Add adds queries. The signals and snapshots of the others go on. A new query is in the snapshot
-// as soon as it has its whole first list. Add returns an error, and adds none of them, if a name
-// is taken, or if a kind cannot be resolved and its query is not optional.
-func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
-	return c.edit(ctx, func() error {
-		var fresh []*Field[S]
-		err := c.open(ctx, queries, &fresh)
-		if err == nil {
-			err = c.set(slices.Concat(c.Fields(), fresh), c.Err)
+// change is queries that take effect together: those that a call has added or replaced. It waits
+// until all of them can be shown. Meanwhile snapshots go on with the old queries. Once made, it
+// does not change.
+type change[S query.Shown] struct{ members []member[S] }
+
+// member is one query of a change.
+type member[S query.Shown] struct {
+	// field is the one that is added, or the one whose query has a successor.
+	field     *Field[S]
+	successor *query.Successor // nil: the field is added
+}
+
+func (m member[S]) added() bool { return m.successor == nil }
+
+// close ends a query that nobody awaits.
+func (m member[S]) close() {
+	if m.added() {
+		m.field.Query.Close()
+	} else {
+		m.successor.Close()
+	}
+}
+
+// settled reports whether all queries of a change can be shown, as far as that is known without
+// the reader's turn.
+func (ch *change[S]) settled() bool {
+	return !slices.ContainsFunc(ch.members, func(m member[S]) bool {
+		if m.added() {
+			return m.field.Query.Phase() < query.Complete
 		}
-		if err != nil {
-			closeFields(fresh)
-		}
-		return err
+		return !m.field.Query.Settled()
 	})
 }
 
-// open starts queries. Those that were started when one fails are for the caller to close.
-func (c *Collector[S]) open(ctx context.Context, queries []query.Query, fresh *[]*Field[S]) error {
-	names := make(map[string]bool)
-	for _, f := range c.Fields() {
-		names[f.Name] = true
-	}
-	for _, q := range queries {
-		switch {
-		case names[q.Name]:
-			return q.Error(errors.New("there is one of that name already"))
-		case q.Refs != nil:
-			return q.Error(query.ErrRefsAtRunTime)
+// Add adds queries. Snapshots and signals of the others go on. All new queries are in one
+// snapshot, as soon as each has its whole first list. Add returns an error, and adds none of them,
+// if a name is taken, or if a kind cannot be resolved and its query is not optional.
+func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
+	return c.edit(ctx, func() error {
+		names := c.wanted()
+		for _, q := range queries {
+			if _, taken := names[q.Name]; taken {
+				return q.Error(errors.New("there is one of that name already"))
+			}
+			names[q.Name] = nil
 		}
-		names[q.Name] = true
-		running, err := query.Open(ctx, c.host, q)
-		if err != nil {
-			return err
-		}
-		*fresh = append(*fresh, c.field(q.Name, running))
-	}
-	return nil
+		return c.start(ctx, queries)
+	})
 }
 
-func closeFields[S query.Shown](fields []*Field[S]) {
-	for _, f := range fields {
-		f.Query.Close()
+// Replace replaces the queries of these names: other namespaces, selectors, another kind. The old
+// ones go on until each new one can be shown: then one snapshot has all objects of the new ones,
+// and none that only the old ones had. An object of both stays as it is. A query that is replaced
+// again before that is left out, and the others wait for the newest. An error changes nothing.
+func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) error {
+	return c.edit(ctx, func() error {
+		names, seen := c.wanted(), make(map[string]bool)
+		for _, q := range queries {
+			switch f := names[q.Name]; {
+			case f == nil:
+				return q.Error(query.ErrUnknownQuery)
+			case seen[q.Name]:
+				return q.Error(errors.New("there are two of that name"))
+			case f.Query.Query().Refs != nil:
+				return q.Error(query.ErrRefsAtRunTime)
+			}
+			seen[q.Name] = true
+		}
+		return c.start(ctx, queries)
+	})
+}
+
+// start starts queries beside those that there are, and has them take effect together.
+func (c *Collector[S]) start(ctx context.Context, queries []query.Query) error {
+	if err := c.check(queries, nil); err != nil {
+		return err
+	}
+	ch, fields := &change[S]{}, c.Fields()
+	for _, q := range queries {
+		m, err := c.open(ctx, fields, q)
+		if err != nil {
+			ch.close()
+			return err
+		}
+		ch.members = append(ch.members, m)
+	}
+	end, err := c.await(ch)
+	end()
+	return err
+}
+
+// check asks the reader whether it can show the queries that would be wanted.
+func (c *Collector[S]) check(changed []query.Query, removed []string) error {
+	if c.reader.Check == nil {
+		return nil
+	}
+	all := c.Queries()
+	all = slices.DeleteFunc(all, func(q query.Query) bool { return slices.Contains(removed, q.Name) })
+	for _, q := range changed {
+		if i := slices.IndexFunc(all, func(old query.Query) bool { return old.Name == q.Name }); i >= 0 {
+			all[i] = q
+		} else {
+			all = append(all, q)
+		}
+	}
+	return c.reader.Check(all)
+}
+
+// open starts a query: the successor of the one that has its name, or one that is added.
+func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Query) (m member[S], err error) {
+	if i := slices.IndexFunc(fields, named[S](q.Name)); i >= 0 {
+		m.field = fields[i]
+		m.successor, err = m.field.Query.Succeed(ctx, q)
+		return m, err
+	}
+	running, err := query.Open(ctx, c.host, q)
+	if err != nil {
+		return m, err
+	}
+	m.field = c.field(q.Name, running)
+	return m, nil
+}
+
+func named[S query.Shown](name string) func(*Field[S]) bool {
+	return func(f *Field[S]) bool { return f.Name == name }
+}
+
+func (ch *change[S]) close() {
+	for _, m := range ch.members {
+		m.close()
 	}
 }
 
 // Remove removes queries. The next snapshot lacks their objects, and its differences have them as
-// deletes.
+// deletes. If they wait for others that were added or replaced with them, those go on without.
 func (c *Collector[S]) Remove(ctx context.Context, names ...string) error {
 	return c.edit(ctx, func() error {
-		kept := slices.Clone(c.Fields())
-		var gone []*Field[S]
+		wanted := c.wanted()
 		for _, name := range names {
-			i := slices.IndexFunc(kept, func(f *Field[S]) bool { return f.Name == name })
-			if i < 0 {
+			f := wanted[name]
+			if f == nil {
 				return query.Query{Name: name}.Error(query.ErrUnknownQuery)
 			}
-			q := kept[i].Query
-			if _, naming := q.(query.Naming); naming || q.Query().Refs != nil {
-				return q.Query().Error(query.ErrRefsAtRunTime)
+			q := f.Query.Query()
+			if _, naming := f.Query.(query.Naming); naming || q.Refs != nil {
+				return q.Error(query.ErrRefsAtRunTime)
 			}
-			gone = append(gone, kept[i])
-			kept = slices.Delete(kept, i, i+1)
+			delete(wanted, name)
 		}
-		if err := c.set(kept, c.Err); err != nil {
+		if err := c.check(nil, names); err != nil {
 			return err
 		}
-		closeFields(gone)
-		return nil
-	})
-}
-
-// Replace replaces the query of the same name: other namespaces, selectors, another kind. Objects
-// of both queries stay as they are. Objects of the old one alone stay until the new one is
-// complete, but those in namespaces that are no longer wanted leave at once.
-func (c *Collector[S]) Replace(ctx context.Context, q query.Query) error {
-	return c.edit(ctx, func() error {
-		fields := c.Fields()
-		i := slices.IndexFunc(fields, func(f *Field[S]) bool { return f.Name == q.Name })
-		if i < 0 {
-			return q.Error(query.ErrUnknownQuery)
-		}
-		running := fields[i].Query
-		if q.Refs != nil || running.Query().Refs != nil {
-			return q.Error(query.ErrRefsAtRunTime)
-		}
-		r, err := q.Resolve(ctx)
-		if err != nil {
-			return q.Error(err)
-		}
-		if err := running.Replace(ctx, q, r); err != nil {
-			return cmp.Or(c.Err(), err) // the end has a cause
-		}
-		return c.set(fields, c.Err) // its keys may have another form now
+		end, err := c.drop(names)
+		end()
+		return err
 	})
 }
 

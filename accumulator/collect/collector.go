@@ -41,6 +41,9 @@ type Reader[S query.Shown] struct {
 	Invalid func(S) int
 	// PerKey: batches say for each key whether it is worth a signal.
 	PerKey bool
+	// Check returns an error if the reader cannot show some queries; nil: it is asked for nothing.
+	// It is called before a change, with all queries that would be wanted then.
+	Check func([]query.Query) error
 	// Waiting reports whether something of the reader waits for a signal; nil: never.
 	Waiting func() bool
 	// Ended is called once, at the end; nil: nothing is.
@@ -197,16 +200,25 @@ func (c *Collector[S]) readable(f *Field[S]) bool {
 
 // Complete reports whether every query has its whole first list (G1). Once true, it stays true.
 func (c *Collector[S]) Complete() bool {
-	if c.ready.passed.Load() {
-		return true
-	}
-	for _, f := range c.Fields() {
-		if c.phase(f) < query.Complete {
-			return false
+	for !c.ready.passed.Load() {
+		fields, generation := c.FieldsNow()
+		for _, f := range fields {
+			if c.phase(f) < query.Complete {
+				return false
+			}
 		}
+		c.pass(generation)
 	}
-	c.ready.pass()
 	return true
+}
+
+// pass notes that the queries of a generation are complete, unless there are others by now.
+func (c *Collector[S]) pass(generation int) {
+	c.roster.mu.Lock()
+	defer c.roster.mu.Unlock()
+	if c.generation == generation {
+		c.ready.pass()
+	}
 }
 
 // news reports whether a signal is worth giving.
@@ -222,7 +234,7 @@ func (c *Collector[S]) news() bool {
 			return true
 		}
 	}
-	return c.changed() || c.reader.Waiting != nil && c.reader.Waiting()
+	return c.changed() || c.due() || c.reader.Waiting != nil && c.reader.Waiting()
 }
 
 // Ready is nil once the first snapshot is complete, and stays nil. Before that, the error says
@@ -270,13 +282,25 @@ func (c *Collector[S]) logOverdue() {
 	}
 }
 
-// Status returns the state of each query, in the order of the queries.
+// Status returns the state of each query that is wanted, in the order of the queries. Of a query
+// that was replaced it is the state of the new one.
 func (c *Collector[S]) Status() []query.Status {
-	fields := c.Fields()
+	fields, waits := c.all()
 	all := make([]query.Status, len(fields))
 	for i, f := range fields {
 		all[i] = f.Query.Status()
 		all[i].Invalid = c.reader.Invalid(f.Shown)
+		all[i].Changing = waits[f]
+	}
+	return all
+}
+
+// Queries returns the queries that are wanted, in their order: also those that wait to be shown.
+func (c *Collector[S]) Queries() []query.Query {
+	fields, _ := c.all()
+	all := make([]query.Query, len(fields))
+	for i, f := range fields {
+		all[i] = f.Query.Wanted()
 	}
 	return all
 }
@@ -317,9 +341,9 @@ func (c *Collector[S]) end(cause error) {
 	close(c.finished)
 }
 
-// running returns the queries.
+// running returns the queries, also those that wait to be shown.
 func (c *Collector[S]) running() []query.Running {
-	fields := c.Fields()
+	fields, _ := c.all()
 	all := make([]query.Running, len(fields))
 	for i, f := range fields {
 		all[i] = f.Query

@@ -27,7 +27,10 @@
 //
 // # Changes while it runs
 //
-// Queries are added, removed and replaced one change at a time. Each change makes another
+// Queries that one call adds or replaces are one change. They run beside the old ones, and take
+// effect in one take, when all of them can be shown ([Collector.Advance]). Until then snapshots go
+// on with the old ones. A call for a query that waits already joins the changes. Before the first
+// snapshot is complete, nothing was shown, so changes take effect at once. Each makes another
 // generation: a reader computes anew what depends on the list of queries.
 //
 // # Goroutines

@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"slices"
+
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/internal/lockorder"
 )
@@ -8,9 +10,10 @@ import (
 // roster is which queries a collector has, and which of them the reader has shown.
 type roster[S query.Shown] struct {
 	mu         lockorder.Mutex[lockorder.Roster]
-	fields     []*Field[S] // replaced together with generation, never changed
-	generation int         // how often they have changed, from 1
-	shown      int         // the generation of the last snapshot; 0: there is none
+	fields     []*Field[S]  // replaced together with generation, never changed
+	generation int          // how often they have changed, from 1
+	shown      int          // the generation of the last snapshot; 0: there is none
+	changes    []*change[S] // those that no snapshot shows yet; no name is in two of them
 }
 
 // Fields returns the queries. They are replaced together, never changed.
@@ -24,6 +27,44 @@ func (r *roster[S]) FieldsNow() (all []*Field[S], generation int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fields, r.generation
+}
+
+// all returns the queries, and after them those that were added and wait to be shown. waits
+// reports for each whether it, or a successor, waits.
+func (r *roster[S]) all() (fields []*Field[S], waits map[*Field[S]]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fields = slices.Clone(r.fields)
+	if r.changes == nil {
+		return fields, nil
+	}
+	waits = make(map[*Field[S]]bool)
+	for _, ch := range r.changes {
+		for _, m := range ch.members {
+			waits[m.field] = true
+			if m.added() {
+				fields = append(fields, m.field)
+			}
+		}
+	}
+	return fields, waits
+}
+
+// wanted returns the fields of all queries that the user wants, by name.
+func (r *roster[S]) wanted() map[string]*Field[S] {
+	fields, _ := r.all()
+	all := make(map[string]*Field[S], len(fields))
+	for _, f := range fields {
+		all[f.Name] = f
+	}
+	return all
+}
+
+// waiting returns the changes that no snapshot shows yet.
+func (r *roster[S]) waiting() []*change[S] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.changes)
 }
 
 // Delivered reports whether there has been a snapshot.
@@ -41,21 +82,52 @@ func (r *roster[S]) Deliver(generation int) {
 	r.shown = generation
 }
 
-// set replaces the queries, unless the collector has ended: the end closes those that it sees.
-func (r *roster[S]) set(fields []*Field[S], ended func() error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := ended(); err != nil {
-		return err
-	}
-	r.fields = fields
-	r.generation++
-	return nil
-}
-
 // changed reports whether the queries are others than those shown.
 func (r *roster[S]) changed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.generation != max(1, r.shown)
+}
+
+// set replaces the queries. Called with mu held.
+func (r *roster[S]) set(fields []*Field[S]) {
+	r.fields = fields
+	r.generation++
+}
+
+// leave takes queries out of the changes that wait, and returns what ends them. Called with mu
+// held.
+func (r *roster[S]) leave(is func(name string) bool) (ends []func()) {
+	var kept []*change[S]
+	for _, ch := range r.changes {
+		rest := &change[S]{}
+		for _, m := range ch.members {
+			switch {
+			case !is(m.field.Name):
+				rest.members = append(rest.members, m)
+			case m.added():
+				ends = append(ends, m.field.Query.Close)
+			default:
+				ends = append(ends, m.field.Query.Await(nil))
+			}
+		}
+		switch len(rest.members) {
+		case 0:
+		case len(ch.members):
+			kept = append(kept, ch)
+		default:
+			kept = append(kept, rest)
+		}
+	}
+	r.changes = kept
+	return ends
+}
+
+// endAll is several ends as one.
+func endAll(ends []func()) func() {
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }

@@ -35,20 +35,18 @@ func (c *Collector[S]) Enter(ctx context.Context) error {
 func (c *Collector[S]) Leave() { <-c.turn }
 
 // Take takes the changes of every query. It returns false if there can be no first snapshot yet: a
-// stream had its list, but has given it up, or a query was replaced before its objects were read,
-// and none of them is left. It does not wait for a query that was added, or replaced by a wider
-// one. It belongs to the reader's turn.
+// stream had its list, but has given it up. It belongs to the reader's turn.
 func (c *Collector[S]) Take(fields []*Field[S]) bool {
 	defer c.links.Know()
 	c.host.Streams.Reach(stream.AtComplete)
 	for _, f := range ranked(fields) {
 		readable := c.readable(f)
-		if readable {
+		if readable && !f.Taken.OK { // Advance has taken the batch of a query that is added
 			f.Taken = f.Query.Take(f.Shown)
 		}
 		// the phase is that after Take, which removes streams that are no longer wanted
 		if f.Taken.OK || c.Delivered() || readable && c.phase(f) == query.Empty || !f.counted.Load() {
-			continue // an incomplete one was added, or its kind appeared, since
+			continue
 		}
 		for _, other := range fields {
 			if other.Taken.OK || other == f {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/accumulator/query"
@@ -43,11 +44,11 @@ func (u *upkeep) run(ctx context.Context) {
 		for _, q := range queries {
 			more = q.Tend() || more
 		}
-		if u.catchUp(ctx, queries) {
+		helped, stuck := u.catchUp(ctx, queries)
+		if helped {
 			queries = u.queries() // some may have left meanwhile
 		}
-		stuck := slices.ContainsFunc(queries, query.Running.Late)
-		if more && !stuck {
+		if !stuck && (more || slices.ContainsFunc(queries, query.Running.Late)) {
 			continue
 		}
 		if !stuck && !slices.ContainsFunc(queries, query.Running.Unresolved) {
@@ -75,18 +76,23 @@ func (u *upkeep) run(ctx context.Context) {
 // catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
 const catchUpAfter = 100 * time.Millisecond
 
-// catchUp asks the server on behalf of late streams, if a shown object waits for them. It reports
-// whether there were any.
-func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) bool {
+// catchUp asks the server on behalf of late streams, if something waits for them. It reports
+// whether there were any, and whether that failed.
+func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) (helped, stuck bool) {
 	if !slices.ContainsFunc(queries, query.Running.Late) {
-		return false
+		return false, false
 	}
 	stream.Sleep(ctx, catchUpAfter)
 	var tasks sync.WaitGroup
+	var failed atomic.Bool
 	for _, q := range queries {
-		tasks.Go(func() { q.CatchUp(ctx) })
+		tasks.Go(func() {
+			if !q.CatchUp(ctx) {
+				failed.Store(true)
+			}
+		})
 	}
 	tasks.Wait()
 	u.host.Wake()
-	return true
+	return true, failed.Load()
 }

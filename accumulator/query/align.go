@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
@@ -80,25 +81,34 @@ func (u *union) Late() bool {
 	return len(u.waiting) > 0
 }
 
-func (u *union) CatchUp(ctx context.Context) {
+func (u *union) CatchUp(ctx context.Context) (ok bool) {
 	u.mu.Lock()
 	late, until := u.waiting, u.untilRV
 	u.mu.Unlock()
 	var tasks sync.WaitGroup
+	var failed atomic.Bool
 	for _, l := range late {
 		tasks.Go(func() {
 			if l.CatchUp(ctx, until) == nil {
-				u.reached(l)
+				u.reached(l, until)
+			} else {
+				failed.Store(true)
 			}
 		})
 	}
 	tasks.Wait()
+	return !failed.Load()
 }
 
 // reached notes that a late stream has reached the version that an object waits for.
-func (u *union) reached(l *stream.Listener) {
+func (u *union) reached(l *stream.Listener, rv string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	for _, p := range u.parts {
+		if p.listener == l {
+			p.caughtRV = rv
+		}
+	}
 	if i := slices.Index(u.waiting, l); i >= 0 {
 		u.waiting = slices.Delete(slices.Clone(u.waiting), i, i+1)
 		u.caughtUp = true

@@ -13,6 +13,8 @@ type Batch struct {
 	NewHistory bool
 	// Reshaped: one version of an object may look different now.
 	Reshaped bool
+	// Anew: the query was replaced, and this is the first batch of the new one.
+	Anew bool
 	// Absent: the query is optional, and its kind is gone again.
 	Absent bool
 	// OK is false if there is nothing that may be shown yet. Then the rest is zero.
@@ -44,6 +46,7 @@ func (b Batch) then(next Batch) Batch {
 		return b
 	}
 	next.NewHistory, next.Reshaped = next.NewHistory || b.NewHistory, next.Reshaped || b.Reshaped
+	next.Anew = next.Anew || b.Anew
 	for key := range b.Signals {
 		next.signal(key)
 	}

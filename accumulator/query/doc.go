@@ -34,11 +34,16 @@
 //
 // # Changes while it runs
 //
-// A replaced query joins the streams that it wants now. Streams in namespaces that it no longer
-// wants leave at once. Others that it no longer wants leave when each new one has its whole first
-// list. Then one batch has all objects. The streams that stay may be older than those that left:
-// until they have caught up, their objects do not replace newer ones that were shown (U3). If the
-// kind is now another stored resource, versions do not compare (U7).
+// A query is replaced by another union that runs beside it, its successor. The reader has the old
+// one until the switch, which happens in its turn; then one batch has all objects of the new one.
+// The switch waits until each stream of the successor has its whole first list, and has reached
+// the position of what was shown: so nothing is taken back. It also waits until all that its
+// objects name is known. The collector says when: it switches queries that were replaced together
+// in one take.
+//
+// A kind that is served in another way gives a union other streams. The old ones leave when each
+// new one has its whole first list. If the kind is another stored resource, versions do not
+// compare (U7).
 //
 // # References
 //

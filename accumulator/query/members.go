@@ -4,26 +4,19 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/coherence"
 )
 
 // members are the streams of a query. The lock of the query guards them. A part counts once it has
-// its whole first list. A part that the query no longer wants counts until the parts that replace
-// it do, so there is neither a gap nor a duplicate. But objects in a namespace that is no longer
-// wanted leave at once.
+// its whole first list. If the kind is served in another way, other parts replace the old ones. A
+// part that the query no longer wants counts until those that replace it do, so there is neither a
+// gap nor a duplicate.
 type members struct {
 	parts  []*part          // replaced, never changed
 	spaces *stream.Listener // lists the selected namespaces; nil selects all
 	// regroup: the parts have changed, so the next batch has all objects.
 	regroup bool
-	// leftRV is the newest position of the parts that have left. Until the other parts have
-	// reached it, they may deliver objects older than those shown. newHistory: the parts that have
-	// left belonged to another resource.
-	leftRV     string
+	// newHistory: parts that have left belonged to another resource.
 	newHistory bool
-	// taken: a batch has been taken. reshaped: the query was replaced since by one with another
-	// form or transform.
-	taken, reshaped bool
 }
 
 // part is one stream of a query.
@@ -32,6 +25,9 @@ type part struct {
 	// outgoing: the query no longer wants the part. It leaves when no part is incoming. Guarded by
 	// the lock of the query.
 	outgoing bool
+	// caughtRV is the version that the stream was asked to reach. When it was as new as the server,
+	// it counted as having done so. Guarded by the lock of the query.
+	caughtRV string
 	// merged: the reader has its first list. Belongs to the reader's turn.
 	merged bool
 }
@@ -74,28 +70,20 @@ func (m *members) retire(q Query, r stream.Resource) (left []*stream.Listener) {
 	}
 	kept := m.parts[:0:0]
 	for _, p := range m.parts {
-		switch {
-		case !p.outgoing:
+		if !p.outgoing {
 			kept = append(kept, p)
 			continue
-		case p.listener.Storage() != r.Storage:
-			m.newHistory = true
-		default:
-			m.leftRV = coherence.Newest(m.leftRV, p.listener.State().PositionRV)
 		}
+		m.newHistory = m.newHistory || p.listener.Storage() != r.Storage
 		left = append(left, p.listener)
 	}
 	m.parts, m.regroup = kept, true
 	return left
 }
 
-// swap replaces the parts. It returns the listeners that leave at once: old ones in namespaces
-// that are not wanted, and new ones that the query already has. Called with the lock held.
-func (m *members) swap(fresh []*part, wanted []stream.Spec, r stream.Resource) (leaving []*stream.Listener) {
-	namespaces := make(map[string]bool)
-	for _, w := range wanted {
-		namespaces[w.Namespace] = true
-	}
+// swap replaces the parts. It returns new listeners that the query already has. Called with the
+// lock held.
+func (m *members) swap(fresh []*part) (leaving []*stream.Listener) {
 	kept := m.parts[:0:0]
 	had := make(map[stream.ID]bool)
 	isFresh := make(map[stream.ID]bool)
@@ -103,16 +91,11 @@ func (m *members) swap(fresh []*part, wanted []stream.Spec, r stream.Resource) (
 		isFresh[p.listener.Stream()] = true
 	}
 	for _, p := range m.parts {
-		ns := p.listener.Namespace()
 		p.outgoing = !isFresh[p.listener.Stream()]
-		if p.outgoing && ns != "" && r.Namespaced && !namespaces[ns] && !namespaces[""] {
-			leaving = append(leaving, p.listener)
-			continue
-		}
 		kept = append(kept, p)
 		had[p.listener.Stream()] = true
 	}
-	m.regroup = m.regroup || m.taken || m.parts != nil
+	m.regroup = m.regroup || m.parts != nil
 	for _, p := range fresh {
 		if had[p.listener.Stream()] {
 			leaving = append(leaving, p.listener)
@@ -123,15 +106,6 @@ func (m *members) swap(fresh []*part, wanted []stream.Spec, r stream.Resource) (
 	}
 	m.parts = kept
 	return leaving
-}
-
-// behind reports whether a stream has not reached the position of the streams that have left.
-// Until then it may deliver objects older than those shown (U3). Called with the lock held.
-func (m *members) behind(p *part) bool {
-	if m.leftRV != "" && !coherence.Newer(m.leftRV, p.listener.State().PositionRV) {
-		m.leftRV = ""
-	}
-	return m.leftRV != ""
 }
 
 func closeAll(listeners []*stream.Listener) {

@@ -25,7 +25,7 @@ func (u *union) Take(shown Shown) Batch {
 	parts, spaces, known, optional := u.parts, u.spaces, u.known(), u.query.Optional
 	regroup, newHistory := u.regroup, u.newHistory
 	u.regroup, u.newHistory, u.caughtUp = false, false, false
-	alone := len(parts) == 1 && spaces == nil && !regroup && u.held.keys == nil && !u.behind(parts[0])
+	alone := len(parts) == 1 && spaces == nil && !regroup && u.held.keys == nil
 	u.mu.Unlock()
 	closeAll(left)
 	var b Batch
@@ -41,11 +41,6 @@ func (u *union) Take(shown Shown) Batch {
 	b.Absent = b.OK && optional && gone(parts)
 	u.mu.Lock()
 	u.regroup, u.newHistory = u.regroup || regroup && !b.OK, u.newHistory || newHistory && !b.OK
-	b.Reshaped = u.reshaped
-	u.taken = u.taken || b.OK
-	if b.OK && len(u.wanted()) == len(u.parts) {
-		u.reshaped = false
-	}
 	u.waiting, u.untilRV, u.undecided = u.late, u.lateRV, len(u.held.keys)
 	u.mu.Unlock()
 	if u.late != nil {

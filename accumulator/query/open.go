@@ -9,14 +9,21 @@ import (
 // ErrUnknownQuery says that no query has the given name.
 var ErrUnknownQuery = errors.New("there is no query of that name")
 
-// Open starts one query without Refs.
+// Open starts one query without Refs. After an error nothing runs.
 func Open(ctx context.Context, h Host, q Query) (Running, error) {
+	if q.Refs != nil {
+		return nil, q.Error(ErrRefsAtRunTime)
+	}
 	k, err := resolve(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	u := newUnion(h, k)
-	return u, u.Connect(ctx)
+	r := newReplaceable(h, k)
+	if err := r.Connect(ctx); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
 // References are the connections between queries: the objects of some name those of others.
@@ -45,7 +52,7 @@ func Prepare(ctx context.Context, h Host, queries []Query) ([]Running, Reference
 		}
 		at[q.Name] = i
 		if q.Refs == nil {
-			all[i] = newUnion(h, k)
+			all[i] = newReplaceable(h, k)
 			continue
 		}
 		r := newReferences(h, k)

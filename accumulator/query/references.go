@@ -21,7 +21,7 @@ const Patience = 10 * time.Second
 const manyRefs = 1000
 
 // ErrRefsAtRunTime says that a query with Refs cannot change while it runs.
-var ErrRefsAtRunTime = errors.New("queries with Refs, and those whose objects name theirs, are not added, removed or replaced at run time")
+var ErrRefsAtRunTime = errors.New("queries with Refs are not added, removed or replaced at run time, nor are those removed whose objects name theirs")
 
 // references is a query with Refs. It has one stream for each named object.
 type references struct {
@@ -46,6 +46,7 @@ type references struct {
 type reference struct {
 	key   stream.Key
 	by    int              // how many objects name it: those shown, and those that wait
+	ahead int              // how many of a successor do, which nobody has yet
 	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
 	since time.Time
 	gone  bool // nothing names it any more. Guarded by fresh.mu
@@ -110,7 +111,7 @@ func (r *references) News() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ref := range r.fresh.now() {
-		if ref.watch != nil && ref.watch.State().News {
+		if ref.by > 0 && ref.watch != nil && ref.watch.State().News {
 			return true
 		}
 	}
@@ -127,7 +128,9 @@ func (r *references) Take(Shown) Batch {
 	dropped, fresh := r.dropped, make(map[stream.Key]*stream.Listener)
 	r.dropped = nil
 	for ref := range r.fresh.take() {
-		if ref.watch != nil {
+		if ref.by == 0 {
+			r.fresh.note(ref) // it is for later
+		} else if ref.watch != nil {
 			fresh[ref.key] = ref.watch
 		}
 	}
@@ -212,7 +215,18 @@ func (r *references) Connect(ctx context.Context) error {
 	return nil
 }
 
-func (r *references) Replace(context.Context, Query, stream.Resource) error { return ErrRefsAtRunTime }
+// References are not replaced.
+
+func (r *references) Succeed(_ context.Context, q Query) (*Successor, error) {
+	return nil, q.Error(ErrRefsAtRunTime)
+}
+
+func (r *references) Await(*Successor) (end func()) { return func() {} }
+func (r *references) Wanted() Query                 { return r.Query() }
+func (r *references) Settled() bool                 { return false }
+func (r *references) Try() bool                     { return false }
+func (r *references) Untry()                        {}
+func (r *references) Switch() (end func())          { return func() {} }
 
 func (r *references) Unresolved() bool {
 	all, k := r.now()
@@ -262,7 +276,7 @@ func (r *references) Tend() bool { return false }
 
 func (r *references) Late() bool { return false }
 
-func (r *references) CatchUp(context.Context) {}
+func (r *references) CatchUp(context.Context) bool { return true }
 
 func (r *references) Waits() Waits {
 	r.mu.Lock()
@@ -319,19 +333,24 @@ func nowhere(key stream.Key, wide bool) bool {
 		!wide && len(content.IsPathSegmentName(key.Namespace)) > 0
 }
 
-// count notes that an object names another, or, with -1, that it no longer does.
-func (r *references) count(key stream.Key, by int) {
+// count notes that an object names another, or, with -1, that it no longer does. ahead is of
+// objects that nobody has yet: what they alone name is watched, and not shown.
+func (r *references) count(key stream.Key, by, ahead int) {
 	r.mu.Lock()
 	ref, first := r.named[key], false
 	if ref == nil {
 		ref, first = &reference{key: key, since: time.Now()}, true
 		r.named[key] = ref
 	}
+	had := ref.by > 0
 	ref.by += by
-	left := ref.by <= 0
+	ref.ahead += ahead
+	left, has := ref.by <= 0 && ref.ahead <= 0, ref.by > 0
 	if left {
 		delete(r.named, key)
 		r.fresh.forget(ref)
+	}
+	if left || had && !has {
 		if r.dropped == nil {
 			r.dropped = make(map[stream.Key]bool)
 		}
@@ -344,6 +363,9 @@ func (r *references) count(key stream.Key, by int) {
 		old.Close()
 	case first && !left:
 		r.join(ref)
+	case !had && has && old != nil:
+		old.Untake() // the reader may have had it before
+		r.fresh.note(ref)
 	}
 }
 

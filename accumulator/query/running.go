@@ -11,8 +11,8 @@ import (
 // Running is a [Query] that runs: one set of objects, made of one or several streams. Nobody above
 // sees the streams.
 //
-// Take and Untake belong to one goroutine at a time, the reader's turn. All other methods are safe
-// for concurrent use, and change nothing that a reader sees, except those that say so.
+// Take and Untake belong to one goroutine at a time, the reader's turn. So do others that say so.
+// The rest is safe for concurrent use, and changes nothing that a reader sees.
 type Running interface {
 	// Query returns the query as it is now.
 	Query() Query
@@ -36,8 +36,26 @@ type Running interface {
 
 	// Connect joins the streams, once the kind is known. It is called once.
 	Connect(ctx context.Context) error
-	// Replace replaces the query by one whose kind is served as r.
-	Replace(ctx context.Context, q Query, r stream.Resource) error
+
+	// Succeed starts another query beside this one. Nobody sees it before Switch.
+	Succeed(ctx context.Context, q Query) (*Successor, error)
+	// Await makes it the successor of this query; nil: there is none any more. From now on Status
+	// is the successor's. end closes the former successor; it is called without locks.
+	Await(s *Successor) (end func())
+	// Wanted returns the successor's query, or, without one, this query.
+	Wanted() Query
+	// Settled reports whether the successor can be shown, as far as that is known without the
+	// reader's turn.
+	Settled() bool
+	// Try takes the successor's first batch, if it can be shown. Either Switch or Untry follows.
+	// Both belong to the reader's turn.
+	Try() bool
+	Untry()
+	// Switch replaces the query by its successor. The next batch has all objects. It belongs to
+	// the reader's turn, unless nothing of the query was shown yet. end closes the old query; it
+	// is called without locks.
+	Switch() (end func())
+
 	// Unresolved reports whether the kind is unknown, or no longer served as before.
 	Unresolved() bool
 	// Resolve finds out how the kind is served now, and joins its streams.
@@ -49,8 +67,8 @@ type Running interface {
 	Rank() int
 	// Late reports whether an object waits for a stream that is late.
 	Late() bool
-	// CatchUp asks the server on behalf of late streams.
-	CatchUp(ctx context.Context)
+	// CatchUp asks the server on behalf of late streams. It returns false if that failed.
+	CatchUp(ctx context.Context) (ok bool)
 
 	// Listeners returns the listeners of all streams.
 	Listeners() []*stream.Listener
@@ -86,7 +104,8 @@ type Phase int
 const (
 	// Incomplete: some first list is not in.
 	Incomplete Phase = iota
-	// Replaced: the query is incomplete, but streams that it had before can be read.
+	// Replaced: the kind is served in another way, and these streams are incomplete, but those
+	// that the query had before can be read.
 	Replaced
 	// Complete: every first list is in, or is certainly empty.
 	Complete

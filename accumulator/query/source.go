@@ -32,14 +32,15 @@ type source struct {
 	waiting  held[nameable]
 	taken    bool // the names in all objects have been read
 	absent   bool // the query is optional, and its kind is gone
-	// newHistory and reshaped belong to the batches of waiting objects, see Batch.
-	newHistory, reshaped bool
+	// These belong to the batches of waiting objects, see Batch.
+	newHistory, reshaped, anew bool
 	// next is what Follow has taken in advance. kept: it has a change that is worth a signal.
 	next Batch
 	kept atomic.Bool
 	held atomic.Int64 // how many objects wait
 	// unread: what was logged of objects whose names cannot be read
 	unread map[stream.Key]string
+	coming coming
 }
 
 // naming is one way in which objects name those of another query.
@@ -60,8 +61,8 @@ type nameable struct {
 func newSource(h Host, q Running) *source {
 	s := &source{Running: q, host: h, released: make(map[stream.Key]nameable)}
 	s.waiting.perKey = h.PerKey
-	if u, ok := q.(*union); ok {
-		u.wake = h.Follow // the names are read before there is news
+	if r, ok := q.(*replaceable); ok {
+		r.wakeBy(h.Follow) // the names are read before there is news
 	}
 	return s
 }
@@ -91,6 +92,7 @@ func (s *source) Waits() Waits {
 
 func (s *source) Follow(shown Shown) (patience time.Duration) {
 	s.read(shown)
+	patience = s.foresee()
 	for _, w := range s.waiting.keys {
 		if left := max(1, s.patience(w)); patience == 0 || left < patience {
 			patience = left
@@ -106,6 +108,9 @@ func (s *source) read(shown Shown) bool {
 	s.rescope()
 	b := s.Running.Take(handed{s, shown})
 	s.next = s.next.then(s.hold(b, news))
+	if b.Anew {
+		s.forgetComing(s.successor()) // they have come
+	}
 	return b.OK
 }
 
@@ -167,8 +172,11 @@ func (s *source) hold(b Batch, news bool) Batch {
 	if b.Whole {
 		s.leave(there)
 	}
-	s.newHistory, s.reshaped = s.newHistory || b.NewHistory, s.reshaped || b.Reshaped
-	out := Batch{Whole: b.Whole, NewHistory: s.newHistory, Reshaped: s.reshaped, Absent: s.absent, OK: b.OK, Signals: b.Signals}
+	s.newHistory, s.reshaped, s.anew = s.newHistory || b.NewHistory, s.reshaped || b.Reshaped, s.anew || b.Anew
+	out := Batch{
+		Whole: b.Whole, NewHistory: s.newHistory, Reshaped: s.reshaped, Anew: s.anew,
+		Absent: s.absent, OK: b.OK, Signals: b.Signals,
+	}
 	s.host.Streams.Reach(stream.AtNames)
 	worth := s.waiting.settle(&out, s.releasedOf, func(key stream.Key, w nameable) decision[nameable] {
 		if s.patience(w) > 0 {
@@ -182,7 +190,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 		s.kept.Store(true)
 	}
 	if len(s.waiting.keys) == 0 {
-		s.newHistory, s.reshaped = false, false
+		s.newHistory, s.reshaped, s.anew = false, false, false
 	}
 	return out
 }
@@ -230,7 +238,7 @@ func (s *source) patience(w nameable) (most time.Duration) {
 func (s *source) count(w nameable, by int) {
 	for i, keys := range w.names {
 		for _, key := range keys {
-			s.to[i].to.count(key, by)
+			s.to[i].to.count(key, by, 0)
 		}
 	}
 }
@@ -266,6 +274,7 @@ func (s *source) rescope() {
 	for key, r := range s.released {
 		s.released[key] = again(r)
 	}
+	s.forgetComing(nil) // they are read again, too
 }
 
 // namesIn returns an object with the names in it. It calls the user's functions. If one fails, the

@@ -13,9 +13,13 @@ type Status struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	// Namespaces are set if the query names several.
-	Namespaces []string     `json:"namespaces,omitempty"`
-	Optional   bool         `json:"optional,omitempty"`
-	State      stream.State `json:"state"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Optional   bool     `json:"optional,omitempty"`
+	// Changing: the query was added or replaced while the watch runs, and no snapshot shows that
+	// yet. It waits until this query, and all that were changed with it, are complete. The rest of
+	// this status is about the new query.
+	Changing bool         `json:"changing,omitempty"`
+	State    stream.State `json:"state"`
 	// Absent: the query is optional, and what it does not watch is certainly absent, or may not
 	// be read. It counts as empty. Objects that were shown stay, even if they may no longer be
 	// read.

@@ -13,8 +13,8 @@ import (
 )
 
 // union is a query that runs on streams over whole namespaces: one, or several over namespaces or
-// selections, whose objects form one set. Run-time changes turn one stream into several and back,
-// so one stream is a case of this type and not another type; see Take.
+// selections, whose objects form one set. A kind that is served in another way has two sets of
+// streams for a while, so one stream is a case of this type and not another type; see Take.
 type union struct {
 	host Host
 	wake func() // says that there may be news
@@ -28,6 +28,8 @@ type union struct {
 	// aligned: every stream has reached one version since the first lists, see align. leaving:
 	// streams that the query no longer wants wait for those that replace them, see retire.
 	aligned, leaving atomic.Bool
+	// awaited: it is a successor that waits.
+	awaited atomic.Bool
 
 	merging // belongs to the reader's turn
 }
@@ -184,16 +186,6 @@ func (u *union) Connect(ctx context.Context) error {
 	return u.connect(ctx, k.query, k.resource)
 }
 
-func (u *union) Replace(ctx context.Context, q Query, r stream.Resource) error {
-	if err := u.connect(ctx, q, r); err != nil {
-		return err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.regroup = true
-	return nil
-}
-
 // connect joins the streams of a query, and that of its namespaces.
 func (u *union) connect(ctx context.Context, q Query, r stream.Resource) error {
 	spaces, err := u.joinSpaces(ctx, q)
@@ -272,8 +264,7 @@ func (u *union) joinSpaces(ctx context.Context, q Query) (*stream.Listener, erro
 // that it already has stay. It closes the former listener of namespaces if there is another. On an
 // error nothing has changed, and the caller closes spaces.
 func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) error {
-	wanted := q.Watches(r)
-	parts, err := u.join(q, r, wanted)
+	parts, err := u.join(q, r)
 	if err != nil {
 		return err
 	}
@@ -283,12 +274,11 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 		closeAll(listenersOf(parts))
 		return stream.ErrClosed
 	}
-	leaving := u.swap(parts, wanted, r)
+	leaving := u.swap(parts)
 	u.noteLeaving()
 	if old := u.spaces; old != nil && old != spaces {
 		leaving = append(leaving, old)
 	}
-	u.reshaped = u.reshaped || u.taken && Reshapes(u.query, q)
 	u.serve(q, r)
 	u.spaces = spaces // at once: the parts would show too much without it
 	u.mu.Unlock()
@@ -298,7 +288,7 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 }
 
 // join joins every stream of a query.
-func (u *union) join(q Query, r stream.Resource, wanted []stream.Spec) (parts []*part, err error) {
+func (u *union) join(q Query, r stream.Resource) (parts []*part, err error) {
 	l := u.host.listen(q)
 	l.Union = q.selects(r)
 	union := l.Union != nil
@@ -308,7 +298,7 @@ func (u *union) join(q Query, r stream.Resource, wanted []stream.Spec) (parts []
 			u.host.Attend()
 		}
 	}
-	for _, w := range wanted {
+	for _, w := range q.Watches(r) {
 		listener, err := u.host.Streams.Join(r, w, l)
 		if err != nil {
 			closeAll(listenersOf(parts))
@@ -318,8 +308,6 @@ func (u *union) join(q Query, r stream.Resource, wanted []stream.Spec) (parts []
 	}
 	return parts, nil
 }
-
-func (u *union) Rank() int { return 0 }
 
 func (u *union) Listeners() []*stream.Listener {
 	u.mu.Lock()

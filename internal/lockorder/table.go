@@ -32,6 +32,7 @@ type (
 	Scheduler      struct{}
 	Tables         struct{}
 	Indexes        struct{}
+	Replaceable    struct{}
 	Union          struct{}
 	References     struct{}
 	Life           struct{}
@@ -80,6 +81,7 @@ var Order = []Lock{
 	{Indexes{}, "accumulator/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
 	{Roster{}, "accumulator/collect.roster.mu", "which queries there are"},
 	{Life{}, "accumulator/collect.life.mu", "the end of a collector, and what it stops"},
+	{Replaceable{}, "accumulator/query.replaceable.mu", "which union is shown, and which is to replace it"},
 	{Union{}, "accumulator/query.union.mu", "a query: its kind, and its streams"},
 	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},
 	{Pacer{}, "accumulator/collect.pacer.mu", "when the next signal is due"},

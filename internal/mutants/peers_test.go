@@ -137,10 +137,10 @@ func (f *reflector) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "a first snapshot without a kind", peer: silent404, file: accumulator, caught: "TestG1NoSignalBeforeEveryQueryHasItsWholeList",
-		old: `		if c.phase(f) < query.Complete {
-			return false`,
-		new: `		if c.phase(f) < query.Complete {
-			return true`,
+		old: `			if c.phase(f) < query.Complete {
+				return false`,
+		new: `			if c.phase(f) < query.Complete {
+				return true`,
 	},
 	{
 		name: "the status does not say what fails", peer: silent404, file: "accumulator/stream/health.go", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",

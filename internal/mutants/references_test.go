@@ -121,7 +121,7 @@ var references = []mutant{
 	{
 		name: "a signal comes before what it is for", says: "one signal is enough", file: follow,
 		caught: "TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown",
-		old:    `		u.wake = h.Follow // the`, new: `		u.wake = func() { h.Wake(); h.Follow() } // the`,
+		old:    `r.wakeBy(h.Follow) // the`, new: `r.wakeBy(func() { h.Wake(); h.Follow() }) // the`,
 	},
 	{
 		name: "names are read before all namespaces are known", says: "the first snapshot waits until each object that is named is known", file: "accumulator/collect/taking.go",

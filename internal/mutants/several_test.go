@@ -1,11 +1,13 @@
 package mutants
 
 const (
-	merge      = "accumulator/query/merge.go"
-	fields     = "accumulator/query/members.go"
-	departures = "accumulator/stream/departure.go"
-	union      = "coherence/union.go"
-	departed   = "coherence/departure.go"
+	merge       = "accumulator/query/merge.go"
+	fields      = "accumulator/query/members.go"
+	advance     = "accumulator/collect/advance.go"
+	replaceable = "accumulator/query/replaceable.go"
+	departures  = "accumulator/stream/departure.go"
+	union       = "coherence/union.go"
+	departed    = "coherence/departure.go"
 
 	unionModel   = "TestG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows"
 	unionGivenUp = "TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion"
@@ -41,11 +43,6 @@ var several = []mutant{
 		name: "that an object left is forgotten where another watch shows it older", peer: torn, file: union, in: "accumulator", caught: "TestG8AnObjectThatMovesThereAndBackIsNeverOutOfAUnionThoughOneWatchIsLate",
 		old: `if best != nil && !Newer(leftRV, best.GetResourceVersion()) {`,
 		new: `if best != nil {`,
-	},
-	{
-		name: "a stream that takes another's place is not late", peer: torn, file: merge, caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `u.held.keys == nil && !u.behind(parts[0])`,
-		new: `true`,
 	},
 	{
 		name: "what is held is as it was shown, however old", peer: torn, file: union, in: "accumulator", caught: "TestG4WhatComesAndGoesUnreadInAUnionIsShownUntilItIsKnownWhere",
@@ -214,14 +211,39 @@ var several = []mutant{
 		new: `if m.within != nil && !m.within[key.Namespace] && false {`,
 	},
 	{
-		name: "a namespace that is no longer wanted stays", peer: torn, file: fields, caught: "TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet",
+		name: "a stream that is no longer wanted stays", peer: torn, file: fields, caught: "TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap",
 		old: `p.outgoing = !isFresh[p.listener.Stream()]`,
 		new: `p.outgoing = false`,
 	},
 	{
-		name: "a query that is added is shown by halves", peer: firstPage, file: accumulator, caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
-		old: `phase >= query.Complete || phase == query.Replaced && f.counted.Load()`,
-		new: `phase >= query.Incomplete`,
+		name: "a query that is added is shown by halves", peer: firstPage, file: advance, caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
+		old: `if f.Query.Phase() < query.Complete {`,
+		new: `if f.Query.Phase() < query.Incomplete {`,
+	},
+	{
+		name: "queries that are replaced together are shown one by one", peer: torn, file: advance, caught: "TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot",
+		old: `if !m.try() {`,
+		new: `if !m.try() && i == 0 {`,
+	},
+	{
+		name: "a query that is replaced while an Update takes the old one is not waited for", peer: torn, file: advance, caught: "TestG1AChangeThatIsReplacedWhileItIsTakenIsNotShown",
+		old: `if i < 0 || c.Err() != nil {`,
+		new: `if i = max(i, 0); len(c.changes) == 0 || c.Err() != nil {`,
+	},
+	{
+		name: "a stream that takes another's place is not late", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
+		old: `&& next.passed(at)`,
+		new: `&& (next.passed(at) || true)`,
+	},
+	{
+		name: "what is shown while a successor waits is not noted", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
+		old: `if r.next != nil && first.OK &&`,
+		new: `if false && first.OK &&`,
+	},
+	{
+		name: "nobody helps a successor that is too quiet", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",
+		old: `u.waiting, u.untilRV = late, at.rv`,
+		new: `_ = late`,
 	},
 	{
 		name: "a 404 on one version empties the kind", peer: emptied, file: "accumulator/stream/reflector.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",

@@ -1,0 +1,294 @@
+package query
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
+)
+
+// replaceable is a query that can be replaced. Its successor is another union beside it, with
+// streams, alignment and upkeep of its own; equal streams are shared. The reader has the old union
+// until the switch, which happens in its turn:
+//
+//	Succeed ─▶ Await ─▶ Settled ─▶ Try ─▶ Switch: the next batch has all objects
+//	             │                  └───▶ Untry: it goes on with the old one
+//	             └── Await of another, or of none: the successor ends
+//
+// The switch waits until the successor's streams have reached the position of what was shown. So
+// nothing that was shown is taken back, and nothing of the old union is left after the switch (G5).
+type replaceable struct {
+	host Host
+	wake func()
+
+	mu     lockorder.Mutex[lockorder.Replaceable]
+	now    *union
+	next   *union // it waits to be shown; nil: there is none
+	closed bool
+	// shown is how new what the reader has is, while a successor waits.
+	shown position
+
+	// These belong to the reader's turn, but where nothing was shown yet, see Switch.
+	tried *tried
+	first atomic.Pointer[Batch] // of now; the reader has not taken it
+}
+
+// position is a version of a stored resource.
+type position struct{ storage, rv string }
+
+// tried is the first batch of a successor.
+type tried struct {
+	of    *union
+	batch Batch
+}
+
+// Successor is a query that runs, and waits to replace another one.
+type Successor struct{ union *union }
+
+// Close ends a successor that nobody awaits.
+func (s *Successor) Close() { s.union.Close() }
+
+func newReplaceable(h Host, k kind) *replaceable {
+	return &replaceable{host: h, wake: h.Wake, now: newUnion(h, k)}
+}
+
+// wakeBy replaces what is called when there may be news. It is called before Connect.
+func (r *replaceable) wakeBy(wake func()) { r.wake, r.now.wake = wake, wake }
+
+// both returns the union that is shown, and the successor, if there is one.
+func (r *replaceable) both() (now, next *union) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now, r.next
+}
+
+// all returns the unions that run.
+func (r *replaceable) all() []*union {
+	now, next := r.both()
+	if next == nil {
+		return []*union{now}
+	}
+	return []*union{now, next}
+}
+
+func (r *replaceable) current() *union {
+	now, _ := r.both()
+	return now
+}
+
+// latest returns the union that the user wants.
+func (r *replaceable) latest() *union {
+	now, next := r.both()
+	if next != nil {
+		return next
+	}
+	return now
+}
+
+func (r *replaceable) Succeed(ctx context.Context, q Query) (*Successor, error) {
+	if q.Refs != nil {
+		return nil, q.Error(ErrRefsAtRunTime)
+	}
+	k, err := resolve(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	u := newUnion(r.host, k)
+	u.wake = func() {
+		r.wake()
+		if u.awaited.Load() {
+			r.host.Attend() // its streams may be late
+		}
+	}
+	if err := u.Connect(ctx); err != nil {
+		u.Close()
+		return nil, err
+	}
+	return &Successor{u}, nil
+}
+
+func (r *replaceable) Await(s *Successor) (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	former := r.next
+	r.next = nil
+	switch {
+	case s == nil:
+	case r.closed:
+		return s.union.Close
+	default:
+		r.next, r.shown = s.union, position{}
+		r.next.awaited.Store(true)
+		r.note(false)
+	}
+	if former == nil {
+		return func() {}
+	}
+	return former.Close
+}
+
+// note notes how new what the reader has is. Called with mu held.
+func (r *replaceable) note(newHistory bool) {
+	at := r.now.position()
+	if !newHistory && at.storage == r.shown.storage {
+		at.rv = coherence.Newest(at.rv, r.shown.rv)
+	}
+	r.shown = at
+}
+
+func (r *replaceable) Settled() bool {
+	r.mu.Lock()
+	next, at := r.next, r.shown
+	r.mu.Unlock()
+	return next != nil && next.Phase() >= Complete && next.passed(at)
+}
+
+func (r *replaceable) Try() bool {
+	now, next := r.both()
+	if next == nil || !r.Settled() {
+		return false
+	}
+	at, then := now.position().storage, next.position().storage
+	moved := at != "" && then != "" && at != then
+	b := next.Take(nothing{}) // what is shown says nothing about the objects of another query
+	switch {
+	case b.OK:
+	case next.Phase() == Empty:
+		b = Batch{OK: true, Absent: true}
+	default:
+		next.Untake()
+		return false
+	}
+	b.Whole, b.Anew = true, true
+	b.NewHistory, b.Reshaped = b.NewHistory || moved, Reshapes(now.Query(), next.Query())
+	if before := r.first.Load(); before != nil { // nor has the reader taken that
+		b.NewHistory, b.Reshaped = b.NewHistory || before.NewHistory, b.Reshaped || before.Reshaped
+	}
+	r.tried = &tried{next, b}
+	return true
+}
+
+func (r *replaceable) Untry() {
+	if r.tried != nil {
+		r.tried.of.Untake()
+		r.tried = nil
+	}
+}
+
+func (r *replaceable) Switch() (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		return func() {}
+	}
+	former := r.now
+	r.now, r.next = r.next, nil
+	r.now.awaited.Store(false)
+	if t := r.tried; t != nil && t.of == r.now {
+		r.tried = nil
+		r.first.Store(&t.batch)
+	}
+	return former.Close
+}
+
+func (r *replaceable) Take(shown Shown) Batch {
+	first := r.first.Swap(nil)
+	if first == nil {
+		b := r.current().Take(shown)
+		first = &b
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next != nil && first.OK && (first.Whole || len(first.Changes) > 0) {
+		r.note(first.NewHistory)
+	}
+	return *first
+}
+
+func (r *replaceable) Untake() {
+	r.first.Store(nil)
+	r.current().Untake()
+}
+
+// nothing is what a reader has of a query before its first batch.
+type nothing struct{}
+
+func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
+func (nothing) Keys(func(stream.Key) bool)           {}
+func (nothing) Present() bool                        { return false }
+
+func (r *replaceable) Query() Query   { return r.current().Query() }
+func (r *replaceable) Wanted() Query  { return r.latest().Query() }
+func (r *replaceable) Phase() Phase   { return r.current().Phase() }
+func (r *replaceable) News() bool     { return r.current().News() }
+func (r *replaceable) Status() Status { return r.latest().Status() }
+func (r *replaceable) Rank() int      { return 0 }
+
+func (r *replaceable) Get(key stream.Key) stream.Object { return r.current().Get(key) }
+
+func (r *replaceable) Each(namespace string, f func(stream.Key, stream.Object)) {
+	r.current().Each(namespace, f)
+}
+
+func (r *replaceable) Connect(ctx context.Context) error { return r.current().Connect(ctx) }
+
+func (r *replaceable) Unresolved() bool { return r.any((*union).Unresolved) }
+
+func (r *replaceable) Late() bool { return r.any((*union).Late) }
+
+func (r *replaceable) any(is func(*union) bool) bool {
+	now, next := r.both()
+	return is(now) || next != nil && is(next)
+}
+
+func (r *replaceable) Resolve(ctx context.Context) {
+	for _, u := range r.all() {
+		if u.Unresolved() {
+			u.Resolve(ctx)
+		}
+	}
+}
+
+func (r *replaceable) Tend() (more bool) {
+	for _, u := range r.all() {
+		more = u.Tend() || more
+	}
+	r.Settled() // if not, the server is asked on behalf of streams that are late
+	return more
+}
+
+func (r *replaceable) CatchUp(ctx context.Context) (ok bool) {
+	ok = true
+	for _, u := range r.all() {
+		ok = u.CatchUp(ctx) && ok
+	}
+	return ok
+}
+
+func (r *replaceable) Listeners() (all []*stream.Listener) {
+	for _, u := range r.all() {
+		all = append(all, u.Listeners()...)
+	}
+	return all
+}
+
+func (r *replaceable) Waits() (all Waits) {
+	for _, u := range r.all() {
+		w := u.Waits()
+		all.Held, all.Late = all.Held+w.Held, all.Late+w.Late
+	}
+	return all
+}
+
+func (r *replaceable) Close() {
+	r.mu.Lock()
+	r.closed = true
+	now, next := r.now, r.next
+	r.mu.Unlock()
+	now.Close()
+	if next != nil {
+		next.Close()
+	}
+}

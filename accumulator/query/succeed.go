@@ -1,0 +1,45 @@
+package query
+
+import (
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/coherence"
+)
+
+// position returns the newest version that streams of the union have delivered, and of what.
+func (u *union) position() (at position) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.known() {
+		return at
+	}
+	at.storage = u.resource.Storage
+	for _, p := range u.parts {
+		if p.listener.Storage() == at.storage {
+			at.rv = coherence.Newest(at.rv, p.listener.State().PositionRV)
+		}
+	}
+	return at
+}
+
+// passed reports whether all streams have reached a version of the same resource. Those that have
+// not are late: the server is asked on their behalf. A stream that is as new as the server counts,
+// whatever its version: the server may have been restored.
+func (u *union) passed(at position) bool {
+	u.mu.Lock()
+	if !u.known() || u.resource.Storage != at.storage {
+		u.mu.Unlock()
+		return true
+	}
+	var late []*stream.Listener
+	for _, p := range u.parts {
+		if p.ready() && coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV) {
+			late = append(late, p.listener)
+		}
+	}
+	u.waiting, u.untilRV = late, at.rv
+	u.mu.Unlock()
+	if late != nil {
+		u.host.Attend()
+	}
+	return late == nil
+}
