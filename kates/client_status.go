@@ -34,7 +34,11 @@ type QueryStatus struct {
 	// Namespaces, if the query names several.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Optional   bool     `json:"optional,omitempty"`
-	State      State    `json:"state"`
+	// Changing: the query was added or replaced while the watch runs, and no snapshot shows that
+	// yet. It waits until this query, and all that were changed with it, are complete. The rest is
+	// about the new query.
+	Changing bool  `json:"changing,omitempty"`
+	State    State `json:"state"`
 	// Absent: the query is optional, and what it does not watch certainly does not exist, or the
 	// client may not read it. That part counts as empty. Objects that were shown, and that the
 	// client may no longer read, stay and do not count as absent.
@@ -74,7 +78,7 @@ type QueryStatus struct {
 func statusOf(all []query.Status) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{
-			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional,
+			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional, Changing: q.Changing,
 			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Refs: q.Refs, Invalid: q.Invalid,
 			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
 		})
