@@ -5,7 +5,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// position returns the newest version that streams of the union have delivered, and of what.
+// position returns a version that nothing is newer than that the union shows, and of what: that of
+// the newest event, bookmark, list, or own write that a stream has.
 func (u *union) position() (at position) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -15,7 +16,7 @@ func (u *union) position() (at position) {
 	at.storage = u.resource.Storage
 	for _, p := range u.parts {
 		if p.listener.Storage() == at.storage {
-			at.rv = coherence.Newest(at.rv, p.listener.State().PositionRV)
+			at.rv = coherence.Newest(at.rv, p.listener.NewestRV())
 		}
 	}
 	return at

@@ -275,6 +275,14 @@ func (l *Listener) Get(key Key) Object {
 	return l.read(key)
 }
 
+// NewestRV is a version that nothing is newer than that the stream shows: its position, or that of
+// the newest own write that is pending.
+func (l *Listener) NewestRV() string {
+	l.stream.mu.Lock()
+	defer l.stream.mu.Unlock()
+	return l.stream.store.view.Newest()
+}
+
 // Look returns what the stream says about a key, to a reader that may show it. If the key has
 // changed since the last batch, a later mark does not drop it: the reader may have shown it. How
 // the key left is taken with it, so that it counts once.
