@@ -92,6 +92,14 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 	return flattened(lists, err)
 }
 
+// RESTMapper returns what the client knows of kinds, in the form that other libraries take. It asks
+// the mapper that the client was given, then discovery, and discovery again for an unknown kind,
+// at most once a second. Its errors are those of the client: for an unknown kind,
+// meta.IsNoMatchError holds; [ErrIncompleteDiscovery] says that this is not known.
+//
+// It implements meta.RESTMapperWithContext too.
+func (c *Client) RESTMapper() meta.RESTMapper { return c.core.kinds.RESTMapper() }
+
 // flattened makes one list of resources, and keeps it beside discovery's error.
 func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
 	all, ferr := kinds.Flatten(lists)
