@@ -48,8 +48,22 @@ func TestAStatusOfAKindThatHasNoneIsAnErrorAtOnceAndNotThatTheObjectIsGone(t *te
 		}
 	}
 
+	for kind, u := range map[string]*kates.Unstructured{"gadgets": gadget, "configmaps": cm} {
+		for name, err := range map[string]error{
+			"UpdateStatus":      c.UpdateStatus(t.Context(), u, nil),
+			"UpdateSubresource": c.UpdateSubresource(t.Context(), u, "status", nil, nil),
+			"PatchSubresource":  c.PatchSubresource(t.Context(), u, "status", kates.MergePatchType, []byte(`{}`), nil),
+		} {
+			assert.ErrorContains(t, err, "its kind has no status subresource", "%s of %s", name, kind)
+			assert.True(t, kates.IsNotFound(err), "it is the server's error")
+		}
+	}
+
 	// A deleted object is not found, whatever the client knew of it.
 	gone := gadget.DeepCopy()
 	require.NoError(t, foreign(t).Resource(g.resource("v1")).Namespace(ns).Delete(t.Context(), "x", metav1.DeleteOptions{}))
+	err := c.UpdateStatus(t.Context(), gone, nil)
+	assert.True(t, kates.IsNotFound(err), "%v", err)
+	assert.NotContains(t, err.Error(), "subresource")
 	assert.True(t, kates.IsNotFound(c.SetConditions(t.Context(), gone, []kates.Condition{stated("A", "True")})))
 }

@@ -55,8 +55,9 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 }
 
 // UpdateStatus replaces the status of an object by that of the resource, and fills target with
-// the result. What the server drops is an error: [ErrDropped]. See [Client.Create] for what holds
-// for every write.
+// the result. What the server drops is an error: [ErrDropped]. If the kind has no status
+// subresource, the error says so, and is the server's: [IsNotFound]. See [Client.Create] for what
+// holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opUpdateStatus, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if err := w.precondition(o, o.Unstructured); err != nil {

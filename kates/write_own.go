@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -19,6 +20,9 @@ import (
 type reply struct {
 	object *Unstructured // for the target; nil if the answer has none
 	stream.Outcome
+	// wrote is what was sent for a whole status, or a part of it; nil: the answer does not tell
+	// whether anything was dropped.
+	wrote *Unstructured
 	// unrelated says that the write did not change the object that it was addressed to.
 	unrelated bool
 }
@@ -38,7 +42,11 @@ func (c *Client) write(ctx context.Context, op operation, resource, target any, 
 		if err != nil {
 			return reply{}, err
 		}
-		return c.answered(op, got), nil
+		answer := c.answered(op, got)
+		if op == opUpdateStatus {
+			answer.wrote = o.Unstructured
+		}
+		return answer, nil
 	})
 }
 
@@ -62,16 +70,31 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 	if err = cmp.Or(err, w.wrong, fence.Check(ctx), ctx.Err()); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	got, err := c.do(ctx, op, o, w, r)
+	var wrote *Unstructured
+	got, err := c.do(ctx, op, o, w, func(o *object, w writeOptions) (reply, error) {
+		answer, err := r(o, w)
+		wrote = answer.wrote
+		return answer, c.missing(ctx, op, o, err)
+	})
 	if err != nil {
 		return err
 	}
-	if op == opUpdateStatus {
-		if err := dropped(op, nil, o.Unstructured, got); err != nil {
-			return o.failed(op, err)
-		}
+	if err := dropped(op, nil, wrote, got); err != nil {
+		return o.failed(op, err)
 	}
 	return jsonform.Fill(target, got)
+}
+
+// missing says of an error that the kind has no such subresource, if that is the reason: the server
+// answers "not found", as for an object that is gone.
+func (c *Client) missing(ctx context.Context, op operation, o *object, err error) error {
+	if op.subresource == "" || op.verb == toCreate || !apierrors.IsNotFound(err) {
+		return err
+	}
+	if now, gone := c.core.get(ctx, o); gone != nil || o.GetUID() != "" && now.GetUID() != o.GetUID() {
+		return err
+	}
+	return fmt.Errorf("its kind has no %s subresource: %w", op.subresource, err)
 }
 
 // do sends a request, unless ctx or the lease is over, and makes its answer an own write. It holds

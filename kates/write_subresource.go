@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/patch"
 )
 
 // ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake
@@ -54,35 +55,40 @@ func (c *Client) GetSubresource(ctx context.Context, resource any, subresource s
 // status, and not here: ErrSubresourceNotSupported. See [Client.Create] for what holds for every
 // write.
 func (c *Client) CreateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
-	return c.writeSubresource(ctx, operation{toCreate, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	return c.writeSubresource(ctx, operation{toCreate, subresource}, resource, target, opts, func(o *object, w writeOptions) (got, wrote *Unstructured, err error) {
 		u, err := c.body(o, body)
+		if err == nil {
+			err = w.preconditionBody(o, u)
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if err := w.preconditionBody(o, u); err != nil {
-			return nil, err
-		}
-		return c.core.at(o).Create(ctx, u, w.create(), subresource)
+		got, err = c.core.at(o).Create(ctx, u, w.create(), subresource)
+		return got, nil, err
 	})
 }
 
 // UpdateSubresource replaces a subresource of the object that the resource names (its scale, a
 // pod's resize, …) by the body, and fills target with the result. If the body is nil, the
 // resource is the body. If the body has a resource version that is not the newest, it fails with
-// a conflict. See [Client.CreateSubresource].
+// a conflict. What the server drops of a status is an error: [ErrDropped]. If the kind has no such
+// subresource, the error says so, and is the server's: [IsNotFound]. See
+// [Client.CreateSubresource].
 func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
 	if isNil(body) {
 		body = resource
 	}
-	return c.writeSubresource(ctx, operation{toUpdate, subresource}, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+	op := operation{toUpdate, subresource}
+	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (got, wrote *Unstructured, err error) {
 		u, err := c.body(o, body)
+		if err == nil {
+			err = w.precondition(o, u)
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if err := w.precondition(o, u); err != nil {
-			return nil, err
-		}
-		return c.core.at(o).Update(ctx, u, w.update(), subresource)
+		got, err = c.core.at(o).Update(ctx, c.core.server.stored(op, o.resource, u), w.update(), subresource)
+		return got, u, err
 	})
 }
 
@@ -91,28 +97,42 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 //
 //	err := client.PatchSubresource(ctx, deployment, "scale", kates.MergePatchType, []byte(`{"spec":{"replicas":3}}`), nil)
 //
-// See [Client.CreateSubresource].
+// What the server drops of a status that the patch sets is an error, as far as the patch tells what
+// it sets: [ErrDropped]. See [Client.UpdateSubresource] and [Client.CreateSubresource].
 func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource string, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	op := operation{toPatch, subresource}
-	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		return c.patch(ctx, op, o, pt, data, w)
+	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (got, wrote *Unstructured, err error) {
+		if subresource == statusSubresource {
+			wrote = &Unstructured{Object: patch.Written(pt, data)}
+		}
+		if pt == MergePatchType && wrote != nil && wrote.Object != nil {
+			if stored := c.core.server.stored(op, o.resource, wrote); stored != wrote {
+				if data, err = jsonform.Encode(stored.Object); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+		got, err = c.patch(ctx, op, o, pt, data, w)
+		return got, wrote, err
 	})
 }
 
 func (c *Client) writeSubresource(ctx context.Context, op operation, resource any, target any, opts []WriteOption,
-	send func(*object, writeOptions) (*Unstructured, error),
+	send func(*object, writeOptions) (got, wrote *Unstructured, err error),
 ) error {
 	if err := c.checkSubresource(op.subresource, op.verb != toCreate); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return c.send(ctx, op, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
-		got, err := send(o, w)
+		got, wrote, err := send(o, w)
 		if err != nil {
 			return reply{}, err
 		}
 		sameKind := got.GroupVersionKind() == o.resource.Kind && got.GetName() == o.GetName()
 		if sameKind && c.core.server.checkVersion(got) == nil {
-			return c.answered(op, got), nil
+			answer := c.answered(op, got)
+			answer.wrote = wrote
+			return answer, nil
 		}
 		return reply{
 			object: got, Outcome: stream.Outcome{Unknown: true},

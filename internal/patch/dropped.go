@@ -40,10 +40,11 @@ func dropped(to []string, path string, before, after, answer any) []string {
 	return to
 }
 
-// droppedElements is dropped for lists. An element that has no counterpart is dropped only if the
-// answer has fewer elements: else it may have become another one.
+// droppedElements is dropped for lists. An element that has no counterpart is dropped if the list's
+// elements have a key, or if the answer has fewer elements: else it may have become another one.
 func droppedElements(to []string, path string, before, after, answer []any) []string {
 	origins, results := pairs(before, after), pairs(answer, after)
+	certain := len(answer) < len(after) || listKey(after, answer) != ""
 	for j := range after {
 		at, old := fmt.Sprintf("%s[%d]", path, j), any(nil)
 		if i := origins[j]; i >= 0 {
@@ -53,7 +54,7 @@ func droppedElements(to []string, path string, before, after, answer []any) []st
 		switch i := results[j]; {
 		case i >= 0:
 			to = dropped(to, at, old, after[j], answer[i])
-		case len(answer) < len(after) && !slices.ContainsFunc(answer, equal):
+		case certain && !slices.ContainsFunc(answer, equal):
 			to = dropped(to, at, old, after[j], nil)
 		}
 	}

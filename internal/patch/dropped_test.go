@@ -12,11 +12,15 @@ func TestWhatTheAnswerLacksIsDroppedAndWhatItHasOtherwiseIsNot(t *testing.T) {
 		before, after, answer any
 		want                  []string
 	}{
-		"all of a status":             {obj{}, obj{"status": obj{"conditions": []any{condition("A", "True")}}}, obj{}, []string{"status"}},
-		"an unknown field":            {obj{}, obj{"a": obj{"b": "c"}, "d": int64(1)}, obj{"d": int64(1)}, []string{"a"}},
-		"fields of a known one":       {nil, obj{"a": obj{"b": "c", "d": "e", "f": true}}, obj{"a": obj{"d": "e"}}, []string{"a.b", "a.f"}},
-		"a field of an element":       {nil, obj{"l": []any{obj{"name": "x", "b": "c"}}}, obj{"l": []any{obj{"name": "x"}}}, []string{"l[0].b"}},
-		"a new element":               {obj{"l": []any{condition("A", "True")}}, obj{"l": []any{condition("A", "True"), condition("B", "True")}}, obj{"l": []any{condition("A", "True")}}, []string{"l[1]"}},
+		"all of a status":       {obj{}, obj{"status": obj{"conditions": []any{condition("A", "True")}}}, obj{}, []string{"status"}},
+		"an unknown field":      {obj{}, obj{"a": obj{"b": "c"}, "d": int64(1)}, obj{"d": int64(1)}, []string{"a"}},
+		"fields of a known one": {nil, obj{"a": obj{"b": "c", "d": "e", "f": true}}, obj{"a": obj{"d": "e"}}, []string{"a.b", "a.f"}},
+		"a field of an element": {nil, obj{"l": []any{obj{"name": "x", "b": "c"}}}, obj{"l": []any{obj{"name": "x"}}}, []string{"l[0].b"}},
+		"a new element":         {obj{"l": []any{condition("A", "True")}}, obj{"l": []any{condition("A", "True"), condition("B", "True")}}, obj{"l": []any{condition("A", "True")}}, []string{"l[1]"}},
+		"an element that another one replaces": {nil, []any{condition("A", "1"), condition("B", "1")},
+			[]any{condition("A", "1"), condition("C", "1")}, []string{"[1]"}},
+		"an element among others'": {nil, []any{condition("A", "1")},
+			[]any{condition("B", "1"), condition("C", "1")}, []string{"[0]"}},
 		"an element without a key":    {nil, []any{"a", "b"}, []any{"b"}, []string{"[0]"}},
 		"what was null":               {obj{"a": nil}, obj{"a": "b"}, obj{"a": nil}, []string{"a"}},
 		"nothing: an altered value":   {obj{"a": "b"}, obj{"a": "c", "q": "1000m"}, obj{"a": "C", "q": "1"}, nil},

@@ -194,6 +194,11 @@ func statusDropped(t *testing.T, e *env) {
 	for pods, write := range map[string]func() error{
 		"1": func() error { _, err := kates.SetStatus(e.ctx, e.client, given("1")); return err },
 		"2": func() error { return e.client.UpdateStatus(e.ctx, given("2"), &target) },
+		"4": func() error { return e.client.UpdateSubresource(e.ctx, given("4"), "status", nil, &target) },
+		"5": func() error {
+			data := []byte(`{"status":{"hard":{"pods":"5"},"none":{"a":"b"},"empty":""}}`)
+			return e.client.PatchSubresource(e.ctx, e.quota("q", "9"), "status", kates.MergePatchType, data, &target)
+		},
 		"3": func() error {
 			_, err := kates.ModifyStatus(e.ctx, e.client, e.quota("q", "9"), func(u *kates.Unstructured) error {
 				u.Object["status"] = given("3").Object["status"]
