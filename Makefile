@@ -37,8 +37,10 @@ TESTGATE := $(BIN)/testgate
 STATICCHECK := $(BIN)/staticcheck
 
 # Modules with Go code. e2e/apiserver has none: it only pins versions.
-MODULES := . e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
-LINTED := . e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+# EXTRAS are the parts of the library that need more than the rest of it.
+EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod))
+MODULES := . $(EXTRAS) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+LINTED := . $(EXTRAS) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
 # Arguments of every `go test`: a test that hangs fails, with all stacks.
 TESTFLAGS ?=
@@ -60,7 +62,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit model mutants e2e bench-smoke examples readme ## everything, as continuous integration does
+test: lint unit extras model mutants e2e bench-smoke examples readme ## everything, as continuous integration does
 	@echo "=== all stages passed"
 
 .PHONY: lint
@@ -89,6 +91,13 @@ unit: build-testgate ## unit tests, with the race detector and the check of the 
 		packages=$$(echo "$$all" | grep -v -e /internal/readme$$ -e /internal/mutants$$); \
 		exec "$(TESTGATE)" -name "unit tests" -- -race -tags lockorder -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
+
+.PHONY: extras
+extras: $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates
+
+# With the race detector, all that these modules need would be compiled once more.
+extras-in-%: build-testgate
+	@$(STAGE) "tests of $*" sh -c 'cd "$*" && exec "$(TESTGATE)" -name "tests of $*" -- -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 
 # The race detector makes the model tests five times as slow, so they run without it here.
 # The unit tests run them with it, with fewer steps.

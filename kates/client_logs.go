@@ -59,8 +59,8 @@ type LogEvent struct {
 // may have any size: a reader waits until there is room, and holds one line meanwhile. The channel
 // is never closed.
 //
-// Each line comes once and in order, also if the connection is cut, or is silent for the client's
-// idle timeout: the log is then read on at the last line. While nothing new comes, the pauses grow
+// Each line comes once and in order, also if the connection is cut, or is silent for
+// [Tuning].IdleTimeout: the log is then read on at the last line. While nothing new comes, the pauses grow
 // to ten seconds. With Follow, a log goes on when its container is started again, and what the
 // container had written before is read first. It has ended when the container has ended for good
 // or the pod is gone, and all is read; a container that has not begun yet is awaited. This needs

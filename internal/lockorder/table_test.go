@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,7 +57,9 @@ func mutexes(t *testing.T, root string) (names []string) {
 		folder = filepath.ToSlash(folder)
 		if entry.IsDir() {
 			hidden := strings.HasPrefix(entry.Name(), ".") && folder != "."
-			if hidden || slices.Contains(others, folder) {
+			_, missing := os.Stat(filepath.Join(path, "go.mod"))
+			nested := missing == nil && folder != "." // their locks are held across none of ours
+			if hidden || nested || slices.Contains(others, folder) {
 				return filepath.SkipDir
 			}
 			return nil
