@@ -1,6 +1,7 @@
 package readme
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,6 +48,55 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 10)
+}
+
+var (
+	namedTest = regexp.MustCompile("`(Test[A-Z]\\w*)(?:/(\\w+))?`")
+	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	row       = regexp.MustCompile(`(?m)^\| ([NSKFR]\d+) \|`)
+)
+
+// TestEveryTestThatADocumentNamesExists, and a scenario of a suite, too.
+func TestEveryTestThatADocumentNamesExists(t *testing.T) {
+	exists, code := map[string]bool{}, strings.Builder{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir // caches
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, match := range testFunc.FindAllStringSubmatch(string(content), -1) {
+			exists[match[1]] = true
+		}
+		if strings.Contains(path, "internal/suite/") {
+			code.Write(content)
+		}
+		return err
+	}))
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	found := 0
+	for _, document := range documents {
+		content, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, match := range namedTest.FindAllStringSubmatch(string(content), -1) {
+			found++
+			require.True(t, exists[match[1]], "%s: there is no %s", document, match[1])
+			require.Contains(t, code.String(), match[2], document)
+		}
+	}
+	require.Greater(t, found, 60)
+}
+
+// TestEachFailureHasItsRowOfTests: the document has tables for readers, and one of tests.
+func TestEachFailureHasItsRowOfTests(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "docs", "failures.md"))
+	require.NoError(t, err)
+	failures, tests, _ := strings.Cut(string(content), "\n## Tests\n")
+	require.NotEmpty(t, row.FindAllString(failures, -1))
+	require.Equal(t, row.FindAllString(failures, -1), row.FindAllString(tests, -1))
 }
 
 // markdown turns ticks into backticks, which Go's raw strings cannot hold.
