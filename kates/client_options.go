@@ -55,13 +55,12 @@ func (s *settings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 
 // apply applies an option.
 func (s *settings) apply(o Option) {
-	switch o := o.(type) {
-	case nil:
+	if o == nil {
 		s.reject(errors.New("an option is nil"))
-	case kit.WatchOption:
-		s.watch.shown = o.OnShown()
-	default:
-		o.(Option).applyToClient(s)
+	} else if kits, ok := o.(kit.WatchOption); ok {
+		s.watch.shown = kits.OnShown()
+	} else {
+		o.applyToClient(s)
 	}
 }
 
@@ -90,13 +89,12 @@ func (w *watchSettings) reject(err error) { w.wrong = cmp.Or(w.wrong, err) }
 
 // apply applies an option.
 func (w *watchSettings) apply(o WatchOption) {
-	switch o := o.(type) {
-	case nil:
+	if o == nil {
 		w.reject(errors.New("an option of With is nil"))
-	case kit.WatchOption:
-		w.shown = o.OnShown()
-	default:
-		o.(WatchOption).applyToWatch(w)
+	} else if kits, ok := o.(kit.WatchOption); ok {
+		w.shown = kits.OnShown()
+	} else {
+		o.applyToWatch(w)
 	}
 }
 

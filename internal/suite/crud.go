@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +23,7 @@ var crudScenarios = []scenario{
 	{"UpsertCreatesAndThenMergesEveryTopLevelSection", upsert},
 	{"ListTakesSelectorsAndReplacesWhatTheTargetHeld", list},
 	{"ClusterScopedObjectsAreWrittenAndRead", clusterScoped},
+	{"AFieldManagerThatServersRefuseIsAnErrorBeforeTheRequest", fieldManagers},
 }
 
 func typedCRUD(t *testing.T, e *env) {
@@ -167,4 +170,16 @@ func clusterScoped(t *testing.T, e *env) {
 	assert.Empty(t, got.GetNamespace())
 	require.NoError(t, e.client.Delete(e.ctx, got, nil))
 	assert.True(t, kates.IsNotFound(e.client.Get(e.ctx, tenant, nil)))
+}
+
+func fieldManagers(t *testing.T, e *env) {
+	for i, name := range []string{strings.Repeat("a", 128), "a b/c é"} {
+		require.NoError(t, e.client.Create(e.ctx, e.configMap("cm"+strconv.Itoa(i)), nil, kates.FieldManager(name)))
+	}
+	for _, name := range []string{strings.Repeat("a", 129), strings.Repeat("é", 65), "a\nb"} {
+		err := e.client.Create(e.ctx, e.configMap("refused"), nil, kates.FieldManager(name))
+		require.ErrorContains(t, err, "a name has at most 128 bytes, all of printable characters")
+		_, err = e.stored(e.configMap("refused"))
+		assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -17,6 +18,7 @@ var invalidScenarios = []scenario{
 	{"G8AnObjectThatDoesNotDecodeIsLeftOutReportedAndHeals", undecodable},
 	{"G8AnObjectThatStopsDecodingLeavesTheSnapshot", stopsDecoding},
 	{"G8APanicInAPredicateLeavesOneObjectOut", panicking},
+	{"G8ALookupAndAListerSayWhyAnObjectIsInvalid", invalidLookups},
 }
 
 // weight is a number in a string, so that a ConfigMap may be valid for the server and invalid for
@@ -122,4 +124,36 @@ func panicking(t *testing.T, e *env) {
 	e.foreignUpdate(e.labelled("bad", "now", "good"))
 	await(t, filtered, &snap, "the object healed", func(s *inputs) bool { return len(s.ConfigMaps) == 2 })
 	assert.Equal(t, []string{"add bad"}, deltaNames(deltas))
+}
+
+func invalidLookups(t *testing.T, e *env) {
+	type lookups struct {
+		Weights kates.Lookup[*weighted] `kates:"configmaps"`
+	}
+	e.foreignCreate(e.configMap("good", "weight", "1"), e.configMap("bad", "weight", "heavy"))
+	snapshots := watch[lookups](e, e.client, e.inNamespace("Weights")...)
+	var snap lookups
+	awaitFirst(t, snapshots, &snap)
+	lister, err := kates.NewLister[*weighted](e.ctx, e.client, kates.Query{Kind: "configmaps", Namespace: e.ns})
+	require.NoError(t, err)
+	for what, look := range map[string]interface {
+		Get(namespace, name string) (*weighted, error)
+		List(namespace string, selector labels.Selector) ([]*weighted, error)
+	}{"lookup": snap.Weights, "lister": lister} {
+		good, err := look.Get(e.ns, "good")
+		require.NoError(t, err, what)
+		assert.Equal(t, weight(1), good.Data.Weight, what)
+		_, err = look.Get(e.ns, "bad")
+		require.ErrorContains(t, err, "a weight must be a number", what)
+		_, err = look.Get(e.ns, "none")
+		assert.True(t, kates.IsNotFound(err), what)
+		all, err := look.List(e.ns, nil)
+		require.ErrorContains(t, err, e.ns+"/bad", what)
+		assert.Equal(t, []string{"good"}, names(all), what)
+	}
+	lister.Close()
+	_, err = lister.Get(e.ns, "good")
+	require.ErrorIs(t, err, kates.ErrClosed)
+	_, err = lister.List("", nil)
+	require.ErrorIs(t, err, kates.ErrClosed)
 }
