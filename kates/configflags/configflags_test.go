@@ -13,10 +13,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/configflags"
+)
+
+// What programs know from Emissary's kates. There, NewClientFromConfigFlags has no options.
+var (
+	_ func(bool) *configflags.ConfigFlags                                                         = configflags.NewConfigFlags
+	_ func(*configflags.ConfigFlags, ...kates.Option) (*kates.Client, error)                      = configflags.NewClientFromConfigFlags
+	_ func(*configflags.ConfigFlags) (meta.RESTMapper, discovery.CachedDiscoveryInterface, error) = configflags.NewRESTMapper
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

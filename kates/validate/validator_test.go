@@ -17,6 +17,12 @@ import (
 	"github.com/kates-go/kates/kates/validate"
 )
 
+// What programs know from Emissary's kates.
+var (
+	_ func(*kates.Client, []kates.Object) (*validate.Validator, error) = validate.NewValidator
+	_ func(*validate.Validator, context.Context, any) error            = (*validate.Validator).Validate
+)
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const widgets = `
