@@ -162,13 +162,9 @@ func TestThatTheServerCannotBeReachedIsTheFirstThatRunSays(t *testing.T) {
 	assert.Regexp(t, "^cannot reach the API server at "+nobody.URL+`: .* \(controller "x": query "A": look up kind `, err.Error())
 }
 
-func TestOptionsAndTagsOfAControllerAreErrorsElsewhere(t *testing.T) {
+func TestTagsOfAControllerAreErrorsElsewhere(t *testing.T) {
 	c := katestest.NewClient(t)
-	err := kates.Run(t.Context(), c, func(context.Context, *noRoot) error { return nil }, kates.WithShutdownTimeout(0))
-	assert.ErrorContains(t, err, "WithShutdownTimeout is an option of controllers")
-	err = kates.RunEach(t.Context(), c, func(context.Context, string, *noRoot) error { return nil }, kates.WithSignals())
-	assert.ErrorContains(t, err, "WithSignals is an option of controllers")
-	_, err = kates.Watch[listRoot](t.Context(), c)
+	_, err := kates.Watch[listRoot](t.Context(), c)
 	assert.ErrorContains(t, err, `field A: the option "root" is of package controller`)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
@@ -13,14 +11,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Errors of [Controller.Run], for errors.Is.
-var (
-	// ErrAborted: reconciles had their contexts cancelled, because they had not ended within the
-	// shutdown timeout, or by a second signal.
-	ErrAborted = keyed.ErrAborted
-	// ErrRunning: the controller runs already.
-	ErrRunning = errors.New("it runs already")
-)
+// ErrRunning is an error of [Controller.Run]: the controller runs already.
+var ErrRunning = errors.New("it runs already")
 
 // watch hands out the turns of roots.
 type watch = keyed.Roots[kates.Status]
@@ -28,24 +20,24 @@ type watch = keyed.Roots[kates.Status]
 // run is one Run of a controller: the work of its loop.
 type run struct {
 	*control
-	watch   watch
-	loop    *keyed.Loop[*keyed.Root]
-	aborted chan struct{} // closed by the second signal
+	watch watch
+	loop  *keyed.Loop[*keyed.Root]
 
 	mu   lockorder.Mutex[lockorder.ControllerRun]
 	keys map[string]*held
 }
 
 // Run reconciles until ctx ends. Then no reconcile begins any more, and those under way have the
-// shutdown timeout to return ([kates.WithShutdownTimeout]); after it their contexts are cancelled. Run returns when
-// all have returned, also one that ignores its context. It keeps the watches, and the leader's
-// lease, until then. Nothing that it has started is left when it returns.
+// shutdown timeout to return ([kates.WithShutdownTimeout]); after it their contexts are cancelled.
+// Run returns when all have returned, also one that ignores its context. It keeps the watches, and
+// the leader's lease, until then. Nothing that it has started is left when it returns.
 //
 // It returns
 //
-//   - nil, if ctx was cancelled, or a signal came that [kates.WithSignals] names; if there has been no
-//     snapshot by then, what was missing is logged;
-//   - an error for which [errors.Is] says [ErrAborted], if contexts had to be cancelled for that;
+//   - nil, if ctx was cancelled, or a signal came that [kates.WithSignals] names; if there has been
+//     no snapshot by then, what was missing is logged;
+//   - an error for which [errors.Is] says [kates.ErrAborted], if contexts had to be cancelled for
+//     that;
 //   - one that says so, if a reconcile has ended its goroutine (runtime.Goexit, as FailNow of a test
 //     does);
 //   - one that is [kates.ErrLeadershipLost], when all reconciles, whose contexts end at once then,
@@ -62,10 +54,9 @@ func (c *control) Run(ctx context.Context) error {
 		return c.named(err)
 	}
 	defer c.finish()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer r.handleSignals(cancel)()
-	watch, end, err := c.open(ctx)
+	ctx, grace, stop := c.plan.Shutdown.Begin(ctx, c.plan.Log)
+	defer stop()
+	watch, end, err := keyed.Outlive(ctx, grace, c.plan.Open)
 	if err != nil {
 		return keyed.Lacking(c.plan.Log, err, c.endOf(ctx, c.plan.Config.Unstarted(err)))
 	}
@@ -74,8 +65,7 @@ func (c *control) Run(ctx context.Context) error {
 	c.mu.Lock()
 	r.watch = watch
 	r.loop = &keyed.Loop[*keyed.Root]{
-		Config: c.plan.Config, Source: watch, Work: r,
-		Grace: &keyed.Grace{Period: c.plan.Shutdown.Timeout, Aborted: r.aborted},
+		Config: c.plan.Config, Source: watch, Work: r, Grace: grace,
 	}
 	c.mu.Unlock()
 	err = c.endOf(ctx, r.loop.Run(ctx))
@@ -89,7 +79,7 @@ func (c *control) begin() (*run, error) {
 		return nil, ErrRunning
 	}
 	c.running = true
-	c.run = &run{control: c, aborted: make(chan struct{}), keys: make(map[string]*held)}
+	c.run = &run{control: c, keys: make(map[string]*held)}
 	return c.run, nil
 }
 
@@ -99,56 +89,14 @@ func (c *control) finish() {
 	c.running = false
 }
 
-// open starts a watch that goes on when ctx has ended, until end is called.
-func (c *control) open(ctx context.Context) (w watch, end func(), err error) {
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	goesOn := context.AfterFunc(ctx, end)
-	w, err = c.plan.Open(life)
-	goesOn()
-	if err != nil {
-		end()
-	}
-	return w, end, err
-}
-
 func (c *control) named(err error) error {
 	return reach.First(fmt.Errorf("controller %q: %w", c.name, err))
 }
 
 // endOf is what Run returns: nil if its end was wanted.
 func (c *control) endOf(ctx context.Context, err error) error {
-	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
+	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, kates.ErrAborted) {
 		return nil
 	}
 	return c.named(err)
-}
-
-// handleSignals lets signals end the run, if the options say so. stop ends that, and waits.
-func (r *run) handleSignals(shutDown func()) (stop func()) {
-	if r.plan.Shutdown.Signals == nil {
-		return func() {}
-	}
-	signals, ended, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
-	signal.Notify(signals, r.plan.Shutdown.Signals...)
-	abort := func() {
-		signal.Stop(signals) // the next one has its own effect
-		close(r.aborted)
-	}
-	go func() {
-		defer close(done)
-		for _, do := range []func(){shutDown, abort} {
-			select {
-			case s := <-signals:
-				r.plan.Log.Info("a signal", "signal", s.String())
-				do()
-			case <-ended:
-				return
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(ended)
-		<-done
-	}
 }

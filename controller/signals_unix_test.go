@@ -55,9 +55,9 @@ func TestTheSecondSignalAborts(t *testing.T) {
 		cause = context.Cause(ctx)
 		return controller.Done, ctx.Err()
 	}, syscall.SIGUSR1, syscall.SIGUSR2)
-	assert.ErrorIs(t, err, controller.ErrAborted)
-	assert.EqualError(t, err, `controller "test": reconciles that were under way have been aborted by a second signal`)
-	assert.ErrorIs(t, cause, controller.ErrAborted)
+	assert.ErrorIs(t, err, kates.ErrAborted)
+	assert.EqualError(t, err, `controller "test": calls under way have been aborted by a second signal`)
+	assert.ErrorIs(t, cause, kates.ErrAborted)
 }
 
 func TestTheThirdSignalHasItsOwnEffect(t *testing.T) {

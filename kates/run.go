@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +24,12 @@ import (
 //	}, kates.Query{Name: "Services", Namespace: "prod"}, kates.WithInterval(time.Second), kates.WithTriggers(ticker.C))
 //
 // The options are queries, which refine fields as those of [Watch] do, watch options
-// ([WithInterval], [WithDebounce], …), and [WithBackoff], [WithTriggers], [WithOnError] and
-// [LeaderElection].
+// ([WithInterval], [WithDebounce], …), and [WithBackoff], [WithTriggers], [WithOnError],
+// [WithSignals], [WithShutdownTimeout] and [LeaderElection].
 //
 // One goroutine, that of Run, calls the function: never twice at a time. Each snapshot is a fresh
 // *S and the caller's; its objects are shared and read-only. The function's context ends when
-// Run's does.
+// Run's does, unless [WithShutdownTimeout] says otherwise.
 //
 // An error of the function means another try with the newest snapshot, after the backoff, however
 // much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error
@@ -41,22 +42,19 @@ import (
 //
 // Run returns when the function does not run any more:
 //
-//   - nil, if ctx was cancelled; if there has been no snapshot by then, what was missing is
-//     logged;
+//   - nil, if ctx was cancelled, or a signal came that [WithSignals] names; if there has been no
+//     snapshot by then, what was missing is logged;
+//   - [ErrAborted], if a call did not end within its [WithShutdownTimeout];
 //   - the error that was marked as permanent, as it is;
 //   - an error for which [errors.Is] says [ErrLeadershipLost], see [LeaderElection];
 //   - with a LeaderElection, an error that is [ErrNeverLed], too, if it has not led;
 //   - else one that names S and says why the watch could not be started (see [Watch]), or has
 //     ended: [ErrClosed], or that of ctx if it is a deadline.
 //
-// It handles no signals: os/signal's NotifyContext makes a context that does. Nothing that it has
-// started is left when it returns.
+// Nothing that it has started is left when it returns.
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
-	if err == nil {
-		err = settings.noController()
-	}
 	if err == nil && settings.workers > 0 {
 		err = errors.New("WithWorkers is an option of RunEach: one snapshot has one function")
 	}
@@ -66,13 +64,16 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	if err != nil {
 		return fmt.Errorf("run %s: %w", t, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	config := settings.config(c, c.core.log.WithValues("run", t.String()))
-	snapshots, err := Watch[S](ctx, c.With(settings.watch...), settings.queries...)
+	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	defer stop()
+	snapshots, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
+		return Watch[S](life, c.With(settings.watch...), settings.queries...)
+	})
 	if err != nil {
 		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
 	}
+	defer end()
 	defer snapshots.Close()
 	r := &runner[S]{
 		call: f, begin: c.begin, snapshots: snapshots, triggered: make(chan struct{}, 1), due: true,
@@ -84,11 +85,11 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	defer keyed.Listen(ctx, config.Triggers, r.trigger)()
 	err = config.Standing(ctx, func() error {
 		if config.Election == nil {
-			return r.loop(ctx)
+			return r.within(ctx, context.WithoutCancel(ctx), grace)
 		}
 		return lease.Lead(ctx, *config.Election, keyed.Leader{
 			Watch: following[S]{snapshots.acc, r}, Triggered: r.triggered, Log: config.Log, Backoff: config.Policy.Backoff,
-			Work: func(ctx, _ context.Context) error { return r.loop(ctx) },
+			Work: func(ctx, lease context.Context) error { return r.within(ctx, lease, grace) },
 		})
 	})
 	return keyed.Lacking(config.Log, snapshots.Ready(), endOfRun(ctx, t, err))
@@ -111,7 +112,7 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	if last, final := attempts.Final(err); final {
 		return last
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
 		return nil
 	}
 	return reach.First(fmt.Errorf("run %s: %w", t, err))
@@ -130,8 +131,16 @@ type runner[S any] struct {
 	later     <-chan time.Time // the function has asked to be called then; nil: it has not
 }
 
-// loop calls the function until ctx or the watch ends, or an error is permanent.
-func (r *runner[S]) loop(ctx context.Context) error {
+// within is loop, with the grace that calls have at the end, as long as there is a lease.
+func (r *runner[S]) within(ctx, lease context.Context, g *keyed.Grace) (err error) {
+	calls, stop := g.Extend(ctx, lease)
+	defer func() { err = cmp.Or(stop(), err) }() // also if the function ends its goroutine
+	return r.loop(ctx, calls)
+}
+
+// loop calls the function until ctx or the watch ends, or an error is permanent. Calls have a
+// context of their own.
+func (r *runner[S]) loop(ctx, calls context.Context) error {
 	for {
 		select {
 		case <-r.triggered:
@@ -146,7 +155,7 @@ func (r *runner[S]) loop(ctx context.Context) error {
 			r.wait(ctx)
 			continue
 		}
-		again, err := r.try(ctx, snap)
+		again, err := r.try(calls, snap)
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	}
 	// A change is due at once, unless the options say otherwise: while a key has a turn, changes
 	// coalesce anyway.
-	settings, err := newRunSettings(c, false, append([]RunOption{WithInterval(0)}, options...))
+	settings, err := newRunSettings(c, false, append([]RunOption{WithInterval(0), WithShutdownTimeout(controllerTimeout)}, options...))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 		return nil, err
 	}
 	config := settings.config(p.client, c.core.log.WithValues("controller", name))
-	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open, Shutdown: settings.shutdown,
+	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open,
 		LeaseStatus: func() Status { return settings.ownStatus(config.Report) }}, nil
 }
 

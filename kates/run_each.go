@@ -26,7 +26,7 @@ import (
 //
 // The options are those of [Run], [WithWorkers] and [Sharding]. With several workers the function
 // runs for several keys at the same time, and never twice at a time for one key. Its context ends
-// when that of RunEach does. RunEach returns when all calls have returned.
+// when that of RunEach does, unless [WithShutdownTimeout] says otherwise. RunEach returns when all calls have returned.
 //
 // A key of which something has changed, or that is triggered, goes before keys that wait for their
 // first call, or are due because of a change that concerns all. One call of five is theirs.
@@ -48,22 +48,22 @@ import (
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
-	if err == nil {
-		err = settings.noController()
-	}
 	if err != nil {
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	config := settings.config(c, c.core.log.WithValues("run", t.String()))
-	partitions, err := watchEach[S](ctx, c.With(settings.watch...), settings.policy.Backoff, settings.queries)
+	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	defer stop()
+	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
+		return watchEach[S](life, c.With(settings.watch...), settings.policy.Backoff, settings.queries)
+	})
 	if err != nil {
 		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
 	}
+	defer end()
 	defer partitions.Close()
 	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f}
-	loop := &keyed.Loop[eachTurn[S]]{Config: config, Source: all, Work: all}
+	loop := &keyed.Loop[eachTurn[S]]{Config: config, Source: all, Work: all, Grace: grace}
 	err = loop.Run(ctx)
 	return keyed.Lacking(config.Log, partitions.Ready(), endOfRun(ctx, t, err))
 }

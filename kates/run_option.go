@@ -33,8 +33,7 @@ type runSettings struct {
 	workers  int // 0: no option says it
 	wrong    error
 
-	shutdown       keyed.Shutdown // of a controller
-	controllerOnly string         // an option that only controllers have
+	shutdown keyed.Shutdown
 }
 
 // reject notes an option that makes no sense. The first one counts.
@@ -43,7 +42,7 @@ func (s *runSettings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettings, error) {
 	s := &runSettings{
 		policy:   keyed.Policy{Backoff: attempts.Default, Panicked: newPanicError, OfKey: newKeyError},
-		shutdown: defaultShutdown,
+		shutdown: keyed.Shutdown{Timeout: keyed.AtOnce},
 	}
 	for _, o := range options {
 		if o == nil {
@@ -81,7 +80,7 @@ func (s *runSettings) checkLeases(c *Client) error {
 
 // config is that of a loop.
 func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
-	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Log: log}
+	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Shutdown: s.shutdown, Log: log}
 	if s.election != nil {
 		election := s.election.config(c)
 		election.Report = c.core.leases.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)

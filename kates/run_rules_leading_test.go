@@ -45,6 +45,19 @@ func as(identity string) kates.LeaderElection {
 	return e
 }
 
+// steal gives the lease to "b".
+func steal(t *testing.T, fake *katestest.Fake) {
+	t.Helper()
+	// On this fake a write succeeds without its version. The reactor refuses it, like a server.
+	fake.Dynamic.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(leases.GroupResource(), "the-lease", errors.New("it is another"))
+	})
+	u, err := fake.Dynamic.Resource(leases).Namespace("default").Get(t.Context(), "the-lease", metav1.GetOptions{})
+	require.NoError(t, err)
+	_ = unstructured.SetNestedField(u.Object, "b", "spec", "holderIdentity")
+	require.NoError(t, fake.Dynamic.Tracker().Update(leases, u, "default"))
+}
+
 // another returns a second replica: a client of its own.
 func another(t *testing.T, fake *katestest.Fake, options ...kates.Option) *kates.Client {
 	t.Helper()
@@ -183,17 +196,8 @@ func TestLosingTheLeaseToAnotherIsAnErrorAlsoBetweenCalls(t *testing.T) {
 		r := run(t, fake.Client, c.call, as("a"))
 		<-time.After(time.Minute + time.Second)
 		r.runs()
-		in := fake.Dynamic.Resource(leases).Namespace("default")
-		// On this fake a write succeeds without its version. The reactor refuses it, like a
-		// server.
-		fake.Dynamic.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewConflict(leases.GroupResource(), "the-lease", errors.New("it is another"))
-		})
-		u, err := in.Get(t.Context(), "the-lease", metav1.GetOptions{})
-		require.NoError(t, err)
-		_ = unstructured.SetNestedField(u.Object, "b", "spec", "holderIdentity")
-		require.NoError(t, fake.Dynamic.Tracker().Update(leases, u, "default"))
-		err = <-r.done
+		steal(t, fake)
+		err := <-r.done
 		assert.ErrorIs(t, err, kates.ErrLeadershipLost)
 		assert.ErrorContains(t, err, `"b" holds it`)
 		assert.Len(t, c.seen(), 1)

@@ -19,6 +19,7 @@ type Config struct {
 	Election *lease.Config // nil: every replica works
 	Shards   Shards        // nil: all keys are this replica's
 	Report   *lease.Report // of the Election, or of the Shards; nil if there is neither
+	Shutdown Shutdown
 	Log      logr.Logger
 }
 

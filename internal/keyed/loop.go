@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
 )
-
-// ErrAborted is the error of a loop that had to cancel the contexts of work under way.
-var ErrAborted = errors.New("reconciles that were under way have been aborted")
 
 var errShards = errors.New("its shards have ended")
 
@@ -52,12 +48,6 @@ type Loop[T Turn] struct {
 	failing map[string]*Tries // by key; whoever has the key's turn uses them
 	queued  map[string]*time.Timer
 	over    bool // no timers any more
-}
-
-// Grace lets calls go on when the loop ends.
-type Grace struct {
-	Period  time.Duration
-	Aborted <-chan struct{} // closed when the period is to end at once
 }
 
 // Running is how many calls there are now.
@@ -136,10 +126,10 @@ func (l *Loop[T]) await(taking, work context.Context, w awaited) (why error) {
 			stopping, patience = nil, time.After(l.Grace.Period)
 		case <-patience:
 			patience = nil
-			cut(fmt.Errorf("%w after a shutdown timeout of %s", ErrAborted, l.Grace.Period))
+			cut(l.Grace.timeout())
 		case <-aborted:
 			aborted = nil
-			cut(fmt.Errorf("%w by a second signal", ErrAborted))
+			cut(l.Grace.second())
 		case err := <-w.shards:
 			w.shards = nil
 			w.stop()

@@ -2,9 +2,7 @@ package keyed
 
 import (
 	"context"
-	"os"
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,16 +16,9 @@ type Plan[Status any] struct {
 	Special []int // the index of the special field, if any
 	Root    []int // that of the root
 	// Open starts the watch. It ends with ctx, or by Close.
-	Open     func(ctx context.Context) (Roots[Status], error)
-	Shutdown Shutdown
+	Open func(ctx context.Context) (Roots[Status], error)
 	// LeaseStatus is how the replica stands with its Lease, and nothing else.
 	LeaseStatus func() Status
-}
-
-// Shutdown is how a controller shuts down.
-type Shutdown struct {
-	Timeout time.Duration // for calls under way
-	Signals []os.Signal   // that shut down; nil: none
 }
 
 // Roots hands out turns by the keys of roots.

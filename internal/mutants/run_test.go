@@ -26,12 +26,12 @@ var runs = []mutant{
 	},
 	{
 		name: "a try again has the snapshot that failed", says: "with the newest snapshot", file: run, caught: underChurn,
-		old: `		again, err := r.try(ctx, snap)
+		old: `		again, err := r.try(calls, snap)
 `,
-		new: `		again, err := r.try(ctx, snap)
+		new: `		again, err := r.try(calls, snap)
 		for again > 0 && err == nil {
 			keyed.Pause(ctx, again, nil)
-			again, err = r.try(ctx, snap)
+			again, err = r.try(calls, snap)
 		}
 `,
 	},
@@ -64,14 +64,23 @@ var runs = []mutant{
 		return o, errors.New("another")`,
 	},
 	{
+		name: "a call is cut off at the end of its run", says: "how long calls under way may go on", file: run, caught: "TestACallMayFinishWithinTheShutdownTimeout",
+		old: `	return r.loop(ctx, calls)`, new: `	_ = calls
+	return r.loop(ctx, ctx)`,
+	},
+	{
+		name: "a former leader has a grace period", says: "as long as there is a lease", file: run, caught: "TestALeaderThatLosesItsLeaseHasNoGrace",
+		old: `r.within(ctx, lease, grace)`, new: `r.within(ctx, context.WithoutCancel(lease), grace)`,
+	},
+	{
 		name: "cancelling is an error", says: "nil, if ctx was cancelled", file: run, caught: "TestRunReturnsNilWhenItIsCancelledWhateverItWasDoing",
-		old: `	if errors.Is(ctx.Err(), context.Canceled) {
-`, new: `	if errors.Is(ctx.Err(), errors.ErrUnsupported) {
+		old: `	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
+`, new: `	if errors.Is(ctx.Err(), errors.ErrUnsupported) && !errors.Is(err, ErrAborted) {
 `,
 	},
 	{
 		name: "an end of the watch is no error", says: "the watch has ended", file: run, caught: "TestTheEndOfTheWatchIsAnErrorOfRunThatNamesIt",
-		old: `	if errors.Is(ctx.Err(), context.Canceled) {
+		old: `	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
 `, new: `	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, ErrClosed) {
 `,
 	},
