@@ -19,7 +19,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-func TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged(t *testing.T) {
+func TestWithTriggersCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithObjects(configMap("x", "a", "1")))
 		c := newCalls()
@@ -39,7 +39,7 @@ func TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChange
 	})
 }
 
-func TestAlsoOnDropsAClosedChannelWithoutACall(t *testing.T) {
+func TestWithTriggersDropsAClosedChannelWithoutACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t)
 		c := newCalls()

@@ -86,7 +86,7 @@ var runs = []mutant{
 	},
 	{
 		name: "the end of a channel is a value", says: "a channel that is closed is listened to no longer", file: "kates/run_option.go",
-		caught: "TestAlsoOnDropsAClosedChannelWithoutACall",
+		caught: "TestWithTriggersDropsAClosedChannelWithoutACall",
 		old: `				if !open {
 `,
 		new: `				if !open {
@@ -95,7 +95,7 @@ var runs = []mutant{
 	},
 	{
 		name: "a trigger calls only if something has changed", says: "though nothing may have changed", file: run,
-		caught: "TestAlsoOnCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged",
+		caught: "TestWithTriggersCallsTheFunctionAgainWithTheCurrentSnapshotThoughNothingHasChanged",
 		old: `	case <-r.triggered:
 		r.due = true
 	case <-r.later:`,
