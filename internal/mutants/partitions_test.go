@@ -16,7 +16,40 @@ const (
 	panicky = "TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion"
 	parts   = "TestG4G5G6G7G9PartitionsAreTheModels"
 	naive   = "TestG3TheAgendaIsTheNaiveOne"
+	lookups = "TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
 )
+
+// gated are mistakes that the models of partitions, look-ups and references notice only because
+// they hold goroutines up at points: without that they pass.
+var gated = []mutant{
+	{
+		name: "a turn that ends while things are taken counts as one before", says: "the next turn shows what was written before that moment", file: taking, caught: parts,
+		old: `	p.scheduler.taking()
+	for range 2`, new: `	defer p.scheduler.taking()
+	for range 2`,
+	},
+	{
+		name: "the end of a turn makes nothing stale", says: "the next turn shows what was written before that moment", file: scheduler, caught: lookups,
+		old: `	s.conclude(part)
+	s.stale = true`, new: `	s.conclude(part)`,
+	},
+	{
+		name: "what comes after its stream was taken is taken for what was before", says: "a stream notes each change at once", file: "accumulator/query/references.go",
+		in: "accumulator", caught: refsModel,
+		old: `	r.dropped = nil
+	for ref := range r.fresh.take() {`, new: `	r.dropped = nil
+	defer func() {
+		r.fresh.mu.Lock()
+		defer r.fresh.mu.Unlock()
+		for ref := range r.fresh.all {
+			if fresh[ref.key] != nil {
+				delete(r.fresh.all, ref)
+			}
+		}
+	}()
+	for ref := range r.fresh.take() {`,
+	},
+}
 
 // partitions are mistakes in snapshots by key.
 var partitions = []mutant{
