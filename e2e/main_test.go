@@ -45,7 +45,7 @@ func runWithCluster(m *testing.M) int {
 		return 1
 	}
 	code := 1
-	if err = testCluster.InstallCRDs("../testdata/crds", "../examples/configmapgen/crd.yaml"); err == nil {
+	if err = testCluster.InstallCRDs("../testdata/crds", "../testdata/validate/crd.yaml", "../examples/configmapgen/crd.yaml"); err == nil {
 		code = m.Run()
 	}
 	if stopErr := testCluster.Stop(); err == nil {

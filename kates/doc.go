@@ -31,7 +31,7 @@
 //     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [WithTriggers],
 //     [WithWorkers], [WithShutdownTimeout], [WithSignals], [Again].
 //   - Read: [Client.Get] and [Client.List] ask the server. [GetCached] and [NewLister] read from a
-//     watch that runs anyway.
+//     watch that runs anyway. [Client.PodLogs] follows logs.
 //   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
 //     [Client.Delete], [Modify], and options such as [DryRun] and [IfUID]. For controllers
 //     [SetStatus], [Client.SetConditions], [UnderFinalizer].

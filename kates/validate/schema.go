@@ -57,10 +57,10 @@ type versionSchema struct {
 func compile(
 	crd *apiextensions.CustomResourceDefinition, version string,
 ) (*versionSchema, error) {
-	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
-		return v.Name == version
-	})
-	if i < 0 || !crd.Spec.Versions[i].Served {
+	served := func(v apiextensions.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Served
+	}
+	if !slices.ContainsFunc(crd.Spec.Versions, served) {
 		return nil, fmt.Errorf("%s is not served in version %s", crd.Name, version)
 	}
 	definition, err := apiextensions.GetSchemaForVersion(crd, version)
@@ -96,16 +96,37 @@ func (s *versionSchema) validate(ctx context.Context, o map[string]any) field.Er
 	errs := validation.ValidateCustomResource(nil, o, s.openAPI)
 	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, true)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, o)...)
-	if s.rules != nil && len(errs) == 0 { // rules may count on the types
-		rules, _ := s.rules.Validate(ctx, nil, s.structural, o, nil, celconfig.RuntimeCELCostBudget)
-		errs = append(errs, rules...)
+	return inOrder(append(errs, s.checkRules(ctx, o, errs)...))
+}
+
+// checkRules evaluates the rules of an object, unless the errors that were found before are of a
+// sort that rules count on not to be there.
+func (s *versionSchema) checkRules(
+	ctx context.Context, o map[string]any, before field.ErrorList,
+) field.ErrorList {
+	if s.rules == nil {
+		return nil
 	}
-	return inOrder(errs)
+	if slices.ContainsFunc(before, func(e *field.Error) bool {
+		return slices.Contains(blocking, e.Type)
+	}) {
+		const says = "the rules were not checked, because of the other errors"
+		return field.ErrorList{field.Invalid(nil, nil, says)}
+	}
+	errs, _ := s.rules.Validate(ctx, nil, s.structural, o, nil, celconfig.RuntimeCELCostBudget)
+	return errs
+}
+
+// blocking are the errors after which a server does not evaluate rules.
+var blocking = []field.ErrorType{
+	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong,
+	field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 }
 
 // inOrder sorts errors: those of an object's fields come in the random order of a map.
 func inOrder(errs field.ErrorList) field.ErrorList {
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
+	byText := func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }
+	slices.SortStableFunc(errs, byText)
 	return errs
 }
 

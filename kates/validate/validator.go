@@ -71,12 +71,13 @@ func (v *Validator) add(o kates.Object) error {
 }
 
 // Validate validates an object of any form that has an apiVersion and a kind: a Go type,
-// *kates.Unstructured, map[string]any, any struct with the right JSON. The object is not modified. An object of a kind that
-// is built into the server is valid. An unknown kind is an error, and so is a version that is not
-// served.
+// *kates.Unstructured, map[string]any, any struct with the right JSON. The object is not modified.
+// An object of a kind that is built into the server is valid. An unknown kind is an error, and so
+// is a version that is not served.
 //
 // The error of an invalid object wraps an Aggregate (k8s.io/apimachinery/pkg/util/errors) of a
-// *field.Error for each thing that is wrong, in the order of their text.
+// *field.Error for each thing that is wrong, in the order of their text. If a field is missing or
+// of a wrong type, the rules are not evaluated, and one of the errors says so.
 //
 // For the first object of a kind, Validate reads the definition and watches it from then on, until
 // Close or the client's Close. So every object is validated by the newest schema. It needs the
