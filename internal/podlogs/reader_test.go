@@ -185,6 +185,7 @@ func TestAnotherPodOfTheNameIsNotRead(t *testing.T) {
 		c.write("another's\n")
 		r, got := c.follow()
 		r.UID = "uid-0"
+		time.AfterFunc(time.Minute, func() { c.exit(0) })
 		r.Run(t.Context())
 		require.Len(t, got.events, 1)
 		assert.True(t, apierrors.IsNotFound(got.events[0].Err), "%v", got.events[0].Err)
