@@ -6,10 +6,10 @@
 # Estimated ones are marked.
 #
 #   stage       minutes  what it does
-#   vet             4.5  and the packages, compiled
+#   vet             4.3  and the packages, compiled
 #   staticcheck     2.7  itself, and the same packages
 #   unit            6.5  with -race, compiled and run (warm: 2)
-#   extras          0.3  estimated from their 30 CPU seconds (warm: 0.1)
+#   extras          0.3  estimated from their 27 CPU seconds
 #   model           0.7  without -race
 #   mutants         3.2  a sixth of 230 test binaries of one package each
 #   apiserver       6.5  kube-apiserver and etcd
@@ -17,7 +17,7 @@
 #   bench           4    estimated (warm: 2.2)
 #   examples        0.5  warm
 #   readme          0.5  warm
-#   total          39.8
+#   total          39.7
 #
 # With warm caches nothing is built, and only the tests take time.
 

@@ -30,12 +30,12 @@ type result struct {
 	err    error
 }
 
-// definition returns the definition of a kind. The first call opens its watch.
+// definition returns the definition of a resource. The first call opens its watch.
 func (v *Validator) definition(
-	ctx context.Context, resource schema.GroupResource, kind schema.GroupKind,
+	ctx context.Context, resource schema.GroupResource,
 ) (*definition, error) {
 	for {
-		d, first, err := v.enter(resource, kind)
+		d, first, err := v.enter(resource)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (v *Validator) definition(
 				Kind: definitions, FieldSelector: "metadata.name=" + d.name,
 			})
 			if d.err != nil {
-				v.forget(kind, d)
+				v.forget(resource, d)
 			}
 			close(d.opened)
 			return d, d.err
@@ -61,27 +61,27 @@ func (v *Validator) definition(
 	}
 }
 
-// enter returns the definition of a kind, and whether the caller is the first, who opens it.
+// enter returns the definition of a resource, and whether the caller is the first, who opens it.
 func (v *Validator) enter(
-	resource schema.GroupResource, kind schema.GroupKind,
+	resource schema.GroupResource,
 ) (d *definition, first bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
 		return nil, false, kates.ErrClosed
 	}
-	if d = v.live[kind]; d == nil {
+	if d = v.live[resource]; d == nil {
 		d, first = &definition{name: resource.String(), opened: make(chan struct{})}, true
-		v.live[kind] = d
+		v.live[resource] = d
 	}
 	return d, first, nil
 }
 
-func (v *Validator) forget(kind schema.GroupKind, d *definition) {
+func (v *Validator) forget(resource schema.GroupResource, d *definition) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.live[kind] == d {
-		delete(v.live, kind)
+	if v.live[resource] == d {
+		delete(v.live, resource)
 	}
 }
 

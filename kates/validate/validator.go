@@ -21,7 +21,7 @@ type Validator struct {
 	static map[schema.GroupVersionKind]*versionSchema
 
 	mu     sync.Mutex
-	live   map[schema.GroupKind]*definition
+	live   map[schema.GroupResource]*definition
 	closed bool
 }
 
@@ -34,7 +34,7 @@ func NewValidator(client *kates.Client, static []kates.Object) (*Validator, erro
 	}
 	v := &Validator{
 		client: client, static: map[schema.GroupVersionKind]*versionSchema{},
-		live: map[schema.GroupKind]*definition{},
+		live: map[schema.GroupResource]*definition{},
 	}
 	for i, o := range static {
 		if err := v.add(o); err != nil {
@@ -129,23 +129,19 @@ func (v *Validator) schemaOf(
 	if v.client == nil {
 		return nil, fmt.Errorf("there is no definition of %s", kind)
 	}
-	mapping, err := v.mapping(ctx, kind.GroupKind())
+	mapper := meta.ToRESTMapperWithContext(v.client.RESTMapper())
+	mapping, err := mapper.RESTMappingWithContext(ctx, kind.GroupKind(), kind.Version)
 	switch {
 	case err != nil:
 		return nil, err
 	case !strings.Contains(kind.Group, "."):
 		return nil, nil // no custom kind has such a group
 	}
-	d, err := v.definition(ctx, mapping.Resource.GroupResource(), kind.GroupKind())
+	d, err := v.definition(ctx, mapping.Resource.GroupResource())
 	if err != nil {
 		return nil, err
 	}
 	return d.schema(kind.Version)
-}
-
-// mapping returns the resource of a kind.
-func (v *Validator) mapping(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
-	return meta.ToRESTMapperWithContext(v.client.RESTMapper()).RESTMappingWithContext(ctx, kind)
 }
 
 // Close ends the watches of definitions.
