@@ -185,3 +185,17 @@ func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
 		assert.Zero(t, a.Status()[0].Pending)
 	})
 }
+
+// TestG4AnOwnWriteCountsThoughADeletionBeforeItIsAnsweredLater: x is deleted by this client, made
+// anew by another, deleted by that, and made by this client where the union does not select it. The
+// deletion's answer has no version and comes last, while the union waits for a late watch. The
+// model has found this script.
+func TestG4AnOwnWriteCountsThoughADeletionBeforeItIsAnsweredLater(t *testing.T) {
+	s := sim.Script{First: []int{0, 42}, Steps: []sim.Step{
+		{Op: 0, A: 0, B: 1, C: 0}, {Op: 0, A: 0, B: 0, C: 1}, {Op: 75, A: 1, B: 4, C: 0}, {Op: 15, A: 1, B: 4, C: 1},
+		{Op: 0, A: 0, B: 0, C: 2}, {Op: 0, A: 0, B: 0, C: 0}, {Op: 15, A: 2, B: 3, C: 0}, {Op: 0, A: 0, B: 0, C: 0},
+		{Op: 0, A: 0, B: 0, C: 15}, {Op: 0, A: 0, B: 1, C: 0}, {Op: 65, A: 1, B: 0, C: 0}, {Op: 36, A: 0, B: 0, C: 47},
+		{Op: 15, A: 2, B: 0, C: 0}, {Op: 0, A: 0, B: 0, C: 0},
+	}}
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+}

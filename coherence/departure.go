@@ -15,9 +15,11 @@ type Departure struct {
 	// older state, and says nothing where there is none.
 	Wrote   Object
 	WroteRV string
-	// Deleted is the UID of an object that the own write has deleted, at a version that is not
-	// known, and ExistedRV a version at which the object was still there. A state that is newer
-	// than that, and of another UID, is newer than the deletion.
+	// Deleted is the UID of an object that an own write has deleted, at a version that is not
+	// known, and ExistedRV the newest version at which the object is known to have been there. No
+	// state of this object counts any more, and no state of that version or an older one. A newer
+	// state of another UID is newer than the deletion. Of several deletions the latest is enough:
+	// each of these objects was gone before the next one was there.
 	Deleted   types.UID
 	ExistedRV string
 }
@@ -28,6 +30,8 @@ func (d Departure) And(other Departure) Departure {
 	d.Last = newerOf(d.Last, other.Last)
 	if Newer(other.WroteRV, d.WroteRV) {
 		d.Wrote, d.WroteRV = other.Wrote, other.WroteRV
+	}
+	if Newer(other.ExistedRV, d.ExistedRV) {
 		d.Deleted, d.ExistedRV = other.Deleted, other.ExistedRV
 	}
 	return d
@@ -42,13 +46,23 @@ func (d Departure) Leave(leftRV string, last Object) Departure {
 	return d.And(Departure{LeftRV: leftRV, Last: last})
 }
 
-// replaces reports whether the own write is newer than a state.
-func (d Departure) replaces(state Object) bool {
-	if state == nil || !Newer(d.WroteRV, state.GetResourceVersion()) {
+// replace returns what own writes make of a state: the state itself, if none is newer.
+func (d Departure) replace(state Object) (now Object, replaced bool) {
+	if state != nil && Newer(d.WroteRV, state.GetResourceVersion()) {
+		state, replaced = d.Wrote, true
+	}
+	if state != nil && d.deleted(state) {
+		state, replaced = nil, true
+	}
+	return state, replaced
+}
+
+// deleted reports whether an own deletion is newer than a state.
+func (d Departure) deleted(state Object) bool {
+	if d.ExistedRV == "" {
 		return false
 	}
-	since := d.ExistedRV != "" && state.GetUID() != d.Deleted && Newer(state.GetResourceVersion(), d.ExistedRV)
-	return !since
+	return !Newer(state.GetResourceVersion(), d.ExistedRV) || d.Deleted != "" && state.GetUID() == d.Deleted
 }
 
 // Fate is what the answer to an own write tells about all streams of a union.
@@ -68,14 +82,18 @@ const (
 // Passed returns what an own write tells about a key that a stream does not show once the write is
 // recorded (rule U4). If the write has an object, the stream selects it, and yet does not show it:
 // its position, or a newer own write, has superseded the object. The version of the write is
-// comparable.
-func Passed(w Write, fate Fate) Departure {
+// comparable. existedRV is the newest version at which an object that was deleted at an unknown
+// version is known to have been there, "" if there is none.
+func Passed(w Write, fate Fate, existedRV string) Departure {
 	d := Departure{LeftRV: w.Version}
 	if fate == GoneBefore {
 		d.LeftRV = "" // every stream that was asked has a version of its own
 	}
 	superseded := w.Object != nil
-	if superseded || fate != Elsewhere {
+	switch {
+	case fate == GoneBefore && existedRV != "":
+		d.Deleted, d.ExistedRV = w.UID, existedRV
+	case superseded || fate != Elsewhere:
 		d.Wrote, d.WroteRV = w.Object, w.Version
 	}
 	return d

@@ -189,9 +189,11 @@
 //     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
 //     the union selects it; by the object as written, where the stream's position, or a newer
 //     own write, has passed V. A deletion that was answered without a version counts at the
-//     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. It does
-//     not replace a state of another UID that is newer than one of the deleted object, as a
-//     stream has it when the answer comes.
+//     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. If a
+//     stream has a state of the deleted object when the answer comes, the deletion replaces every
+//     state of that UID, and every state that is not newer than that one; a newer state of another
+//     UID is newer than the deletion. Of several own writes each replaces what is older: a
+//     deletion that is answered late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
 //     go, because there are too many, has skipped up to the stream's position.

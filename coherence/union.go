@@ -65,8 +65,8 @@ func Decide(shown Object, left Departure, sights []Sight) Decision {
 	if isNewer(shown, d.Object) {
 		d.Object, d.Kept = shown, true
 	}
-	if left.replaces(d.Object) {
-		d.Object, d.Kept = left.Wrote, false // U4
+	if o, replaced := left.replace(d.Object); replaced { // U4
+		d.Object, d.Kept = o, false
 	}
 	return d
 }

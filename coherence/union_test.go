@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -130,18 +131,22 @@ func TestG4PassedTable(t *testing.T) {
 		name  string
 		write coherence.Write
 		fate  coherence.Fate
+		rv    string // at which the deleted object was there
 		want  departure
 	}{
-		{"the stream selects the object as written, and knows something newer", in, coherence.Elsewhere,
+		{"the stream selects the object as written, and knows something newer", in, coherence.Elsewhere, "",
 			departure{LeftRV: "5", Wrote: at[5], WroteRV: "5"}},
-		{"the stream does not select it, another may", out, coherence.Elsewhere,
+		{"the stream does not select it, another may", out, coherence.Elsewhere, "",
 			departure{LeftRV: "5"}},
-		{"deleted", out, coherence.Gone,
+		{"deleted", out, coherence.Gone, "4",
 			departure{LeftRV: "5", WroteRV: "5"}},
-		{"deleted, at a version that is not known", out, coherence.GoneBefore,
+		{"deleted, at a version that is not known", out, coherence.GoneBefore, "",
 			departure{WroteRV: "5"}},
+		{"deleted, at a version that is not known, after one at which it was there", out, coherence.GoneBefore, "3",
+			departure{Deleted: "gone", ExistedRV: "3"}},
 	} {
-		assert.Equal(t, c.want, coherence.Passed(c.write, c.fate), c.name)
+		c.write.UID = "gone"
+		assert.Equal(t, c.want, coherence.Passed(c.write, c.fate, c.rv), c.name)
 	}
 }
 
@@ -182,6 +187,43 @@ func TestTwoDeparturesAreTheNewestOfBoth(t *testing.T) {
 	all.Add(at[1].key, coherence.Departure{})
 	all.Add(at[1].key, second)
 	assert.Equal(t, coherence.Departures{at[1].key: both}, all)
+}
+
+// TestG4AnOwnDeletionAndOtherOwnWritesReplaceEachWhatIsOlder: the deletion was answered after the
+// others, and nobody knows when it was.
+func TestG4AnOwnDeletionAndOtherOwnWritesReplaceEachWhatIsOlder(t *testing.T) {
+	of := func(uid types.UID, rev int) *thing { return &thing{key: at[1].key, uid: uid, rev: rev} }
+	deletion := coherence.Departure{LeftRV: "7", Deleted: "first", ExistedRV: "3"}
+	moved := coherence.Departure{LeftRV: "5", WroteRV: "5"} // an own write that no stream selects
+	made := coherence.Departure{LeftRV: "5", Wrote: of("second", 5), WroteRV: "5"}
+	none := coherence.Object(nil)
+	for name, c := range map[string]struct {
+		left        coherence.Departure
+		state, want coherence.Object
+	}{
+		"the deleted object":                               {deletion, of("first", 3), none},
+		"the deleted object, newer than it was known":      {deletion, of("first", 4), none},
+		"another one before it":                            {deletion, of("zeroth", 2), none},
+		"another one after it":                             {deletion, of("second", 4), of("second", 4)},
+		"another one before what was moved out":            {deletion.And(moved), of("second", 4), none},
+		"another one after what was moved out":             {deletion.And(moved), of("second", 6), of("second", 6)},
+		"another one before what was made":                 {deletion.And(made), of("second", 4), of("second", 5)},
+		"what was made is what was deleted":                {made.And(coherence.Departure{Deleted: "second", ExistedRV: "5"}), of("second", 4), none},
+		"what was made is what was deleted, known earlier": {made.And(coherence.Departure{Deleted: "second", ExistedRV: "4"}), of("second", 4), none},
+		"the first of two that were deleted":               {deletion.And(coherence.Departure{Deleted: "second", ExistedRV: "5"}), of("first", 4), none},
+		"what came after both":                             {deletion.And(coherence.Departure{Deleted: "second", ExistedRV: "5"}), of("third", 6), of("third", 6)},
+	} {
+		c.left.LeftRV, c.left.Last = "9", c.state
+		d := coherence.Decide(nil, c.left, []coherence.Sight{{KnownRV: "9"}, {KnownRV: "1"}})
+		assert.Equal(t, coherence.Decision{Object: c.want, Open: true, Left: c.left, UntilRV: "9"}, d, name)
+	}
+	for _, d := range []coherence.Departure{deletion, moved, made} {
+		for _, other := range []coherence.Departure{deletion, moved, made} {
+			if d.WroteRV != other.WroteRV {
+				assert.Equal(t, d.And(other), other.And(d))
+			}
+		}
+	}
 }
 
 // BenchmarkDecide decides one key of a union of four streams, one of which is late.

@@ -75,7 +75,7 @@ func (m *member) change(asOfRV string, f func()) {
 
 func (m *member) passed(w coherence.Write, fate coherence.Fate) {
 	if m.read() == nil && coherence.Comparable(w.Version) {
-		m.left, m.dirty = m.left.And(coherence.Passed(w, fate)), true
+		m.left, m.dirty = m.left.And(coherence.Passed(w, fate, "")), true
 	}
 }
 

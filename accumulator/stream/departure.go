@@ -42,10 +42,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	case how.by == deleted || l.Union.excludes(how.as):
 		fate = coherence.Gone
 	}
-	d := coherence.Passed(w, fate)
-	if how.existedRV != "" {
-		d.Deleted, d.ExistedRV = w.UID, how.existedRV
-	}
+	d := coherence.Passed(w, fate, how.existedRV)
 	l.depart(w.Key, d)
 	if !l.all {
 		known := l.dirty[w.Key]

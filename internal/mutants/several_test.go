@@ -124,11 +124,11 @@ var several = []mutant{
 	},
 	{
 		name: "an own write that a later one has superseded in its watch is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteIsShownThoughALaterOneHasReachedItsWatchAndAnotherIsLate",
-		old: `d := coherence.Passed(w, fate)`,
+		old: `d := coherence.Passed(w, fate, how.existedRV)`,
 		new: `if fate == coherence.Elsewhere && coherence.Newer(w.Version, l.stream.store.view.Position()) {
 			w.Object = nil
 		}
-		d := coherence.Passed(w, fate)`,
+		d := coherence.Passed(w, fate, how.existedRV)`,
 	},
 	{
 		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
@@ -148,9 +148,18 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion ends what is newer than the object was, where a watch had to ask", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteOfWhatWasMadeAnewIsShownThoughAnAnswerToTheDeletionIsNewer",
-		old: `return !since`,
-		new: `_ = since
-	return true`,
+		old: `|| d.Deleted != "" && state.GetUID() == d.Deleted`,
+		new: `|| true`,
+	},
+	{
+		name: "a later own deletion makes an own write forgotten", peer: torn, file: departed, caught: "TestG4AnOwnDeletionAndOtherOwnWritesReplaceEachWhatIsOlder",
+		old: `if state != nil && Newer(d.WroteRV`,
+		new: `if state != nil && d.ExistedRV == "" && Newer(d.WroteRV`,
+	},
+	{
+		name: "a deleted object of a late watch is shown", peer: torn, file: departed, caught: "TestG4AnOwnDeletionAndOtherOwnWritesReplaceEachWhatIsOlder",
+		old: `|| d.Deleted != "" && state.GetUID() == d.Deleted`,
+		new: ``,
 	},
 	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
@@ -164,8 +173,8 @@ var several = []mutant{
 	},
 	{
 		name: "an own write replaces nothing", peer: torn, file: union, caught: unionModel,
-		old: `if left.replaces(d.Object) {`,
-		new: `if false {`,
+		old: `replaced := left.replace(d.Object); replaced {`,
+		new: `replaced := left.replace(d.Object); replaced && false {`,
 	},
 	{
 		name: "a stream that has given up own writes is believed", peer: torn, file: union, caught: unionModel,
