@@ -18,6 +18,7 @@ var invalidScenarios = []scenario{
 	{"G8AnObjectThatDoesNotDecodeIsLeftOutReportedAndHeals", undecodable},
 	{"G8AnObjectThatStopsDecodingLeavesTheSnapshot", stopsDecoding},
 	{"G8APanicInAPredicateLeavesOneObjectOut", panicking},
+	{"APredicateDecidesBeforeTheObjectIsDecodedAndWithoutLocks", predicateFirst},
 	{"G8ALookupAndAListerSayWhyAnObjectIsInvalid", invalidLookups},
 }
 
@@ -124,6 +125,45 @@ func panicking(t *testing.T, e *env) {
 	e.foreignUpdate(e.labelled("bad", "now", "good"))
 	await(t, filtered, &snap, "the object healed", func(s *inputs) bool { return len(s.ConfigMaps) == 2 })
 	assert.Equal(t, []string{"add bad"}, deltaNames(deltas))
+}
+
+// predicateFirst: an object that is rejected need not decode. The predicate calls whatever takes
+// the locks of the watch, the stream and the client.
+func predicateFirst(t *testing.T, e *env) {
+	type snapshot struct{ Weights []*weighted }
+	e.foreignCreate(e.configMap("good", "weight", "1"), e.configMap("bad", "weight", "heavy"))
+	query := kates.Query{Name: "Weights", Kind: "cm", Namespace: e.ns}
+	other := accumulate[snapshot](e, e.client, query)
+	var theirs snapshot
+	awaitFirst(t, other, &theirs)
+	var reported []kates.Invalid
+	client := e.client.With(kates.WithOnInvalid(func(i kates.Invalid) { reported = append(reported, i) }))
+	accumulator := accumulate[snapshot](e, client, query)
+	asked := map[string]int{}
+	var deltas []*kates.Delta
+	filtered := &filteredSource[snapshot]{accumulator.Accumulator, func(u *kates.Unstructured) bool {
+		asked[u.GetName()]++
+		assert.NoError(t, accumulator.Ready())
+		assert.Len(t, accumulator.Status().Queries, 1)
+		assert.NotEmpty(t, client.Status().Queries)
+		if u.GetName() == "good" {
+			assert.NoError(t, client.Create(e.ctx, e.configMap("made", "weight", "3"), nil))
+			_, err := other.Update(e.ctx, &theirs)
+			assert.NoError(t, err)
+			assert.Contains(t, names(theirs.Weights), "made")
+			accumulator.Rejudge()
+		}
+		return u.GetName() != "bad"
+	}, &deltas}
+	var snap snapshot
+	awaitFirst(t, filtered, &snap)
+	assert.Equal(t, 1, asked["bad"])
+	assert.Empty(t, reported, "it was not decoded")
+	assert.Contains(t, names(snap.Weights), "good")
+	assert.NotContains(t, names(snap.Weights), "bad")
+	for _, q := range accumulator.Status().Queries {
+		assert.Zero(t, q.Invalid)
+	}
 }
 
 func invalidLookups(t *testing.T, e *env) {

@@ -1,11 +1,14 @@
 package suite
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
@@ -14,6 +17,7 @@ import (
 var kindScenarios = []scenario{
 	{"CustomKindsComeAsMapsAndAsStructs", customKinds},
 	{"EveryFieldFormHoldsTheSameObjects", fieldForms},
+	{"StringKeysHaveTheNamespaceUnlessTheQueryNamesOne", stringKeys},
 	{"AnOptionalKindThatIsNotServedIsNil", optionalKinds},
 	{"QueriesThatCannotWorkAreErrorsAtWatch", badQueries},
 	{"FieldsThatCannotWorkAreErrorsThatNameThem", badFields},
@@ -61,6 +65,67 @@ func fieldForms(t *testing.T, e *env) {
 	assert.Len(t, snap.ByName, 2)
 	require.Contains(t, snap.ByKey, types.NamespacedName{Namespace: e.ns, Name: "a"})
 	assert.Equal(t, "a", snap.ByKey[types.NamespacedName{Namespace: e.ns, Name: "a"}].Name)
+}
+
+// stringKeys: whether the keys have the namespace depends on the query as it is written, and not on
+// the objects that it has.
+func stringKeys(t *testing.T, e *env) {
+	type snapshot struct {
+		One, Several, Alone, Selected, All map[string]*corev1.ConfigMap
+	}
+	ns2 := e.backend.Namespace(t)
+	label := "suite=" + e.ns
+	e.labelNamespaces(map[string]string{"suite": e.ns}, e.ns, ns2)
+	mine, theirs := e.labelled("a", "suite", e.ns), e.labelled("a", "suite", e.ns)
+	theirs.Namespace = ns2
+	e.foreignCreate(mine, theirs)
+	snapshots := watch[snapshot](e, e.client,
+		kates.Query{Name: "One", Namespace: e.ns, LabelSelector: label},
+		kates.Query{Name: "Several", Namespaces: []string{e.ns, ns2}, LabelSelector: label},
+		kates.Query{Name: "Alone", Namespaces: []string{ns2}, LabelSelector: label},
+		kates.Query{Name: "Selected", NamespaceSelector: label, LabelSelector: label},
+		kates.Query{Name: "All", LabelSelector: label},
+	)
+	var snap snapshot
+	awaitFirst(t, snapshots, &snap)
+	both := []string{e.ns + "/a", ns2 + "/a"}
+	for name, c := range map[string]struct {
+		got  map[string]*corev1.ConfigMap
+		want []string
+	}{
+		"one namespace":        {snap.One, []string{"a"}},
+		"several":              {snap.Several, both},
+		"a set of one":         {snap.Alone, both[1:]},
+		"those that have":      {snap.Selected, both},
+		"all, with a selector": {snap.All, both},
+	} {
+		assert.ElementsMatch(t, c.want, slices.Collect(maps.Keys(c.got)), name)
+		for key, cm := range c.got {
+			assert.Contains(t, []string{cm.Name, cm.Namespace + "/" + cm.Name}, key)
+		}
+	}
+}
+
+// labelNamespaces gives namespaces labels, as another program. The fake has no object for them
+// before.
+func (e *env) labelNamespaces(labels map[string]string, namespaces ...string) {
+	e.t.Helper()
+	all := e.foreign.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	for _, name := range namespaces {
+		u, err := all.Get(e.ctx, name, metav1.GetOptions{})
+		create := kates.IsNotFound(err)
+		if create {
+			u, err = asUnstructured(e.t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}), nil
+		}
+		require.NoError(e.t, err)
+		u.SetLabels(labels)
+		if create {
+			_, err = all.Create(e.ctx, u, metav1.CreateOptions{})
+		} else {
+			_, err = all.Update(e.ctx, u, metav1.UpdateOptions{})
+		}
+		require.NoError(e.t, err)
+	}
 }
 
 func optionalKinds(t *testing.T, e *env) {
