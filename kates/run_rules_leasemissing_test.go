@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,14 +232,15 @@ func TestARunThatBeginsAnewInAnOutageIsReadyIfItsStreamsLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.Tuning{Linger: time.Minute}))
 		lease := leaseFailures(fake)
+		var down atomic.Bool
+		fake.Dynamic.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return down.Load(), nil, errors.New("down, too")
+		})
 		r := run(t, fake.Client, newCalls().call, election)
 		<-time.After(time.Minute)
 		require.NoError(t, fake.Client.Ready())
 		lease.set(errors.New("down"))
-		lists := errors.New("down, too")
-		fake.Dynamic.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, lists
-		})
+		down.Store(true)
 		assert.ErrorIs(t, <-r.done, kates.ErrLeadershipLost)
 		r = run(t, fake.Client, newCalls().call, election)
 		<-time.After(10 * time.Minute)
