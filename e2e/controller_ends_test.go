@@ -148,7 +148,7 @@ func TestAControllerLearnsWhatWasDeletedWhileItWasDisconnected(t *testing.T) {
 				delete(wanted, receive(t, calls))
 			}
 			lists := r.faults.Requests(katestest.Match{Resource: "hosts", Where: func(q katestest.Request) bool {
-				return q.Verb == "list" || q.Query.Get("sendInitialEvents") == "true"
+				return q.Query.Get("sendInitialEvents") == "true" // a probe is a list of one
 			}})
 			assert.Len(t, lists, map[bool]int{false: 1, true: 2}[forgotten])
 			r.stop()
