@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
@@ -20,6 +21,7 @@ type control struct {
 	name   string
 	client *kates.Client
 	plan   *keyed.Plan[kates.Status]
+	handle *kates.Handle
 	call   func(context.Context, reflect.Value) (Result, error)
 	counts counts
 
@@ -50,12 +52,13 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	case f == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), options)
+	handle := kates.NewHandle()
+	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), append(slices.Clone(options), handle))
 	if err != nil {
 		return fail(err)
 	}
 	return &Controller[P]{&control{
-		name: name, client: c, plan: plan,
+		name: name, client: c, plan: plan, handle: handle,
 		call: func(ctx context.Context, p reflect.Value) (Result, error) { return f(ctx, p.Addr().Interface().(*P)) },
 	}}, nil
 }
@@ -76,6 +79,32 @@ func (c *control) TriggerAll() {
 	if r := c.latest(); r != nil {
 		r.watch.TriggerAll()
 	}
+}
+
+// Add adds queries while the controller runs, for fields of the struct that have none: those whose
+// query [Controller.Remove] has removed, and those with the tag `kates:"-"`. See [kates.Handle].
+// The error is [kates.ErrNotRunning] while it does not run.
+func (c *control) Add(ctx context.Context, queries ...kates.Query) error {
+	return c.runs(c.handle.Add(ctx, queries...))
+}
+
+// Remove removes the queries of these names while the controller runs. The root cannot be removed.
+func (c *control) Remove(ctx context.Context, names ...string) error {
+	return c.runs(c.handle.Remove(ctx, names...))
+}
+
+// Replace replaces the queries of these names while the controller runs, all of them for the same
+// reconciles. Roots whose objects change by that are reconciled. Those that a new query of the root
+// does not show any more depart, if they do not exist either: see the package's documentation.
+func (c *control) Replace(ctx context.Context, queries ...kates.Query) error {
+	return c.runs(c.handle.Replace(ctx, queries...))
+}
+
+func (c *control) runs(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.named(err)
 }
 
 // Start is [Controller.Run], under the name that controller-runtime's manager.Runnable has for it.

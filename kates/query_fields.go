@@ -20,6 +20,7 @@ import (
 // structFields is what the struct type of a snapshot says.
 type structFields struct {
 	targets         []target
+	later           []target // of a controller: fields whose query may come at run time
 	deltas, invalid []int
 
 	// What the type of a controller may have besides.
@@ -64,6 +65,9 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		at, what := f.report(sf)
 		switch {
 		case tag == "-":
+			if f.roles && sf.IsExported() && snapshot.CheckField(sf.Type) == nil {
+				f.later = append(f.later, target{Query: Query{Name: sf.Name}, index: index, typ: sf.Type})
+			}
 			continue
 		case at != nil && tagged:
 			return fmt.Errorf("field %s has a kates tag, but a field %s is no query", sf.Name, what)

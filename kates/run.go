@@ -64,6 +64,11 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	if err != nil {
 		return fmt.Errorf("run %s: %w", t, err)
 	}
+	release, err := take(settings.handles)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", t, err)
+	}
+	defer release()
 	config := settings.config(c, c.core.log.WithValues("run", t.String()))
 	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
 	defer stop()
@@ -80,8 +85,9 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log},
 	}
 	if snapshots.deltas != nil {
-		r.changes = newChanges(snapshots.Status())
+		r.changes = newChanges(t)
 	}
+	bind(settings.handles, handledRun[S]{snapshots, r})
 	defer keyed.Listen(ctx, config.Triggers, r.trigger)()
 	err = config.Standing(ctx, func() error {
 		if config.Election == nil {
@@ -94,6 +100,15 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	})
 	return keyed.Lacking(config.Log, snapshots.Ready(), endOfRun(ctx, t, err))
 }
+
+// handledRun is a run as its [Handle] controls it. It has no keys.
+type handledRun[S any] struct {
+	*Snapshots[S]
+	of *runner[S]
+}
+
+func (h handledRun[S]) Trigger(...string) {}
+func (h handledRun[S]) TriggerAll()       { h.of.trigger() }
 
 // following is a run's watch, whose snapshots a follower keeps up to date.
 type following[S any] struct {

@@ -3,6 +3,7 @@ package kates
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,7 @@ func between(from, to shownNames) (all []*Delta) {
 // that was seen last.
 func TestG7TheDeltasOfSeveralSnapshotsAreThoseBetweenTheFirstAndTheLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newChanges(Status{Queries: []QueryStatus{{Name: "B"}, {Name: "A"}}})
+		c := newChanges(reflect.TypeFor[struct{ B, A int }]())
 		now, version := shownNames{}, 0
 		step := func() {
 			for range rapid.IntRange(0, 4).Draw(t, "writes") {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +64,16 @@ func (p *controlled) fields(ctx context.Context, blind bool) (structFields, erro
 	return p.client.fieldsOf(ctx, structFields{roles: true, special: p.special, blind: blind}, p.typ, p.settings.queries)
 }
 
-func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {
+func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error) {
+	release, err := take(p.settings.handles)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	c := p.client
 	fields, err := p.fields(ctx, false)
 	if err == nil {
@@ -81,7 +92,12 @@ func (p *controlled) open(ctx context.Context) (keyed.Roots[Status], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &roots{partitionWatch{newPartitioned(c, all, fields)}, p.typ, fields.targets}, nil
+	r := &roots{
+		partitionWatch: partitionWatch{newPartitioned(c, p.typ, all, fields)}, typ: p.typ, targets: fields.targets, later: fields.later,
+		of: structFields{roles: true, special: p.special}, release: release,
+	}
+	bind(p.settings.handles, r)
+	return r, nil
 }
 
 // roots are partitions by roots.
@@ -89,6 +105,17 @@ type roots struct {
 	partitionWatch
 	typ     reflect.Type // of the controller's struct
 	targets []target
+	later   []target     // fields whose query may come at run time
+	of      structFields // of the struct, with no targets
+	release func()       // the handles
+	// reselected: the root's query was replaced, so a root that left it may exist.
+	reselected atomic.Bool
+}
+
+// Close ends the watch.
+func (r *roots) Close() {
+	r.release()
+	r.partitionWatch.Close()
 }
 
 // Next implements [keyed.Source].
@@ -118,6 +145,9 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 			}
 		}
 	}
+	for i, target := range r.later {
+		into.FieldByIndex(target.index).Set(shape.Field(len(r.targets) + i))
+	}
 	if root.Object != nil {
 		t.OwnedBy(root.Object.GetUID())
 	}
@@ -136,7 +166,7 @@ func rootObject(v reflect.Value, of Object) Object {
 func (r *roots) Selective() bool {
 	for _, t := range r.targets {
 		if t.role == rootRole {
-			return t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil
+			return r.reselected.Load() || t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil
 		}
 	}
 	return false
@@ -210,10 +240,12 @@ func (f *structFields) root() (root *target, err error) {
 	return root, nil
 }
 
-// shape is the struct type of a partition: it has a field for each target.
+// shape is the struct type of a partition: it has a field for each target, and for each that may
+// come.
 func (f *structFields) shape() reflect.Type {
-	fields := make([]reflect.StructField, len(f.targets))
-	for i, t := range f.targets {
+	all := slices.Concat(f.targets, f.later)
+	fields := make([]reflect.StructField, len(all))
+	for i, t := range all {
 		fields[i] = reflect.StructField{Name: t.Name, Type: t.typ}
 	}
 	return reflect.StructOf(fields)

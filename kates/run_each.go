@@ -51,6 +51,11 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	if err != nil {
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
+	release, err := take(settings.handles)
+	if err != nil {
+		return fmt.Errorf("run each %s: %w", t, err)
+	}
+	defer release()
 	config := settings.config(c, c.core.log.WithValues("run", t.String()))
 	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
 	defer stop()
@@ -62,6 +67,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	}
 	defer end()
 	defer partitions.Close()
+	bind(settings.handles, partitions)
 	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f}
 	loop := &keyed.Loop[eachTurn[S]]{Config: config, Source: all, Work: all, Grace: grace}
 	err = loop.Run(ctx)
@@ -164,8 +170,9 @@ type Partitions[S any] struct{ *partitioned }
 
 // partitioned is partitions of a struct type.
 type partitioned struct {
-	all   *partition.Partitions
-	begin func(context.Context) context.Context // of the client
+	client *Client
+	all    *partition.Partitions
+	begin  func(context.Context) context.Context // of the client
 	// deltas and invalid are the indexes of those fields, if any.
 	deltas, invalid []int
 
@@ -174,9 +181,9 @@ type partitioned struct {
 	failed map[string]*changes // of turns whose changes the next one has, too
 }
 
-func newPartitioned(c *Client, all *partition.Partitions, f structFields) *partitioned {
-	p := &partitioned{all: all, begin: c.begin, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
-	p.blank = newChanges(p.Status())
+func newPartitioned(c *Client, t reflect.Type, all *partition.Partitions, f structFields) *partitioned {
+	p := &partitioned{client: c, all: all, begin: c.begin, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
+	p.blank = newChanges(t)
 	return p
 }
 
@@ -267,7 +274,7 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	return &Partitions[S]{newPartitioned(c, all, fields)}, nil
+	return &Partitions[S]{newPartitioned(c, t, all, fields)}, nil
 }
 
 // Next waits until a key is due, and hands it out. Several workers may call it at a time: no key

@@ -18,7 +18,7 @@ import (
 )
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a
-// [WatchOption], a [LeaderElection] and a [Sharding] are such options, and [WithBackoff],
+// [WatchOption], a [LeaderElection], a [Sharding] and a [Handle] are such options, and [WithBackoff],
 // [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout] and [WithSignals] return
 // some.
 type RunOption interface{ applyToRun(*runSettings) }
@@ -30,6 +30,7 @@ type runSettings struct {
 	triggers []keyed.Trigger
 	election *LeaderElection
 	sharding *Sharding
+	handles  []*Handle
 	workers  int // 0: no option says it
 	wrong    error
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -156,10 +157,11 @@ type change struct {
 	after  *Delta // the latest delta of the object that exists now, nil if there is none
 }
 
-func newChanges(s Status) *changes {
+// newChanges returns those of snapshots of a struct type, which orders its queries.
+func newChanges(t reflect.Type) *changes {
 	c := &changes{order: map[string]int{}, of: map[place]*change{}}
-	for i, q := range s.Queries {
-		c.order[q.Name] = i
+	for i, sf := range reflect.VisibleFields(t) {
+		c.order[sf.Name] = i
 	}
 	return c
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -156,7 +155,7 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 // Add adds queries for fields of S that have none: those whose query [Snapshots.Remove] has
 // removed, and those with the tag `kates:"-"`. See [Accumulator.Add].
 func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
-	compiled, err := s.compile(ctx, queries)
+	compiled, err := s.client.compileAtRunTime(ctx, reflect.TypeFor[S](), queries)
 	if err == nil {
 		err = s.acc.Add(ctx, compiled...)
 	}
@@ -165,35 +164,11 @@ func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
 
 // Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.
 func (s *Snapshots[S]) Replace(ctx context.Context, queries ...Query) error {
-	compiled, err := s.compile(ctx, queries)
+	compiled, err := s.client.compileAtRunTime(ctx, reflect.TypeFor[S](), queries)
 	if err == nil {
 		err = s.acc.Replace(ctx, compiled...)
 	}
 	return while("replace", err)
-}
-
-// compile returns the queries for the fields of S that have their names.
-func (s *Snapshots[S]) compile(ctx context.Context, queries []Query) ([]query.Query, error) {
-	t, fields := reflect.TypeFor[S](), structFields{}
-	targets := make([]target, len(queries))
-	for i, q := range queries {
-		sf, ok := t.FieldByName(q.Name)
-		if ok {
-			report, _ := fields.report(sf)
-			ok = sf.IsExported() && report == nil
-		}
-		if !ok {
-			return nil, fmt.Errorf("query %q: %s has no exported field of that name that could be a query", q.Name, t)
-		}
-		var err error
-		if targets[i], err = s.client.fieldTarget(ctx, &fields, sf, q, true); err != nil {
-			return nil, fmt.Errorf("field %s: %w", sf.Name, err)
-		}
-	}
-	if err := checkStruct(t, targets); err != nil {
-		return nil, err
-	}
-	return s.client.compile(targets)
 }
 
 // because adds to the error of an end what was incomplete.

@@ -16,6 +16,7 @@ type index struct {
 	common  bool            // an object of the query belongs to all partitions, or did once
 	invalid int
 	present bool // snapshots have the field
+	spans   bool // the keys of a map have the namespace
 }
 
 func newIndex() *index { return &index{objects: make(map[stream.Key]*placed)} }

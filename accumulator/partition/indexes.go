@@ -18,21 +18,23 @@ type field = collect.Field[*index]
 //
 // They change only in the reader's turn, which reads them without mu.
 type indexes struct {
-	binding *snapshot.Binding // set once
-	lasting bool              // set once; see [Options.Lasting]
-	fields  []*field          // set once, before there is a turn
+	typ     reflect.Type // of the snapshots; set once
+	lasting bool         // set once; see [Options.Lasting]
+	// fields are in the order of their places. They are replaced together with the binding, see
+	// Partitions.adapt, and never changed.
+	fields  []*field
+	binding *snapshot.Binding
 
 	// mu is held while the indexes and the partitions' tables change, so that others can read
 	// them.
 	mu lockorder.Mutex[lockorder.Indexes]
 }
 
-// of sets the fields, in the order of the queries.
-func (x *indexes) of(fields []*field) {
-	x.fields = fields
-	for i, f := range fields {
-		f.Shown.shared = x.binding.NewTable(i)
-	}
+// slicesOf returns the places of the fields that could have o in a slice.
+func (x *indexes) slicesOf(o any) []int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.binding.SlicesOf(o)
 }
 
 // lookup reports whether the objects of the i-th field are looked up, and belong to no partition.
@@ -125,6 +127,7 @@ func (x *indexes) fill(t *Turn) {
 		}
 	}
 	part.fresh = gone
+	t.fields, t.binding = x.fields, x.binding
 	t.Snapshot = target.Interface()
 }
 
@@ -140,11 +143,15 @@ func (x *indexes) refresh(part *partition, i int) *snapshot.Table {
 	sh, index := &part.shares[i], x.fields[i].Shown
 	table := sh.table
 	changes := sh.changes(part, index)
-	if table == nil {
-		table = x.binding.NewTable(i)
-		table.Apply(everything(index.shared))
+	switch {
+	case table == nil:
+		table = copied(index.shared, x.binding.NewTable(i))
+		x.setTable(sh, table)
+	case sh.spans != index.spans && x.isMap(x.fields[i].Name):
+		table = copied(table, x.binding.NewTable(i))
 		x.setTable(sh, table)
 	}
+	sh.spans = index.spans
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	table.Apply(changes)

@@ -91,7 +91,12 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 			continue
 		case c.Object == nil:
 		case old != nil && (old.row.Source == c.Object || !differ && p.collector.Same(old.row.Source, c.Object)):
-			continue
+			if !b.Anew {
+				continue
+			}
+			if s.now = p.rekeyed(i, key, old); s.now == nil {
+				continue
+			}
 		default:
 			s.now = p.placedOf(i, key, c.Object, old)
 		}
@@ -106,6 +111,20 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 	}
 	slices.SortFunc(all, func(x, y moved) int { return object.Compare(x.key, y.key) })
 	return all
+}
+
+// rekeyed finds the partitions of an object anew, whose query may have another key function. It
+// returns nil if they are the same.
+func (p *Partitions) rekeyed(i int, f query.KeyFunc, old *placed) *placed {
+	now := p.placedOf(i, f, old.row.Source, old)
+	fault := (now.row.Err != nil) != (old.row.Err != nil)
+	if !fault && now.every == old.every && slices.Equal(now.keys, old.keys) {
+		return nil
+	}
+	if old.row.Value != nil && now.row.Value != nil {
+		now.row = old.row // the value stays the same
+	}
+	return now
 }
 
 // placedOf finds the partitions of an object. If they cannot be known, the object is invalid and

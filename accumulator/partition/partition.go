@@ -46,7 +46,8 @@ const (
 type share struct {
 	// nil while no object of the field has the key: the shared table stands in
 	table *snapshot.Table
-	own   int // how many objects have the key
+	own   int  // how many objects have the key
+	spans bool // as the index had it when the table was made
 	// dirty: changes since the last turn; of a look-up, of what that turn has read.
 	dirty map[stream.Key]before
 

@@ -2,16 +2,13 @@ package partition
 
 import (
 	"context"
-	"errors"
 	"reflect"
-	"slices"
 	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Options are the options of [Start]. Pace.Quiet and QuietMax apply to each key: a key that
@@ -41,7 +38,11 @@ type Partitions struct {
 	indexes   *indexes
 	scheduler *scheduler
 	debounce  *debounce // nil without a debounce
-	quiet     bool      // some changes are worth no signal
+	quietOwn  bool
+	// These belong to the reader's turn.
+	current    []*field // the queries that there are; the indexes have the removed ones, too
+	generation int      // of these
+	quiet      bool     // some changes are worth no signal
 	// torn: the last take had a change for all partitions, and may lack a key that came before it.
 	// It belongs to the reader's turn.
 	torn bool
@@ -61,28 +62,22 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	if err := o.Backoff.Check(); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(queries, func(q query.Query) bool { return q.Key != nil }) {
-		return nil, errors.New("no query has a key function: there would be no partition")
-	}
-	b, err := query.Compile(t, queries)
-	if err != nil {
+	p := &Partitions{indexes: &indexes{typ: t, lasting: o.Lasting}, debounce: newDebounce(&o.Pace), quietOwn: o.QuietOwnWrites}
+	if err := p.indexes.suits(queries); err != nil {
 		return nil, err
 	}
-	readers, err := readersOf(b, queries)
-	if err != nil {
-		return nil, err
-	}
-	p := &Partitions{indexes: &indexes{binding: b, lasting: o.Lasting}, debounce: newDebounce(&o.Pace)}
-	p.scheduler = newScheduler(readers, o.Backoff, p.debounce)
-	p.quiet = o.QuietOwnWrites || slices.ContainsFunc(queries, func(q query.Query) bool { return q.Signal != nil })
+	p.scheduler = newScheduler(len(reflect.VisibleFields(t)), o.Backoff, p.debounce)
+	var err error
 	p.collector, err = collect.New(ctx, s, queries, o.Options, collect.Reader[*index]{
 		User: p, Shown: newIndex, Invalid: p.indexes.invalidIn, PerKey: true,
-		Waiting: p.scheduler.waiting, Ended: p.scheduler.close,
+		Check: p.indexes.suits, Waiting: p.scheduler.waiting, Ended: p.scheduler.close,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.indexes.of(p.collector.Fields())
+	if err := p.adapt(); err != nil {
+		return nil, err
+	}
 	if err := p.collector.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -93,21 +88,6 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 		}
 	}
 	return p, nil
-}
-
-// readersOf makes readers for each field that is a look-up.
-func readersOf(b *snapshot.Binding, queries []query.Query) ([]*readers, error) {
-	all := make([]*readers, len(queries))
-	for i, q := range queries {
-		if !b.IsLookup(i) {
-			continue
-		}
-		if q.Key != nil {
-			return nil, q.Error(errors.New("it has a key function, but what is looked up belongs to no partition"))
-		}
-		all[i] = newReaders()
-	}
-	return all, nil
 }
 
 // Next waits until a key is due, and hands it out. The turn has everything that the watches had
@@ -204,7 +184,7 @@ func (p *Partitions) Shares(o any) bool {
 	if p.indexes.contain(o) {
 		return true
 	}
-	slices := p.indexes.binding.SlicesOf(o)
+	slices := p.indexes.slicesOf(o)
 	if slices == nil {
 		return false // the usual case: o is an object, and slices hold pointers to objects
 	}

@@ -28,6 +28,8 @@ type scheduler struct {
 	// other fields. The reads of a running turn are known only when it ends, so each change of a
 	// look-up is noted for all running turns.
 	readers []*readers
+	// places is how many fields there may be at most.
+	places int
 	// empty are partitions that had no objects when the changes of one field were placed. Those of
 	// another field may bring some.
 	empty   []*partition
@@ -35,8 +37,21 @@ type scheduler struct {
 	stale   bool // since changes were last taken, a turn has ended, or keys were activated
 }
 
-func newScheduler(readers []*readers, b attempts.Backoff, d *debounce) *scheduler {
-	return &scheduler{backoff: b, parts: make(map[string]*partition), agenda: newAgenda(d), readers: readers}
+func newScheduler(places int, b attempts.Backoff, d *debounce) *scheduler {
+	return &scheduler{backoff: b, parts: make(map[string]*partition), agenda: newAgenda(d), places: places}
+}
+
+// extend notes which fields are look-ups, up to a number of them.
+func (s *scheduler) extend(fields int, lookup func(i int) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.readers); i < fields; i++ {
+		var by *readers
+		if lookup(i) {
+			by = newReaders()
+		}
+		s.readers = append(s.readers, by)
+	}
 }
 
 // next hands out the next key. It returns nil if there is none, or if the key has no reason for a
@@ -49,7 +64,9 @@ func (s *scheduler) next(changed func(*partition) bool) *Turn {
 		return nil
 	}
 	part := s.parts[e.key]
-	if !part.forced && !changed(part) {
+	// A key that is gone may have the same objects as before, which all partitions have now.
+	gone := part.objects == 0 && part.seen == withObjects
+	if !part.forced && !gone && !changed(part) {
 		s.agenda.done(e)
 		return nil
 	}

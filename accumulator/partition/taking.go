@@ -13,8 +13,11 @@ func (p *Partitions) take(ctx context.Context, then func() *Turn) (*Turn, error)
 		return nil, err
 	}
 	defer p.collector.Leave()
-	if !p.collector.Complete() || !p.takeIn() || then == nil {
+	if !p.collector.Complete() {
 		return nil, nil
+	}
+	if ok, err := p.takeIn(); !ok || then == nil {
+		return nil, err
 	}
 	return then(), nil
 }
@@ -28,7 +31,7 @@ func (p *Partitions) next() *Turn {
 	}
 	for p.scheduler.pending() {
 		if p.scheduler.isStale() {
-			p.takeIn() // the next turn shows what was written before that moment (G4)
+			_, _ = p.takeIn() // the next turn shows what was written before that moment (G4)
 			p.ensureSignal()
 		}
 		if t := p.hand(); t != nil {
@@ -43,17 +46,23 @@ func (p *Partitions) next() *Turn {
 // The fields are taken one after the other. A change for all partitions may be taken, and the key
 // of a quiet change that came before it not yet. So such a change is followed by another take at
 // once, and keys that are new then have a turn, too.
-func (p *Partitions) takeIn() bool {
+func (p *Partitions) takeIn() (ok bool, err error) {
 	p.scheduler.taking()
+	if err := p.collector.Advance(p.indexes.suits); err != nil {
+		return false, err
+	}
+	if err := p.adapt(); err != nil {
+		return false, err
+	}
 	for range 2 { // the keys of a change in the second take come with the next takeIn
-		if !p.collector.Take(p.indexes.fields) {
-			return false
+		if !p.collector.Take(p.current) {
+			return false, nil
 		}
 		if p.advance(); !p.torn || !p.quiet {
 			break
 		}
 	}
-	return true
+	return true, nil
 }
 
 // advance applies what was taken, and finds the keys that it changes.
@@ -91,7 +100,7 @@ func (p *Partitions) advance() {
 	}
 	p.torn = shared
 	p.scheduler.forgetEmpty()
-	p.collector.Deliver(1)
+	p.collector.Deliver(p.generation)
 	p.collector.Report(invalid)
 }
 

@@ -28,9 +28,11 @@ type Turn struct {
 	// those of look-ups.
 	Invalid []snapshot.Invalid
 
-	of    *Partitions
-	part  *partition
-	ended atomic.Bool
+	of      *Partitions
+	part    *partition
+	fields  []*field          // as they were when the turn began
+	binding *snapshot.Binding // of these
+	ended   atomic.Bool
 }
 
 // hand makes a turn of the next key, if there is one with a reason for a turn.
@@ -90,7 +92,7 @@ func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
 		}
 	}
 	if len(kept.All) < table.Held() {
-		table = t.of.indexes.binding.NewTable(i)
+		table = t.binding.NewTable(i)
 		table.Apply(kept.All)
 	}
 	return table.Value().Interface()
@@ -113,7 +115,7 @@ func (t *Turn) First(query string) stream.Object {
 
 // table returns the key's own objects of a query, nil if there are none.
 func (t *Turn) table(query string) (i int, own *snapshot.Table) {
-	i = slices.IndexFunc(t.of.indexes.fields, func(f *field) bool { return f.Name == query })
+	i = slices.IndexFunc(t.fields, func(f *field) bool { return f.Name == query })
 	if i < 0 {
 		return i, nil
 	}

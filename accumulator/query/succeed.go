@@ -24,10 +24,11 @@ func (u *union) position() (at position) {
 
 // passed reports whether all streams have reached a version of the same resource. Those that have
 // not are late: the server is asked on their behalf. A stream that is as new as the server counts,
-// whatever its version: the server may have been restored.
+// whatever its version: the server may have been restored. Where contents are compared, versions say
+// nothing.
 func (u *union) passed(at position) bool {
 	u.mu.Lock()
-	if !u.known() || u.resource.Storage != at.storage {
+	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
 		u.mu.Unlock()
 		return true
 	}

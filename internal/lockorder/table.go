@@ -23,6 +23,7 @@ type (
 	LeaseLock      struct{}
 	Loop           struct{}
 	WatchSettings  struct{}
+	RunHandle      struct{}
 	TurnChanges    struct{}
 	Converted      struct{}
 	EventSink      struct{}
@@ -70,6 +71,7 @@ var Order = []Lock{
 	{LeaseLock{}, "internal/lease.lock.mu", "the last errors of a Lease's requests"},
 	{Loop{}, "internal/keyed.Loop.mu", "the attempts of keys that fail, the timers of those that asked for a turn"},
 	{WatchSettings{}, "kates.lockedSettings.mu", "the settings of watches to come"},
+	{RunHandle{}, "kates.Handle.mu", "what a handle controls"},
 	{TurnChanges{}, "kates.partitioned.mu", "the changes of turns that failed"},
 	{Converted{}, "kates.Lister.mu", "the objects that a lister has converted"},
 	{EventSink{}, "kates/events.sink.mu", "whether the recorder has ended"},

@@ -145,7 +145,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "what came and went is a turn", says: "what came and went unseen is no turn", file: scheduler, caught: "TestG7WhatCameAndWentUnseenIsNoTurn",
-		old: `	if !part.forced && !changed(part) {`, new: `	if false {`,
+		old: `	if !part.forced && !gone && !changed(part) {`, new: `	if false && gone {`,
 	},
 	{
 		name: "what left and is back as it was is a turn", says: "or is as the last turn had it, is no turn", file: indexes,

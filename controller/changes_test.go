@@ -1,0 +1,51 @@
+package controller_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/kates"
+)
+
+func TestTheQueriesOfAControllerChangeWhileItRuns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.root("a", "ua", "1")
+		w.root("b", "ub", "1")
+		w.secret("sa", "ns/a")
+		w.put(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		c := &calls{}
+		r := run(w, c.reconcile, bySecret)
+		assert.ElementsMatch(w, []string{"ns/a ua=1 *sa @n", "ns/b ub=1 @n"}, c.taken())
+
+		toB := kates.Query{Name: "Secrets", Key: func(kates.Object) []string { return []string{"ns/b"} }}
+		require.NoError(w, r.Replace(w.Context(), toB, kates.Query{Name: "Nodes", LabelSelector: "x=y"}))
+		r.runs()
+		assert.ElementsMatch(w, []string{"ns/a ua=1", "ns/b ub=1 *sa"}, c.taken(), "both at once")
+
+		require.NoError(w, r.Remove(w.Context(), "Secrets", "Deployments"))
+		r.runs()
+		assert.Contains(w, c.taken(), "ns/b ub=1")
+		w.owns("a", "ua", "d")
+		r.runs()
+		assert.Empty(w, c.taken())
+		require.NoError(w, r.Add(w.Context(), kates.Query{Name: "Deployments"}))
+		r.runs()
+		assert.Contains(w, c.taken(), "ns/a ua=1 +d", "what it controls has its key again")
+
+		assert.ErrorContains(w, r.Remove(w.Context(), "Root"), "root")
+		assert.ErrorContains(w, r.Replace(w.Context(), kates.Query{Name: "Info"}), "no exported field of that name that could be a query")
+		assert.ErrorContains(w, r.Replace(w.Context(), kates.Query{Name: "Nodes", Kind: "pods"}), "its type")
+		assert.ErrorContains(w, r.Replace(w.Context(), kates.Query{Name: "Deployments", Key: kates.ByNamespace}), "Key")
+
+		require.NoError(w, r.Replace(w.Context(), kates.Query{Name: "Root", FieldSelector: "metadata.name=b"}))
+		r.runs()
+		assert.Contains(w, c.taken(), "ns/a ua=1 +d left", "it is there, though the query does not show it")
+		r.stop()
+		assert.ErrorIs(w, r.Replace(w.Context(), toB), kates.ErrNotRunning)
+	})
+}
