@@ -29,7 +29,8 @@
 //   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
 //     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects
 //     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [WithTriggers],
-//     [WithWorkers], [WithShutdownTimeout], [WithSignals], [Again].
+//     [WithWorkers], [WithShutdownTimeout], [WithSignals], [Again]. A [Handle] changes the queries
+//     of a run; a watch has [Snapshots.Replace].
 //   - Read: [Client.Get] and [Client.List] ask the server. [GetCached] and [NewLister] read from a
 //     watch that runs anyway. [Client.PodLogs] follows logs.
 //   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
