@@ -25,8 +25,18 @@ var gated = []mutant{
 	{
 		name: "a turn that ends while things are taken counts as one before", says: "the next turn shows what was written before that moment", file: taking, caught: parts,
 		old: `	p.scheduler.taking()
-	for range 2`, new: `	defer p.scheduler.taking()
-	for range 2`,
+	if err`, new: `	defer p.scheduler.taking()
+	if err`,
+	},
+	{
+		name: "an object keeps the keys of a function that was replaced", says: "objects get their keys anew", file: "accumulator/partition/keys.go",
+		caught: "TestG7ObjectsOfAQueryThatIsReplacedHaveTheKeysOfTheNewFunction",
+		old:    `if !b.Anew {`, new: `if true {`,
+	},
+	{
+		name: "what a removed query had stays", says: "its objects leave all partitions", file: "accumulator/partition/adapt.go",
+		caught: "TestG7WhatARemovedQueryHadLeavesWithItsDeletions",
+		old:    `f.Taken = emptied`, new: `_ = emptied`,
 	},
 	{
 		name: "the end of a turn makes nothing stale", says: "the next turn shows what was written before that moment", file: scheduler, caught: lookups,
