@@ -16,17 +16,27 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// The test compares what unit tests see with discovery: names, scopes, short names and the
-// preferred version of everything that the server serves.
+// The tests compare what unit tests see, and what a client says, with discovery: names, scopes,
+// short names and the preferred version of everything that the server serves.
 func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
-	client, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
-	require.NoError(t, err)
-	cached := memory.NewMemCacheClient(client)
 	fake, err := katestest.NewMapper(
 		katestest.Kind{APIVersion: "getambassador.io/v3alpha1", Kind: "Host", ShortNames: []string{"hst"}},
 		katestest.Kind{APIVersion: "example.kates.io/v1", Kind: "Tenant", ClusterScoped: true},
+		katestest.Kind{APIVersion: "validate.kates.io/v1", Kind: "Widget"},
 		katestest.Kind{APIVersion: "configmapgen.kates.io/v1", Kind: "ConfigTemplate", ShortNames: []string{"ctpl"}})
 	require.NoError(t, err)
+	compareMapper(t, fake)
+}
+
+func TestAClientsMapperAgreesWithTheServers(t *testing.T) {
+	compareMapper(t, newWire().client(t).RESTMapper())
+}
+
+func compareMapper(t *testing.T, mapper meta.RESTMapper) {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
+	require.NoError(t, err)
+	cached := memory.NewMemCacheClient(client)
 	server := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 
 	_, lists, err := cached.ServerGroupsAndResources()
@@ -40,14 +50,14 @@ func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
 			if strings.Contains(resource.Name, "/") || resource.Kind == "Binding" {
 				continue
 			}
-			compareResource(t, fake, gv, resource)
+			compareResource(t, mapper, gv, resource)
 			for _, name := range append([]string{resource.Name, resource.SingularName}, resource.ShortNames...) {
 				if len(groups[name]) > 1 {
 					// ev: client-go takes the group that comes first in its discovery, whose
 					// order is random
 					continue
 				}
-				compareName(t, fake, server, name)
+				compareName(t, mapper, server, name)
 				compared++
 			}
 		}
