@@ -134,3 +134,38 @@ func TestG4AnOwnDeletionInAUnionIsShownThoughItsEventHasTheStoredVersion(t *test
 		}
 	})
 }
+
+// TestG5ADeletionWithoutItsVersionIsNotTakenBackByAQueryThatReplacesAnother: the watch of the new
+// query is late, and the position of the old one does not tell that it is newer.
+func TestG5ADeletionWithoutItsVersionIsNotTakenBackByAQueryThatReplacesAnother(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.LastState = func(sim.Event) bool { return true }
+		s.Create("as", sim.Thing("x"))
+		s.DelayOf = func(w *sim.Watch) time.Duration {
+			if w.Filter.Namespace == "" {
+				return time.Hour
+			}
+			return 0
+		}
+		late := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		require.True(t, signalled(late))
+		q := sim.Query("A", "as")
+		q.Namespaces = []string{"ns"}
+		a := watching(t, streams, collect.Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+		s.Remove("as", "x")
+		synctest.Wait()
+		require.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
+
+		require.NoError(t, a.Replace(t.Context(), sim.Query("A", "as")))
+		for range 10 {
+			sim.After(time.Second)
+			assert.Empty(t, told(update(t, a, &snap)), "it does not come back")
+		}
+		sim.After(2 * time.Hour)
+		update(t, a, &snap)
+		assert.Empty(t, snap.A)
+	})
+}

@@ -144,8 +144,8 @@
 // watch delivers in order (1). A list is consistent as of its request (3), which is after the
 // event. An answer that was on its way when the event came makes no entry.
 //
-// No residue (G6). The position lags behind the deletion until the next event or bookmark. Nothing
-// but a Sync waits for it, which asks the server (8).
+// No residue (G6). The position lags behind the deletion until the next event or bookmark. What has
+// to be as new as the stream, as a Sync or a query that takes another's place, asks the server (8).
 //
 // In a union the event is a departure at the version that it has (U2). A stream that has reached
 // that version and does not show the object never will. One that shows it has a deletion of its

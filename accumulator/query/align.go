@@ -15,6 +15,8 @@ type lateness struct {
 	// waiting are the streams that have not reached untilRV, while a shown object waits for them.
 	waiting []*stream.Listener
 	untilRV string
+	// deletion: they have to be as new as the server, which is past a deletion of this number.
+	deletion int64
 	// caughtUp: a stream has left waiting, so its keys can be decided again.
 	caughtUp bool
 	// undecided is the number of keys that the last batch has held back.
@@ -61,7 +63,7 @@ func (u *union) align() bool {
 			u.target = coherence.Newest(u.target, p.listener.Track())
 		}
 	}
-	u.waiting, u.untilRV = nil, u.target
+	u.waiting, u.untilRV, u.deletion = nil, u.target, 0
 	for _, p := range ready {
 		if coherence.Newer(u.target, p.listener.State().PositionRV) {
 			u.waiting = append(u.waiting, p.listener)
@@ -83,14 +85,18 @@ func (u *union) Late() bool {
 
 func (u *union) CatchUp(ctx context.Context) (ok bool) {
 	u.mu.Lock()
-	late, until := u.waiting, u.untilRV
+	late, until, deletion := u.waiting, u.untilRV, u.deletion
 	u.mu.Unlock()
+	to := until
+	if deletion > 0 {
+		to = "" // the present
+	}
 	var tasks sync.WaitGroup
 	var failed atomic.Bool
 	for _, l := range late {
 		tasks.Go(func() {
-			if l.CatchUp(ctx, until) == nil {
-				u.reached(l, until)
+			if l.CatchUp(ctx, to) == nil {
+				u.reached(l, until, deletion)
 			} else {
 				failed.Store(true)
 			}
@@ -101,12 +107,12 @@ func (u *union) CatchUp(ctx context.Context) (ok bool) {
 }
 
 // reached notes that a late stream has reached the version that an object waits for.
-func (u *union) reached(l *stream.Listener, rv string) {
+func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, p := range u.parts {
 		if p.listener == l {
-			p.caughtRV = rv
+			p.caughtRV, p.caught = rv, max(p.caught, deletion)
 		}
 	}
 	if i := slices.Index(u.waiting, l); i >= 0 {

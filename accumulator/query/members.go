@@ -28,6 +28,8 @@ type part struct {
 	// caughtRV is the version that the stream was asked to reach. When it was as new as the server,
 	// it counted as having done so. Guarded by the lock of the query.
 	caughtRV string
+	// caught is the number of the latest deletion before that, see Listener.Newest.
+	caught int64
 	// merged: the reader has its first list. Belongs to the reader's turn.
 	merged bool
 }

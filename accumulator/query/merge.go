@@ -41,7 +41,7 @@ func (u *union) Take(shown Shown) Batch {
 	b.Absent = b.OK && optional && gone(parts)
 	u.mu.Lock()
 	u.regroup, u.newHistory = u.regroup || regroup && !b.OK, u.newHistory || newHistory && !b.OK
-	u.waiting, u.untilRV, u.undecided = u.late, u.lateRV, len(u.held.keys)
+	u.waiting, u.untilRV, u.undecided, u.deletion = u.late, u.lateRV, len(u.held.keys), 0
 	u.mu.Unlock()
 	if u.late != nil {
 		u.host.Attend()

@@ -36,7 +36,10 @@ type replaceable struct {
 }
 
 // position is a version of a stored resource.
-type position struct{ storage, rv string }
+type position struct {
+	storage, rv string
+	deletion    int64 // the number of the latest one that may be newer than rv, see Listener.Newest
+}
 
 // tried is the first batch of a successor.
 type tried struct {
@@ -133,7 +136,7 @@ func (r *replaceable) Await(s *Successor) (end func()) {
 func (r *replaceable) note(newHistory bool) {
 	at := r.now.position()
 	if !newHistory && at.storage == r.shown.storage {
-		at.rv = coherence.Newest(at.rv, r.shown.rv)
+		at.rv, at.deletion = coherence.Newest(at.rv, r.shown.rv), max(at.deletion, r.shown.deletion)
 	}
 	r.shown = at
 }

@@ -16,7 +16,8 @@ func (u *union) position() (at position) {
 	at.storage = u.resource.Storage
 	for _, p := range u.parts {
 		if p.listener.Storage() == at.storage {
-			at.rv = coherence.Newest(at.rv, p.listener.NewestRV())
+			rv, deletion := p.listener.Newest()
+			at.rv, at.deletion = coherence.Newest(at.rv, rv), max(at.deletion, deletion)
 		}
 	}
 	return at
@@ -24,8 +25,8 @@ func (u *union) position() (at position) {
 
 // passed reports whether all streams have reached a version of the same resource. Those that have
 // not are late: the server is asked on their behalf. A stream that is as new as the server counts,
-// whatever its version: the server may have been restored. Where contents are compared, versions say
-// nothing.
+// whatever its version: the server may have been restored. It has to be that new if a deletion that
+// was shown has no version. Where contents are compared, versions say nothing.
 func (u *union) passed(at position) bool {
 	u.mu.Lock()
 	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
@@ -34,11 +35,12 @@ func (u *union) passed(at position) bool {
 	}
 	var late []*stream.Listener
 	for _, p := range u.parts {
-		if p.ready() && coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV) {
+		behind := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV)
+		if p.ready() && (behind || at.deletion > p.caught) {
 			late = append(late, p.listener)
 		}
 	}
-	u.waiting, u.untilRV = late, at.rv
+	u.waiting, u.untilRV, u.deletion = late, at.rv, at.deletion
 	u.mu.Unlock()
 	if late != nil {
 		u.host.Attend()

@@ -275,12 +275,18 @@ func (l *Listener) Get(key Key) Object {
 	return l.read(key)
 }
 
-// NewestRV is a version that nothing is newer than that the stream shows: its position, or that of
-// the newest own write that is pending.
-func (l *Listener) NewestRV() string {
-	l.stream.mu.Lock()
-	defer l.stream.mu.Unlock()
-	return l.stream.store.view.Newest()
+// Newest is a version that nothing is newer than that the stream shows: its position, or that of
+// the newest own write that is pending. A deletion that came without its version may be newer: then
+// deletion is its number, which is greater than that of each such deletion before, in any stream;
+// else 0.
+func (l *Listener) Newest() (rv string, deletion int64) {
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := &s.progress; p.unversioned > 0 && !coherence.Newer(s.store.view.Position(), p.unversionedRV) {
+		deletion = p.unversioned
+	}
+	return s.store.view.Newest(), deletion
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. If the key has

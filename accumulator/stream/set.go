@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 
@@ -19,6 +20,8 @@ type Set struct {
 	ctx    context.Context // the client's life, which Close ends
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
+
+	unversioned atomic.Int64 // how many deletions came without their version
 
 	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool

@@ -163,6 +163,11 @@ var echo = []mutant{
 
 var lastState = []mutant{
 	{
+		name: "a query that replaces another brings back what was deleted without a version", rule: 10, file: "accumulator/query/succeed.go",
+		caught: "TestG5ADeletionWithoutItsVersionIsNotTakenBackByAQueryThatReplacesAnother",
+		old:    `(behind || at.deletion > p.caught)`, new: `behind`,
+	},
+	{
 		name: "a deletion with the last version of its object is old news", rule: 10, file: stream, caught: "TestG2ADeletionThatHasTheStoredVersionIsADeletion/all",
 		old: `	if last || !s.store.stale(key, o) {`, new: `	if !s.store.stale(key, o) {`,
 	},

@@ -211,8 +211,8 @@ var several = []mutant{
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/query/align.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `if l.CatchUp(ctx, until) == nil {`,
-		new: `if l.CatchUp(ctx, until) == nil && false {`,
+		old: `if l.CatchUp(ctx, to) == nil {`,
+		new: `if l.CatchUp(ctx, to) == nil && false {`,
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",
@@ -251,7 +251,7 @@ var several = []mutant{
 	},
 	{
 		name: "nobody helps a successor that is too quiet", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",
-		old: `u.waiting, u.untilRV = late, at.rv`,
+		old: `u.waiting, u.untilRV, u.deletion = late, at.rv, at.deletion`,
 		new: `_ = late`,
 	},
 	{
