@@ -99,3 +99,53 @@ func TestALeaderWhoseLeaseACopyOfItsProcessRenewsHasLostAndFollows(t *testing.T)
 	assert.NoError(t, r.client.Ready())
 	r.stop()
 }
+
+// TestAShardWhoseLeaseACopyOfItsProcessRenewsLosesItsKeysAndWaits: the copy has the same Lease.
+func TestAShardWhoseLeaseACopyOfItsProcessRenewsLosesItsKeysAndWaits(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, namespace(t))
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	require.NoError(t, r.client.Create(t.Context(), object(configMaps, r.ns, "key", nil), nil))
+	calls := make(chan context.Context, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.cancel, r.done = cancel, make(chan error, 1)
+	group := kates.Sharding{Namespace: r.ns, Name: "group", LeaseDuration: 4 * patience, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond}
+	go func() {
+		r.done <- kates.RunEach(ctx, r.client, func(ctx context.Context, _ string, _ *inputs) error {
+			calls <- ctx
+			<-ctx.Done()
+			return ctx.Err()
+		}, kates.Query{Name: "ConfigMaps", Namespace: r.ns, Key: kates.ByName}, group)
+	}()
+	call := receive(t, calls)
+	copied := func() {
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			all, err := admin.CoordinationV1().Leases(r.ns).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			require.Len(t, all.Items, 1)
+			l := &all.Items[0]
+			l.Spec.RenewTime = &metav1.MicroTime{Time: l.Spec.RenewTime.Add(time.Second)}
+			_, err = admin.CoordinationV1().Leases(r.ns).Update(t.Context(), l, metav1.UpdateOptions{})
+			return err
+		}))
+	}
+	copied()
+	select {
+	case <-call.Done():
+	case <-time.After(patience):
+		t.Fatal("it goes on")
+	}
+	assert.ErrorIs(t, context.Cause(call), kates.ErrKeyLost)
+	assert.ErrorContains(t, context.Cause(call), "another process with the same identity has renewed its lease")
+	poll(t, patience, func() bool {
+		shards := r.client.Status().Shards
+		return len(shards) == 1 && !shards[0].Member && shards[0].Error != ""
+	})
+	copied()
+	assert.ErrorContains(t, r.client.Status().Err(), "that of a copy of its process")
+	assert.Empty(t, calls)
+	r.stop()
+}

@@ -139,12 +139,12 @@ func (l *lock) write(ctx context.Context, v verb, u *unstructured.Unstructured, 
 	}
 	sent := time.Now()
 	l.tried = true
-	l.config.Written.sends(r)
+	l.config.Written.Sends(r.stamp())
 	written, err := send(ctx)
 	if l.note(ctx, v, err); err != nil {
 		return err
 	}
-	l.config.Written.stored(r)
+	l.config.Written.Stored(r.stamp())
 	l.lease = written
 	if r.holder == l.config.Identity {
 		l.leader = r.holder
@@ -273,7 +273,7 @@ func (l *lock) mine(r record) bool {
 
 // wrote reports whether the Lease is as a candidate of this process wrote it, under this identity.
 func (l *lock) wrote(r record) bool {
-	return r.holder == l.config.Identity && l.config.Written.has(r)
+	return r.holder == l.config.Identity && l.config.Written.Has(r.stamp())
 }
 
 // nameOf names the holder of a Lease that this candidate did not write.

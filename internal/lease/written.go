@@ -13,34 +13,38 @@ import (
 // missing may have been stored, so it counts. The zero value is ready. It belongs to one candidate
 // or shard at a time.
 type Written struct {
-	known record   // the last write that succeeded
-	maybe []record // later ones, whose answers are missing
+	known Stamp   // of the last write that succeeded
+	maybe []Stamp // of later ones, whose answers are missing
+}
+
+// Stamp identifies a write of a Lease. The server keeps microseconds.
+type Stamp struct {
+	acquired, renewed int64
+	transitions       int32
+}
+
+// StampOf returns the stamp of a write that says when it has renewed the Lease, and no term.
+func StampOf(renewed time.Time) Stamp { return Stamp{renewed: renewed.UnixMicro()} }
+
+func (r record) stamp() Stamp {
+	return Stamp{r.acquired.UnixMicro(), r.renewed.UnixMicro(), r.transitions}
 }
 
 // maxMaybe bounds the memory of writes that fail. What is forgotten is another's at worst: a
 // candidate waits then until the Lease has expired.
 const maxMaybe = 100
 
-// sends notes a write that is about to be sent.
-func (w *Written) sends(r record) {
+// Sends notes a write that is about to be sent.
+func (w *Written) Sends(s Stamp) {
 	if len(w.maybe) == maxMaybe {
 		w.maybe = slices.Delete(w.maybe, 0, 1)
 	}
-	w.maybe = append(w.maybe, r)
+	w.maybe = append(w.maybe, s)
 }
 
-// stored notes that a write has succeeded. Writes before it began with an older version of the
+// Stored notes that a write has succeeded. Writes before it began with an older version of the
 // Lease, and cannot be stored any more.
-func (w *Written) stored(r record) { w.known, w.maybe = r, nil }
+func (w *Written) Stored(s Stamp) { w.known, w.maybe = s, nil }
 
-// has reports whether a Lease is as it was written here.
-func (w *Written) has(r record) bool {
-	return r.same(w.known) || slices.ContainsFunc(w.maybe, r.same)
-}
-
-// same reports whether two records are of one write. The server keeps microseconds.
-func (r record) same(other record) bool {
-	at := time.Time.UnixMicro
-	return r.holder == other.holder && r.transitions == other.transitions &&
-		at(r.acquired) == at(other.acquired) && at(r.renewed) == at(other.renewed)
-}
+// Has reports whether a Lease is as it was written here.
+func (w *Written) Has(s Stamp) bool { return s == w.known || slices.Contains(w.maybe, s) }

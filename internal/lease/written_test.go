@@ -168,18 +168,18 @@ func TestAWriteWhoseAnswerIsMissingIsItsOwn(t *testing.T) {
 
 // TestWritesThatFailForEverTakeNoMemoryForEver, and what was stored last is not forgotten.
 func TestWritesThatFailForEverTakeNoMemoryForEver(t *testing.T) {
-	at := func(n int) record { return record{holder: "a", renewed: time.Unix(int64(n), 0)} }
+	at := func(n int) Stamp { return StampOf(time.Unix(int64(n), 0)) }
 	var w Written
-	w.sends(at(0))
-	w.stored(at(0))
+	w.Sends(at(0))
+	w.Stored(at(0))
 	for n := range 1000 {
-		w.sends(at(n + 1))
+		w.Sends(at(n + 1))
 	}
-	assert.True(t, w.has(at(0)))
-	assert.True(t, w.has(at(1000)))
-	assert.False(t, w.has(at(1)))
+	assert.True(t, w.Has(at(0)))
+	assert.True(t, w.Has(at(1000)))
+	assert.False(t, w.Has(at(1)))
 	assert.Len(t, w.maybe, maxMaybe)
-	w.stored(at(1000))
+	w.Stored(at(1000))
 	assert.Empty(t, w.maybe)
-	assert.False(t, w.has(at(999)), "it began with an older version")
+	assert.False(t, w.Has(at(999)), "it began with an older version")
 }

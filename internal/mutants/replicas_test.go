@@ -50,12 +50,12 @@ var replicas = []mutant{
 	{
 		name: "a shard waits out its own former lease", says: "one that this process has written need not expire", file: shardRequest,
 		caught: "TestAReplicaThatWasLostJoinsAtOnceInItsProcess",
-		old:    `case !c.config.OwnIdentity || len(c.running) > 0:`, new: `case c.self != "":`,
+		old:    `case !c.config.OwnIdentity || len(c.running) > 0 || !c.wrote(old.peer):`, new: `case c.self != "":`,
 	},
 	{
 		name: "a shard leaves while its work goes on", says: "when no work is left in the process", file: shardRequest,
 		caught: "TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft",
-		old:    `case !c.config.OwnIdentity || len(c.running) > 0:`, new: `case !c.config.OwnIdentity:`,
+		old:    `case !c.config.OwnIdentity || len(c.running) > 0 ||`, new: `case !c.config.OwnIdentity ||`,
 	},
 	{
 		name: "who follows is in trouble for ever", says: "the error is empty for a follower", file: loop, caught: "TestAFollowerIsInNoTroubleThoughItCouldNotWrite",
@@ -178,6 +178,15 @@ var replicas = []mutant{
 		name: "a shard without a watch renews nothing", says: "work that has begun needs its keys to the end", file: shardLoop, in: "kates",
 		caught: "TestAKeyStaysAShardsWhileItsCallRunsThoughTheWatchHasEnded",
 		old:    `		if known || changed == nil && r.core.own.joined() {`, new: `		if known {`,
+	},
+	{
+		name: "two copies of a shard go on", says: "another process with the same identity has renewed its lease", file: shardAnswer,
+		caught: "TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost",
+		old:    `	case err == nil && !c.wrote(got):`, new: `	case err == nil && got.uid == "":`,
+	},
+	{
+		name: "a shard deletes the lease of its copy", says: "it may be a copy's", file: shardRequest, caught: "TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft",
+		old: `len(c.running) > 0 || !c.wrote(old.peer):`, new: `len(c.running) > 0:`,
 	},
 	{
 		name: "keys of others are owed for ever", says: "each is one replica's", file: "internal/keyed/shard.go", caught: "TestG3AShardForgetsTheKeysOfOthersThatAreGone",

@@ -210,7 +210,7 @@ var elections = []mutant{
 	{
 		name: "a renewal whose answer is missing is another's", says: "it may have been stored, so it counts", file: "internal/lease/written.go",
 		caught: "TestAWriteWhoseAnswerIsMissingIsItsOwn",
-		old:    `	w.maybe = append(w.maybe, r)`, new: `	w.maybe = append(w.maybe[:0], r)[:0]`,
+		old:    `	w.maybe = append(w.maybe, s)`, new: `	w.maybe = append(w.maybe[:0], s)[:0]`,
 	},
 	{
 		name: "renewals are noticed by the second", says: "a candidate notices every renewal", file: lease,

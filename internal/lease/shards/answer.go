@@ -5,6 +5,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // errDeleted is the error of a replica that finds its own Lease deleted.
@@ -14,6 +16,9 @@ var errDeleted = errors.New("its lease was deleted, which others do when it has 
 // as the server has it, or an error.
 func (c *core) answered(w write, got peer, sent, now time.Time, err error) {
 	c.own.failing, c.own.flying = err != nil, false
+	if err == nil && (w.verb == create || w.verb == update) {
+		c.config.Written.Stored(lease.StampOf(sent))
+	}
 	switch w.verb {
 	case create:
 		c.created(got, sent, now, err)
@@ -66,6 +71,8 @@ func (c *core) found(got peer, now time.Time, err error) {
 	case apierrors.IsNotFound(err), err == nil && got.uid != c.own.uid:
 		c.lose(errDeleted)
 		c.own.next = now
+	case err == nil && !c.wrote(got):
+		c.lose(errCopied)
 	case err == nil:
 		c.own.unknown, c.own.next = false, now
 		c.claims(got)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // ErrLost is the error of work for a key that the replica has lost.
@@ -15,7 +16,10 @@ var ErrLost = errors.New("key lost to another replica")
 var ErrNever = errors.New("it never was one of the shards")
 
 // errFormer is why a replica waits that came back under its identity.
-var errFormer = errors.New("its former lease has not expired yet")
+var errFormer = errors.New("its former lease, or that of a copy of its process, has not expired yet")
+
+// errCopied is the error of a replica that finds in its own Lease what it has not written.
+var errCopied = errors.New("another process with the same identity has renewed its lease")
 
 // core is the protocol of one replica: it takes in what happens, and says what to do. It has no
 // lock.
@@ -39,6 +43,9 @@ type tenure struct {
 }
 
 func newCore(config Config) *core {
+	if config.Written == nil {
+		config.Written = &lease.Written{}
+	}
 	self := member(config.Identity)
 	return &core{config: config, self: self, group: newMembers(self), running: map[string]*tenure{}}
 }

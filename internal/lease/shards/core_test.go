@@ -33,8 +33,9 @@ func (s *scripted) ask(at time.Time, want verb, after time.Duration) {
 	s.t.Helper()
 	w, _ := s.todo(at)
 	require.Equal(s.t, want, w.verb)
+	s.sends(w, at)
 	s.next++
-	s.lease = peer{member: s.self, uid: "own", version: string(rune('0' + s.next)), claim: w.claim, duration: s.config.LeaseDuration}
+	s.lease = peer{member: s.self, uid: "own", renewed: at, version: string(rune('0' + s.next)), claim: w.claim, duration: s.config.LeaseDuration}
 	s.answered(w, s.lease, at, at.Add(after), nil)
 }
 
@@ -168,11 +169,12 @@ func TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack(t *testing.T) 
 
 func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
-		own, busy bool
-		want      verb
+		own, busy, copied bool
+		want              verb
 	}{
 		"it is this process's":               {own: true, want: remove},
 		"work has not ended":                 {own: true, busy: true, want: none},
+		"a copy of this process renewed it":  {own: true, copied: true, want: none},
 		"it may be that of another process":  {want: none},
 		"of another, and work has not ended": {busy: true, want: none},
 	} {
@@ -185,6 +187,9 @@ func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 				s.give("key")
 			}
 			at := start.Add(12 * time.Second)
+			if c.copied {
+				s.lease.renewed, s.lease.version = at, "copied"
+			}
 			s.observe([]peer{s.lease}, at)
 			w, _ := s.todo(at)
 			require.Equal(t, c.want, w.verb)
@@ -199,6 +204,50 @@ func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 			require.ErrorIs(t, s.hindrance(nil), errFormer)
 			w, _ = s.todo(at.Add(15 * time.Second))
 			require.Equal(t, remove, w.verb)
+		})
+	}
+}
+
+// TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost: the copy has the same Lease. A renewal whose
+// answer was lost is its own, and so is a Lease in which others have changed something else.
+func TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost(t *testing.T) {
+	at := start.Add(2 * time.Second)
+	for name, c := range map[string]struct {
+		found func(*peer)
+		want  error
+	}{
+		"the copy has renewed it":       {func(p *peer) { p.renewed = at.Add(time.Microsecond) }, ErrLost},
+		"its own renewal was stored":    {func(p *peer) { p.renewed = at }, nil},
+		"something else was changed":    {func(*peer) {}, nil},
+		"somebody has made it anew":     {func(p *peer) { p.uid, p.renewed = "another", at.Add(time.Second) }, ErrLost},
+		"the copy has renewed it again": {func(p *peer) { p.renewed = at.Add(time.Second) }, ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := joined(t)
+			s.config.OwnIdentity = true
+			require.True(t, s.take("key", start))
+			tenure := s.running["key"]
+			w, _ := s.todo(at)
+			require.Equal(t, update, w.verb)
+			s.sends(w, at)
+			s.answered(w, peer{}, at, at, apierrors.NewConflict(lease.Resource.GroupResource(), "x", nil))
+			w, _ = s.todo(at)
+			require.Equal(t, read, w.verb)
+			found := s.lease
+			found.version = "later"
+			c.found(&found)
+			s.answered(w, found, at, at, nil)
+			require.ErrorIs(t, s.held(tenure, at), c.want)
+			if c.want == nil {
+				w, _ = s.todo(at)
+				require.Equal(t, update, w.verb)
+				return
+			}
+			s.give("key")
+			s.observe([]peer{found}, at)
+			w, _ = s.todo(at)
+			require.Equal(t, none, w.verb, "it waits for the other one")
+			require.ErrorIs(t, s.hindrance(nil), errFormer)
 		})
 	}
 }

@@ -43,8 +43,13 @@
 //
 // A replica that comes back under its identity waits until its former Lease has expired, since
 // another process may have written that. If the identity was made by this process
-// (lease.Settings.OwnIdentity), then it knows that the former replica is gone, and deletes the
-// Lease, as one that leaves does. It waits until no work is left in the process.
+// (lease.Settings.OwnIdentity), and the Lease is as this process wrote it (lease.Written), then it
+// knows that the former replica is gone, and deletes the Lease, as one that leaves does. It waits
+// until no work is left in the process.
+//
+// A copy of the process has the same identity and the same Lease. Of two such members one renews
+// first. The update of the other one fails, it reads what it has not written, and it has lost its
+// keys. Until then both have them.
 //
 // Before a replica begins with new keys, its watches catch up with the server: it sees everything
 // that the former owner has written.

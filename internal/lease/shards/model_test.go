@@ -82,7 +82,7 @@ func (w *world) record() { w.history = append(w.history, slices.Collect(maps.Val
 func (w *world) join() {
 	config := Config{Group: "g", Settings: lease.Settings{
 		Namespace: "ns", Identity: fmt.Sprint("replica-", len(w.replicas)), LeaseDuration: leaseDuration,
-		OwnIdentity: len(w.replicas)%3 != 2,
+		OwnIdentity: len(w.replicas)%3 != 2, Written: &lease.Written{},
 	}}
 	if err := config.Complete(); err != nil {
 		w.t.Fatalf("the config: %v", err)
@@ -130,6 +130,7 @@ func (w *world) step(r *simulated) {
 	r.observe(w.history[r.seen], w.now)
 	if todo, _ := r.todo(w.now); todo.verb != none {
 		r.flight = &flight{write: todo, sent: w.now}
+		r.sends(todo, w.now)
 	}
 }
 
@@ -143,7 +144,7 @@ func (w *world) arrive(f *flight) {
 		f.err = apierrors.NewAlreadyExists(gr, f.member)
 	case f.verb == create:
 		w.uids++
-		f.got = w.store(peer{member: f.member, uid: strconv.Itoa(w.uids), duration: leaseDuration})
+		f.got = w.store(peer{member: f.member, uid: strconv.Itoa(w.uids), duration: leaseDuration, renewed: f.sent})
 	case !exists:
 		f.err = apierrors.NewNotFound(gr, f.member)
 	case f.verb == read:
@@ -151,7 +152,7 @@ func (w *world) arrive(f *flight) {
 	case there.uid != f.uid || there.version != f.version:
 		f.err = apierrors.NewConflict(gr, f.member, nil)
 	case f.verb == update:
-		there.claim = f.claim
+		there.claim, there.renewed = f.claim, f.sent
 		f.got = w.store(there)
 	default:
 		w.version++

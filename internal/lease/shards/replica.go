@@ -191,6 +191,9 @@ func (r *Replica) peers(leases []*coordinationv1.Lease) (all []peer) {
 // ask makes a request, and takes in its answer.
 func (r *Replica) ask(ctx context.Context, w write) {
 	sent := time.Now()
+	r.mu.Lock()
+	r.core.sends(w, sent)
+	r.mu.Unlock()
 	got, err := r.send(ctx, w, sent)
 	if ctx.Err() != nil {
 		return

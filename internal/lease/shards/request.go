@@ -5,6 +5,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kates-go/kates/internal/lease"
 )
 
 // verb is a kind of request.
@@ -59,6 +61,17 @@ func (c *core) todo(now time.Time) (write, time.Time) {
 	return w, wake
 }
 
+// sends notes a request that is about to be sent.
+func (c *core) sends(w write, now time.Time) {
+	if w.verb == create || w.verb == update {
+		c.config.Written.Sends(lease.StampOf(now))
+	}
+}
+
+// wrote reports whether a Lease under the replica's identity is as this process wrote it. It may
+// be a copy's of this process.
+func (c *core) wrote(p peer) bool { return c.config.Written.Has(lease.StampOf(p.renewed)) }
+
 // join is todo for a replica that is no member. An older Lease of its name has to expire first.
 // One that this process has written need not: no work goes on under it when the replica has none.
 func (c *core) join(now time.Time) (write, time.Time) {
@@ -66,7 +79,7 @@ func (c *core) join(now time.Time) (write, time.Time) {
 		switch until := old.expiry(); {
 		case !now.Before(until):
 			return old.removal(), now
-		case !c.config.OwnIdentity || len(c.running) > 0:
+		case !c.config.OwnIdentity || len(c.running) > 0 || !c.wrote(old.peer):
 			return write{}, until
 		case now.Before(c.own.next):
 			return write{}, c.own.next
