@@ -136,6 +136,16 @@ var references = []mutant{
 		old:    `r.wakeBy(h.Follow) // the`, new: `r.wakeBy(func() { h.Wake(); h.Follow() }) // the`,
 	},
 	{
+		name: "a successor does not wait for what its objects name", says: "all objects of the successor at once, with what they name", file: "accumulator/query/foresee.go",
+		in: "accumulator", caught: "TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName",
+		old: `return s.Settled() && s.Running.Try()`, new: `return s.Running.Try()`,
+	},
+	{
+		name: "what a successor names is shown before it is", says: "what they alone name is watched, and not shown", file: "accumulator/query/references.go",
+		in: "accumulator", caught: "TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName",
+		old: `if ref.by == 0 {`, new: `if false {`,
+	},
+	{
 		name: "names are read before all namespaces are known", says: "the first snapshot waits until each object that is named is known", file: "accumulator/collect/taking.go",
 		caught: "TestG1NamesCountAsKnownOnlyOnceThoseInAllNamespacesAreRead",
 		old: `		if !c.readable(f) {
