@@ -47,7 +47,7 @@ func TestARateLimitIsOneForAllRequestsOfAClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.config.Host, c.config.Transport = "https://example.com", versions{}
-				if _, own := c.config.RateLimiter.(flowcontrol.RateLimiter); own { // it takes the bubble's clock
+				if c.config.RateLimiter != nil { // made anew, it takes the bubble's clock
 					c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(1, 1)
 				}
 				client, err := kates.NewClientFromRESTConfig(&c.config, c.options...)

@@ -199,6 +199,16 @@ var isolation = []mutant{
 `,
 	},
 	{
+		name: "what the predicate rejects has to decode", says: "before it is converted to the field's type", file: rows,
+		in: "kates/katestest", caught: "TestSuite/APredicateDecidesBeforeTheObjectIsDecodedAndWithoutLocks",
+		old: `	pass, err := a.judge(o)
+	return a.rowAs`, new: `	if row := a.convert(i, o); row.Err != nil {
+		return row
+	}
+	pass, err := a.judge(o)
+	return a.rowAs`,
+	},
+	{
 		name: "a panic of the user's is everybody's", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
 		old: `	err = guard.Named("the predicate panicked", func() error {
 		pass, err = a.judgement.predicate(u)
