@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/accumulator/collect"
@@ -47,7 +48,8 @@ type refModel struct {
 	last    map[string]int // the highest version shown, by field and name
 	gates   sim.Gates
 	tasks   sync.WaitGroup
-	running *refCall // that is held up
+	running *refCall    // that is held up
+	wanted  query.Query // whose objects name others
 	// late: a gate has held lists up, perhaps for longer than a named object is waited for. since
 	// says when each was first named.
 	late  bool
@@ -61,6 +63,19 @@ type refCall struct {
 	result Result
 	err    error
 	over   atomic.Bool
+}
+
+// refVariants are the queries that replace each other.
+var refVariants = []query.Query{
+	{}, {Namespaces: []string{"ns"}}, {Labels: labels.SelectorFromSet(labels.Set{"refs": "x"})},
+	{AnyOf: []stream.Selection{{Labels: labels.SelectorFromSet(labels.Set{"refs": "z"})}, {Labels: labels.SelectorFromSet(labels.Set{"refs": "x.y.none"})}}},
+}
+
+// wants reports whether an object is in the query that names others.
+func (m *refModel) wants(u *unstructured.Unstructured) bool {
+	q, has := m.wanted, labels.Set(u.GetLabels())
+	return (q.Labels == nil || q.Labels.Matches(has)) &&
+		(q.AnyOf == nil || slices.ContainsFunc(q.AnyOf, func(s stream.Selection) bool { return s.Labels.Matches(has) }))
 }
 
 // refPoints are the points that an Update passes.
@@ -107,6 +122,10 @@ func (m *refModel) do(s sim.Step) error {
 		return m.look()
 	case s.Op < 78:
 		m.Cut()
+	case s.Op < 80:
+		m.wanted = refVariants[s.A%len(refVariants)]
+		m.wanted.Name, m.wanted.Kind, m.wanted.Resolve = "A", "as", sim.Query("A", "as").Resolve
+		return m.a.Replace(context.Background(), m.wanted)
 	case s.Op < 84:
 		m.late = true
 		p := []stream.Point{stream.AtListed, stream.AtWatch, stream.AtList, stream.AtListed}[s.A%4]
@@ -267,16 +286,21 @@ func (m *refModel) settle() error {
 	if err := m.goOn(); err != nil {
 		return err
 	}
-	sim.After(5 * time.Minute)
-	synctest.Wait()
-	if err := m.look(); err != nil {
-		return err
+	for range 2 { // the first one may show a query that was replaced
+		sim.After(5 * time.Minute)
+		synctest.Wait()
+		if err := m.look(); err != nil {
+			return err
+		}
 	}
 	m.late = false // each named object is known
 	clear(m.since)
 	m.Mu.Lock()
 	want, named := map[string]bool{}, map[string]bool{}
 	for _, u := range m.Now["as"] {
+		if !m.wants(u) {
+			continue
+		}
 		want["A"+sim.VersionOf(u)] = true
 		for _, name := range strings.Split(u.GetLabels()["refs"], ".") {
 			named[name] = true
@@ -293,6 +317,7 @@ func (m *refModel) settle() error {
 		return fmt.Errorf("G6: the snapshot has %v, the server %v", m.replay, want)
 	}
 	f := m.a.collector.Fields()
+	sim.After(5 * time.Minute) // streams that were left end
 	synctest.Wait()
 	watched := len(f[0].Query.Listeners())
 	if n := f[0].Query.Waits().Named; n != len(named) || watched != n {
@@ -301,7 +326,7 @@ func (m *refModel) settle() error {
 	if n := f[1].Query.Waits().Held; n > 0 {
 		return fmt.Errorf("G6: %d wait", n)
 	}
-	if n := m.Streams.Len(); n != len(named)+1 {
+	if n := m.Streams.Len(); n != len(named)+len(f[1].Query.Listeners()) {
 		return fmt.Errorf("G6: %d streams for %d names", n, len(named))
 	}
 	return nil

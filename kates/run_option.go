@@ -175,6 +175,20 @@ func Again(after time.Duration) error { return &attempts.Asked{After: max(after,
 // not there yet. Nothing is logged, and [WithOnError] is not told.
 func AgainWithBackoff() error { return &attempts.Asked{Backoff: true} }
 
+// KeyError is an error of one key of a [RunEach] or a controller. [WithOnError] gets it.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+// Error names the key.
+func (e *KeyError) Error() string { return fmt.Sprintf("key %q: %s", e.Key, e.Err.Error()) }
+
+// Unwrap returns the error.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+func newKeyError(key string, err error) error { return &KeyError{Key: key, Err: err} }
+
 // PanicError is a panic of a user's function. [Invalid] objects have it, too, if a function of
 // their query panicked (errors.As).
 type PanicError struct {

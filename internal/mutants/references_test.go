@@ -110,7 +110,7 @@ var references = []mutant{
 		old:    `len(why) > 0 {`, new: `len(why) > len(name) {`,
 	},
 	{
-		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/query/references.go",
+		name: "what is named no more is watched on", says: "for as long as they are named", file: "accumulator/query/named.go",
 		caught: "TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs",
 		old:    `	ref.by += by`, new: `	ref.by += max(by, 0)`,
 	},
