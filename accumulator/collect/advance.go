@@ -155,7 +155,7 @@ func (ch *change[S]) untry() {
 func (m member[S]) try() bool {
 	f := m.field
 	if !m.added() {
-		return f.Query.Try()
+		return f.Query.Try(f.Shown)
 	}
 	if f.Query.Phase() < query.Complete {
 		return false

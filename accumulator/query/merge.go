@@ -15,6 +15,8 @@ type merging struct {
 	late   []*stream.Listener        // streams that have not reached lateRV
 	lateRV string                    // the newest version that an open decision waits for
 	lost   bool                      // some stream has nothing new to show
+	// noOlderRV: states before a departure that are older do not count, see takeFor.
+	noOlderRV string
 }
 
 // Take takes the changes of all streams as one batch.
@@ -193,6 +195,14 @@ func (l *looks) look(parts []*part, key stream.Key) {
 	}
 }
 
+// younger returns a departure without a state that is too old to count.
+func (m *merging) younger(d coherence.Departure) coherence.Departure {
+	if m.noOlderRV != "" && d.Last != nil && !coherence.Newer(d.Last.GetResourceVersion(), m.noOlderRV) {
+		d.Last = nil
+	}
+	return d
+}
+
 // decide decides what the snapshot shows of a key, by the rules U1 to U7 of package coherence.
 func (m *merging) decide(shown Shown, key stream.Key, left coherence.Departure, l *looks, newHistory bool) decision[coherence.Departure] {
 	if m.within != nil && !m.within[key.Namespace] {
@@ -201,6 +211,10 @@ func (m *merging) decide(shown Shown, key stream.Key, left coherence.Departure, 
 	var had coherence.Object
 	if o, ok := shown.Get(key); ok {
 		had = o
+	}
+	left = m.younger(left)
+	for i := range l.sights {
+		l.sights[i].Left = m.younger(l.sights[i].Left)
 	}
 	var d coherence.Decision
 	if newHistory {

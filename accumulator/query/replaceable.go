@@ -27,7 +27,8 @@ type replaceable struct {
 	now    *union
 	next   *union // it waits to be shown; nil: there is none
 	closed bool
-	// shown is how new what the reader has is, while a successor waits.
+	// shown is how new what the reader has is, while a successor waits, and how new it was at the
+	// last switch: the streams may be behind that, though they were as new as the server then.
 	shown position
 
 	// These belong to the reader's turn, but where nothing was shown yet, see Switch.
@@ -122,7 +123,7 @@ func (r *replaceable) Await(s *Successor) (end func()) {
 	case r.closed:
 		return s.union.Close
 	default:
-		r.next, r.shown = s.union, position{}
+		r.next = s.union
 		r.next.awaited.Store(true)
 		r.note(false)
 	}
@@ -148,14 +149,21 @@ func (r *replaceable) Settled() bool {
 	return next != nil && next.Phase() >= Complete && next.passed(at)
 }
 
-func (r *replaceable) Try() bool {
+// howNew returns a version that nothing is newer than that the reader has.
+func (r *replaceable) howNew() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shown.rv
+}
+
+func (r *replaceable) Try(shown Shown) bool {
 	now, next := r.both()
 	if next == nil || !r.Settled() {
 		return false
 	}
 	at, then := now.position().storage, next.position().storage
 	moved := at != "" && then != "" && at != then
-	b := next.Take(nothing{}) // what is shown says nothing about the objects of another query
+	b := next.takeFor(shown, r.howNew())
 	switch {
 	case b.OK:
 	case next.Phase() == Empty:
@@ -204,8 +212,11 @@ func (r *replaceable) Take(shown Shown) Batch {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next != nil && first.OK && (first.Whole || len(first.Changes) > 0) {
+	switch {
+	case r.next != nil && first.OK && (first.Whole || len(first.Changes) > 0):
 		r.note(first.NewHistory)
+	case first.NewHistory:
+		r.shown = position{}
 	}
 	return *first
 }
@@ -214,13 +225,6 @@ func (r *replaceable) Untake() {
 	r.first.Store(nil)
 	r.current().Untake()
 }
-
-// nothing is what a reader has of a query before its first batch.
-type nothing struct{}
-
-func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
-func (nothing) Keys(func(stream.Key) bool)           {}
-func (nothing) Present() bool                        { return false }
 
 func (r *replaceable) Query() Query   { return r.current().Query() }
 func (r *replaceable) Wanted() Query  { return r.latest().Query() }

@@ -47,3 +47,40 @@ func (u *union) passed(at position) bool {
 	}
 	return late == nil
 }
+
+// takeFor takes the first batch of a union that takes another's place. What the reader has of the
+// old one is no older than a version. A state from before that is no state of an object whose
+// departure is undecided: the reader may have seen it go.
+func (u *union) takeFor(shown Shown, noOlderRV string) Batch {
+	u.noOlderRV = noOlderRV
+	defer func() { u.noOlderRV = "" }()
+	u.mu.Lock()
+	selects := u.query.selects(u.resource)
+	u.mu.Unlock()
+	return u.Take(inherited{shown, selects})
+}
+
+// inherited is what a reader has of a query that another one may show too. Where that is a union,
+// the object stays shown while it is undecided which of its streams has it. Other queries decide at
+// once.
+type inherited struct {
+	Shown
+	union stream.Union // nil: none
+}
+
+func (i inherited) Get(key stream.Key) (stream.Object, bool) {
+	if i.union == nil {
+		return nil, false
+	}
+	o, ok := i.Shown.Get(key)
+	return o, ok && !i.union.Excludes(o)
+}
+
+func (i inherited) Keys(yield func(stream.Key) bool) {
+	if i.union != nil {
+		i.Shown.Keys(yield)
+	}
+}
+
+// Present is false: the first batch has all objects.
+func (inherited) Present() bool { return false }

@@ -108,8 +108,8 @@ func NewUnion(r Resource, selections ...Selection) Union {
 	return u
 }
 
-// excludes reports whether it is certain that no stream of the union selects an object.
-func (u Union) excludes(o Object) bool {
+// Excludes reports whether it is certain that no stream of the union selects an object.
+func (u Union) Excludes(o Object) bool {
 	if o == nil {
 		return false
 	}

@@ -132,7 +132,7 @@ var several = []mutant{
 	},
 	{
 		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
-		old: `case how.by == deleted || l.Union.excludes(how.as):`,
+		old: `case how.by == deleted || l.Union.Excludes(how.as):`,
 		new: `case how.by == deleted:`,
 	},
 	{
@@ -163,8 +163,8 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `case how.by == deleted || l.Union.excludes(how.as):`,
-		new: `case l.Union.excludes(how.as):`,
+		old: `case how.by == deleted || l.Union.Excludes(how.as):`,
+		new: `case l.Union.Excludes(how.as):`,
 	},
 	{
 		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: "TestG4G5UnionsTable",
@@ -246,8 +246,13 @@ var several = []mutant{
 	},
 	{
 		name: "what is shown while a successor waits is not noted", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `if r.next != nil && first.OK &&`,
-		new: `if false && first.OK &&`,
+		old: `case r.next != nil && first.OK &&`,
+		new: `case false && first.OK &&`,
+	},
+	{
+		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
+		old: `m.noOlderRV != "" && d.Last != nil`,
+		new: `false && d.Last != nil`,
 	},
 	{
 		name: "nobody helps a successor that is too quiet", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",
