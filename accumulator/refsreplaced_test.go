@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,4 +73,34 @@ func TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName(t *tes
 			})
 		})
 	}
+}
+
+// TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal: its streams run already, and say that
+// they are complete before the query is there that waits for them.
+func TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		for _, ns := range []string{"ns", "other"} {
+			s.Create("as", sim.In(ns, "a-"+ns, "refs", "x-"+ns))
+			s.Create("bs", sim.In(ns, "x-"+ns))
+		}
+		queries := append(namingQueries(), sim.Query("C", "cs"))
+		queries[1].Namespaces = []string{"ns", "other"}
+		a := watching(t, streams, collect.Options{}, queries...)
+		require.True(t, signalled(a))
+		var snap three
+		update(t, a, &snap)
+		require.Len(t, snap.B, 2)
+		sim.After(time.Minute)
+
+		slow := sim.Query("C", "cs")
+		resolve := slow.Resolve
+		slow.Resolve = func(ctx context.Context) (stream.Resource, error) {
+			sim.After(time.Second)
+			return resolve(ctx)
+		}
+		require.NoError(t, a.Replace(t.Context(), over("A", "as", "ns"), slow))
+		require.True(t, signalled(a))
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x-ns"}, sim.Names(snap.B))
+	})
 }

@@ -136,6 +136,11 @@ var references = []mutant{
 		old:    `r.wakeBy(h.Follow) // the`, new: `r.wakeBy(func() { h.Wake(); h.Follow() }) // the`,
 	},
 	{
+		name: "a successor that was complete before it waited is never shown", says: "none is ever missing", file: "accumulator/collect/upkeep.go",
+		caught: "TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal",
+		old:    `	u.host.Follow() //`, new: `	//`,
+	},
+	{
 		name: "a successor does not wait for what its objects name", says: "all objects of the successor at once, with what they name", file: "accumulator/query/foresee.go",
 		in: "accumulator", caught: "TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName",
 		old: `return s.Settled() && s.Running.Try(`, new: `return s.Running.Try(`,
