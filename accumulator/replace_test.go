@@ -207,3 +207,22 @@ func TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown(t *tes
 		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 	}
 }
+
+// TestAUnionOfAnotherResourceShowsNothingOfTheQueryThatItReplaces: names and versions say nothing.
+func TestAUnionOfAnotherResourceShowsNothingOfTheQueryThatItReplaces(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x", "of", "as"))
+		s.Create("bs", sim.Thing("x", "of", "bs"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "bs"))
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		q := sim.Query("A", "as")
+		q.AnyOf = []stream.Selection{{}, {Labels: labels.SelectorFromSet(labels.Set{"of": "as"})}}
+		require.NoError(t, a.Replace(t.Context(), q))
+		sim.After(time.Second)
+		update(t, a, &snap)
+		require.Len(t, snap.A, 1)
+		assert.Equal(t, "as", snap.A[0].GetLabels()["of"])
+	})
+}

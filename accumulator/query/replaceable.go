@@ -163,7 +163,11 @@ func (r *replaceable) Try(shown Shown) bool {
 	}
 	at, then := now.position().storage, next.position().storage
 	moved := at != "" && then != "" && at != then
-	b := next.takeFor(shown, r.howNew())
+	before := inherited{Shown: shown}
+	if !moved {
+		before.noOlderRV, before.union = r.howNew(), next.selects()
+	}
+	b := next.takeFor(before)
 	switch {
 	case b.OK:
 	case next.Phase() == Empty:
@@ -174,8 +178,8 @@ func (r *replaceable) Try(shown Shown) bool {
 	}
 	b.Whole, b.Anew = true, true
 	b.NewHistory, b.Reshaped = b.NewHistory || moved, Reshapes(now.Query(), next.Query())
-	if before := r.first.Load(); before != nil { // nor has the reader taken that
-		b.NewHistory, b.Reshaped = b.NewHistory || before.NewHistory, b.Reshaped || before.Reshaped
+	if untaken := r.first.Load(); untaken != nil { // nor has the reader taken that
+		b.NewHistory, b.Reshaped = b.NewHistory || untaken.NewHistory, b.Reshaped || untaken.Reshaped
 	}
 	r.tried = &tried{next, b}
 	return true

@@ -48,24 +48,29 @@ func (u *union) passed(at position) bool {
 	return late == nil
 }
 
-// takeFor takes the first batch of a union that takes another's place. What the reader has of the
-// old one is no older than a version. A state from before that is no state of an object whose
-// departure is undecided: the reader may have seen it go.
-func (u *union) takeFor(shown Shown, noOlderRV string) Batch {
-	u.noOlderRV = noOlderRV
+// takeFor takes the first batch of a union that takes another's place.
+func (u *union) takeFor(before inherited) Batch {
+	u.noOlderRV = before.noOlderRV
 	defer func() { u.noOlderRV = "" }()
-	u.mu.Lock()
-	selects := u.query.selects(u.resource)
-	u.mu.Unlock()
-	return u.Take(inherited{shown, selects})
+	return u.Take(before)
 }
 
-// inherited is what a reader has of a query that another one may show too. Where that is a union,
-// the object stays shown while it is undecided which of its streams has it. Other queries decide at
-// once.
+// selects returns what the streams of a query with AnyOf select; nil for other queries.
+func (u *union) selects() stream.Union {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.query.selects(u.resource)
+}
+
+// inherited is what a reader has of a query that another one of the same resource may show too.
+// Where that is a union, the object stays shown while it is undecided which of its streams has it.
+// Other queries decide at once.
 type inherited struct {
 	Shown
 	union stream.Union // nil: none
+	// noOlderRV: what the reader has is no older. A state from before that is no state of an object
+	// whose departure is undecided: the reader may have seen it go. "" if versions do not compare.
+	noOlderRV string
 }
 
 func (i inherited) Get(key stream.Key) (stream.Object, bool) {
