@@ -17,7 +17,6 @@ import (
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/kit"
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
@@ -57,8 +56,8 @@ func (s *settings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 func (s *settings) apply(o Option) {
 	if o == nil {
 		s.reject(errors.New("an option is nil"))
-	} else if kits, ok := o.(kit.WatchOption); ok {
-		s.watch.shown = kits.OnShown()
+	} else if shows, ok := o.(collect.ShownOption); ok {
+		s.watch.shown = shows.OnShown()
 	} else {
 		o.applyToClient(s)
 	}
@@ -91,8 +90,8 @@ func (w *watchSettings) reject(err error) { w.wrong = cmp.Or(w.wrong, err) }
 func (w *watchSettings) apply(o WatchOption) {
 	if o == nil {
 		w.reject(errors.New("an option of With is nil"))
-	} else if kits, ok := o.(kit.WatchOption); ok {
-		w.shown = kits.OnShown()
+	} else if shows, ok := o.(collect.ShownOption); ok {
+		w.shown = shows.OnShown()
 	} else {
 		o.applyToWatch(w)
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/internal/kit"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lease/shards"
 )
@@ -49,7 +49,7 @@ func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettin
 		if o == nil {
 			return nil, errors.New("an option is nil")
 		}
-		if _, ok := o.(kit.WatchOption); ok {
+		if _, ok := o.(collect.ShownOption); ok {
 			s.watch = append(s.watch, o.(WatchOption))
 			continue
 		}

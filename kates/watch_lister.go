@@ -31,7 +31,8 @@ type Lister[T any] struct {
 	reader   *accumulator.Reader
 	binding  *snapshot.Binding
 	resource string
-	// shown is called for each value before it is handed out; nil: nothing is. See [kit.WatchOption].
+	// shown is called for each value before it is handed out; nil: nothing is. See
+	// [collect.ShownOption].
 	shown func(o stream.Object, value any)
 
 	mu    lockorder.Mutex[lockorder.Converted]

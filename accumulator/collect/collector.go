@@ -30,6 +30,15 @@ type Options struct {
 	Overdue time.Duration
 }
 
+// ShownOption is the option of watches that sets Options.Shown. Only package katestest has one.
+// Package kates takes it wherever it takes a kates.WatchOption, and asks it in place of the
+// methods that this type has.
+type ShownOption interface {
+	// OnShown returns a function that is called once for each value that enters a snapshot, or
+	// that a lister hands out.
+	OnShown() func(query string, source stream.Object, value any)
+}
+
 // Reader is what takes a collector's changes. S is what it has of each query.
 type Reader[S query.Shown] struct {
 	// User is the reader, as the streams know it: their Close closes it.

@@ -1,17 +1,18 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -32,10 +33,15 @@ func (s *metadataSource) Within(namespace string) stream.Source {
 	return one
 }
 
-// MetadataClient makes the client for [Server].Metadata.
+// MetadataClient makes the client for [Server].Metadata. It prefers protobuf, and its codecs know
+// PartialObjectMetadata and the list of these.
 func MetadataClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
-	config = metadata.ConfigFor(config)
+	config = rest.CopyConfig(config)
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.NegotiatedSerializer = metainternalversionscheme.Codecs.WithoutConversion()
 	config.GroupVersion = &schema.GroupVersion{}
+	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
 	return rest.RESTClientForConfigAndClient(config, hc)
 }
 

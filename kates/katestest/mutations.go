@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kates-go/kates/internal/kit"
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -40,9 +40,9 @@ type detecting struct {
 	detector          *detector
 }
 
-var _ kit.WatchOption = detecting{}
+var _ collect.ShownOption = detecting{}
 
-// OnShown implements [kit.WatchOption].
+// OnShown implements [collect.ShownOption].
 func (d detecting) OnShown() func(query string, source kates.Object, value any) {
 	return d.detector.shown
 }
