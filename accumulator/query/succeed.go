@@ -62,8 +62,8 @@ func (u *union) selects() stream.Union {
 	return u.query.selects(u.resource)
 }
 
-// inherited is what a reader has of a query that another one of the same resource may show too.
-// Where that is a union, the object stays shown while it is undecided which of its streams has it.
+// inherited is what a reader has of a query that another one of the same resource shows too. Where
+// that is a union, the object stays shown while it is undecided which of its streams has it now.
 // Other queries decide at once.
 type inherited struct {
 	Shown
@@ -78,7 +78,7 @@ func (i inherited) Get(key stream.Key) (stream.Object, bool) {
 		return nil, false
 	}
 	o, ok := i.Shown.Get(key)
-	return o, ok && !i.union.Excludes(o)
+	return o, ok && i.union.Includes(o)
 }
 
 func (i inherited) Keys(yield func(stream.Key) bool) {

@@ -39,7 +39,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	switch {
 	case how.asked:
 		fate = coherence.GoneBefore
-	case how.by == deleted || l.Union.Excludes(how.as):
+	case how.by == deleted || l.Union.excludes(how.as):
 		fate = coherence.Gone
 	}
 	d := coherence.Passed(w, fate, how.existedRV)

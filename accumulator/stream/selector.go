@@ -108,8 +108,8 @@ func NewUnion(r Resource, selections ...Selection) Union {
 	return u
 }
 
-// Excludes reports whether it is certain that no stream of the union selects an object.
-func (u Union) Excludes(o Object) bool {
+// excludes reports whether it is certain that no stream of the union selects an object.
+func (u Union) excludes(o Object) bool {
 	if o == nil {
 		return false
 	}
@@ -119,6 +119,16 @@ func (u Union) Excludes(o Object) bool {
 		}
 	}
 	return true
+}
+
+// Includes reports whether it is certain that a stream of the union selects an object.
+func (u Union) Includes(o Object) bool {
+	for _, s := range u {
+		if selected, certain := s.judge(o, s.read); selected && certain {
+			return true
+		}
+	}
+	return false
 }
 
 // Selects judges an object by selectors as [Config].ByContent does: by the fields that the

@@ -132,7 +132,7 @@ var several = []mutant{
 	},
 	{
 		name: "an own write that takes an object out of a union is not shown while a watch is late", peer: torn, file: departures, caught: "TestG4AnOwnWriteThatTakesAnObjectOutOfAUnionIsShownThoughAWatchIsLate",
-		old: `case how.by == deleted || l.Union.Excludes(how.as):`,
+		old: `case how.by == deleted || l.Union.excludes(how.as):`,
 		new: `case how.by == deleted:`,
 	},
 	{
@@ -163,8 +163,8 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion that its watch has passed is not shown while another watch is late", peer: torn, file: departures, caught: "TestG4AnOwnDeletionIsShownThoughItsWatchWasPastItAndAnotherIsLate",
-		old: `case how.by == deleted || l.Union.Excludes(how.as):`,
-		new: `case l.Union.Excludes(how.as):`,
+		old: `case how.by == deleted || l.Union.excludes(how.as):`,
+		new: `case l.Union.excludes(how.as):`,
 	},
 	{
 		name: "what was shown counts for nothing where a stream is late", peer: torn, file: union, caught: "TestG4G5UnionsTable",
