@@ -18,19 +18,19 @@ import (
 // await has a change wait. A change that waits already and has one of its names is part of it from
 // now on. Before the first snapshot is complete, nothing was shown, so it takes effect at once.
 // end closes what is left out; it is called without locks.
-func (c *Collector[S]) await(ch *change[S]) (end func(), err error) {
-	c.roster.mu.Lock()
-	defer c.roster.mu.Unlock()
-	if err := c.Err(); err != nil { // the end closes those that it sees
+func (r *roster[S]) await(ch *change[S]) (end func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ended(); err != nil { // the end closes those that it sees
 		return ch.close, err
 	}
-	if !c.ready.passed.Load() {
+	if !r.ready.Load() {
 		for _, m := range ch.members {
 			if !m.added() {
 				m.field.Query.Await(m.successor)
 			}
 		}
-		return c.take(ch), nil
+		return r.take(ch), nil
 	}
 	names := make(map[string]bool)
 	for _, m := range ch.members {
@@ -38,15 +38,15 @@ func (c *Collector[S]) await(ch *change[S]) (end func(), err error) {
 	}
 	joins := func(m member[S]) bool { return names[m.field.Name] }
 	var apart []*change[S]
-	for _, old := range c.changes {
+	for _, old := range r.changes {
 		if slices.ContainsFunc(old.members, joins) {
 			ch.members = append(ch.members, slices.DeleteFunc(slices.Clone(old.members), joins)...)
 		} else {
 			apart = append(apart, old)
 		}
 	}
-	ends := c.leave(func(name string) bool { return names[name] })
-	c.changes = append(apart, ch)
+	ends := r.leave(func(name string) bool { return names[name] })
+	r.changes = append(apart, ch)
 	for _, m := range ch.members {
 		if names[m.field.Name] && !m.added() {
 			ends = append(ends, m.field.Query.Await(m.successor))
@@ -57,8 +57,8 @@ func (c *Collector[S]) await(ch *change[S]) (end func(), err error) {
 
 // take has a change take effect: its queries are those that there are. end closes the old ones; it
 // is called without locks. Called with mu held.
-func (c *Collector[S]) take(ch *change[S]) (end func()) {
-	fields := slices.Clone(c.fields)
+func (r *roster[S]) take(ch *change[S]) (end func()) {
+	fields := slices.Clone(r.fields)
 	var ends []func()
 	for _, m := range ch.members {
 		if m.added() {
@@ -67,34 +67,34 @@ func (c *Collector[S]) take(ch *change[S]) (end func()) {
 			ends = append(ends, m.field.Query.Switch())
 		}
 	}
-	c.set(fields)
+	r.set(fields)
 	return endAll(ends)
 }
 
 // drop removes queries, also those that wait. end closes them; it is called without locks.
-func (c *Collector[S]) drop(names []string) (end func(), err error) {
-	c.roster.mu.Lock()
-	defer c.roster.mu.Unlock()
-	if err := c.Err(); err != nil {
+func (r *roster[S]) drop(names []string) (end func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ended(); err != nil {
 		return func() {}, err
 	}
 	is := func(name string) bool { return slices.Contains(names, name) }
-	ends := c.leave(is)
+	ends := r.leave(is)
 	var kept []*Field[S]
-	for _, f := range c.fields {
+	for _, f := range r.fields {
 		if is(f.Name) {
 			ends = append(ends, f.Query.Close)
 		} else {
 			kept = append(kept, f)
 		}
 	}
-	c.set(kept)
+	r.set(kept)
 	return endAll(ends), nil
 }
 
 // due reports whether a change can take effect.
-func (c *Collector[S]) due() bool {
-	return slices.ContainsFunc(c.waiting(), (*change[S]).settled)
+func (r *roster[S]) due() bool {
+	return slices.ContainsFunc(r.waiting(), (*change[S]).settled)
 }
 
 // Advance has the changes take effect whose queries can all be shown. fits returns an error if the
@@ -115,12 +115,12 @@ func (c *Collector[S]) Advance(fits func([]query.Query) error) error {
 }
 
 // queriesWith returns the queries that there would be with a change.
-func (c *Collector[S]) queriesWith(ch *change[S]) (all []query.Query) {
+func (r *roster[S]) queriesWith(ch *change[S]) (all []query.Query) {
 	replaced := make(map[*Field[S]]bool)
 	for _, m := range ch.members {
 		replaced[m.field] = !m.added()
 	}
-	for _, f := range c.Fields() {
+	for _, f := range r.Fields() {
 		if replaced[f] {
 			all = append(all, f.Query.Wanted())
 		} else {
@@ -180,18 +180,18 @@ func (m member[S]) untry() {
 
 // commit has a change take effect that was tried, unless it does not wait any more: the user wants
 // something else by now.
-func (c *Collector[S]) commit(ch *change[S]) {
-	c.roster.mu.Lock()
-	i := slices.Index(c.changes, ch)
-	if i < 0 || c.Err() != nil {
-		c.roster.mu.Unlock()
+func (r *roster[S]) commit(ch *change[S]) {
+	r.mu.Lock()
+	i := slices.Index(r.changes, ch)
+	if i < 0 || r.ended() != nil {
+		r.mu.Unlock()
 		ch.untry()
 		return
 	}
-	if c.changes = slices.Delete(slices.Clone(c.changes), i, i+1); len(c.changes) == 0 {
-		c.changes = nil
+	if r.changes = slices.Delete(slices.Clone(r.changes), i, i+1); len(r.changes) == 0 {
+		r.changes = nil
 	}
-	end := c.take(ch)
-	c.roster.mu.Unlock()
+	end := r.take(ch)
+	r.mu.Unlock()
 	end()
 }

@@ -123,6 +123,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 		turn:   make(chan struct{}, 1),
 		follow: make(chan struct{}, 1),
 	}
+	c.ended, c.roster.ready = c.Err, &c.ready.passed
 	c.upkeep = upkeep{
 		host: &c.host, queries: c.running,
 		due: make(chan struct{}, 1), editing: make(chan struct{}, 1),

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/internal/lockorder"
@@ -9,6 +10,9 @@ import (
 
 // roster is which queries a collector has, and which of them the reader has shown.
 type roster[S query.Shown] struct {
+	ended func() error // the cause of the collector's end, nil before; set once
+	ready *atomic.Bool // the first snapshot is complete; set once
+
 	mu         lockorder.Mutex[lockorder.Roster]
 	fields     []*Field[S]  // replaced together with generation, never changed
 	generation int          // how often they have changed, from 1

@@ -236,8 +236,8 @@ var several = []mutant{
 	},
 	{
 		name: "a query that is replaced while an Update takes the old one is not waited for", peer: torn, file: advance, caught: "TestG1AChangeThatIsReplacedWhileItIsTakenIsNotShown",
-		old: `if i < 0 || c.Err() != nil {`,
-		new: `if i = max(i, 0); len(c.changes) == 0 || c.Err() != nil {`,
+		old: `if i < 0 || r.ended() != nil {`,
+		new: `if i = max(i, 0); len(r.changes) == 0 || r.ended() != nil {`,
 	},
 	{
 		name: "a stream that takes another's place is not late", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
