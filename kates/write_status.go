@@ -98,8 +98,11 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 //	app.Status.Replicas = n
 //	_, err := kates.SetStatus(ctx, client, app)
 //
-// It compares with the newest version that the client knows. If that has the status already,
-// nothing is sent. Conflicts with writers of the rest of the object are retried (see [Modify]).
+// The object is a copy that you have changed (DeepCopy). It compares with the newest version that
+// the client knows. If that has the status already, nothing is sent. So nothing is sent either,
+// and there is no error, if you change an object of a snapshot in place, which is wrong anyway:
+// the newest known version is that very object. Tests notice it, see katestest.DetectMutations.
+// Conflicts with writers of the rest of the object are retried (see [Modify]).
 // What the server drops is an error: [ErrDropped]. If the object has a UID, another object of its
 // name is a conflict ([IsConflict]). The object is not modified. The result is the object as the
 // server then has it, and the caller's own. T is as for [Modify]. See [Client.Create] for what

@@ -50,9 +50,13 @@ func NewClient(t testing.TB, objects ...kates.Object) *kates.Client {
 
 // New is NewClient for tests that need more than the client, such as custom kinds or the fake
 // itself.
+//
+// The client of both has a [DetectMutations]: a program that writes to a shared object fails the
+// test. [WithoutMutationDetector] switches it off.
 func New(t testing.TB, options ...Option) *Fake {
 	t.Helper()
-	fake, err := NewFake(options...)
+	detector := DetectMutations(t) // looks when the client is closed: the last cleanup comes first
+	fake, err := newFake(detector, options)
 	if err != nil {
 		t.Fatalf("starting the fake API: %v", err)
 	}
@@ -62,8 +66,10 @@ func New(t testing.TB, options ...Option) *Fake {
 
 // NewFake is New for programs that are not tests: examples, benchmarks, demonstrations. The
 // caller calls Close. The error names the wrong object, kind or option.
-func NewFake(options ...Option) (*Fake, error) {
-	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}}
+func NewFake(options ...Option) (*Fake, error) { return newFake(nil, options) }
+
+func newFake(detector kates.Option, options []Option) (*Fake, error) {
+	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}, detector: detector}
 	for _, option := range options {
 		if option == nil {
 			return nil, errors.New("an option is nil")

@@ -16,9 +16,9 @@ import (
 // DetectMutations returns an option for a client (or for its With). The client then remembers how
 // every object looked when a snapshot first showed it, or a lister ([kates.NewLister]) first
 // handed it out. When the test ends, each object that was written to since then fails the test, by
-// name, with the changed fields:
+// name, with the changed fields. The clients of [New] and [NewClient] have it; this is for others:
 //
-//	client := katestest.New(t, katestest.WithClientOptions(katestest.DetectMutations(t))).Client
+//	client, err := kates.NewClientFromRESTConfig(config, katestest.DetectMutations(t))
 //
 // Objects in snapshots are shared, so a program that writes to one changes what others see. The
 // copies cost memory and time: use it in tests only.

@@ -2,6 +2,7 @@ package katestest_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,7 +27,7 @@ func (r *recorder) Error(args ...any) { r.errors = append(r.errors, fmt.Sprint(a
 
 // end ends the test.
 func (r *recorder) end() {
-	for _, f := range r.cleanups {
+	for _, f := range slices.Backward(r.cleanups) {
 		f()
 	}
 }
@@ -82,4 +83,35 @@ func TestG10TheDetectorSeesWhatReadersHandOut(t *testing.T) {
 		`somebody wrote to a shared object of query "Typed": ConfigMap default/a: data.a`,
 		`somebody wrote to a shared object of query "configmaps": ConfigMap default/b: metadata.labels`,
 	}, inner.errors)
+}
+
+// SetStatus cannot tell an object of a snapshot that was changed in place from an unchanged one.
+func TestG10AFakeOfATestDetectsAStatusThatWasSetInPlace(t *testing.T) {
+	type snap struct{ Services []*corev1.Service }
+	for name, want := range map[string]struct {
+		options []katestest.Option
+		errors  []string
+	}{
+		"by default": {errors: []string{
+			`somebody wrote to a shared object of query "Services": Service default/web: status.loadBalancer.ingress`,
+		}},
+		"switched off": {options: []katestest.Option{katestest.WithoutMutationDetector()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := &recorder{TB: t}
+			options := append(want.options, katestest.WithObjects(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}}))
+			client := katestest.New(inner, options...).Client
+			snapshots, err := kates.Watch[snap](t.Context(), client)
+			require.NoError(t, err)
+			for s, err := range snapshots.All(t.Context()) {
+				require.NoError(t, err)
+				s.Services[0].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+				_, err := kates.SetStatus(t.Context(), client, s.Services[0])
+				require.NoError(t, err)
+				break
+			}
+			inner.end()
+			assert.Equal(t, want.errors, inner.errors)
+		})
+	}
 }

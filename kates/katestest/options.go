@@ -28,6 +28,8 @@ type config struct {
 	kinds   []Kind
 	objects []kates.Object
 	client  []kates.Option
+
+	detector kates.Option // of writes to shared objects; nil: none
 }
 
 // WithObjects adds starting objects, like the arguments of [NewClient].
@@ -52,8 +54,12 @@ func WithKinds(kinds ...Kind) Option {
 	return adding(func(c *config) { c.kinds = append(c.kinds, kinds...) })
 }
 
-// WithScheme adds a scheme's types to client-go's, for starting objects and for the client. Kinds
-// that are not built in count as namespaced with regular plurals; [WithKinds] corrects that.
+// WithScheme adds a scheme's types to client-go's, for starting objects and for the client. It
+// differs from [kates.WithScheme], which puts a scheme in the place of client-go's: a test that
+// passes does not show that the program has added client-go's types to its own scheme. To give the
+// client exactly the program's scheme, pass kates.WithScheme by [WithClientOptions], too.
+//
+// Kinds that are not built in count as namespaced with regular plurals; [WithKinds] corrects that.
 func WithScheme(scheme *runtime.Scheme) Option {
 	return adding(func(c *config) { c.schemes = append(c.schemes, scheme) })
 }
@@ -61,6 +67,15 @@ func WithScheme(scheme *runtime.Scheme) Option {
 // WithClientOptions passes options on to the client.
 func WithClientOptions(options ...kates.Option) Option {
 	return adding(func(c *config) { c.client = append(c.client, options...) })
+}
+
+// WithoutMutationDetector switches off what [New] and [NewClient] switch on: [DetectMutations].
+// That is for benchmarks, and for tests with very many objects.
+func WithoutMutationDetector() Option {
+	return func(c *config) error {
+		c.detector = nil
+		return nil
+	}
 }
 
 // clientOptions gives the client one scheme with the types of all schemes, unless the test has
@@ -74,7 +89,11 @@ func (c *config) clientOptions() []kates.Option {
 			}
 		}
 	}
-	return append([]kates.Option{kates.WithScheme(all)}, c.client...)
+	options := []kates.Option{kates.WithScheme(all)}
+	if c.detector != nil {
+		options = append(options, c.detector)
+	}
+	return append(options, c.client...)
 }
 
 // unstructuredObjects returns copies of the starting objects, with apiVersion and kind filled in.
