@@ -122,7 +122,7 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		"WithShutdownTimeout is -1s: it cannot":                                      {kates.WithShutdownTimeout(-time.Second)},
 		"a signal is nil":                                                            {kates.WithSignals(nil)},
 		"an option is nil":                                                           {nil},
-		`the Name of a lease, ""`:                                                    {kates.LeaderElection{}},
+		"a lease: it has no Name":                                                    {kates.LeaderElection{}},
 	} {
 		ofNew, _ := made[fine](t, options...)
 		assert.ErrorContains(t, ofNew, text)

@@ -111,7 +111,7 @@ func loadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.
 	if kubeconfig != "" {
 		rules.ExplicitPath = kubeconfig
 		if _, err := os.Stat(kubeconfig); err != nil {
-			return nil, "", fmt.Errorf("load kubeconfig: %w", err)
+			return nil, "", fmt.Errorf("load the kubeconfig that ClientConfig.Kubeconfig or the flag --kubeconfig names: %w", err)
 		}
 	}
 	raw, err := rules.Load()

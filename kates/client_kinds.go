@@ -127,6 +127,18 @@ func (c *Client) kindOf(obj Object) schema.GroupVersionKind {
 	return gvk
 }
 
+// kindless is an error if a value of the caller's has no kind: neither in itself, nor by its type.
+func kindless(value any, gvk schema.GroupVersionKind) error {
+	if gvk.Kind != "" {
+		return nil
+	}
+	cure := "fill in its apiVersion and kind"
+	if t := reflect.TypeOf(value); t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && t != reflect.TypeFor[*Unstructured]() {
+		cure += ", or register the type in the client's scheme (kates.WithScheme); a controller whose root is a plain struct has the object in Info.Root"
+	}
+	return fmt.Errorf("a %T without a kind: %s", value, cure)
+}
+
 // kindsOf returns the kinds that a Go type is registered for; none for a type that takes any kind.
 func (c *Client) kindsOf(t reflect.Type) []schema.GroupVersionKind {
 	typed, ok := reflect.New(t).Interface().(runtime.Object)
@@ -201,6 +213,9 @@ type object struct {
 func (c *Client) object(ctx context.Context, value any) (*object, error) {
 	u, err := jsonform.ToUnstructured(c.core.scheme, value)
 	if err != nil {
+		return nil, err
+	}
+	if err := kindless(value, u.GroupVersionKind()); err != nil {
 		return nil, err
 	}
 	mapping, err := c.core.kinds.GVK(ctx, u.GroupVersionKind())

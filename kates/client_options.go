@@ -125,7 +125,15 @@ func (o watchOption) applyToWatch(w *watchSettings) { o(w) }
 func (o watchOption) applyToRun(r *runSettings)     { r.watch = append(r.watch, o) }
 
 // WithScheme sets the scheme that maps Go types to kinds. Default: client-go's, with all built-in
-// kinds.
+// kinds. It is replaced, not added to: a scheme of your own needs client-go's types, too, if the
+// program uses them.
+//
+//	s := runtime.NewScheme()
+//	_ = clientgoscheme.AddToScheme(s) // k8s.io/client-go/kubernetes/scheme
+//	_ = v1alpha1.AddToScheme(s)
+//	client, err := kates.NewClient(config, kates.WithScheme(s))
+//
+// In tests, katestest.WithScheme is another option: it adds types to client-go's.
 func WithScheme(s *runtime.Scheme) Option {
 	if s == nil {
 		return senseless("WithScheme(nil): without the option it is client-go's scheme")

@@ -86,6 +86,9 @@ func OfKind(kind string) CachedOption { return func(s *cachedSettings) { s.kind 
 // caller's own, to write to and to keep; a lister ([NewLister]) returns shared objects without
 // copying. GetCached is safe for concurrent use.
 func GetCached[T any](ctx context.Context, c *Client, namespace, name string, opts ...CachedOption) (*T, error) {
+	if c == nil {
+		return nil, fmt.Errorf("get: %w", errNoClient)
+	}
 	var settings cachedSettings
 	for _, o := range opts {
 		o(&settings)

@@ -209,10 +209,10 @@ func (a *ownedApply) setLabel() error {
 	if uid := string(a.owner.GetUID()); uid != "" { // an object of a fake has none
 		s.Value += "." + uid
 	}
-	problems := validation.IsQualifiedName(s.Label)
 	if a.given.Name == "" {
-		problems = append(problems, "the set has no name")
+		return errors.New("it has no Name")
 	}
+	problems := validation.IsQualifiedName(s.Label)
 	if problems = append(problems, validation.IsValidLabelValue(s.Value)...); len(problems) > 0 {
 		return fmt.Errorf("the set's name %q makes no label %s=%s: %s",
 			a.given.Name, s.Label, s.Value, strings.Join(problems, "; "))

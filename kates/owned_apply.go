@@ -198,7 +198,11 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	if _, err := jsonform.Dereference(given); err != nil {
 		return err
 	}
-	mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(given))
+	kind := a.client.kindOf(given)
+	if err := kindless(given, kind); err != nil {
+		return err
+	}
+	mapping, err := a.client.core.kinds.GVK(ctx, kind)
 	if err != nil {
 		return err
 	}

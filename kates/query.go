@@ -111,7 +111,8 @@ type Query struct {
 	// It is called once per version of an object, as the watch holds it (after Transform), by one
 	// of the goroutines that take turns, and never by two at a time. It must not write to the
 	// object. The same object always has the same keys. If it panics, the object is left out as
-	// [Invalid] until its next version. Watch, NewLister and List ignore it.
+	// [Invalid] until its next version. Watch, Run, NewLister and List ignore it, so
+	// that a list of queries can be for both Watch and WatchEach.
 	Key func(Object) []string
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and

@@ -73,6 +73,9 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 		if t.Transform == nil {
 			t.Transform = settings.transform
 		}
+		if err := c.checkTypes(t, targets); err != nil {
+			return nil, fmt.Errorf("query %q: %w", t.Name, err)
+		}
 		q, err := c.compileOne(t)
 		if err != nil {
 			return nil, fmt.Errorf("query %q: %w", t.Name, err)
@@ -145,7 +148,7 @@ func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error)
 	}
 	mapping, err := c.mappingOf(ctx, t)
 	if err != nil {
-		return stream.Resource{}, definite(err)
+		return stream.Resource{}, definite(err, t.Optional)
 	}
 	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
 		return stream.Resource{}, err
@@ -178,12 +181,15 @@ func (q Query) suits(r stream.Resource) error {
 }
 
 // definite marks an error of discovery as final where it is final.
-func definite(err error) error {
+func definite(err error, optional bool) error {
 	var unknown *UnknownKindError
-	if errors.As(err, &unknown) {
+	switch {
+	case !errors.As(err, &unknown):
+		return err
+	case optional:
 		return fmt.Errorf("%w: %w", query.ErrNotServed, err)
 	}
-	return err
+	return fmt.Errorf("%w: %w; a query that may go without it is optional", query.ErrNotServed, err)
 }
 
 // Selection narrows a query by labels and fields, as [Query] does: what is set must select an

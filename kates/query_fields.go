@@ -148,7 +148,7 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 		}
 	}
 	if !tagged && !named && gvk.Empty() {
-		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`", sf.Type)
+		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`%s", sf.Type, unregistered(sf.Type))
 	}
 	if q.Key != nil && snapshot.LookupElement(sf.Type) != nil {
 		return target{}, errors.New("its query has a Key, but what is looked up belongs to no partition")
@@ -174,9 +174,18 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 		}
 	}
 	if t.Kind == "" && gvk.Empty() {
-		return target{}, errors.New("neither its type nor its tag nor its query says a kind")
+		return target{}, fmt.Errorf("neither its type nor its tag nor its query says a kind: give it a tag `kates:\"KIND\"`%s", unregistered(sf.Type))
 	}
 	return t, nil
+}
+
+// unregistered says what else helps if a field's elements are of an API type without a kind.
+func unregistered(t reflect.Type) string {
+	elem := elementOf(t)
+	if elem == nil || elem.Kind() != reflect.Struct || !reflect.PointerTo(elem).Implements(reflect.TypeFor[Object]()) {
+		return ""
+	}
+	return fmt.Sprintf(", or register *%s in the client's scheme (kates.WithScheme)", elem)
 }
 
 // fieldTag is a tag `kates:"[KIND][,optional]"`, or, in a controller's type,

@@ -86,7 +86,7 @@ func TestRefsThatCannotBeMeantAreErrorsThatNameTheirQuery(t *testing.T) {
 	c := katestest.NewClient(t)
 	for want, q := range map[string]kates.Query{
 		"there is no query of that name":  {Refs: []kates.Ref{kates.RefsOf("None", tlsSecrets)}},
-		"in a circle":                     {Refs: []kates.Ref{kates.RefsOf("Secrets", tlsSecrets)}},
+		"in a circle":                     {Refs: []kates.Ref{kates.RefsOf("Secrets", func(kates.Object) []types.NamespacedName { return nil })}},
 		"is empty: use RefsOf":            {Refs: []kates.Ref{{}}},
 		"its function is nil":             {Refs: []kates.Ref{kates.RefsOf[*networkingv1.Ingress]("Ingresses", nil)}},
 		"no object is a int":              {Refs: []kates.Ref{kates.RefsOf("Ingresses", func(int) []types.NamespacedName { return nil })}},

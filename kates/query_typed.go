@@ -22,35 +22,37 @@ import (
 //	})}
 //
 // An object of another type is converted, once per version. One that does not decode as a T is
-// left out as [Invalid]. The function must not write to its argument.
+// left out as [Invalid]. If T is an API type and the field is of another kind, Watch returns an
+// error. The function must not write to its argument.
 func KeyOf[T any](f func(T) []string) func(Object) []string {
 	if f == nil {
 		return noKey
 	}
 	as := newConverter[T]()
-	return func(o Object) []string {
+	return keyTaking(reflect.TypeFor[T](), func(o Object) []string {
 		value, err := as.of(o)
 		if err != nil {
 			panic(fmt.Errorf("key: %w", err)) // the object counts as invalid
 		}
 		return f(value)
-	}
+	})
 }
 
 // SignalOf returns a [Query.Signal] from a function that takes T's, as [KeyOf] does for a Key. T
 // is a pointer, a map or an interface: nil stands for an object that is new, or has left. Each
 // change converts both objects if the watch holds another type. A change of an object that does
-// not decode as a T is worth a signal.
+// not decode as a T is worth a signal. An API type of another kind than the field's is an error of
+// Watch.
 func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool {
 	if f == nil {
 		return noSignal
 	}
 	as := newConverter[T]()
-	return func(old, current Object) bool {
+	return signalTaking(reflect.TypeFor[T](), func(old, current Object) bool {
 		before, err := as.orNil(old)
 		after, err2 := as.orNil(current)
 		return err != nil || err2 != nil || f(before, after)
-	}
+	})
 }
 
 // TransformOf returns a [Query.Transform] from a function that changes a T, as [KeyOf] does for a
@@ -59,7 +61,8 @@ func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool
 // kind's own type, *[Unstructured], or map[string]any.
 //
 // Each call returns another function. Keep it in a variable: queries that share a watch need the
-// same one. An object that does not decode as a T is left out as [Invalid].
+// same one. An object that does not decode as a T is left out as [Invalid]. An API type of another
+// kind than the field's is an error of Watch.
 func TransformOf[T any](f func(T) error) func(Object) error {
 	if f == nil {
 		return noTransform
@@ -70,7 +73,7 @@ func TransformOf[T any](f func(T) error) func(Object) error {
 	default:
 		as.err = fmt.Errorf("a transform changes a pointer, a map or an interface: %s is a copy", t)
 	}
-	return func(o Object) error {
+	return transformTaking(reflect.TypeFor[T](), func(o Object) error {
 		value, err := as.of(o)
 		if err != nil {
 			return err
@@ -82,7 +85,7 @@ func TransformOf[T any](f func(T) error) func(Object) error {
 			return nil
 		}
 		return putBack(o, value)
-	}
+	})
 }
 
 // errNilFunction is the error of a query whose function was made of a nil one.
@@ -242,14 +245,16 @@ func (l Lookup[T]) Available() bool { return l.lookup.Available() }
 
 // Ref says that objects of one query name objects of another. See [RefsOf].
 type Ref struct {
-	ref query.Ref
-	err error // why it makes no sense, if it does not
+	ref   query.Ref
+	takes reflect.Type // what its function takes
+	err   error        // why it makes no sense, if it does not
 }
 
 // RefsOf returns an element of [Query.Refs]: the objects that the objects of another query name.
 // The other query is that of the field named query. T is the type that the function takes:
 // whatever the elements of a slice may be (see [Client.Watch]), best that of the field, or
-// [Object] for whatever the watch holds.
+// [Object] for whatever the watch holds. An API type of another kind than that field's is an error
+// of Watch.
 //
 //	kates.Query{Name: "Secrets", Refs: []kates.Ref{
 //	    kates.RefsOf("Ingresses", func(in *networkingv1.Ingress) (names []types.NamespacedName) {
@@ -268,7 +273,7 @@ type Ref struct {
 // must not write to the object, and its result must depend only on the object. If it panics, or
 // the object does not decode as a T, the object's former names stay, and the failure is logged.
 func RefsOf[T any](queryName string, names func(T) []types.NamespacedName) Ref {
-	r := Ref{ref: query.Ref{Query: queryName}}
+	r := Ref{ref: query.Ref{Query: queryName}, takes: reflect.TypeFor[T]()}
 	if names == nil {
 		r.err = errors.New("its function is nil")
 		return r
@@ -292,6 +297,9 @@ func (q Query) refs() (all []query.Ref, err error) {
 	}
 	if q.Namespace != "" || q.Namespaces != nil || q.NamespaceSelector != "" || q.AnyOf != nil {
 		return nil, errors.New("its Refs say which objects are watched: it has no namespaces and no AnyOf besides")
+	}
+	if len(q.Refs) == 0 {
+		return nil, errors.New("its Refs are empty, so nothing could be named: leave them out to watch everything")
 	}
 	all = make([]query.Ref, len(q.Refs))
 	for i, r := range q.Refs {

@@ -23,7 +23,7 @@ import (
 // that is possible without a request. A field of the special type is no query.
 func PlanController(c *Client, name string, t, special reflect.Type, options []RunOption) (*keyed.Plan[Status], error) {
 	if c == nil {
-		return nil, errors.New("the client is nil")
+		return nil, errNoClient
 	}
 	// A change is due at once, unless the options say otherwise: while a key has a turn, changes
 	// coalesce anyway.

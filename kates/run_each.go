@@ -243,6 +243,9 @@ func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partit
 
 func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, queries []Query) (*Partitions[S], error) {
 	t := reflect.TypeFor[S]()
+	if c == nil {
+		return nil, fmt.Errorf("watch each %s: %w", t, errNoClient)
+	}
 	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
 	if err == nil {
 		err = checkStruct(t, fields.targets)

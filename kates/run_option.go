@@ -37,10 +37,16 @@ type runSettings struct {
 	shutdown keyed.Shutdown
 }
 
+// errNoClient is the error of what needs a client and was given none.
+var errNoClient = errors.New("the client is nil")
+
 // reject notes an option that makes no sense. The first one counts.
 func (s *runSettings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 
 func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettings, error) {
+	if c == nil {
+		return nil, errNoClient
+	}
 	s := &runSettings{
 		policy:   keyed.Policy{Backoff: attempts.Default, Panicked: newPanicError, OfKey: newKeyError},
 		shutdown: keyed.Shutdown{Timeout: keyed.AtOnce},
@@ -118,12 +124,16 @@ func WithWorkers(n int) RunOption {
 
 // WithTriggers makes [Run] call its function for each value of a channel, too: of a timer, or
 // another system. The function is called with the current snapshot, though nothing may have
-// changed. Values that come while it runs, or waits for its backoff, count as one. No sender waits
+// changed. For [RunEach] and controllers a value calls for all keys; to call for one, use Trigger,
+// as of a [Handle]. Values that come while it runs, or waits for its backoff, count as one. No sender waits
 // for the function. When the channel is closed, Run stops listening to it. Its end is no value.
 // Nothing is called before the first snapshot is complete, or while another leads. The option may
 // be given several times.
 func WithTriggers[T any](channel <-chan T) RunOption {
 	return runOption(func(s *runSettings) {
+		if channel == nil {
+			s.reject(errors.New("WithTriggers(nil): a nil channel has no values"))
+		}
 		s.triggers = append(s.triggers, func(ctx context.Context, call func()) {
 			for {
 				select {

@@ -331,7 +331,7 @@ func TestWhatRunEachCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 		"the number of workers is 0: there must be one at least": {byTenant, kates.WithWorkers(0)},
 		"a backoff from 0s to 1s":                                {byTenant, kates.WithBackoff(0, time.Second)},
 		`query "Other": kates_test.maps has no exported field`:   {kates.Query{Name: "Other", Key: kates.ByName}},
-		`the Name of a lease, ""`:                                {byTenant, kates.LeaderElection{}},
+		"a lease: it has no Name":                                {byTenant, kates.LeaderElection{}},
 	} {
 		err := kates.RunEach(t.Context(), fake.Client, f, options...)
 		assert.ErrorContains(t, err, text)

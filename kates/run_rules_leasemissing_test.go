@@ -258,7 +258,7 @@ func TestARunWhoseWatchCannotStartHasNeverLed(t *testing.T) {
 			err := start(t.Context(), fake.Client)
 			assert.ErrorIs(t, err, kates.ErrClosed)
 			assert.ErrorIs(t, err, kates.ErrNeverLed)
-			assert.ErrorContains(t, err, "lease default/the-lease: it never led: it was not asked for: ")
+			assert.ErrorContains(t, err, "lease default/the-lease: it never led: it is asked for once the first snapshot is complete: ")
 		})
 	}
 }

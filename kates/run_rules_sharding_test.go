@@ -156,7 +156,7 @@ func TestWhatShardingCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 	fake := katestest.New(t)
 	f := func(context.Context, string, *maps) error { return nil }
 	for text, options := range map[string][]kates.RunOption{
-		`the Name of a group of shards, ""`:    {kates.Sharding{}},
+		"a group of shards: it has no Name":    {kates.Sharding{}},
 		`the Name of a group of shards, "a.b"`: {kates.Sharding{Name: "a.b"}},
 		`the Namespace of a lease, "."`:        {kates.Sharding{Name: "a", Namespace: "."}},
 		"not of several":                       {shardNamed("a"), shardNamed("b")},

@@ -253,7 +253,7 @@ func TestRunReturnsNilWhenItIsCancelledWhateverItWasDoing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := katestest.New(t, katestest.WithClientOptions(silent))
-				r := run(t, fake.Client, func(ctx context.Context, _ *maps) error { return f(ctx) }, kates.WithBackoff(time.Hour, time.Hour), kates.WithTriggers[int](nil))
+				r := run(t, fake.Client, func(ctx context.Context, _ *maps) error { return f(ctx) }, kates.WithBackoff(time.Hour, time.Hour), kates.WithTriggers(make(chan int)))
 				r.runs()
 				start := time.Now()
 				r.stop()
@@ -332,7 +332,7 @@ func TestWhatRunCannotDoIsAnErrorBeforeItBegins(t *testing.T) {
 		"a backoff from 0s to 1s":       {kates.WithBackoff(0, time.Second)},
 		"a backoff from 2s to 1s":       {kates.WithBackoff(2*time.Second, time.Second)},
 		"WithOnError(nil)":              {kates.WithOnError(nil)},
-		`the Name of a lease, ""`:       {kates.LeaderElection{}},
+		"a lease: it has no Name":       {kates.LeaderElection{}},
 		`the Name of a lease, "A B"`:    {kates.LeaderElection{Name: "A B"}},
 		`the Namespace of a lease, "."`: {kates.LeaderElection{Name: "l", Namespace: "."}},
 		"not for several":               {lease, lease},

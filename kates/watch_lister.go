@@ -56,6 +56,9 @@ type converted[T any] struct {
 // Close, or until the client's Close: ctx bounds only the making. After an error nothing is left
 // running.
 func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], error) {
+	if c == nil {
+		return nil, fmt.Errorf("make a lister of %s: %w", reflect.TypeFor[T](), errNoClient)
+	}
 	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, query.Kind != "")
 	var binding *snapshot.Binding
 	if err == nil {

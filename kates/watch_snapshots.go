@@ -52,6 +52,9 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 // After an error nothing is left running.
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
+	if c == nil {
+		return nil, fmt.Errorf("watch %s: %w", t, errNoClient)
+	}
 	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
 	if err == nil {
 		err = checkStruct(t, fields.targets)

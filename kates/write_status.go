@@ -210,6 +210,9 @@ func dropped(op operation, before, after, answer *Unstructured) error {
 // given returns the object that the caller has given, and the options that bind a write to it.
 func (c *Client) given(object any, opts []WriteOption) (*Unstructured, []WriteOption, error) {
 	u, err := jsonform.ToUnstructured(c.core.scheme, object)
+	if err == nil {
+		err = kindless(object, u.GroupVersionKind())
+	}
 	if err != nil {
 		return nil, nil, err
 	}

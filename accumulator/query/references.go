@@ -20,7 +20,7 @@ const Patience = 10 * time.Second
 const manyRefs = 1000
 
 // ErrRefsAtRunTime says that a query with Refs cannot change while it runs.
-var ErrRefsAtRunTime = errors.New("queries with Refs are not added, removed or replaced at run time, nor are those removed whose objects name theirs")
+var ErrRefsAtRunTime = errors.New("queries with Refs are not added, removed or replaced at run time, nor are those removed whose objects name theirs: a query with Refs follows, by itself, what these objects name")
 
 // references is a query with Refs. It has one stream for each named object.
 type references struct {

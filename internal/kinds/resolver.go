@@ -32,7 +32,7 @@ type UnknownKindError struct {
 }
 
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("the server doesn't have a resource type %q", e.Kind)
+	return fmt.Sprintf("the server doesn't have a resource type %q (is a CustomResourceDefinition missing?)", e.Kind)
 }
 
 func (e *UnknownKindError) Unwrap() error {

@@ -140,7 +140,7 @@ func TestWhatIsNotServedIsAnUnknownKindError(t *testing.T) {
 			var target *UnknownKindError
 			require.ErrorAs(t, err, &target)
 			assert.Equal(t, what, target.Kind)
-			assert.EqualError(t, err, `the server doesn't have a resource type "`+what+`"`)
+			assert.EqualError(t, err, `the server doesn't have a resource type "`+what+`" (is a CustomResourceDefinition missing?)`)
 			assert.True(t, meta.IsNoMatchError(err))
 			assert.NotErrorIs(t, err, ErrIncompleteDiscovery)
 		}

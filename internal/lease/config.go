@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,6 +50,9 @@ type Config struct {
 
 // Complete fills in the defaults and reports what is wrong.
 func (c *Config) Complete() error {
+	if c.Name == "" {
+		return errors.New("a lease: it has no Name")
+	}
 	if wrong := validation.IsDNS1123Subdomain(c.Name); len(wrong) > 0 {
 		return fmt.Errorf("the Name of a lease, %q: %s", c.Name, strings.Join(wrong, "; "))
 	}

@@ -15,7 +15,7 @@ import (
 var ErrNeverLed = errors.New("it never led")
 
 // errNotAsked is the reason before the first request is answered.
-var errNotAsked = errors.New("it was not asked for")
+var errNotAsked = errors.New("it is asked for once the first snapshot is complete")
 
 // Status is how a replica stands with its Lease: as a candidate, or as a shard.
 type Status struct {

@@ -114,7 +114,7 @@ func referenceTo(owner, object Object) (metav1.OwnerReference, error) {
 	gvk := KindOf(owner)
 	switch {
 	case gvk.Kind == "" || gvk.Version == "":
-		return metav1.OwnerReference{}, fmt.Errorf("an owner without apiVersion or kind: %T %q", owner, owner.GetName())
+		return metav1.OwnerReference{}, fmt.Errorf("an owner without apiVersion or kind: %T %q (if its type is in a scheme of your own, pass kates.InScheme)", owner, owner.GetName())
 	case owner.GetName() == "":
 		return metav1.OwnerReference{}, fmt.Errorf("an owner without a name: a %s", gvk.Kind)
 	case owner.GetNamespace() != "" && owner.GetNamespace() != object.GetNamespace():

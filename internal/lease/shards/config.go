@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,9 @@ type Watch interface {
 
 // Complete fills in the defaults and reports what is wrong.
 func (c *Config) Complete() error {
+	if c.Group == "" {
+		return errors.New("a group of shards: it has no Name")
+	}
 	if wrong := validation.IsDNS1123Label(c.Group); len(wrong) > 0 {
 		return fmt.Errorf("the Name of a group of shards, %q: %s", c.Group, strings.Join(wrong, "; "))
 	}
