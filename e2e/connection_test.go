@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"context"
+	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -10,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -91,4 +96,40 @@ func TestTheServersVersionAndResourcesAreWhatItServes(t *testing.T) {
 	assert.Equal(t, []string{"v1"}, served(preferred, "", "configmaps"))
 	assert.Equal(t, []string{"v1"}, served(every, "", "pods/status"), "subresources, too")
 	assert.Empty(t, served(preferred, "", "pods/status"))
+}
+
+// openConn is a connection that counts as open until it is closed.
+type openConn struct {
+	net.Conn
+	once func()
+}
+
+func (c *openConn) Close() error {
+	c.once()
+	return c.Conn.Close()
+}
+
+func TestG11CloseLeavesNoConnectionToTheServer(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	for range 10 {
+		var made, open atomic.Int64
+		config := rest.CopyConfig(testCluster.Config)
+		config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			made.Add(1)
+			open.Add(1)
+			return &openConn{conn, sync.OnceFunc(func() { open.Add(-1) })}, nil
+		}
+		client, err := kates.NewClientFromRESTConfig(config)
+		require.NoError(t, err)
+		snapshots, err := kates.Watch[inputs](t.Context(), client, kates.Query{Name: "ConfigMaps", Namespace: ns})
+		require.NoError(t, err)
+		<-snapshots.Changed()
+		client.Close()
+		assert.Zero(t, open.Load(), "of %d", made.Load())
+	}
 }

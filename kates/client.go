@@ -44,7 +44,8 @@ import (
 // watches, or call [Client.Observe] after a write.
 //
 // A client is safe for concurrent use. It holds connections, and runs goroutines while something
-// is watched; Close ends them all.
+// is watched; Close ends them all. Its connections are its own, unless the configuration has a
+// Transport.
 type Client struct {
 	core  *core
 	watch *lockedSettings
@@ -69,6 +70,7 @@ type core struct {
 	leases       leases
 	logs         podlogs.Source // nil without a REST connection
 	idle         func()         // closes idle connections
+	hangUp       func()         // closes all that no request uses, and waits
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -105,6 +107,8 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 		return nil, err
 	}
 	cfg := s.restConfig(config)
+	server := nameOf(cfg)
+	conns := wire.Count(cfg)
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
@@ -136,10 +140,11 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	disco := memory.NewMemCacheClient(dc)
 	return s.client(&core{
-		dynamic: dyn, leases: leases{client: forLeases, server: nameOf(cfg)}, disco: disco, untyped: s.untyped,
-		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
-		logs:  &logSource{requests, dyn},
-		idle:  func() { closeIdle(hc) },
+		dynamic: dyn, leases: leases{client: forLeases, server: server}, disco: disco, untyped: s.untyped,
+		kinds:  kinds.New(s.mapper, disco, clock.RealClock{}),
+		logs:   &logSource{requests, dyn},
+		idle:   func() { closeIdle(hc) },
+		hangUp: func() { conns.Close(func() { closeIdle(hc) }) },
 	}, requests), nil
 }
 
@@ -201,7 +206,7 @@ func NewClientFromDynamic(
 	c := &core{
 		dynamic: dyn, leases: leases{client: dyn, server: rand.Text()}, untyped: true,
 		kinds: kinds.New(mapper, nil, clock.RealClock{}),
-		idle:  func() {},
+		idle:  func() {}, hangUp: func() {},
 	}
 	requests := wire.Dynamic{Client: dyn}
 	if fake {
@@ -278,12 +283,12 @@ func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
 
 // Close ends every watch of this client and of the clients that With returned, and the logs that
-// they follow, and waits until all their goroutines have ended. Reads and writes still work
-// afterwards, without watches.
+// they follow, and waits until all their goroutines have ended. It closes the client's connections,
+// unless a read or write is under way. Reads and writes still work afterwards, without watches.
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
-	c.core.idle()
+	c.core.hangUp()
 }
 
 func closeIdle(hc *http.Client) {

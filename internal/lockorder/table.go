@@ -48,6 +48,7 @@ type (
 	Resolver       struct{}
 	Strings        struct{}
 	Identities     struct{}
+	Connections    struct{}
 )
 
 // Lock is a row of [Order].
@@ -96,4 +97,5 @@ var Order = []Lock{
 	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},
 	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},
 	{Identities{}, "internal/lease.identities.mu", "the identities that this process stands under"},
+	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 }
