@@ -41,9 +41,9 @@ type progress struct {
 	ended  bool
 	// asOfRV is the version of what is being taken in; "" if unknown.
 	asOfRV string
-	// unversioned is the number of the latest deletion that came without its version (rule 10 of
-	// package coherence), see Set.unversioned, and unversionedRV the position then: until there is
-	// a newer one, the stream is newer than its position.
+	// unversioned is the number of the latest deletion without a version that is known, see
+	// Set.unversioned, and unversionedRV the position then: until there is a newer one, the stream
+	// is newer than its position.
 	unversioned   int64
 	unversionedRV string
 	// listedRV is the version of the latest list that was taken in. What came and went since
@@ -101,8 +101,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
 	if last {
 		eventRV = "" // rule 10: the event does not tell the version of the deletion
-		s.progress.unversioned = s.set.unversioned.Add(1)
-		s.progress.unversionedRV = s.store.view.Position()
+		s.noteUnversioned()
 	}
 	if last || !s.store.stale(key, o) {
 		var seen coherence.Object

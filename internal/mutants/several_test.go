@@ -250,6 +250,11 @@ var several = []mutant{
 		new: `case false && first.OK &&`,
 	},
 	{
+		name: "a query that replaces another brings back what an own write has deleted", peer: torn, file: "accumulator/stream/own.go",
+		caught: "TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother",
+		old:    `		s.noteUnversioned()`, new: `		_ = s`,
+	},
+	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
 		old: `m.noOlderRV != "" && d.Last != nil`,
 		new: `false && d.Last != nil`,
