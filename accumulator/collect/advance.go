@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
@@ -97,19 +98,25 @@ func (r *roster[S]) due() bool {
 	return slices.ContainsFunc(r.waiting(), (*change[S]).settled)
 }
 
+// ErrNotAlone says that a change can take effect, but only after another one that waits, or with it.
+var ErrNotAlone = errors.New("it waits for another change")
+
 // Advance has the changes take effect whose queries can all be shown. fits returns an error if the
 // reader cannot show the queries that there would be; then nothing has changed. It belongs to the
 // reader's turn, before Take.
 func (c *Collector[S]) Advance(fits func([]query.Query) error) error {
 	for _, ch := range c.waiting() {
-		if !ch.try() {
+		if !ch.settled() {
 			continue
 		}
-		if err := fits(c.queriesWith(ch)); err != nil {
-			ch.untry()
+		switch err := fits(c.queriesWith(ch)); {
+		case errors.Is(err, ErrNotAlone):
+			continue // another change that waits makes it fit
+		case err != nil:
 			return err
+		case ch.try():
+			c.commit(ch)
 		}
-		c.commit(ch)
 	}
 	return nil
 }

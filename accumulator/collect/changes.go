@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
@@ -116,6 +117,20 @@ func (c *Collector[S]) check(changed []query.Query, removed []string) error {
 	return c.reader.Check(all)
 }
 
+// checkShown asks the reader whether it can go on without some of the queries that are shown.
+func (c *Collector[S]) checkShown(removed []string) error {
+	if c.reader.Check == nil || !c.ready.passed.Load() {
+		return nil
+	}
+	var left []query.Query
+	for _, f := range c.Fields() {
+		if !slices.Contains(removed, f.Name) {
+			left = append(left, f.Query.Query())
+		}
+	}
+	return c.reader.Check(left)
+}
+
 // open starts a query: the successor of the one that has its name, or one that is added.
 func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Query) (m member[S], err error) {
 	if i := slices.IndexFunc(fields, named[S](q.Name)); i >= 0 {
@@ -159,6 +174,9 @@ func (c *Collector[S]) Remove(ctx context.Context, names ...string) error {
 		}
 		if err := c.check(nil, names); err != nil {
 			return err
+		}
+		if err := c.checkShown(names); err != nil {
+			return fmt.Errorf("what is to replace another query is not shown yet: %w", err)
 		}
 		end, err := c.drop(names)
 		end()

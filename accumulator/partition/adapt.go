@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -46,6 +47,14 @@ func (x *indexes) suits(queries []query.Query) error {
 		if b.IsLookup(i) && q.Key != nil {
 			return q.Error(errors.New("it has a key function, but what is looked up belongs to no partition"))
 		}
+	}
+	return nil
+}
+
+// suitNow is suits for queries some of which wait. All that is wanted suits: that was checked.
+func (x *indexes) suitNow(queries []query.Query) error {
+	if x.suits(queries) != nil {
+		return collect.ErrNotAlone
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (p *Partitions) next() *Turn {
 // once, and keys that are new then have a turn, too.
 func (p *Partitions) takeIn() (ok bool, err error) {
 	p.scheduler.taking()
-	if err := p.collector.Advance(p.indexes.suits); err != nil {
+	if err := p.collector.Advance(p.indexes.suitNow); err != nil {
 		return false, err
 	}
 	if err := p.adapt(); err != nil {

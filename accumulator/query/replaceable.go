@@ -266,7 +266,9 @@ func (r *replaceable) Tend() (more bool) {
 	for _, u := range r.all() {
 		more = u.Tend() || more
 	}
-	r.Settled() // if not, the server is asked on behalf of streams that are late
+	if r.Settled() { // if not, the server is asked on behalf of streams that are late
+		r.host.Wake() // nobody else may have seen it
+	}
 	return more
 }
 
