@@ -138,13 +138,14 @@
 //	WaitForSync of each source                  G1: nothing runs before all kinds are complete
 //	a stale cache, expectations                 G4: own writes are seen
 //	Result{RequeueAfter}, TerminalError         RequeueAfter, kates.Permanent
+//	Result{}, and RequeueAfter: 0, which is it  Done; RequeueAfter(0) asks for another reconcile at once
 //	MaxConcurrentReconciles, RateLimiter        kates.WithWorkers, kates.WithBackoff
 //	obj.Status.X = x; Status().Update(obj)      Root is read-only: DeepCopy and kates.SetStatus, or kates.ModifyStatus
 //	retry.RetryOnConflict                       both retry by themselves, as kates.Modify does
 //	CreateOrUpdate, SetControllerReference      Client.ApplyOwned
 //	AddFinalizer, RemoveFinalizer               kates.UnderFinalizer
 //	EventRecorder                               kates/events
-//	envtest, the fake client                    kates/katestest
+//	the fake client; envtest                    kates/katestest; an API server of your own
 //	source.Channel                              kates.WithTriggers, Trigger, TriggerAll
 //	NotFound of the deleted object              Info.Departed, with the last known object
 //	Manager                                     none is needed; a Controller is a manager.Runnable

@@ -15,7 +15,8 @@ type Result struct {
 // Done: there is nothing more to do until something changes.
 var Done = Result{}
 
-// RequeueAfter asks for one more reconcile of the key after d (zero or less: at once). An earlier
+// RequeueAfter asks for one more reconcile of the key after d (zero or less: at once, unlike
+// controller-runtime, where a RequeueAfter of 0 is [Done]). An earlier
 // reconcile, by a change or a trigger, replaces it; a key that is forgotten loses it. Returned
 // with an error, it sets the time of the next try in place of the backoff, and nothing comes
 // earlier. With a permanent error it has no effect.

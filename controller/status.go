@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -13,25 +14,26 @@ import (
 // counts of a controller, over all of its runs.
 type counts struct{ reconciles, errors atomic.Int64 }
 
-// Status is the state of a controller.
+// Status is the state of a controller. It marshals to JSON.
 type Status struct {
-	Name string
+	Name string `json:"name"`
 	// Watches of the kinds; empty before the first run.
-	Watches kates.Status
+	Watches kates.Status `json:"watches"`
 	// Leader is how this replica stands with the Lease of its [kates.LeaderElection], and Shard
 	// with its group of [kates.Sharding]: in the present run, or in the last one. They are nil
 	// without that option.
-	Leader *kates.LeaderStatus
-	Shard  *kates.ShardStatus
+	Leader *kates.LeaderStatus `json:"leader,omitempty"`
+	Shard  *kates.ShardStatus  `json:"shard,omitempty"`
 	// Roots that exist, and those that have departed and have to be reconciled for that.
-	Roots int
+	Roots int `json:"roots"`
 	// Running reconciles now.
-	Running int
+	Running int `json:"running"`
 	// Reconciles since New: calls of the reconciler that have returned, and roots that could not be
 	// read. Errors are those that failed.
-	Reconciles, Errors int64
+	Reconciles int64 `json:"reconciles"`
+	Errors     int64 `json:"errors"`
 	// Failing are the keys whose last reconcile has failed, in order.
-	Failing []Failure
+	Failing []Failure `json:"failing,omitempty"`
 }
 
 // Failure says how the last reconcile of a key has failed.
@@ -39,6 +41,19 @@ type Failure struct {
 	Key     string
 	Attempt int // how many have failed in a row
 	Err     error
+}
+
+// MarshalJSON writes the error as its text.
+func (f Failure) MarshalJSON() ([]byte, error) {
+	var text string
+	if f.Err != nil {
+		text = f.Err.Error()
+	}
+	return json.Marshal(struct {
+		Key     string `json:"key"`
+		Attempt int    `json:"attempt"`
+		Error   string `json:"error,omitempty"`
+	}{f.Key, f.Attempt, text})
 }
 
 // Status returns the state of the controller now.

@@ -108,3 +108,10 @@ func TestAStatusMarshalsToJSONAndPrintsAsATable(t *testing.T) {
 	assert.Equal(t, 1, q.Objects)
 	assert.Empty(t, q.Error)
 }
+
+func TestAStatusShowsInItsTableThatAQueryWaitsToBeShown(t *testing.T) {
+	s := kates.Status{Queries: []kates.QueryStatus{{Name: "Pods", Kind: "pods", State: kates.StateListing, Changing: true}}}
+	assert.Contains(t, s.String(), string(kates.StateListing)+", changing ")
+	s.Queries[0].Changing = false
+	assert.NotContains(t, s.String(), "changing")
+}

@@ -126,13 +126,21 @@ func (s Status) String() string {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "QUERY\tKIND\tSTATE\tSINCE\tLAG\tOBJECTS\tINVALID\tPENDING\tRESTARTS\tVERSION\tERROR")
 	for _, q := range s.Queries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.what(), q.State,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.what(), q.state(),
 			time.Since(q.Since).Truncate(time.Second), q.Lag.Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Restarts, q.Version, q.Error)
 	}
 	_ = w.Flush()
 	s.printLeases(w)
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()
+}
+
+// state is the state, and whether the query waits to be shown.
+func (q QueryStatus) state() string {
+	if q.Changing {
+		return string(q.State) + ", changing"
+	}
+	return string(q.State)
 }
 
 // what names what is watched: the kind, and the form if objects are not whole.
