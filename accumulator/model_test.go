@@ -391,6 +391,13 @@ func (m *model) settle() error {
 		if err := r.update(); err != nil {
 			return fmt.Errorf("at rest: %w", err)
 		}
+		if len(r.waiting) > 0 { // what was read just now may be newer than what waits: the server is asked
+			sim.After(time.Minute)
+			m.rest()
+			if err := r.update(); err != nil {
+				return fmt.Errorf("at rest: %w", err)
+			}
+		}
 		if err := r.atRest(); err != nil {
 			return fmt.Errorf("G6: reader %d: %w", i, err)
 		}

@@ -162,7 +162,7 @@ func (ch *change[S]) untry() {
 func (m member[S]) try() bool {
 	f := m.field
 	if !m.added() {
-		return f.Query.Try(f.Shown)
+		return f.Query.Try()
 	}
 	if f.Query.Phase() < query.Complete {
 		return false

@@ -19,9 +19,9 @@ type coming struct {
 
 func (s *source) Settled() bool { return s.Running.Settled() && s.coming.known.Load() }
 
-func (s *source) Try(shown Shown) bool {
+func (s *source) Try() bool {
 	s.foresee()
-	return s.Settled() && s.Running.Try(handed{s, shown})
+	return s.Settled() && s.Running.Try()
 }
 
 // successor returns the union that waits to replace the source's own, nil if there is none.

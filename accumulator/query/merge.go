@@ -15,7 +15,7 @@ type merging struct {
 	late   []*stream.Listener        // streams that have not reached lateRV
 	lateRV string                    // the newest version that an open decision waits for
 	lost   bool                      // some stream has nothing new to show
-	// noOlderRV: states before a departure that are older do not count, see takeFor.
+	// noOlderRV: states before a departure that are older do not count, see takeFirst.
 	noOlderRV string
 }
 
@@ -195,10 +195,14 @@ func (l *looks) look(parts []*part, key stream.Key) {
 	}
 }
 
-// younger returns a departure without a state that is too old to count.
+// younger returns a departure without states that are too old to count.
 func (m *merging) younger(d coherence.Departure) coherence.Departure {
-	if m.noOlderRV != "" && d.Last != nil && !coherence.Newer(d.Last.GetResourceVersion(), m.noOlderRV) {
+	old := func(rv string) bool { return m.noOlderRV != "" && !coherence.Newer(rv, m.noOlderRV) }
+	if d.Last != nil && old(d.Last.GetResourceVersion()) {
 		d.Last = nil
+	}
+	if d.Wrote != nil && old(d.WroteRV) {
+		d.Wrote = nil
 	}
 	return d
 }

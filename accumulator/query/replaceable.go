@@ -156,18 +156,18 @@ func (r *replaceable) howNew() string {
 	return r.shown.rv
 }
 
-func (r *replaceable) Try(shown Shown) bool {
+func (r *replaceable) Try() bool {
 	now, next := r.both()
 	if next == nil || !r.Settled() {
 		return false
 	}
 	at, then := now.position().storage, next.position().storage
 	moved := at != "" && then != "" && at != then
-	before := inherited{Shown: shown}
-	if !moved {
-		before.noOlderRV, before.union = r.howNew(), next.selects()
+	noOlderRV := r.howNew()
+	if moved { // versions do not compare
+		noOlderRV = ""
 	}
-	b := next.takeFor(before)
+	b := next.takeFirst(noOlderRV)
 	switch {
 	case b.OK:
 	case next.Phase() == Empty:

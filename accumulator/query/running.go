@@ -49,7 +49,7 @@ type Running interface {
 	Settled() bool
 	// Try takes the successor's first batch, if it can be shown. Either Switch or Untry follows.
 	// Both belong to the reader's turn.
-	Try(shown Shown) bool
+	Try() bool
 	Untry()
 	// Switch replaces the query by its successor. The next batch has all objects. It belongs to
 	// the reader's turn, unless nothing of the query was shown yet. end closes the old query; it

@@ -48,44 +48,18 @@ func (u *union) passed(at position) bool {
 	return late == nil
 }
 
-// takeFor takes the first batch of a union that takes another's place.
-func (u *union) takeFor(before inherited) Batch {
-	u.noOlderRV = before.noOlderRV
+// takeFirst takes the first batch of a union that takes another's place. What the reader has of the
+// old one is no older than a version, "" if versions do not compare. A state from before that is no
+// state of an object whose departure is undecided: the reader may have seen it go.
+func (u *union) takeFirst(noOlderRV string) Batch {
+	u.noOlderRV = noOlderRV
 	defer func() { u.noOlderRV = "" }()
-	return u.Take(before)
+	return u.Take(nothing{}) // what is shown says nothing about the objects of another query
 }
 
-// selects returns what the streams of a query with AnyOf select; nil for other queries.
-func (u *union) selects() stream.Union {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.query.selects(u.resource)
-}
+// nothing is what a reader has of a query before its first batch.
+type nothing struct{}
 
-// inherited is what a reader has of a query that another one of the same resource shows too. Where
-// that is a union, the object stays shown while it is undecided which of its streams has it now.
-// Other queries decide at once.
-type inherited struct {
-	Shown
-	union stream.Union // nil: none
-	// noOlderRV: what the reader has is no older. A state from before that is no state of an object
-	// whose departure is undecided: the reader may have seen it go. "" if versions do not compare.
-	noOlderRV string
-}
-
-func (i inherited) Get(key stream.Key) (stream.Object, bool) {
-	if i.union == nil {
-		return nil, false
-	}
-	o, ok := i.Shown.Get(key)
-	return o, ok && i.union.Includes(o)
-}
-
-func (i inherited) Keys(yield func(stream.Key) bool) {
-	if i.union != nil {
-		i.Shown.Keys(yield)
-	}
-}
-
-// Present is false: the first batch has all objects.
-func (inherited) Present() bool { return false }
+func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
+func (nothing) Keys(func(stream.Key) bool)           {}
+func (nothing) Present() bool                        { return false }

@@ -121,16 +121,6 @@ func (u Union) excludes(o Object) bool {
 	return true
 }
 
-// Includes reports whether it is certain that a stream of the union selects an object.
-func (u Union) Includes(o Object) bool {
-	for _, s := range u {
-		if selected, certain := s.judge(o, s.read); selected && certain {
-			return true
-		}
-	}
-	return false
-}
-
 // Selects judges an object by selectors as [Config].ByContent does: by the fields that the
 // resource can read, by others through their path. Nil selectors select everything.
 func Selects(r Resource, s Selection, o Object) bool {

@@ -256,8 +256,8 @@ var several = []mutant{
 	},
 	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
-		old: `m.noOlderRV != "" && d.Last != nil`,
-		new: `false && d.Last != nil`,
+		old: `return m.noOlderRV != "" &&`,
+		new: `return false &&`,
 	},
 	{
 		name: "nobody helps a successor that is too quiet", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",

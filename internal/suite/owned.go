@@ -327,7 +327,7 @@ func ownedInvalid(t *testing.T, e *env) {
 	for want, change := range map[string]func(){
 		"the owner":        func() { bad.Owner = nil },
 		"being deleted":    func() { bad.Owner = leaving },
-		"has no name":      func() { bad.Name = "" },
+		"has no Name":      func() { bad.Name = "" },
 		"makes no label":   func() { bad.Name = "not a label" },
 		"makes no label ":  func() { bad.Label = "a/b/c" },
 		"without a name":   func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("")} },
