@@ -15,9 +15,6 @@ type modelChange map[int]string
 // replace replaces one, two or all queries of a reader at once. A change that waits already, and
 // has one of them, is part of this one from now on.
 func (m *model) replace(r *modelReader, s sim.Step) error {
-	if m.script.Share || m.script.LastStates {
-		return nil // open: a switch may take something back there, about once in 150,000 steps
-	}
 	now := modelChange{}
 	var waiting []modelChange
 	for i := range r.slots {

@@ -217,7 +217,7 @@ func (r *replaceable) Take(shown Shown) Batch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.next != nil && first.OK && (first.Whole || len(first.Changes) > 0):
+	case r.next != nil: // a batch without changes, too, says how new what is shown is
 		r.note(first.NewHistory)
 	case first.NewHistory:
 		r.shown = position{}
