@@ -195,14 +195,10 @@ func (l *looks) look(parts []*part, key stream.Key) {
 	}
 }
 
-// younger returns a departure without states that are too old to count.
+// younger returns a departure without a state that is too old to count. Own writes count (G4).
 func (m *merging) younger(d coherence.Departure) coherence.Departure {
-	old := func(rv string) bool { return m.noOlderRV != "" && !coherence.Newer(rv, m.noOlderRV) }
-	if d.Last != nil && old(d.Last.GetResourceVersion()) {
+	if m.noOlderRV != "" && d.Last != nil && !coherence.Newer(d.Last.GetResourceVersion(), m.noOlderRV) {
 		d.Last = nil
-	}
-	if d.Wrote != nil && old(d.WroteRV) {
-		d.Wrote = nil
 	}
 	return d
 }

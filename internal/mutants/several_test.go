@@ -261,8 +261,8 @@ var several = []mutant{
 	},
 	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
-		old: `return m.noOlderRV != "" &&`,
-		new: `return false &&`,
+		old: `if m.noOlderRV != "" && d.Last != nil`,
+		new: `if false && d.Last != nil`,
 	},
 	{
 		name: "nobody helps a successor that is too quiet", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",
