@@ -16,7 +16,8 @@ type modelChange map[int]string
 // has one of them, is part of this one from now on.
 func (m *model) replace(r *modelReader, s sim.Step) error {
 	if m.script.PendingMax > 0 {
-		// Open: after own writes were given up, a switch may hide one, about once in a million steps.
+		// Open: after own writes were given up, a switch may hide one, about once in a million
+		// steps.
 		return nil
 	}
 	now := modelChange{}

@@ -179,10 +179,10 @@ func TestQueriesMayBeReplacedWhileAnUpdateRuns(t *testing.T) {
 	})
 }
 
-// TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown: an object leaves one watch of
-// the union, and is deleted, which the old query shows. The union cannot decide yet where it went,
-// and shows no state from before. The model has found this script. Which watch is first is up to the
-// scheduler: one run in three failed.
+// TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown: an object leaves one watch
+// of the union, and is deleted, which the old query shows. The union cannot decide yet where it
+// went, and shows no state from before. The model has found this script. Which watch is first is
+// up to the scheduler: one run in three failed.
 func TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown(t *testing.T) {
 	s := sim.Script{Page: 2, PendingMax: 2, First: []int{3, 0, 59}, LastStates: true}
 	for _, step := range [][4]int{
@@ -250,9 +250,9 @@ func TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 }
 
-// TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing: the server was asked about an own
-// write, which a later one had moved out of the old query before that was read. So the reader saw
-// no change. The model has found this script. One run in five failed.
+// TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing: the server was asked about
+// an own write, which a later one had moved out of the old query before that was read. So the
+// reader saw no change. The model has found this script. One run in five failed.
 func TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing(t *testing.T) {
 	s := sim.Script{First: []int{0, 0}}
 	for _, step := range [][4]int{

@@ -85,8 +85,8 @@ func NewView(o Options) *View {
 // Position is the version up to which everything has been delivered, "" at first.
 func (v *View) Position() string { return v.positionRV }
 
-// Newest is a version that nothing is newer than that the stream shows: its position, or that of the
-// newest pending write.
+// Newest is a version that nothing is newer than that the stream shows: its position, or that of
+// the newest pending write.
 func (v *View) Newest() string {
 	if last := len(v.order) - 1; last >= 0 {
 		return Newest(v.positionRV, v.order[last].atRV)

@@ -27,14 +27,14 @@ func RequeueAfter(d time.Duration) Result { return Result{after: max(d, 0), agai
 type Info struct {
 	// Key of the root: "namespace/name", or its name.
 	Key string
-	// Attempt is 1, or more after reconciles of the key that ended with an error, in a row. Permanent
-	// errors count.
+	// Attempt is 1, or more after reconciles of the key that ended with an error, in a row.
+	// Permanent errors count.
 	Attempt int
 	// Root is the root as an object, shared and read-only: what [kates.OwnedSet] and the client's
 	// methods take if the root's field is a plain struct. For an API type it is the field's value.
 	Root kates.Object
-	// Departed is empty while the root exists. Otherwise the root is the last one that was known, and
-	// Departed says why it is not there any more.
+	// Departed is empty while the root exists. Otherwise the root is the last one that was known,
+	// and Departed says why it is not there any more.
 	Departed Departure
 }
 

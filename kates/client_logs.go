@@ -60,12 +60,13 @@ type LogEvent struct {
 // is never closed.
 //
 // Each line comes once and in order, also if the connection is cut, or is silent for
-// [Tuning].IdleTimeout: the log is then read on at the last line. While nothing new comes, the pauses grow
-// to ten seconds. With Follow, a log goes on when its container is started again, and what the
-// container had written before is read first. It has ended when the container has ended for good
-// or the pod is gone, and all is read; a container that has not begun yet is awaited. This needs
-// the right to get pods, beside the one to get pods/log. Without Follow, the log as it is has an
-// end. The server keeps logs for a limited time, so lines may be missing after a long outage.
+// [Tuning].IdleTimeout: the log is then read on at the last line. While nothing new comes, the
+// pauses grow to ten seconds. With Follow, a log goes on when its container is started again, and
+// what the container had written before is read first. It has ended when the container has ended
+// for good or the pod is gone, and all is read; a container that has not begun yet is awaited.
+// This needs the right to get pods, beside the one to get pods/log. Without Follow, the log as it
+// is has an end. The server keeps logs for a limited time, so lines may be missing after a long
+// outage.
 //
 // An event with an Error is for what another try does not mend: the pod is not there, or the
 // client has no right. When ctx ends or the client is closed, nothing more is sent, and no

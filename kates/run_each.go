@@ -26,7 +26,8 @@ import (
 //
 // The options are those of [Run], [WithWorkers] and [Sharding]. With several workers the function
 // runs for several keys at the same time, and never twice at a time for one key. Its context ends
-// when that of RunEach does, unless [WithShutdownTimeout] says otherwise. RunEach returns when all calls have returned.
+// when that of RunEach does, unless [WithShutdownTimeout] says otherwise. RunEach returns when all
+// calls have returned.
 //
 // A key of which something has changed, or that is triggered, goes before keys that wait for their
 // first call, or are due because of a change that concerns all. One call of five is theirs.

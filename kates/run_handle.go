@@ -58,8 +58,8 @@ func (h *Handle) Add(ctx context.Context, queries ...Query) error {
 	return h.do(func(of handled) error { return of.Add(ctx, queries...) })
 }
 
-// Remove removes the queries of these names: see [Accumulator.Remove]. The root of a controller, and
-// the last query with a Key of a RunEach, cannot be removed.
+// Remove removes the queries of these names: see [Accumulator.Remove]. The root of a controller,
+// and the last query with a Key of a RunEach, cannot be removed.
 func (h *Handle) Remove(ctx context.Context, names ...string) error {
 	return h.do(func(of handled) error { return of.Remove(ctx, names...) })
 }

@@ -220,11 +220,11 @@ type Sharding struct {
 	Namespace string
 	// Name of the group of replicas: a DNS label.
 	Name string
-	// Identity of this replica, unique at any time. Default: as that of [LeaderElection]. Keys go by
-	// it: a replica that comes back under the same Identity has the same keys. Under the default
-	// one it joins again at once when its work has ended, and does not wait until its own former
-	// Lease has expired. Of a member and a copy of its process, the one that renews later loses its
-	// keys, within RetryPeriod, and waits until the other one is gone.
+	// Identity of this replica, unique at any time. Default: as that of [LeaderElection]. Keys go
+	// by it: a replica that comes back under the same Identity has the same keys. Under the
+	// default one it joins again at once when its work has ended, and does not wait until its own
+	// former Lease has expired. Of a member and a copy of its process, the one that renews later
+	// loses its keys, within RetryPeriod, and waits until the other one is gone.
 	Identity string
 	// LeaseDuration is how long others wait for a renewal before they take the keys: whole
 	// seconds. Default 15 s.

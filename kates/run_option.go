@@ -125,10 +125,10 @@ func WithWorkers(n int) RunOption {
 // WithTriggers makes [Run] call its function for each value of a channel, too: of a timer, or
 // another system. The function is called with the current snapshot, though nothing may have
 // changed. For [RunEach] and controllers a value calls for all keys; to call for one, use Trigger,
-// as of a [Handle]. Values that come while it runs, or waits for its backoff, count as one. No sender waits
-// for the function. When the channel is closed, Run stops listening to it. Its end is no value.
-// Nothing is called before the first snapshot is complete, or while another leads. The option may
-// be given several times.
+// as of a [Handle]. Values that come while it runs, or waits for its backoff, count as one. No
+// sender waits for the function. When the channel is closed, Run stops listening to it. Its end is
+// no value. Nothing is called before the first snapshot is complete, or while another leads. The
+// option may be given several times.
 func WithTriggers[T any](channel <-chan T) RunOption {
 	return runOption(func(s *runSettings) {
 		if channel == nil {

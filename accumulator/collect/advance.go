@@ -98,7 +98,8 @@ func (r *roster[S]) due() bool {
 	return slices.ContainsFunc(r.waiting(), (*change[S]).settled)
 }
 
-// ErrNotAlone says that a change can take effect, but only after another one that waits, or with it.
+// ErrNotAlone says that a change can take effect, but only after another one that waits, or with
+// it.
 var ErrNotAlone = errors.New("it waits for another change")
 
 // Advance has the changes take effect whose queries can all be shown. fits returns an error if the

@@ -59,7 +59,8 @@ func (x *indexes) suitNow(queries []query.Query) error {
 	return nil
 }
 
-// adapt takes the queries that there are now, if they have changed. It belongs to the reader's turn.
+// adapt takes the queries that there are now, if they have changed. It belongs to the reader's
+// turn.
 func (p *Partitions) adapt() error {
 	now, generation := p.collector.FieldsNow()
 	if generation == p.generation {

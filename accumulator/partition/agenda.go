@@ -19,8 +19,8 @@ import (
 //
 // It replaces client-go's work queue, which does not tell which keys are queued, run and rest.
 // That queue also keeps keys that are no longer wanted, knows no wait for quiet and no classes, and
-// has a goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any time,
-// and two timers without a goroutine keep the time.
+// has a goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any
+// time, and two timers without a goroutine keep the time.
 //
 // A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
 //

@@ -39,7 +39,7 @@ func inBacklog(t *testing.T, f func(t *testing.T, s *sim.Server, p *Partitions, 
 					if next == nil {
 						return ""
 					}
-					time.Sleep(10 * time.Millisecond) // of the bubble
+					sim.After(10 * time.Millisecond)
 					next.Done(nil)
 					return next.Key
 				})
@@ -86,7 +86,7 @@ func TestAnotherTryOfAChangeComesBeforeOtherKeysToo(t *testing.T) {
 			next = turn(t, p)
 		}
 		next.Again(time.Second)
-		time.Sleep(time.Second)
+		sim.After(time.Second)
 		assert.Contains(t, []string{work(), work()}, "k900")
 	})
 }

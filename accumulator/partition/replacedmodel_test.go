@@ -217,8 +217,8 @@ func idOf(field int, o stream.Object) string {
 	return modelFields[field] + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// wanted returns the versions of the objects of each key, by the queries that have taken effect, and
-// whether there is a third one. It returns an error if they are of two calls.
+// wanted returns the versions of the objects of each key, by the queries that have taken effect,
+// and whether there is a third one. It returns an error if they are of two calls.
 func (m *replacedModel) wanted() (all map[string]map[string]string, third bool, err error) {
 	all, shared := map[string]map[string]string{}, map[string]string{}
 	var calls []string

@@ -21,8 +21,8 @@ func (none) Get(stream.Key) (stream.Object, bool) { return nil, false }
 func (none) Keys(func(stream.Key) bool)           {}
 func (none) Present() bool                        { return false }
 
-// TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot: a bookmark brings it up to date, which
-// wakes nobody, and then the upkeep finds nothing to do.
+// TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot: a bookmark brings it up to date,
+// which wakes nobody, and then the upkeep finds nothing to do.
 func TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.In("ns", "x"))

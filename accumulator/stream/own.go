@@ -112,8 +112,8 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	return true
 }
 
-// noteUnversioned notes that the stream shows a deletion whose version is not known: one of rule 10,
-// or an own one. Called with mu held.
+// noteUnversioned notes that the stream shows a deletion whose version is not known: one of rule
+// 10, or an own one. Called with mu held.
 func (s *stream) noteUnversioned() {
 	s.progress.unversioned = s.set.unversioned.Add(1)
 	s.progress.unversionedRV = s.store.view.Position()
