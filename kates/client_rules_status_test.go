@@ -44,7 +44,7 @@ func failing(t *testing.T, err error) (*katestest.Fake, *logged, *atomic.Bool) {
 	t.Helper()
 	out, healed := &logged{}, &atomic.Bool{}
 	fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogger(slog.New(slog.NewTextHandler(out, nil)))))
-	fake.Dynamic.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return !healed.Load(), nil, err
 	})
 	return fake, out, healed

@@ -59,7 +59,7 @@ func unreliable(t *testing.T, options ...kates.Option) (*katestest.Fake, *outage
 	t.Helper()
 	o := &outage{}
 	fake := katestest.New(t, katestest.WithClientOptions(options...))
-	fake.Dynamic.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.asked++

@@ -83,7 +83,7 @@ func TestApplyOwnedOfWhatIsThereWritesNothingAndAnErrorOnOneDoesNotStopTheRest(t
 	refused := errors.New("refused")
 	refuse := func(verb string) func() {
 		on := true
-		fake.Dynamic.PrependReactor(verb, "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		react(fake, verb, "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			named, ok := a.(interface{ GetName() string })
 			if c, is := a.(clienttesting.CreateAction); is {
 				object, _ := c.GetObject().(metav1.Object)

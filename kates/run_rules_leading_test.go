@@ -49,13 +49,20 @@ func as(identity string) kates.LeaderElection {
 func steal(t *testing.T, fake *katestest.Fake) {
 	t.Helper()
 	// On this fake a write succeeds without its version. The reactor refuses it, like a server.
-	fake.Dynamic.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(leases.GroupResource(), "the-lease", errors.New("it is another"))
 	})
 	u, err := fake.Dynamic.Resource(leases).Namespace("default").Get(t.Context(), "the-lease", metav1.GetOptions{})
 	require.NoError(t, err)
 	_ = unstructured.SetNestedField(u.Object, "b", "spec", "holderIdentity")
 	require.NoError(t, fake.Dynamic.Tracker().Update(leases, u, "default"))
+}
+
+// react adds a reactor to a fake that is in use. PrependReactor itself takes no lock.
+func react(fake *katestest.Fake, verb, resource string, f clienttesting.ReactionFunc) {
+	fake.Dynamic.Lock()
+	defer fake.Dynamic.Unlock()
+	fake.Dynamic.PrependReactor(verb, resource, f)
 }
 
 // another returns a second replica: a client of its own.
@@ -81,7 +88,7 @@ func (u *unreachable) set(err error) {
 
 func leaseFailures(fake *katestest.Fake) *unreachable {
 	u := &unreachable{}
-	fake.Dynamic.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		return u.err != nil, nil, u.err

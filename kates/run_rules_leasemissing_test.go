@@ -32,7 +32,7 @@ func withoutLeases(t *testing.T, answer error) (fake *katestest.Fake, out *logge
 	t.Helper()
 	out, refused := &logged{}, &unreachable{err: answer}
 	fake = katestest.New(t, katestest.WithClientOptions(kates.WithInterval(0), kates.WithLogger(slog.New(slog.NewTextHandler(out, nil)))))
-	fake.Dynamic.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		refused.mu.Lock()
 		defer refused.mu.Unlock()
 		return refused.err != nil, nil, refused.err
@@ -233,7 +233,7 @@ func TestARunThatBeginsAnewInAnOutageIsReadyIfItsStreamsLinger(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.Tuning{Linger: time.Minute}))
 		lease := leaseFailures(fake)
 		var down atomic.Bool
-		fake.Dynamic.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		react(fake, "list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return down.Load(), nil, errors.New("down, too")
 		})
 		r := run(t, fake.Client, newCalls().call, election)

@@ -124,7 +124,7 @@ func TestRunCallsItsFunctionWithTheFirstCompleteSnapshotThoughItIsEmptyAndThenFo
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(kates.WithInterval(0)))
 		fine := make(chan struct{})
-		fake.Dynamic.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { <-fine; return false, nil, nil })
+		react(fake, "list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { <-fine; return false, nil, nil })
 		c := newCalls()
 		r := run(t, fake.Client, c.call)
 		r.runs()

@@ -25,7 +25,7 @@ import (
 func contended(t *testing.T, conflicts int) (fake *katestest.Fake, patches *int) {
 	fake = katestest.New(t, katestest.WithObjects(configMap("x", "a", "0")))
 	patches = new(int)
-	fake.Dynamic.PrependReactor("patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if *patches++; *patches > conflicts {
 			return false, nil, nil
 		}
@@ -106,7 +106,7 @@ func TestModifyStartsFromWhatAFakeHasNowThoughItWatches(t *testing.T) {
 
 func TestTheErrorOfDeleteAllNamesEveryObjectThatIsLeftAndOnlyThose(t *testing.T) {
 	fake := katestest.New(t, katestest.WithObjects(configMap("a"), configMap("b"), configMap("c"), configMap("d")))
-	fake.Dynamic.PrependReactor("delete", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "delete", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		switch name := a.(clienttesting.DeleteAction).GetName(); name {
 		case "a", "c":
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, name, errors.New("hands off"))
@@ -131,7 +131,7 @@ func TestAContextThatEndsAmidDeleteAllLeavesTheRest(t *testing.T) {
 	}
 	fake := katestest.New(t, katestest.WithObjects(objects...))
 	ctx, cancel := context.WithCancel(t.Context())
-	fake.Dynamic.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		cancel()
 		return false, nil, nil
 	})
@@ -148,7 +148,7 @@ func TestAContextThatEndsAmidDeleteAllLeavesTheRest(t *testing.T) {
 func expiring(t *testing.T) *katestest.Fake {
 	fake := katestest.New(t, katestest.WithObjects(configMap("a"), configMap("b")))
 	pages := 0
-	fake.Dynamic.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if pages++; pages%3 == 2 {
 			return true, nil, apierrors.NewResourceExpired("too old")
 		} else if pages%3 == 0 {
@@ -171,7 +171,7 @@ func TestAListWhosePagesExpireBeginsAnew(t *testing.T) {
 	require.NoError(t, fake.Client.List(t.Context(), kates.Query{Kind: "cm"}, &all))
 	assert.Len(t, all, 2)
 	deletes := 0
-	fake.Dynamic.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		deletes++
 		return false, nil, nil
 	})

@@ -31,7 +31,7 @@ func configMap(name string, data ...string) *kates.ConfigMap {
 func TestUpsertRetriesConflictsOnTheNewestVersion(t *testing.T) {
 	fake := katestest.New(t, katestest.WithObjects(configMap("x", "a", "old")))
 	conflicts := 0
-	fake.Dynamic.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if conflicts++; conflicts > 3 {
 			return false, nil, nil
 		}
@@ -54,7 +54,7 @@ func TestUpsertEndsWithItsContextOrItsLastError(t *testing.T) {
 
 func upsertEnds(t *testing.T) {
 	fake := katestest.New(t, katestest.WithObjects(configMap("x")))
-	fake.Dynamic.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("always"))
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -169,7 +169,7 @@ func TestQuietOwnWritesAndTheOtherSettingsAreOfOneClientAlone(t *testing.T) {
 // The fake would persist it. Here it answers like a server, and stores nothing.
 func TestG4ADryRunIsNoOwnWrite(t *testing.T) {
 	fake := katestest.New(t)
-	fake.Dynamic.PrependReactor("create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, "create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clienttesting.CreateAction).GetObject(), nil
 	})
 	watch, err := fake.Client.Watch(t.Context(), kates.Query{Name: "ConfigMaps", Kind: "configmaps"})

@@ -26,7 +26,8 @@ type Fake struct {
 
 	// Dynamic is the fake under Client. A write made directly to it is another program's write to
 	// Client. Its PrependReactor and PrependWatchReactor inject errors, and its Actions returns
-	// the requests that were made.
+	// the requests that were made. Once Client is in use, hold Dynamic's lock around
+	// PrependReactor, which takes none.
 	Dynamic *dynamicfake.FakeDynamicClient
 
 	// Mapper knows the kinds that the fake serves.
