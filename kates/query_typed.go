@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -183,66 +182,6 @@ func (c converterTo[T]) orNil(o Object) (value T, err error) {
 	return c.of(o)
 }
 
-// Lookup is a field of a snapshot in which a program looks up the objects that others refer to.
-//
-//	type Snapshot struct {
-//	    Ingresses []*networkingv1.Ingress
-//	    Secrets   kates.Lookup[*corev1.Secret]
-//	    Hosts     kates.Lookup[map[string]any] `kates:"hosts.getambassador.io"`
-//	}
-//
-// T is whatever the elements of a slice may be (see [Client.Watch]). In the snapshots of [Watch]
-// and [Run] it is a field like any other: a query that holds all its objects. Each change of one
-// of them is a change of the snapshot.
-//
-// In the snapshots of [WatchEach] and [RunEach] the kind belongs to no partition (a [Query.Key]
-// for it is an error). Every turn may read all of it. What a turn reads is recorded until the
-// turn is done: by name or by selector, absence included. The key has another turn when an object
-// that it looked up comes, changes or goes, or when an object begins or ceases to match a
-// selector that it used. That includes changes while the turn is under way, and the client's own
-// writes. Only what the key's latest turn has read counts, whatever its result: what is not read
-// any more causes no more turns. What was absent, or invalid, was read, too.
-//
-// A change of an object costs nothing for keys that looked up other names. It is compared with
-// each different selector that keys have used in its namespace, or in all namespaces. Where
-// thousands of keys have a selector of their own, names are cheaper. A field of []*[Delta] has
-// the changes of what the key's last turn had read. A field of [][Invalid] has none of these
-// objects: Get and List say why they are invalid, they are in Status, and [WithOnInvalid] reports
-// them. A turn of a key that is gone can read a Lookup as ever.
-//
-// A Lookup shows one state, that of its snapshot, for as long as somebody holds it. It may be
-// copied, and several goroutines may read it at a time. It may be read after the turn is done,
-// but such reads are not recorded. Two are equal (==) only if they show the very same objects.
-// What it returns is shared and read-only, like all objects in snapshots.
-type Lookup[T any] struct{ lookup[T] }
-
-type lookup[T any] = snapshot.Lookup[T]
-
-// Get returns the object of that name. The namespace is empty for kinds without one. If there is
-// no such object, the error is like the server's ([IsNotFound]). If the object is invalid, the
-// error says why, as [Invalid] does. A Lookup that no snapshot has filled returns an error that is
-// neither. The cost is logarithmic in the number of objects. [Lister.Get] is the same without a
-// snapshot.
-func (l Lookup[T]) Get(namespace, name string) (T, error) {
-	value, err := l.lookup.Get(namespace, name)
-	return value, withPanic(err)
-}
-
-// List returns the objects whose labels match the selector, in one namespace, or with "" in all.
-// A nil selector matches all objects. They are in order of namespace, then name. The slice is the
-// caller's. Invalid objects are left out; then an error that names them comes with the others. A
-// Lookup that no snapshot has filled returns an error. The cost is linear in the number of objects
-// in the namespace. If an object of the kind changes meanwhile, the end of the turn costs as much.
-// [Lister.List] is the same without a snapshot.
-func (l Lookup[T]) List(namespace string, selector labels.Selector) ([]T, error) {
-	all, err := l.lookup.List(namespace, selector)
-	return all, withPanic(err)
-}
-
-// Available is false while the query is optional and the server does not serve its kind. Then
-// nothing is found, which says nothing about what exists.
-func (l Lookup[T]) Available() bool { return l.lookup.Available() }
-
 // Ref says that objects of one query name objects of another. See [RefsOf].
 type Ref struct {
 	ref   query.Ref
@@ -312,4 +251,109 @@ func (q Query) refs() (all []query.Ref, err error) {
 		all[i] = r.ref
 	}
 	return all, nil
+}
+
+// A question is given to the functions of a query that [KeyOf] and the like have made, in place of
+// an object: they answer which type the user's function takes, and do not call it.
+type question struct {
+	Unstructured
+	takes reflect.Type
+}
+
+// answers reports whether an object is a question, and answers it.
+func answers(o Object, t reflect.Type) bool {
+	q, ok := o.(*question)
+	if ok {
+		q.takes = t
+	}
+	return ok
+}
+
+// keyTaking, signalTaking and transformTaking make functions that answer a question. They are
+// neither generic nor inlined, so what one of them makes is known by its code: see [sameCode].
+//
+//go:noinline
+func keyTaking(t reflect.Type, f func(Object) []string) func(Object) []string {
+	return func(o Object) []string {
+		if answers(o, t) {
+			return nil
+		}
+		return f(o)
+	}
+}
+
+//go:noinline
+func signalTaking(t reflect.Type, f func(old, current Object) bool) func(old, current Object) bool {
+	return func(old, current Object) bool {
+		if answers(current, t) {
+			return true
+		}
+		return f(old, current)
+	}
+}
+
+//go:noinline
+func transformTaking(t reflect.Type, f func(Object) error) func(Object) error {
+	return func(o Object) error {
+		if answers(o, t) {
+			return nil
+		}
+		return f(o)
+	}
+}
+
+// checkTypes returns an error if a function of a target takes an API type of another kind than the
+// one that the field's Go type fixes. A Ref's function gets the objects of the target it names.
+func (c *Client) checkTypes(t target, all []target) error {
+	for _, f := range []struct {
+		name       string
+		is, asking any
+		ask        func(*question)
+	}{
+		{"Key", t.Key, keyTaking(nil, nil), func(q *question) { t.Key(q) }},
+		{"Signal", t.Signal, signalTaking(nil, nil), func(q *question) { t.Signal(nil, q) }},
+		{"Transform", t.Transform, transformTaking(nil, nil), func(q *question) { _ = t.Transform(q) }},
+	} {
+		if !sameCode(f.is, f.asking) {
+			continue
+		}
+		var q question
+		f.ask(&q)
+		if err := c.takesOther(q.takes, t); err != nil {
+			return fmt.Errorf("the function of its %s %w", f.name, err)
+		}
+	}
+	for i, r := range t.Refs {
+		for _, of := range all {
+			if of.Name != r.ref.Query {
+				continue
+			}
+			if err := c.takesOther(r.takes, of); err != nil {
+				return fmt.Errorf("the function of its reference %d, of %q, %w", i, of.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// takesOther returns an error if a function's type is registered, and for no version of the kind
+// of a target.
+func (c *Client) takesOther(takes reflect.Type, t target) error {
+	if takes == nil || t.kind.Empty() {
+		return nil
+	}
+	elem := takes
+	if elem.Kind() == reflect.Pointer {
+		elem = elem.Elem()
+	}
+	kinds := c.kindsOf(elem)
+	for _, kind := range kinds {
+		if kind.GroupKind() == t.kind.GroupKind() {
+			return nil
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	return fmt.Errorf("takes a %s, but the objects of %q are of kind %s", takes, t.Name, t.kind.GroupKind())
 }

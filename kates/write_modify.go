@@ -286,3 +286,65 @@ func (c *Client) newest(m *modification) base {
 	}
 	return from
 }
+
+// upsertBackoff paces the retries of conflicts.
+var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: time.Second}
+
+// Upsert creates the object that the resource names, or updates it from the source: it adds the
+// source's labels and annotations, and replaces each top-level section that the source has (spec,
+// data, stringData, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
+// source is the resource. Conflicts with other writers are retried, with backoff, on the newest
+// version of the object. See [Client.Create] for what holds for every write.
+func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
+	if isNil(resource) {
+		resource = source
+	}
+	from, err := jsonform.ToUnstructured(c.core.scheme, source)
+	if err != nil {
+		return fmt.Errorf("upsert: the source: %w", err)
+	}
+	return c.write(ctx, opUpsert, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		return c.upsert(ctx, o, from, w)
+	})
+}
+
+func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
+	in := c.core.at(o)
+	o.Unstructured = o.DeepCopy()
+	MergeUpdate(o.Unstructured, from)
+	next := o.DeepCopy() // the next try; without a version, the server's object is read first
+	last := error(nil)
+	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
+		if next.GetResourceVersion() == "" {
+			stored, err := c.core.get(ctx, o)
+			switch {
+			case apierrors.IsNotFound(err):
+				fresh := o.DeepCopy()
+				fresh.SetUID("")
+				fresh.SetResourceVersion("")
+				got, last = in.Create(ctx, fresh, w.create())
+				return retryable(last)
+			case err != nil:
+				return false, err
+			}
+			next = stored
+			MergeUpdate(next, from)
+		}
+		got, last = in.Update(ctx, next, w.update())
+		next = &Unstructured{} // after a failure the next try reads the server's
+		next.SetGroupVersionKind(o.GroupVersionKind())
+		return retryable(last)
+	})
+	if wait.Interrupted(err) && last != nil && ctx.Err() == nil {
+		err = last // out of tries
+	}
+	return got, err
+}
+
+// retryable ends the retries of an upsert, unless another writer was faster.
+func retryable(err error) (bool, error) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

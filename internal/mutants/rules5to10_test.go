@@ -1,7 +1,7 @@
 package mutants
 
 const (
-	own      = "kates/write_own.go"
+	own      = "kates/write.go"
 	storage  = "internal/kinds/storage.go"
 	write    = "accumulator/stream/write.go"
 	watching = "accumulator/stream/watching.go"
