@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/watchlist"
@@ -175,10 +178,10 @@ func (s *settings) restConfig(config *rest.Config) *rest.Config {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
-		cfg.WarningHandler = &warnings{log: s.log}
+		cfg.WarningHandler = wire.NewWarnings(s.log)
 	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
-	rereadToken(cfg)
+	wire.RereadToken(cfg)
 	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport) // innermost
 	return cfg
 }
@@ -296,4 +299,56 @@ func closeIdle(hc *http.Client) {
 	if hc.Transport != nil {
 		utilnet.CloseIdleConnectionsFor(hc.Transport)
 	}
+}
+
+// ClientConfig says which cluster to talk to. The zero value is what kubectl
+// without flags would use: the files of $KUBECONFIG, else ~/.kube/config, and in
+// a pod that has neither, its service account.
+type ClientConfig struct {
+	// Kubeconfig is the file to read instead of those; it must exist, and have the context: the
+	// service account is no substitute for it.
+	Kubeconfig string
+	// Context is the kubeconfig context to use instead of the current one.
+	Context string
+	// Namespace is where objects that name no namespace are read and written.
+	// Empty: the context's, else the pod's own, else "default".
+	Namespace string
+}
+
+// load reads the configuration. It returns the default namespace too.
+func (c ClientConfig) load() (*rest.Config, string, error) {
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
+	overrides.Context.Namespace = c.Namespace
+	return wire.LoadConfig(c.Kubeconfig, overrides)
+}
+
+// NewClientFactory adds kubectl's connection flags (--kubeconfig, --context,
+// --namespace/-n, --server/-s, --token, --as, --as-user-extra, --request-timeout and so on) to
+// flags, and returns the function that makes a client from them once they are
+// parsed; before that it returns an error. The options are those of the client; what they say
+// counts more than the flags ([WithNamespace]).
+//
+// The flag --cache-dir is accepted, so that command lines for kubectl work. It has no effect: what
+// discovery says is held in memory, and nothing is written to disk.
+//
+// It panics if flags are parsed already: the new ones would never be set.
+func NewClientFactory(flags *pflag.FlagSet, opts ...Option) func() (*Client, error) {
+	if flags.Parsed() {
+		panic("kates.NewClientFactory: call it before the flags are parsed")
+	}
+	load := wire.BindFlags(flags)
+	return func() (*Client, error) {
+		cfg, namespace, err := load()
+		if err != nil {
+			return nil, err
+		}
+		return newClient(cfg, namespace, opts...)
+	}
+}
+
+// InCluster tells whether this process runs in a pod that has credentials for
+// its cluster, by what the kubelet provides: the API server's address in the
+// environment, and a service account token.
+func InCluster() bool {
+	return wire.InPod(os.Getenv, wire.ServiceAccountFolder)
 }

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kates-go/kates/internal/wire"
 )
 
 const twoClusters = `
@@ -135,12 +137,12 @@ func TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod(t *testing.T)
 		_, _, err := ClientConfig{Kubeconfig: path}.load()
 		assert.ErrorContains(t, err, "load kubeconfig from "+path+": it has no current context (choose one, it has ")
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := bindFlags(flags)
+		load := wire.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--kubeconfig=" + path}))
 		_, _, err = load()
 		assert.ErrorContains(t, err, "no current context")
 		flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load = bindFlags(flags)
+		load = wire.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--kubeconfig=" + path, "--server=https://only.example.com"}))
 		cfg, _, err := load()
 		require.NoError(t, err)
@@ -162,7 +164,7 @@ func TestFactoryFlagsOverrideTheKubeconfig(t *testing.T) {
 	path := kubeconfigs(t, twoClusters)[0]
 	t.Setenv("KUBECONFIG", "")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := bindFlags(flags)
+	load := wire.BindFlags(flags)
 	require.NoError(t, flags.Parse([]string{
 		"--kubeconfig", path, "--context=prod", "-n", "mine", "-s", "https://other.example.com", "--token=t",
 		"--as=jane", "--as-group=dev", "--as-group=ops", "--insecure-skip-tls-verify", "--request-timeout=5s",
@@ -190,7 +192,7 @@ func TestFactoryTakesKubectlsExtrasAndCacheFolderAndTheClientsOptions(t *testing
 		}
 		t.Cleanup(c.Close)
 		flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := bindFlags(flags)
+		load := wire.BindFlags(flags)
 		require.NoError(t, flags.Parse(append(args, "--kubeconfig", path)))
 		cfg, _, err := load()
 		return c, cfg, err
@@ -212,7 +214,7 @@ func TestFactoryTakesKubectlsExtrasAndCacheFolderAndTheClientsOptions(t *testing
 func TestFactoryWorksWithAServerFlagAlone(t *testing.T) {
 	kubeconfigs(t)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := bindFlags(flags)
+	load := wire.BindFlags(flags)
 	require.NoError(t, flags.Parse([]string{"--server=https://only.example.com"}))
 	cfg, namespace, err := load()
 	require.NoError(t, err)
@@ -226,7 +228,7 @@ func TestAServerOrClusterFlagStandsInForACluster(t *testing.T) {
 	} {
 		kubeconfigs(t, twoClusters)
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := bindFlags(flags)
+		load := wire.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--context=broken", flag}))
 		cfg, _, err := load()
 		require.NoError(t, err, flag)
@@ -237,7 +239,7 @@ func TestAServerOrClusterFlagStandsInForACluster(t *testing.T) {
 func TestFactoryWithoutFlagsIsTheZeroConfiguration(t *testing.T) {
 	kubeconfigs(t, twoClusters)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := bindFlags(flags)
+	load := wire.BindFlags(flags)
 	require.NoError(t, flags.Parse(nil))
 	cfg, _, err := load()
 	require.NoError(t, err)
@@ -260,21 +262,7 @@ func TestFactoryInsistsOnTheOrderBindParseCall(t *testing.T) {
 	assert.Panics(t, func() { NewClientFactory(flags) })
 }
 
-func TestInClusterNeedsTheAddressAndAToken(t *testing.T) {
-	folder := t.TempDir()
-	env := map[string]string{}
-	getenv := func(name string) string { return env[name] }
-	assert.False(t, inCluster(getenv, folder))
-	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "10.0.0.1", "443"
-	assert.False(t, inCluster(getenv, folder), "no token")
-	require.NoError(t, os.Mkdir(filepath.Join(folder, "token"), 0o700))
-	assert.False(t, inCluster(getenv, folder), "the token is a folder")
-	require.NoError(t, os.Remove(filepath.Join(folder, "token")))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "token"), []byte("t"), 0o600))
-	assert.True(t, inCluster(getenv, folder))
-	delete(env, "KUBERNETES_SERVICE_PORT")
-	assert.False(t, inCluster(getenv, folder))
-
+func TestInClusterIsFalseWithoutTheAddressOfAServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	assert.False(t, InCluster())
 }

@@ -1,4 +1,4 @@
-package kates
+package wire
 
 import (
 	"errors"
@@ -17,53 +17,9 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// ClientConfig says which cluster to talk to. The zero value is what kubectl
-// without flags would use: the files of $KUBECONFIG, else ~/.kube/config, and in
-// a pod that has neither, its service account.
-type ClientConfig struct {
-	// Kubeconfig is the file to read instead of those; it must exist, and have the context: the
-	// service account is no substitute for it.
-	Kubeconfig string
-	// Context is the kubeconfig context to use instead of the current one.
-	Context string
-	// Namespace is where objects that name no namespace are read and written.
-	// Empty: the context's, else the pod's own, else "default".
-	Namespace string
-}
-
-// load reads the configuration. It returns the default namespace too.
-func (c ClientConfig) load() (*rest.Config, string, error) {
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
-	overrides.Context.Namespace = c.Namespace
-	return loadConfig(c.Kubeconfig, overrides)
-}
-
-// NewClientFactory adds kubectl's connection flags (--kubeconfig, --context,
-// --namespace/-n, --server/-s, --token, --as, --as-user-extra, --request-timeout and so on) to
-// flags, and returns the function that makes a client from them once they are
-// parsed; before that it returns an error. The options are those of the client; what they say
-// counts more than the flags ([WithNamespace]).
-//
-// The flag --cache-dir is accepted, so that command lines for kubectl work. It has no effect: what
-// discovery says is held in memory, and nothing is written to disk.
-//
-// It panics if flags are parsed already: the new ones would never be set.
-func NewClientFactory(flags *pflag.FlagSet, opts ...Option) func() (*Client, error) {
-	if flags.Parsed() {
-		panic("kates.NewClientFactory: call it before the flags are parsed")
-	}
-	load := bindFlags(flags)
-	return func() (*Client, error) {
-		cfg, namespace, err := load()
-		if err != nil {
-			return nil, err
-		}
-		return newClient(cfg, namespace, opts...)
-	}
-}
-
-// bindFlags is NewClientFactory up to the configuration.
-func bindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
+// BindFlags adds kubectl's connection flags to flags, and returns the function that reads the
+// configuration, and the default namespace, once they are parsed.
+func BindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
 	var kubeconfig string
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use")
 	flags.String("cache-dir", "", "Accepted and ignored: discovery is held in memory")
@@ -84,7 +40,7 @@ func bindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
 		if overrides.AuthInfo.ImpersonateUserExtra, err = userExtras(*extras); err != nil {
 			return nil, "", fmt.Errorf("load the client configuration: %w", err)
 		}
-		return loadConfig(kubeconfig, overrides)
+		return LoadConfig(kubeconfig, overrides)
 	}
 }
 
@@ -103,9 +59,10 @@ func userExtras(flags []string) (extras map[string][]string, err error) {
 	return extras, nil
 }
 
-// loadConfig follows kubectl's rules, but tells apart what clientcmd reports as
-// "no configuration has been provided".
-func loadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.Config, string, error) {
+// LoadConfig reads the configuration and the default namespace, from one file if it is named. It
+// follows kubectl's rules, but tells apart what clientcmd reports as "no configuration has been
+// provided".
+func LoadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.WarnIfAllMissing = false // it is an error of ours, or in-cluster
 	if kubeconfig != "" {
@@ -171,6 +128,7 @@ func noCluster(raw *clientcmdapi.Config, rules *clientcmd.ClientConfigLoadingRul
 	return fmt.Errorf("no cluster configured: no kubeconfig at %s: set KUBECONFIG or name a file; and not running in a cluster", paths(rules))
 }
 
+// paths names the files that are read.
 func paths(rules *clientcmd.ClientConfigLoadingRules) string {
 	files := slices.DeleteFunc(rules.GetLoadingPrecedence(), func(path string) bool { return path == "" })
 	for i, file := range files {
@@ -181,6 +139,7 @@ func paths(rules *clientcmd.ClientConfigLoadingRules) string {
 	return strings.Join(files, ", ")
 }
 
+// contexts names the contexts that could be chosen.
 func contexts(raw *clientcmdapi.Config) string {
 	if len(raw.Contexts) == 0 {
 		return "it has none"
@@ -188,9 +147,9 @@ func contexts(raw *clientcmdapi.Config) string {
 	return "it has " + strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
 }
 
-// rereadToken makes the client read a token from its file again as soon as the server refuses it.
+// RereadToken makes the client read a token from its file again as soon as the server refuses it.
 // client-go alone does so once a minute.
-func rereadToken(c *rest.Config) {
+func RereadToken(c *rest.Config) {
 	if c.BearerTokenFile == "" {
 		return
 	}
@@ -202,16 +161,12 @@ func rereadToken(c *rest.Config) {
 	c.BearerToken, c.BearerTokenFile = "", ""
 }
 
-// InCluster tells whether this process runs in a pod that has credentials for
-// its cluster, by what the kubelet provides: the API server's address in the
-// environment, and a service account token.
-func InCluster() bool {
-	return inCluster(os.Getenv, serviceAccountFolder)
-}
+// ServiceAccountFolder is where the kubelet puts the credentials of a pod.
+const ServiceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-func inCluster(getenv func(string) string, folder string) bool {
+// InPod reports whether the environment and the folder are those of a pod that has credentials for
+// its cluster.
+func InPod(getenv func(string) string, folder string) bool {
 	if getenv("KUBERNETES_SERVICE_HOST") == "" || getenv("KUBERNETES_SERVICE_PORT") == "" {
 		return false
 	}
