@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/kinds"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.
@@ -184,7 +186,13 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 	if a.owner.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("the owner %s: %w", a.owner, ErrDeleting)
 	}
-	if err := a.setLabel(); err != nil {
+	a.set = applied.Set{
+		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Annotation: AppliedAnnotation,
+		Plain: a.given.Plain, Adopt: a.given.Adopt,
+		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn,
+		Annotate: a.client.core.server.hasManagedFields(),
+	}
+	if err := a.set.Name(a.given.Name, a.given.Label); err != nil {
 		return err
 	}
 	a.keys = make(map[applied.Key]bool, len(a.given.Objects))
@@ -197,38 +205,171 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (a *ownedApply) setLabel() error {
-	s := applied.Set{
-		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Value: a.given.Name, Annotation: AppliedAnnotation,
-		Plain: a.given.Plain, Adopt: a.given.Adopt,
-		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn, Annotate: a.client.core.server.hasManagedFields(),
-	}
-	if label := a.given.Label; label != "" && label != OwnedSetLabel {
-		s.Label, s.Annotation = label, applied.AnnotationFor(AppliedAnnotation, label)
-	}
-	if uid := string(a.owner.GetUID()); uid != "" { // an object of a fake has none
-		s.Value += "." + uid
-	}
-	if a.given.Name == "" {
-		return errors.New("it has no Name")
-	}
-	problems := validation.IsQualifiedName(s.Label)
-	if problems = append(problems, validation.IsValidLabelValue(s.Value)...); len(problems) > 0 {
-		return fmt.Errorf("the set's name %q makes no label %s=%s: %s",
-			a.given.Name, s.Label, s.Value, strings.Join(problems, "; "))
-	}
-	a.set = s
-	return nil
-}
-
-func (a *ownedApply) selector() labels.Selector {
-	return labels.SelectorFromSet(labels.Set{a.set.Label: a.set.Value})
-}
-
 func referenceOf(r stream.Resource, o Object) ObjectReference {
 	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
 	return corev1.ObjectReference{
 		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 	}
+}
+
+// pruneTries limits how often an object that changes is checked again.
+const pruneTries = 5
+
+// unwanted is an object that may have to be pruned.
+type unwanted struct {
+	Object
+	resource stream.Resource
+}
+
+func (u unwanted) stored() applied.Key {
+	return applied.Key{Storage: u.resource.Storage, Key: objects.KeyOf(u)}
+}
+
+// prune removes the objects that are no longer wanted.
+func (a *ownedApply) prune(ctx context.Context) {
+	// Existing may hold an object in several forms.
+	candidates, removed := a.existing(ctx), make(map[types.UID]bool)
+	for i, u := range candidates {
+		if ctx.Err() != nil {
+			a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried",
+				ctx.Err(), len(candidates)-i, len(candidates)))
+			return
+		}
+		if a.keys[u.stored()] || !a.set.Prunable(u) || removed[u.GetUID()] {
+			continue
+		}
+		removed[u.GetUID()] = u.GetUID() != "" // objects of a fake have none
+		a.fail(a.remove(ctx, u))
+	}
+}
+
+// existing returns the objects among which to prune.
+func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
+	if a.given.Existing != nil {
+		for _, o := range a.given.Existing {
+			mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(o))
+			if err != nil {
+				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
+				continue
+			}
+			all = append(all, unwanted{o, a.client.resource(ctx, mapping)})
+		}
+		return all
+	}
+	for _, r := range a.kinds(ctx) {
+		objects, err := a.labelled(ctx, r)
+		if err != nil {
+			a.fail(fmt.Errorf("prune %s: %w", r.Resource, err))
+		}
+		for _, o := range objects {
+			all = append(all, unwanted{o, r})
+		}
+	}
+	return all
+}
+
+// kinds returns the resources to prune, each stored one once.
+func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
+	seen := make(map[string]bool)
+	add := func(r stream.Resource) {
+		if !seen[r.Storage] {
+			seen[r.Storage], all = true, append(all, r)
+		}
+	}
+	for _, o := range a.wanted {
+		add(o.Resource)
+	}
+	for _, kind := range a.given.Kinds {
+		mapping, err := a.client.core.kinds.Kind(ctx, kind)
+		switch {
+		case err != nil:
+			a.fail(fmt.Errorf("prune: %w", err))
+		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.owner.GetNamespace() != "":
+			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, ErrOwnerScope))
+		default:
+			add(a.client.resource(ctx, mapping))
+		}
+	}
+	return all
+}
+
+// labelled returns the objects of a kind that have the label, from a running watch or the server.
+func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Object, err error) {
+	if known, ok := a.client.core.streams.List(r, a.owner.GetNamespace(), a.set.Selector(), stream.Meta); ok {
+		return known, nil
+	}
+	listed, err := a.client.listOne(ctx, r, a.owner.GetNamespace(), stream.Selection{Labels: a.set.Selector()})
+	for _, u := range listed {
+		all = append(all, u)
+	}
+	return all, err
+}
+
+// remove deletes an object of the set, or releases it. If the object changes meanwhile, it is
+// checked again.
+func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
+	o := bare(u.resource, objects.KeyOf(u))
+	uid := u.GetUID()
+	for try := 1; ; try++ {
+		if a.set.HasOtherOwners(u) {
+			return a.release(ctx, o, u)
+		}
+		err := a.delete(ctx, o, u)
+		switch {
+		case err == nil:
+			a.client.core.applied.Forget(u.stored())
+			a.result.Pruned = append(a.result.Pruned, referenceOf(u.resource, u))
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || try == pruneTries:
+			return err
+		}
+		now, readErr := a.client.core.get(ctx, o)
+		switch {
+		case apierrors.IsNotFound(readErr):
+			return nil
+		case readErr != nil:
+			return o.failed(opPrune, readErr)
+		case now.GetUID() != uid || !a.set.Prunable(now):
+			return nil // it no longer belongs to the set
+		}
+		u.Object = now
+	}
+}
+
+// delete deletes the very object and version that was checked.
+func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
+	w := a.options
+	if w.propagation == nil {
+		background := metav1.DeletePropagationBackground
+		w.propagation = &background // the default of some old kinds leaves orphans
+	}
+	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
+		w.uid, w.version = &uid, &version
+	}
+	return a.client.deleteKnown(ctx, opPrune, o, u.GetUID(), w)
+}
+
+// release removes the label and the owner reference from an object that others own too.
+func (a *ownedApply) release(ctx context.Context, o *object, u unwanted) error {
+	released := false
+	options := about(u, []WriteOption{func(w *writeOptions) {
+		w.dryRun, w.fieldManager = a.options.dryRun, a.options.fieldManager
+	}})
+	_, err := Modify(ctx, a.client, o.Unstructured, func(now *Unstructured) error {
+		if released = a.set.Prunable(now) && a.set.HasOtherOwners(now); released {
+			a.set.Release(now)
+		}
+		return nil
+	}, options...)
+	switch {
+	case IsNotFound(err):
+		return nil
+	case err == nil && released:
+		a.client.core.applied.Forget(u.stored())
+		a.result.Released = append(a.result.Released, referenceOf(u.resource, u))
+	}
+	return err
 }

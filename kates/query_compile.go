@@ -10,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator/query"
@@ -111,7 +109,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 			return q, err
 		}
 	}
-	l, err := parseLabels("namespace", t.NamespaceSelector)
+	l, err := query.ParseLabels("namespace", t.NamespaceSelector)
 	if l == nil || err != nil {
 		return q, err
 	}
@@ -192,94 +190,6 @@ func definite(err error, optional bool) error {
 	return fmt.Errorf("%w: %w; a query that may go without it is optional", query.ErrNotServed, err)
 }
 
-// Selection narrows a query by labels and fields, as [Query] does: what is set must select an
-// object.
-type Selection struct {
-	LabelSelector string
-	FieldSelector string
-	Labels        labels.Selector
-	Fields        fields.Selector
-}
-
-// selection returns the query's own selection.
-func (q Query) selection() Selection {
-	return Selection{q.LabelSelector, q.FieldSelector, q.Labels, q.Fields}
-}
-
-// selections returns the query's own selection, and those of AnyOf.
-func (q Query) selections() []Selection { return append([]Selection{q.selection()}, q.AnyOf...) }
-
-// selects reports whether the selection narrows anything.
-func (q Selection) selects() bool {
-	return q.LabelSelector != "" || q.FieldSelector != "" || q.Labels != nil || q.Fields != nil
-}
-
-// selectors returns the selectors, those in words parsed; nil where there are none.
-func (q Selection) selectors() (l labels.Selector, f fields.Selector, err error) {
-	if l, err = parseLabels("label", q.LabelSelector); err != nil {
-		return nil, nil, err
-	}
-	if f, err = parseSelector("field", q.FieldSelector, fields.ParseSelector); err != nil {
-		return nil, nil, err
-	}
-	also := stream.Selection{Labels: q.Labels, Fields: q.Fields}
-	if err := selectsSome(also); err != nil {
-		return nil, nil, err
-	}
-	both := stream.Selection{Labels: l, Fields: f}.And(also)
-	return both.Labels, both.Fields, nil
-}
-
-// selectsSome returns an error for a selector that selects everything or nothing. The program that
-// made it meant something else.
-func selectsSome(s stream.Selection) error {
-	if s.Labels != nil {
-		if some, selectable := s.Labels.Requirements(); !selectable {
-			return fmt.Errorf("label selector: %w", errSelectsNothing)
-		} else if len(some) == 0 {
-			return fmt.Errorf("label selector: %w", errSelectsAll)
-		}
-	}
-	if s.Fields != nil {
-		switch {
-		case s.Fields.Empty():
-			return fmt.Errorf("field selector: %w", errSelectsAll)
-		case len(s.Fields.Requirements()) == 0:
-			return fmt.Errorf("field selector: %w", errSelectsNothing)
-		}
-	}
-	return nil
-}
-
-var (
-	// errSelectsAll is the error of a selector that is there, but selects everything, like " ",
-	// "," and labels.Everything(). The program that composed it meant fewer objects, and may be
-	// about to delete them.
-	errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
-	// errSelectsNothing is the error of labels.Nothing() and its like.
-	errSelectsNothing = errors.New("it selects nothing")
-)
-
-// parseLabels parses a selector of labels; nil if it is empty. what names it in the error.
-func parseLabels(what, selector string) (labels.Selector, error) {
-	return parseSelector(what, selector, func(s string) (labels.Selector, error) { return labels.Parse(s) })
-}
-
-func parseSelector[S interface{ Empty() bool }](what, text string, parse func(string) (S, error)) (S, error) {
-	var none S
-	if text == "" {
-		return none, nil
-	}
-	selector, err := parse(text)
-	if err == nil && selector.Empty() {
-		err = errSelectsAll
-	}
-	if err != nil {
-		return none, fmt.Errorf("%s selector %q: %w", what, text, err)
-	}
-	return selector, nil
-}
-
 // reader is how the accumulator reads selectable fields; nil if there are none.
 func reader(f selectable.Fields) stream.FieldReader {
 	if len(f) == 0 {
@@ -315,4 +225,117 @@ func fieldsSelected(q Query) (wanted []string) {
 		}
 	}
 	return wanted
+}
+
+// runtimeTargets returns what queries that come at run time watch, for the fields of a struct type
+// that have their names.
+func (c *Client) runtimeTargets(ctx context.Context, fields structFields, t reflect.Type, queries []Query) ([]target, error) {
+	targets := make([]target, len(queries))
+	for i, q := range queries {
+		sf, ok := t.FieldByName(q.Name)
+		if ok {
+			report, _ := fields.report(sf)
+			ok = sf.IsExported() && report == nil
+		}
+		if !ok {
+			return nil, fmt.Errorf("query %q: %s has no exported field of that name that could be a query", q.Name, t)
+		}
+		var err error
+		if targets[i], err = c.fieldTarget(ctx, &fields, sf, q, true); err != nil {
+			return nil, fmt.Errorf("field %s: %w", sf.Name, err)
+		}
+		targets[i].index = sf.Index
+	}
+	return targets, nil
+}
+
+// compileAtRunTime returns such queries in the accumulator's form.
+func (c *Client) compileAtRunTime(ctx context.Context, t reflect.Type, queries []Query) ([]query.Query, error) {
+	targets, err := c.runtimeTargets(ctx, structFields{}, t, queries)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStruct(t, targets); err != nil {
+		return nil, err
+	}
+	return c.compile(targets)
+}
+
+// Add adds queries, for fields of the struct that have none, while keys are handed out. Turns go
+// on. All new queries are in the same turns, as soon as each has its first list; a key whose
+// snapshot changes by that has a turn. Errors are those of [Snapshots.Add].
+func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
+	return p.change(ctx, "add", reflect.TypeFor[S](), queries, p.all.Add)
+}
+
+// Replace replaces the queries of these names while keys are handed out: by other namespaces, other
+// selectors, other kinds, or other functions Key. All of them change together: no turn has objects
+// of some new queries and some old ones. Until each new query has its first list, turns go on with
+// the old ones. A key whose objects change by that has a turn, also if it comes or goes. See
+// [Accumulator.Replace].
+func (p *Partitions[S]) Replace(ctx context.Context, queries ...Query) error {
+	return p.change(ctx, "replace", reflect.TypeFor[S](), queries, p.all.Replace)
+}
+
+// Remove ends the queries of these names while keys are handed out. Their fields are nil from then
+// on, and all keys have a turn. It is an error if a name has no query, or if no query with a Key
+// is left; then none is removed.
+func (p *partitioned) Remove(ctx context.Context, names ...string) error {
+	return while("remove", p.all.Remove(ctx, names...))
+}
+
+func (p *partitioned) change(ctx context.Context, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error) error {
+	compiled, err := p.client.compileAtRunTime(ctx, t, queries)
+	if err == nil {
+		err = do(ctx, compiled...)
+	}
+	return while(what, err)
+}
+
+// Add is that of a controller's [Handle].
+func (r *roots) Add(ctx context.Context, queries ...Query) error {
+	return r.change(ctx, "add", queries, r.all.Add)
+}
+
+// Replace is that of a controller's [Handle].
+func (r *roots) Replace(ctx context.Context, queries ...Query) error {
+	return r.change(ctx, "replace", queries, r.all.Replace)
+}
+
+// Remove is that of a controller's [Handle].
+func (r *roots) Remove(ctx context.Context, names ...string) error {
+	for _, t := range r.targets {
+		if t.role == rootRole && slices.Contains(names, t.Name) {
+			return fmt.Errorf("remove: query %q is the root of the controller", t.Name)
+		}
+	}
+	return r.partitioned.Remove(ctx, names...)
+}
+
+// change compiles queries with the keys that their roles have, and changes them.
+func (r *roots) change(ctx context.Context, what string, queries []Query, do func(context.Context, ...query.Query) error) error {
+	targets, err := r.client.runtimeTargets(ctx, r.of, r.typ, queries)
+	if err != nil {
+		return while(what, err)
+	}
+	f := structFields{targets: slices.Clone(targets)}
+	replaced := slices.ContainsFunc(targets, func(t target) bool { return t.role == rootRole })
+	if !replaced { // those that are owned need the root's kind
+		for _, t := range r.targets {
+			if t.role == rootRole {
+				f.targets = append(f.targets, t)
+			}
+		}
+	}
+	if err := r.client.keyRoles(ctx, &f); err != nil {
+		return while(what, err)
+	}
+	compiled, err := r.client.compile(f.targets[:len(targets)])
+	if err != nil {
+		return while(what, err)
+	}
+	if replaced {
+		r.reselected.Store(true)
+	}
+	return while(what, do(ctx, compiled...))
 }

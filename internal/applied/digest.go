@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 )
 
-// AnnotationFor returns the annotation for sets with another label than the default. Sets of
+// annotationFor returns the annotation for sets with another label than the default. Sets of
 // different labels may share an object, and each has its own annotation there.
-func AnnotationFor(annotation, label string) string {
+func annotationFor(annotation, label string) string {
 	sum := sha256.Sum256([]byte(label))
 	return annotation + "-" + hex.EncodeToString(sum[:8])
 }

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/owners"
@@ -34,6 +37,33 @@ type Set struct {
 	Scheme   *runtime.Scheme                    // for the kinds of Go types
 	BuiltIn  func(schema.GroupVersionKind) bool // whether a kind is one of Kubernetes' own
 	Annotate bool                               // say in the objects what is applied
+}
+
+// Name gives the set its name, and with it the value of its label. A label, if it is not empty,
+// takes the place of the default one, and the annotation becomes its own.
+func (s *Set) Name(name, label string) error {
+	if label != "" && label != s.Label {
+		s.Label, s.Annotation = label, annotationFor(s.Annotation, label)
+	}
+	s.Value = name
+	if uid := string(s.Owner.GetUID()); uid != "" { // an object of a fake has none
+		s.Value += "." + uid
+	}
+	if name == "" {
+		return errors.New("it has no Name")
+	}
+	problems := validation.IsQualifiedName(s.Label)
+	problems = append(problems, validation.IsValidLabelValue(s.Value)...)
+	if len(problems) > 0 {
+		return fmt.Errorf("the set's name %q makes no label %s=%s: %s",
+			name, s.Label, s.Value, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// Selector selects the objects that have the label of the set.
+func (s *Set) Selector() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{s.Label: s.Value})
 }
 
 // Ours reports whether an object has the label of the set and names its owner, which may own it.
