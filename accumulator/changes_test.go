@@ -220,3 +220,60 @@ func TestG5AQuietStreamOfASuccessorIsHelped(t *testing.T) {
 		assert.Equal(t, []string{"-as1", "+as2"}, told(update(t, a, snap)))
 	})
 }
+
+// TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName: it was removed, or replaced by another kind,
+// in between. The watch of the later query is late.
+func TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName(t *testing.T) {
+	for _, way := range []string{"replace by other kind, read", "replace by other kind, unread", "remove add read", "remove add unread"} {
+		t.Run(way, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("x"))
+				s.Create("as", sim.Thing("y"))
+				s.Create("bs", sim.Thing("b"))
+				s.DelayOf = func(w *sim.Watch) time.Duration {
+					if w.Filter.Namespace == "" {
+						return time.Minute
+					}
+					return 0
+				}
+				late := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+				require.True(t, signalled(late))
+				a := watching(t, streams, collect.Options{}, over("A", "as", "ns"))
+				require.True(t, signalled(a))
+				var snap one
+				update(t, a, &snap)
+				s.Remove("as", "x")
+				s.Touch("as", "y", 5)
+				synctest.Wait()
+				require.Equal(t, []string{"-x", "~y"}, told(update(t, a, &snap)))
+				newest := snap.A[0].GetResourceVersion()
+				switch way[:7] {
+				case "replace":
+					require.NoError(t, a.Replace(t.Context(), over("A", "bs", "ns")))
+					sim.After(time.Second)
+					if way == "replace by other kind, read" {
+						update(t, a, &snap)
+					}
+					require.NoError(t, a.Replace(t.Context(), sim.Query("A", "as")))
+				default:
+					require.NoError(t, a.Remove(t.Context(), "A"))
+					if way == "remove add read" {
+						update(t, a, &snap)
+					}
+					require.NoError(t, a.Add(t.Context(), sim.Query("A", "as")))
+				}
+				for range 20 {
+					sim.After(time.Second)
+					update(t, a, &snap)
+					for _, o := range snap.A {
+						assert.NotEqual(t, "x", o.GetName())
+						assert.True(t, o.GetName() == "b" || newest == o.GetResourceVersion(), "y is no older")
+					}
+				}
+				sim.After(10 * time.Minute)
+				update(t, a, &snap)
+				assert.Equal(t, []string{"y"}, sim.Names(snap.A), "it is shown in the end")
+			})
+		})
+	}
+}

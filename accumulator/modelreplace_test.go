@@ -15,11 +15,6 @@ type modelChange map[int]string
 // replace replaces one, two or all queries of a reader at once. A change that waits already, and
 // has one of them, is part of this one from now on.
 func (m *model) replace(r *modelReader, s sim.Step) error {
-	if m.script.PendingMax > 0 {
-		// Open: after own writes were given up, a switch may hide one, about once in a million
-		// steps.
-		return nil
-	}
 	now := modelChange{}
 	var waiting []modelChange
 	for i := range r.slots {

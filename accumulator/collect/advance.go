@@ -165,7 +165,7 @@ func (m member[S]) try() bool {
 	if !m.added() {
 		return f.Query.Try()
 	}
-	if f.Query.Phase() < query.Complete {
+	if !m.settled() {
 		return false
 	}
 	f.Taken = f.Query.Take(f.Shown)

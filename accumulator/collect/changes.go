@@ -35,12 +35,15 @@ func (m member[S]) close() {
 // settled reports whether all queries of a change can be shown, as far as that is known without
 // the reader's turn.
 func (ch *change[S]) settled() bool {
-	return !slices.ContainsFunc(ch.members, func(m member[S]) bool {
-		if m.added() {
-			return m.field.Query.Phase() < query.Complete
-		}
-		return !m.field.Query.Settled()
-	})
+	return !slices.ContainsFunc(ch.members, func(m member[S]) bool { return !m.settled() })
+}
+
+func (m member[S]) settled() bool {
+	q := m.field.Query
+	if !m.added() {
+		return q.Settled()
+	}
+	return q.Phase() >= query.Complete && q.Fresh()
 }
 
 // Add adds queries. Snapshots and signals of the others go on. All new queries are in one

@@ -131,7 +131,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 	c.host = query.Host{
 		Streams: s, PerKey: r.PerKey, QuietOwn: o.QuietOwnWrites,
 		Wake: func() { c.Complete() }, Attend: func() { offer(c.upkeep.due) }, Follow: func() { offer(c.follow) },
-		Ready: &c.ready.passed,
+		Ready: &c.ready.passed, Past: &query.Past{},
 	}
 	if !r.Silent {
 		c.pacer = newPacer(o.Pace, c.news)

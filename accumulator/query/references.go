@@ -223,6 +223,7 @@ func (r *references) Succeed(_ context.Context, q Query) (*Successor, error) {
 func (r *references) Await(*Successor) (end func()) { return func() {} }
 func (r *references) Wanted() Query                 { return r.Query() }
 func (r *references) Settled() bool                 { return false }
+func (r *references) Fresh() bool                   { return true }
 func (r *references) Try() bool                     { return false }
 func (r *references) Untry()                        {}
 func (r *references) Switch() (end func())          { return func() {} }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
@@ -27,13 +26,11 @@ type replaceable struct {
 	now    *union
 	next   *union // it waits to be shown; nil: there is none
 	closed bool
-	// shown is how new what the reader has is, while a successor waits, and how new it was at the
-	// last switch: the streams may be behind that, though they were as new as the server then.
-	shown position
 
 	// These belong to the reader's turn, but where nothing was shown yet, see Switch.
 	tried *tried
 	first atomic.Pointer[Batch] // of now; the reader has not taken it
+	begun bool                  // the reader has had a batch
 }
 
 // position is a version of a stored resource.
@@ -133,27 +130,27 @@ func (r *replaceable) Await(s *Successor) (end func()) {
 	return former.Close
 }
 
-// note notes how new what the reader has is. Called with mu held.
+// note notes how new what the reader has is, if it can have anything. Called with mu held.
 func (r *replaceable) note(newHistory bool) {
-	at := r.now.position()
-	if !newHistory && at.storage == r.shown.storage {
-		at.rv, at.deletion = coherence.Newest(at.rv, r.shown.rv), max(at.deletion, r.shown.deletion)
+	if !r.host.Ready.Load() {
+		return
 	}
-	r.shown = at
+	r.host.Past.note(r.now.Query().Name, r.now.position(), newHistory)
+}
+
+// past returns how new what the reader has had of the query is, as far as a union can show it.
+func (r *replaceable) past(u *union) position {
+	return r.host.Past.of(u.Query().Name, u.position().storage)
+}
+
+func (r *replaceable) Fresh() bool {
+	now, _ := r.both()
+	return now.passed(r.past(now))
 }
 
 func (r *replaceable) Settled() bool {
-	r.mu.Lock()
-	next, at := r.next, r.shown
-	r.mu.Unlock()
-	return next != nil && next.Phase() >= Complete && next.passed(at)
-}
-
-// howNew returns a version that nothing is newer than that the reader has.
-func (r *replaceable) howNew() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.shown.rv
+	_, next := r.both()
+	return next != nil && next.Phase() >= Complete && next.passed(r.past(next))
 }
 
 func (r *replaceable) Try() bool {
@@ -163,11 +160,7 @@ func (r *replaceable) Try() bool {
 	}
 	at, then := now.position().storage, next.position().storage
 	moved := at != "" && then != "" && at != then
-	noOlderRV := r.howNew()
-	if moved { // versions do not compare
-		noOlderRV = ""
-	}
-	b := next.takeFirst(noOlderRV)
+	b := next.takeFirst(r.past(next).rv)
 	switch {
 	case b.OK:
 	case next.Phase() == Empty:
@@ -211,22 +204,29 @@ func (r *replaceable) Switch() (end func()) {
 func (r *replaceable) Take(shown Shown) Batch {
 	first := r.first.Swap(nil)
 	if first == nil {
-		b := r.current().Take(shown)
+		b := r.take(shown)
 		first = &b
 	}
+	r.begun = r.begun || first.OK
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.next != nil: // a batch without changes, too, says how new what is shown is
+	if r.next != nil || first.NewHistory { // a batch without changes, too, says how new this is
 		r.note(first.NewHistory)
-	case first.NewHistory:
-		r.shown = position{}
 	}
 	return *first
 }
 
+func (r *replaceable) take(shown Shown) Batch {
+	now := r.current()
+	if r.begun {
+		return now.Take(shown)
+	}
+	return now.takeFirst(r.past(now).rv) // an earlier query may have had the name
+}
+
 func (r *replaceable) Untake() {
 	r.first.Store(nil)
+	r.begun = false
 	r.current().Untake()
 }
 
@@ -297,6 +297,9 @@ func (r *replaceable) Waits() (all Waits) {
 
 func (r *replaceable) Close() {
 	r.mu.Lock()
+	if !r.closed {
+		r.note(false) // another query may get the name
+	}
 	r.closed = true
 	now, next := r.now, r.next
 	r.mu.Unlock()

@@ -44,6 +44,9 @@ type Running interface {
 	Await(s *Successor) (end func())
 	// Wanted returns the successor's query, or, without one, this query.
 	Wanted() Query
+	// Fresh reports whether a query that was added is as new as what the reader has had under its
+	// name. If not, the server is asked.
+	Fresh() bool
 	// Settled reports whether the successor can be shown, as far as that is known without the
 	// reader's turn.
 	Settled() bool
@@ -137,6 +140,8 @@ type Host struct {
 	Wake, Attend, Follow func()
 	// Ready is whether the first snapshot is complete.
 	Ready *atomic.Bool
+	// Past is what the reader has had.
+	Past *Past
 }
 
 // listen returns the options of a query's listeners.

@@ -30,7 +30,7 @@ func TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot(t *testing.T) {
 		var woken, attended atomic.Int64
 		ready := &atomic.Bool{}
 		ready.Store(true)
-		h := query.Host{Streams: streams, Ready: ready,
+		h := query.Host{Streams: streams, Ready: ready, Past: &query.Past{},
 			Wake: func() { woken.Add(1) }, Attend: func() { attended.Add(1) }, Follow: func() {}}
 		q := sim.Query("A", "as")
 		q.Namespace = "ns"

@@ -34,6 +34,7 @@ type (
 	Tables         struct{}
 	Indexes        struct{}
 	Replaceable    struct{}
+	Past           struct{}
 	Union          struct{}
 	References     struct{}
 	Life           struct{}
@@ -97,5 +98,6 @@ var Order = []Lock{
 	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},
 	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},
 	{Identities{}, "internal/lease.identities.mu", "the identities that this process stands under"},
+	{Past{}, "accumulator/query.Past.mu", "how new what a reader has had is"},
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 }

@@ -225,9 +225,9 @@ var several = []mutant{
 		new: `p.outgoing = false`,
 	},
 	{
-		name: "a query that is added is shown by halves", peer: firstPage, file: advance, caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
-		old: `if f.Query.Phase() < query.Complete {`,
-		new: `if f.Query.Phase() < query.Incomplete {`,
+		name: "a query that is added is shown by halves", peer: firstPage, file: "accumulator/collect/changes.go", caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
+		old: `return q.Phase() >= query.Complete &&`,
+		new: `return q.Phase() >= query.Incomplete &&`,
 	},
 	{
 		name: "queries that are replaced together are shown one by one", peer: torn, file: advance, caught: "TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot",
@@ -241,13 +241,13 @@ var several = []mutant{
 	},
 	{
 		name: "a stream that takes another's place is not late", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `&& next.passed(at)`,
-		new: `&& (next.passed(at) || true)`,
+		old: `&& next.passed(r.past(next))`,
+		new: `&& (next.passed(r.past(next)) || true)`,
 	},
 	{
 		name: "what is shown while a successor waits is not noted", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `case r.next != nil: //`,
-		new: `case false: //`,
+		old: `if r.next != nil || first.NewHistory {`,
+		new: `if first.NewHistory {`,
 	},
 	{
 		name: "a query that replaces another brings back what an own write has deleted", peer: torn, file: "accumulator/stream/own.go",
@@ -257,7 +257,17 @@ var several = []mutant{
 	{
 		name: "only batches with changes say how new what is shown is", peer: torn, file: replaceable, in: "accumulator",
 		caught: "TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing",
-		old:    `case r.next != nil: //`, new: `case r.next != nil && len(first.Changes) > 0: //`,
+		old:    `if r.next != nil || first.NewHistory {`, new: `if r.next != nil && len(first.Changes) > 0 || first.NewHistory {`,
+	},
+	{
+		name: "a query that is added takes back what another of its name has shown", peer: torn, file: "accumulator/collect/changes.go", in: "accumulator", caught: "TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName",
+		old: `return q.Phase() >= query.Complete && q.Fresh()`,
+		new: `return q.Phase() >= query.Complete`,
+	},
+	{
+		name: "what was shown is forgotten when its query is removed", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName",
+		old: `		r.note(false) // another query may get the name`,
+		new: ``,
 	},
 	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
