@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -188,4 +189,36 @@ func TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp(t *testin
 		assert.Equal(t, []string{"+a", "+b"}, told(update(t, a, &snap)))
 		assert.Equal(t, []string{"a", "b"}, sim.Names(snap.A))
 	})
+}
+
+// TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt: an Update has taken its first
+// batch, but found that there could be no first snapshot yet.
+func TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt(t *testing.T) {
+	for name, edit := range map[string]func(*Accumulator) error{
+		"added":    func(a *Accumulator) error { return a.Add(context.Background(), sim.Query("B", "bs")) },
+		"replaced": func(a *Accumulator) error { return a.Replace(context.Background(), sim.Query("B", "bs")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.Thing("z"))
+				queries := []query.Query{sim.Query("A", "as")}
+				if name == "replaced" {
+					queries = append(queries, over("B", "bs", "ns"))
+				}
+				a := watching(t, streams, collect.Options{}, queries...)
+				require.True(t, signalled(a))
+				require.NoError(t, edit(a))
+				sim.After(time.Second)
+				o := sim.NewClient(s, streams)
+				overwrite(o, 0, 6)
+				var snap two
+				require.False(t, update(t, a, &snap).Complete)
+				o.Put("bs", sim.Thing("own"), 0)
+				o.Delete("bs", "z", 0, true)
+				sim.After(time.Minute)
+				require.True(t, update(t, a, &snap).Complete)
+				assert.Equal(t, []string{"own"}, sim.Names(snap.B))
+			})
+		})
+	}
 }

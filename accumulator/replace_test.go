@@ -270,3 +270,37 @@ func TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing(t *testi
 		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 	}
 }
+
+// TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext: the struct has no field for
+// another query that is added.
+func TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext(t *testing.T) {
+	for name, edit := range map[string]func(context.Context, *Accumulator) error{
+		"added":    func(ctx context.Context, a *Accumulator) error { return a.Add(ctx, sim.Query("B", "bs")) },
+		"replaced": func(ctx context.Context, a *Accumulator) error { return a.Replace(ctx, sim.Query("B", "bs")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("bs", sim.Thing("z"))
+				queries := []query.Query{sim.Query("A", "as")}
+				if name == "replaced" {
+					queries = append(queries, over("B", "bs", "ns"))
+				}
+				a := watching(t, streams, collect.Options{}, queries...)
+				require.True(t, signalled(a))
+				var snap three
+				update(t, a, &snap)
+				require.NoError(t, edit(t.Context(), a))
+				require.NoError(t, a.Add(t.Context(), sim.Query("C", "cs")))
+				sim.After(time.Second)
+				_, err := a.Update(t.Context(), &two{}, nil)
+				require.ErrorContains(t, err, `"C"`)
+				o := sim.NewClient(s, streams)
+				o.Put("bs", sim.Thing("own"), 0)
+				o.Delete("bs", "z", 0, true)
+				r := update(t, a, &snap)
+				assert.Equal(t, []string{"own"}, sim.Names(snap.B))
+				assert.Contains(t, told(r), "+own")
+			})
+		})
+	}
+}

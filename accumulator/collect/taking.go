@@ -41,7 +41,10 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 	c.host.Streams.Reach(stream.AtComplete)
 	for _, f := range ranked(fields) {
 		readable := c.readable(f)
-		if readable && !f.Taken.OK { // Advance has taken the batch of a query that is added
+		switch {
+		case readable && f.Taken.OK: // Advance has taken the first batch of a query that is added
+			f.Taken = query.TakeMore(f.Query, f.Taken)
+		case readable:
 			f.Taken = f.Query.Take(f.Shown)
 		}
 		// the phase is that after Take, which removes streams that are no longer wanted

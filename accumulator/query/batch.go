@@ -1,6 +1,10 @@
 package query
 
-import "github.com/kates-go/kates/accumulator/stream"
+import (
+	"maps"
+
+	"github.com/kates-go/kates/accumulator/stream"
+)
 
 // Batch is what has changed in a query since its last batch.
 type Batch struct {
@@ -65,3 +69,39 @@ func (b Batch) then(next Batch) Batch {
 	}
 	return next
 }
+
+// TakeMore takes what has changed in a query since its first batch was taken, which the reader does
+// not have yet.
+func TakeMore(q interface {
+	News() bool
+	Take(Shown) Batch
+}, first Batch) Batch {
+	if !q.News() {
+		return first
+	}
+	return first.then(q.Take(newTaken(first)))
+}
+
+// taken is what a reader will have of a query once it has a first batch.
+type taken struct {
+	objects map[stream.Key]stream.Object
+	present bool
+}
+
+func newTaken(first Batch) taken {
+	t := taken{make(map[stream.Key]stream.Object, len(first.Changes)), first.OK && !first.Absent}
+	for _, c := range first.Changes {
+		if c.Object != nil {
+			t.objects[c.Key] = c.Object
+		}
+	}
+	return t
+}
+
+func (t taken) Get(key stream.Key) (stream.Object, bool) {
+	o, ok := t.objects[key]
+	return o, ok
+}
+
+func (t taken) Keys(yield func(stream.Key) bool) { maps.Keys(t.objects)(yield) }
+func (t taken) Present() bool                    { return t.present }

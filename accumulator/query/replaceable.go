@@ -202,23 +202,22 @@ func (r *replaceable) Switch() (end func()) {
 }
 
 func (r *replaceable) Take(shown Shown) Batch {
-	first := r.first.Swap(nil)
-	if first == nil {
-		b := r.take(shown)
-		first = &b
-	}
-	r.begun = r.begun || first.OK
+	b := r.take(shown)
+	r.begun = r.begun || b.OK
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next != nil || first.NewHistory { // a batch without changes, too, says how new this is
-		r.note(first.NewHistory)
+	if r.next != nil || b.NewHistory { // a batch without changes, too, says how new this is
+		r.note(b.NewHistory)
 	}
-	return *first
+	return b
 }
 
 func (r *replaceable) take(shown Shown) Batch {
-	now := r.current()
-	if r.begun {
+	now, first := r.current(), r.first.Swap(nil)
+	switch {
+	case first != nil:
+		return TakeMore(now, *first)
+	case r.begun:
 		return now.Take(shown)
 	}
 	return now.takeFirst(r.past(now).rv) // an earlier query may have had the name

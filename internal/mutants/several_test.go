@@ -246,8 +246,8 @@ var several = []mutant{
 	},
 	{
 		name: "what is shown while a successor waits is not noted", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate",
-		old: `if r.next != nil || first.NewHistory {`,
-		new: `if first.NewHistory {`,
+		old: `if r.next != nil || b.NewHistory {`,
+		new: `if b.NewHistory {`,
 	},
 	{
 		name: "a query that replaces another brings back what an own write has deleted", peer: torn, file: "accumulator/stream/own.go",
@@ -257,7 +257,7 @@ var several = []mutant{
 	{
 		name: "only batches with changes say how new what is shown is", peer: torn, file: replaceable, in: "accumulator",
 		caught: "TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing",
-		old:    `if r.next != nil || first.NewHistory {`, new: `if r.next != nil && len(first.Changes) > 0 || first.NewHistory {`,
+		old:    `if r.next != nil || b.NewHistory {`, new: `if r.next != nil && len(b.Changes) > 0 || b.NewHistory {`,
 	},
 	{
 		name: "a query that is added takes back what another of its name has shown", peer: torn, file: "accumulator/collect/changes.go", in: "accumulator", caught: "TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName",
@@ -268,6 +268,16 @@ var several = []mutant{
 		name: "what was shown is forgotten when its query is removed", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName",
 		old: `		r.note(false) // another query may get the name`,
 		new: ``,
+	},
+	{
+		name: "what was taken in an Update that failed is stale in the next", peer: torn, file: replaceable, in: "accumulator", caught: "TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt",
+		old: `return TakeMore(now, *first)`,
+		new: `return *first`,
+	},
+	{
+		name: "a query that was added in an Update that failed is stale in the next", peer: torn, file: "accumulator/collect/taking.go", in: "accumulator", caught: "TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext",
+		old: `f.Taken = query.TakeMore(f.Query, f.Taken)`,
+		new: `_ = query.TakeMore`,
 	},
 	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
