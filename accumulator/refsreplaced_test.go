@@ -1,7 +1,6 @@
 package accumulator
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,7 +77,15 @@ func TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName(t *tes
 // TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal: its streams run already, and say that
 // they are complete before the query is there that waits for them.
 func TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	var s *sim.Server
+	config := stream.Config{Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		if r.Resource == "cs" && namespace != "" {
+			sim.After(time.Second) // A is complete by then, and does not wait yet
+		}
+		return sim.Plain(s.Source)(r, namespace, form)
+	}}
+	sim.Bubble(t, config, func(t *testing.T, server *sim.Server, streams *stream.Set) {
+		s = server
 		for _, ns := range []string{"ns", "other"} {
 			s.Create("as", sim.In(ns, "a-"+ns, "refs", "x-"+ns))
 			s.Create("bs", sim.In(ns, "x-"+ns))
@@ -92,13 +99,7 @@ func TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal(t *testing.T) {
 		require.Len(t, snap.B, 2)
 		sim.After(time.Minute)
 
-		slow := sim.Query("C", "cs")
-		resolve := slow.Resolve
-		slow.Resolve = func(ctx context.Context) (stream.Resource, error) {
-			sim.After(time.Second)
-			return resolve(ctx)
-		}
-		require.NoError(t, a.Replace(t.Context(), over("A", "as", "ns"), slow))
+		require.NoError(t, a.Replace(t.Context(), over("A", "as", "ns"), over("C", "cs", "ns")))
 		require.True(t, signalled(a))
 		update(t, a, &snap)
 		assert.Equal(t, []string{"x-ns"}, sim.Names(snap.B))

@@ -50,7 +50,7 @@ func (m member[S]) settled() bool {
 // snapshot, as soon as each has its whole first list. Add returns an error, and adds none of them,
 // if a name is taken, or if a kind cannot be resolved and its query is not optional.
 func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
-	return c.edit(ctx, func() error {
+	return c.start(ctx, queries, func() error {
 		names := c.wanted()
 		for _, q := range queries {
 			if _, taken := names[q.Name]; taken {
@@ -58,7 +58,7 @@ func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 			}
 			names[q.Name] = nil
 		}
-		return c.start(ctx, queries)
+		return nil
 	})
 }
 
@@ -67,7 +67,7 @@ func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 // and none that only the old ones had. An object of both stays as it is. A query that is replaced
 // again before that is left out, and the others wait for the newest. An error changes nothing.
 func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) error {
-	return c.edit(ctx, func() error {
+	return c.start(ctx, queries, func() error {
 		names, seen := c.wanted(), make(map[string]bool)
 		for _, q := range queries {
 			switch f := names[q.Name]; {
@@ -80,15 +80,40 @@ func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) erro
 			}
 			seen[q.Name] = true
 		}
-		return c.start(ctx, queries)
+		return nil
 	})
 }
 
-// start starts queries beside those that there are, and has them take effect together.
-func (c *Collector[S]) start(ctx context.Context, queries []query.Query) error {
-	if err := c.check(queries, nil); err != nil {
+// start starts queries beside those that there are, and has them take effect together, if they suit
+// those that there are. It asks the server for their kinds before it has others wait: other changes
+// may come first, so it looks again whether they suit.
+func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit func() error) error {
+	allowed := func() error {
+		if err := c.Err(); err != nil {
+			return err
+		}
+		if err := suit(); err != nil {
+			return err
+		}
+		return c.check(queries, nil)
+	}
+	if err := allowed(); err != nil {
 		return err
 	}
+	found, err := query.FindAll(ctx, queries)
+	if err != nil {
+		return err
+	}
+	return c.edit(ctx, func() error {
+		if err := allowed(); err != nil {
+			return err
+		}
+		return c.connect(ctx, found)
+	})
+}
+
+// connect starts queries whose kinds were looked for. It sends no request.
+func (c *Collector[S]) connect(ctx context.Context, queries []query.Found) error {
 	ch, fields := &change[S]{}, c.Fields()
 	for _, q := range queries {
 		m, err := c.open(ctx, fields, q)
@@ -135,8 +160,8 @@ func (c *Collector[S]) checkShown(removed []string) error {
 }
 
 // open starts a query: the successor of the one that has its name, or one that is added.
-func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Query) (m member[S], err error) {
-	if i := slices.IndexFunc(fields, named[S](q.Name)); i >= 0 {
+func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Found) (m member[S], err error) {
+	if i := slices.IndexFunc(fields, named[S](q.Name())); i >= 0 {
 		m.field = fields[i]
 		m.successor, err = m.field.Query.Succeed(ctx, q)
 		return m, err
@@ -145,7 +170,7 @@ func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Que
 	if err != nil {
 		return m, err
 	}
-	m.field = c.field(q.Name, running)
+	m.field = c.field(q.Name(), running)
 	return m, nil
 }
 

@@ -2,9 +2,6 @@ package collect
 
 import (
 	"context"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/accumulator/query"
@@ -38,62 +35,61 @@ func (u *upkeep) edit(ctx context.Context, change func() error) error {
 	return err
 }
 
-// run runs until ctx ends.
+// run runs until ctx ends, and its tasks have ended. There is one task for each late stream, and one
+// for each kind that is looked for: a request that hangs delays nothing else.
 func (u *upkeep) run(ctx context.Context) {
-	for {
-		queries, more := u.queries(), false
-		for _, q := range queries {
-			more = q.Tend() || more
-		}
-		helped, stuck := u.catchUp(ctx, queries)
-		if helped {
-			queries = u.queries() // some may have left meanwhile
-		}
-		if !stuck && (more || slices.ContainsFunc(queries, query.Running.Late)) {
-			continue
-		}
-		if !stuck && !slices.ContainsFunc(queries, query.Running.Unresolved) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-u.due:
-				continue
-			}
-		}
-		if stream.Sleep(ctx, u.host.Streams.Config().KindPoll); ctx.Err() != nil {
+	busy, done := make(map[any]bool), make(chan any)
+	start := func(of any, task func()) {
+		if busy[of] {
 			return
 		}
-		_ = u.edit(ctx, func() error {
-			for _, q := range u.queries() {
-				if q.Unresolved() {
-					q.Resolve(ctx)
-				}
-			}
-			return nil
-		})
+		busy[of] = true
+		go func() {
+			task()
+			done <- of
+		}()
 	}
+	for ctx.Err() == nil {
+		for _, q := range u.queries() {
+			q.Tend()
+			for _, late := range q.Late() {
+				start(late, func() { u.help(ctx, late) })
+			}
+			if q.Unresolved() {
+				start(q, func() { u.resolve(ctx, q) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-u.due:
+		case of := <-done: // more may be due
+			delete(busy, of)
+		}
+	}
+	for len(busy) > 0 {
+		delete(busy, <-done)
+	}
+}
+
+// resolve looks for the kind of a query, after a while.
+func (u *upkeep) resolve(ctx context.Context, q query.Running) {
+	if stream.Sleep(ctx, u.host.Streams.Config().KindPoll); ctx.Err() != nil {
+		return
+	}
+	q.Resolve(ctx)
+	u.host.Follow()
+	u.host.Wake()
 }
 
 // catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
 const catchUpAfter = 100 * time.Millisecond
 
-// catchUp asks the server on behalf of late streams, if something waits for them. It reports
-// whether there were any, and whether that failed.
-func (u *upkeep) catchUp(ctx context.Context, queries []query.Running) (helped, stuck bool) {
-	if !slices.ContainsFunc(queries, query.Running.Late) {
-		return false, false
-	}
+// help asks the server on behalf of a late stream, if something still waits for it.
+func (u *upkeep) help(ctx context.Context, late query.Late) {
 	stream.Sleep(ctx, catchUpAfter)
-	var tasks sync.WaitGroup
-	var failed atomic.Bool
-	for _, q := range queries {
-		tasks.Go(func() {
-			if !q.CatchUp(ctx) {
-				failed.Store(true)
-			}
-		})
-	}
-	tasks.Wait()
+	ok := late.CatchUp(ctx)
 	u.host.Wake()
-	return true, failed.Load()
+	if !ok {
+		stream.Sleep(ctx, u.host.Streams.Config().KindPoll)
+	}
 }

@@ -3,8 +3,6 @@ package query
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
@@ -27,32 +25,30 @@ type lateness struct {
 }
 
 // Tend removes streams that the query no longer wants, and aligns those of a union.
-func (u *union) Tend() (more bool) {
+func (u *union) Tend() {
 	u.mu.Lock()
 	left := u.retire(u.query, u.resource)
 	u.noteLeaving()
 	aligned := u.aligned.Load()
-	more = !u.align()
+	u.align()
 	turned := u.aligned.Load() != aligned || left != nil
 	u.mu.Unlock()
 	closeAll(left)
 	if turned {
 		u.wake()
 	}
-	return more
 }
 
-// align starts to note departures once all streams of a union have their first lists. It reports
-// whether nothing is left to do now: all streams have since reached one version, or have not their
-// lists yet (U8). Called with mu held.
-func (u *union) align() bool {
+// align starts to note departures once all streams of a union have their first lists. The union is
+// aligned when all have since reached one version (U8). Called with mu held.
+func (u *union) align() {
 	if !u.query.Union() || u.aligned.Load() || !u.known() {
-		return true
+		return
 	}
 	var ready []*part
 	for _, p := range u.parts {
 		if !p.settled(u.query.Optional) {
-			return true // not yet
+			return // not yet
 		}
 		if p.ready() {
 			ready = append(ready, p)
@@ -69,41 +65,46 @@ func (u *union) align() bool {
 			u.waiting = append(u.waiting, p.listener)
 		}
 	}
-	if u.waiting != nil {
-		return false
+	if u.waiting == nil {
+		u.regroup = true
+		u.aligned.Store(true)
 	}
-	u.regroup = true
-	u.aligned.Store(true)
-	return true
 }
 
-func (u *union) Late() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(u.waiting) > 0
+// Late is a stream of a query that objects wait for.
+type Late struct {
+	union  *union
+	stream *stream.Listener
 }
 
-func (u *union) CatchUp(ctx context.Context) (ok bool) {
+// CatchUp asks the server on behalf of the stream, if something still waits for it. It returns
+// false if that failed.
+func (l Late) CatchUp(ctx context.Context) (ok bool) {
+	u := l.union
 	u.mu.Lock()
-	late, until, deletion := u.waiting, u.untilRV, u.deletion
+	waits, until, deletion := slices.Contains(u.waiting, l.stream), u.untilRV, u.deletion
 	u.mu.Unlock()
+	if !waits {
+		return true
+	}
 	to := until
 	if deletion > 0 {
 		to = "" // the present
 	}
-	var tasks sync.WaitGroup
-	var failed atomic.Bool
-	for _, l := range late {
-		tasks.Go(func() {
-			if l.CatchUp(ctx, to) == nil {
-				u.reached(l, until, deletion)
-			} else {
-				failed.Store(true)
-			}
-		})
+	if l.stream.CatchUp(ctx, to) != nil {
+		return false
 	}
-	tasks.Wait()
-	return !failed.Load()
+	u.reached(l.stream, until, deletion)
+	return true
+}
+
+func (u *union) Late() (all []Late) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, l := range u.waiting {
+		all = append(all, Late{u, l})
+	}
+	return all
 }
 
 // reached notes that a late stream has reached the version that an object waits for.

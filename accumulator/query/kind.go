@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -12,6 +13,7 @@ import (
 type kind struct {
 	query    Query
 	resource stream.Resource // valid once the kind is known
+	spacesOf stream.Resource // that of namespaces, if the query selects any; valid as resource is
 	state    kindState
 	err      error // why the kind is not known
 	since    time.Time
@@ -37,12 +39,25 @@ func resolve(ctx context.Context, q Query) (kind, error) {
 	switch {
 	case err == nil:
 		k.resource = r
+		k.spacesOf, err = q.findSpaces(ctx)
+		return k, err
 	case q.Optional && ctx.Err() == nil && !errors.Is(err, ErrUnfit):
 		k.missed(err)
 	default:
 		return k, q.Error(err)
 	}
 	return k, nil
+}
+
+// findSpaces finds the resource of namespaces, if the query selects any.
+func (q Query) findSpaces(ctx context.Context) (r stream.Resource, err error) {
+	if q.Spaces == nil {
+		return r, nil
+	}
+	if r, err = q.Spaces.Resolve(ctx); err != nil {
+		err = q.Error(fmt.Errorf("find namespaces: %w", err))
+	}
+	return r, err
 }
 
 // serve notes how the kind of a query is served.

@@ -9,16 +9,36 @@ import (
 // ErrUnknownQuery says that no query has the given name.
 var ErrUnknownQuery = errors.New("there is no query of that name")
 
-// Open starts one query without Refs. After an error nothing runs.
-func Open(ctx context.Context, h Host, q Query) (Running, error) {
+// Found is a query without Refs whose kind was looked for. Nothing runs.
+type Found struct{ kind kind }
+
+// Name is the query's name.
+func (f Found) Name() string { return f.kind.query.Name }
+
+// Find looks for the kind of a query without Refs. It may ask the server, and nothing after it does.
+func Find(ctx context.Context, q Query) (Found, error) {
 	if q.Refs != nil {
-		return nil, q.Error(ErrRefsAtRunTime)
+		return Found{}, q.Error(ErrRefsAtRunTime)
 	}
 	k, err := resolve(ctx, q)
-	if err != nil {
-		return nil, err
+	return Found{k}, err
+}
+
+// FindAll is [Find] for several queries.
+func FindAll(ctx context.Context, queries []Query) ([]Found, error) {
+	all := make([]Found, len(queries))
+	for i, q := range queries {
+		var err error
+		if all[i], err = Find(ctx, q); err != nil {
+			return nil, err
+		}
 	}
-	r := newReplaceable(h, k)
+	return all, nil
+}
+
+// Open starts one query. It sends no request. After an error nothing runs.
+func Open(ctx context.Context, h Host, f Found) (Running, error) {
+	r := newReplaceable(h, f.kind)
 	if err := r.Connect(ctx); err != nil {
 		r.Close()
 		return nil, err

@@ -216,8 +216,8 @@ func (r *references) Connect(ctx context.Context) error {
 
 // References are not replaced.
 
-func (r *references) Succeed(_ context.Context, q Query) (*Successor, error) {
-	return nil, q.Error(ErrRefsAtRunTime)
+func (r *references) Succeed(context.Context, Found) (*Successor, error) {
+	return nil, r.Query().Error(ErrRefsAtRunTime)
 }
 
 func (r *references) Await(*Successor) (end func()) { return func() {} }
@@ -272,11 +272,9 @@ func (r *references) serveAs(resource stream.Resource) {
 	r.host.Wake()
 }
 
-func (r *references) Tend() bool { return false }
+func (r *references) Tend() {}
 
-func (r *references) Late() bool { return false }
-
-func (r *references) CatchUp(context.Context) bool { return true }
+func (r *references) Late() []Late { return nil }
 
 func (r *references) Waits() Waits {
 	r.mu.Lock()

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -88,15 +89,8 @@ func (r *replaceable) latest() *union {
 	return now
 }
 
-func (r *replaceable) Succeed(ctx context.Context, q Query) (*Successor, error) {
-	if q.Refs != nil {
-		return nil, q.Error(ErrRefsAtRunTime)
-	}
-	k, err := resolve(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	u := newUnion(r.host, k)
+func (r *replaceable) Succeed(ctx context.Context, q Found) (*Successor, error) {
+	u := newUnion(r.host, q.kind)
 	u.wake = func() {
 		r.wake()
 		if u.awaited.Load() {
@@ -244,13 +238,13 @@ func (r *replaceable) Each(namespace string, f func(stream.Key, stream.Object)) 
 
 func (r *replaceable) Connect(ctx context.Context) error { return r.current().Connect(ctx) }
 
-func (r *replaceable) Unresolved() bool { return r.any((*union).Unresolved) }
+func (r *replaceable) Unresolved() bool { return slices.ContainsFunc(r.all(), (*union).Unresolved) }
 
-func (r *replaceable) Late() bool { return r.any((*union).Late) }
-
-func (r *replaceable) any(is func(*union) bool) bool {
-	now, next := r.both()
-	return is(now) || next != nil && is(next)
+func (r *replaceable) Late() (all []Late) {
+	for _, u := range r.all() {
+		all = append(all, u.Late()...)
+	}
+	return all
 }
 
 func (r *replaceable) Resolve(ctx context.Context) {
@@ -261,22 +255,13 @@ func (r *replaceable) Resolve(ctx context.Context) {
 	}
 }
 
-func (r *replaceable) Tend() (more bool) {
+func (r *replaceable) Tend() {
 	for _, u := range r.all() {
-		more = u.Tend() || more
+		u.Tend()
 	}
 	if r.Settled() { // if not, the server is asked on behalf of streams that are late
 		r.host.Wake() // nobody else may have seen it
 	}
-	return more
-}
-
-func (r *replaceable) CatchUp(ctx context.Context) (ok bool) {
-	ok = true
-	for _, u := range r.all() {
-		ok = u.CatchUp(ctx) && ok
-	}
-	return ok
 }
 
 func (r *replaceable) Listeners() (all []*stream.Listener) {

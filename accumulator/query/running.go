@@ -37,8 +37,9 @@ type Running interface {
 	// Connect joins the streams, once the kind is known. It is called once.
 	Connect(ctx context.Context) error
 
-	// Succeed starts another query beside this one. Nobody sees it before Switch.
-	Succeed(ctx context.Context, q Query) (*Successor, error)
+	// Succeed starts another query beside this one. Nobody sees it before Switch. It sends no
+	// request.
+	Succeed(ctx context.Context, q Found) (*Successor, error)
 	// Await makes it the successor of this query; nil: there is none any more. From now on Status
 	// is the successor's. end closes the former successor; it is called without locks.
 	Await(s *Successor) (end func())
@@ -63,15 +64,13 @@ type Running interface {
 	Unresolved() bool
 	// Resolve finds out how the kind is served now, and joins its streams.
 	Resolve(ctx context.Context)
-	// Tend does what is due without a reader. It reports whether more is due.
-	Tend() (more bool)
+	// Tend does what is due without a reader.
+	Tend()
 	// Rank is the length of the longest chain of names that leads to the query. Lower ranks are
 	// taken first.
 	Rank() int
-	// Late reports whether an object waits for a stream that is late.
-	Late() bool
-	// CatchUp asks the server on behalf of late streams. It returns false if that failed.
-	CatchUp(ctx context.Context) (ok bool)
+	// Late returns the streams that objects wait for, or a successor does.
+	Late() []Late
 
 	// Listeners returns the listeners of all streams.
 	Listeners() []*stream.Listener
@@ -134,8 +133,8 @@ type Host struct {
 	PerKey bool
 	// QuietOwn: own writes do not signal.
 	QuietOwn bool
-	// Wake says that there may be news. Attend says that Tend, CatchUp or Resolve may have
-	// something to do. Follow says that names may have to be read. They are called without locks,
+	// Wake says that there may be news. Attend says that Tend may have something to do, or that a
+	// stream is late, or a kind unknown. Follow says that names may have to be read. They are called without locks,
 	// by any goroutine, and must not block.
 	Wake, Attend, Follow func()
 	// Ready is whether the first snapshot is complete.

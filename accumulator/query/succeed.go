@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
@@ -40,9 +42,10 @@ func (u *union) passed(at position) bool {
 			late = append(late, p.listener)
 		}
 	}
+	more := slices.ContainsFunc(late, func(l *stream.Listener) bool { return !slices.Contains(u.waiting, l) })
 	u.waiting, u.untilRV, u.deletion = late, at.rv, at.deletion
 	u.mu.Unlock()
-	if late != nil {
+	if more {
 		u.host.Attend()
 	}
 	return late == nil

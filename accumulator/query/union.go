@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -178,17 +177,17 @@ func (u *union) Status() Status {
 	return st
 }
 
-func (u *union) Connect(ctx context.Context) error {
+func (u *union) Connect(context.Context) error {
 	_, _, k := u.now()
 	if k.err != nil {
 		return nil // Resolve does it later
 	}
-	return u.connect(ctx, k.query, k.resource)
+	return u.connect(k.query, k.resource, k.spacesOf)
 }
 
 // connect joins the streams of a query, and that of its namespaces.
-func (u *union) connect(ctx context.Context, q Query, r stream.Resource) error {
-	spaces, err := u.joinSpaces(ctx, q)
+func (u *union) connect(q Query, r, namespaces stream.Resource) error {
+	spaces, err := u.joinSpaces(q, namespaces)
 	if err != nil {
 		return err
 	}
@@ -221,7 +220,10 @@ func (u *union) Resolve(ctx context.Context) {
 		}
 		return // the streams report other errors
 	case err == nil:
-		err = u.connect(ctx, k.query, r)
+		var namespaces stream.Resource
+		if namespaces, err = k.query.findSpaces(ctx); err == nil {
+			err = u.connect(k.query, r, namespaces)
+		}
 	}
 	if err != nil {
 		u.mu.Lock()
@@ -242,13 +244,9 @@ func (u *union) suits(err error) {
 }
 
 // joinSpaces joins the stream that lists the selected namespaces, if the query selects any.
-func (u *union) joinSpaces(ctx context.Context, q Query) (*stream.Listener, error) {
+func (u *union) joinSpaces(q Query, r stream.Resource) (*stream.Listener, error) {
 	if q.Spaces == nil {
 		return nil, nil
-	}
-	r, err := q.Spaces.Resolve(ctx)
-	if err != nil {
-		return nil, q.Error(fmt.Errorf("find namespaces: %w", err))
 	}
 	spec := stream.Spec{Selection: stream.Selection{Labels: q.Spaces.Labels}, Form: stream.Metadata}
 	o := u.host.listen(Query{})

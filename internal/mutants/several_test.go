@@ -4,6 +4,8 @@ const (
 	merge       = "accumulator/query/merge.go"
 	fields      = "accumulator/query/members.go"
 	advance     = "accumulator/collect/advance.go"
+	changes     = "accumulator/collect/changes.go"
+	upkeep      = "accumulator/collect/upkeep.go"
 	replaceable = "accumulator/query/replaceable.go"
 	departures  = "accumulator/stream/departure.go"
 	union       = "coherence/union.go"
@@ -211,8 +213,8 @@ var several = []mutant{
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/query/align.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `if l.CatchUp(ctx, to) == nil {`,
-		new: `if l.CatchUp(ctx, to) == nil && false {`,
+		old: `if l.stream.CatchUp(ctx, to) != nil {`,
+		new: `if l.stream.CatchUp(ctx, to) != nil || true {`,
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",
@@ -285,9 +287,41 @@ var several = []mutant{
 		new: `if false && d.Last != nil`,
 	},
 	{
-		name: "nobody helps a successor that is too quiet", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",
-		old: `u.waiting, u.untilRV, u.deletion = late, at.rv, at.deletion`,
-		new: `_ = late`,
+		name: "nobody helps a successor that is too quiet", peer: torn, file: replaceable, in: "accumulator", caught: "TestG5AQuietStreamOfASuccessorIsHelped",
+		old: `		all = append(all, u.Late()...)
+	}
+	return all`,
+		new: `		all = append(all, u.Late()...)
+		break
+	}
+	return all`,
+	},
+	{
+		name: "changes wait while the kinds of another are looked for", peer: torn, file: changes, caught: "TestG8AChangeWhoseKindIsLookedForInVainDelaysNoOtherChange",
+		old: `	found, err := query.FindAll(ctx, queries)
+	if err != nil {
+		return err
+	}
+	return c.edit(ctx, func() error {
+`, new: `	return c.edit(ctx, func() error {
+		found, err := query.FindAll(ctx, queries)
+		if err != nil {
+			return err
+		}
+`,
+	},
+	{
+		name: "a change overlooks those that came while its kinds were looked for", peer: torn, file: changes,
+		caught: "TestG8AChangeSaysWhatOthersHaveMadeOfItsQueriesMeanwhile",
+		old: `		if err := allowed(); err != nil {
+			return err
+		}
+		return c.connect(`, new: `		return c.connect(`,
+	},
+	{
+		name: "a kind whose lists hang delays the help for others", peer: torn, file: upkeep, caught: "TestG8AKindWhoseListsHangDelaysNoHelpForAnother",
+		old: `		if busy[of] {`,
+		new: `		if len(busy) > 0 {`,
 	},
 	{
 		name: "a 404 on one version empties the kind", peer: emptied, file: "accumulator/stream/reflector.go", caught: "TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack",
