@@ -1,8 +1,12 @@
 package stream
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
 )
 
 // identity says which object and version something is.
@@ -51,4 +55,19 @@ func reject(id identity, err error) *rejected {
 	r.Namespace, r.Name, r.ResourceVersion = id.namespace, id.name, id.version
 	r.UID = types.UID(id.uid)
 	return r
+}
+
+// sameContent compares objects where versions cannot: those of a fake, which may have no UID.
+func sameContent(a, b coherence.Object) bool {
+	ra, ok1 := a.(*rejected)
+	rb, ok2 := b.(*rejected)
+	if ok1 || ok2 {
+		return ok1 && ok2 && ra.text == rb.text && ra.Name == rb.Name && ra.Namespace == rb.Namespace
+	}
+	ua, ok1 := a.(*unstructured.Unstructured)
+	ub, ok2 := b.(*unstructured.Unstructured)
+	if ok1 && ok2 {
+		return equality.Semantic.DeepEqual(ua.Object, ub.Object)
+	}
+	return equality.Semantic.DeepEqual(a, b)
 }
