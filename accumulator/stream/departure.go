@@ -45,9 +45,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	d := coherence.Passed(w, fate, how.existedRV)
 	l.depart(w.Key, d)
 	if !l.all {
-		known := l.dirty[w.Key]
-		l.dirty[w.Key] = known
-		l.most = max(l.most, len(l.dirty))
+		l.note(w.Key, l.dirty[w.Key])
 	}
 	if d.Wrote == nil || l.QuietOwn { // other streams signal it
 		return wake

@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"maps"
-
 	"github.com/kates-go/kates/coherence"
 )
 
@@ -27,31 +25,13 @@ func (a audience) optional() bool {
 	return true
 }
 
-// Listener is what one reader has not taken yet of one stream: a set of dirty keys. A thousand
-// events on one object are one key, and a slow reader costs nobody anything. Its methods are safe
-// for concurrent use; its stream's lock guards its fields.
+// Listener is one reader's view of one stream, or of a part of it. A thousand events on one object
+// are one dirty key, and a slow reader costs nobody anything. Its methods are safe for concurrent
+// use; its stream's lock guards its fields.
 type Listener struct {
 	stream *stream
 	narrow *narrow // which part of the stream it sees; nil: all
-	// all: nothing has been taken yet; the whole store is news.
-	all bool
-	// again: everything is news once more, and what is dirty stays so.
-	again bool
-	// dirty maps a changed key to whether the reader knows an object of that name: from the last
-	// batch, or from a look since. A key that came and went unread is dropped again: what is held
-	// is bounded by objects, not by events.
-	dirty map[Key]bool
-	// most is how many dirty keys there have been at once: the room that the map has.
-	most int
-	// left (unions only): how each dirty key left the stream. Departures up to forgottenRV were
-	// dropped.
-	left        coherence.Departures
-	forgottenRV string
-	// newHistory: what the reader knows is of a history that has ended.
-	newHistory bool
-	// turned: whether there is such a resource at all has changed.
-	turned  bool
-	signals signals
+	untaken
 	ListenOptions
 }
 
@@ -78,14 +58,6 @@ type ListenOptions struct {
 	Trouble func()
 }
 
-// signals are the changes that are worth a signal and have not been taken.
-type signals struct {
-	any bool
-	// For a listener with PerKey. dirty: keys not taken yet that are worth a signal. late: keys
-	// that were taken before Signal answered yes.
-	dirty, late map[Key]bool
-}
-
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key Key, before, after Object, own bool) func() {
@@ -110,8 +82,7 @@ func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 		return nil
 	}
 	if !dirty {
-		l.dirty[key] = known
-		l.most = max(l.most, len(l.dirty))
+		l.note(key, known)
 	}
 	if own && l.QuietOwn {
 		return nil
@@ -141,7 +112,8 @@ func (l *Listener) Take() Batch {
 		return Batch{Extent: Lost}
 	case l.all:
 		b := Batch{Changes: l.everything(), Extent: Everything, NewHistory: l.newHistory}
-		l.all, l.newHistory, l.turned, l.signals = false, false, false, signals{}
+		l.all, l.newHistory, l.turned = false, false, false
+		l.signals.take()
 		return b
 	}
 	b := Batch{Extent: Some, Left: l.left, Signals: l.signals.take()}
@@ -160,64 +132,6 @@ func (l *Listener) Take() Batch {
 	return b
 }
 
-// add notes that a change of a key is worth a signal.
-func (n *signals) add(key Key, perKey, dirty bool) {
-	n.any = true
-	if !perKey {
-		return
-	}
-	to := &n.late
-	if dirty {
-		to = &n.dirty
-	}
-	if *to == nil {
-		*to = make(map[Key]bool)
-	}
-	(*to)[key] = true
-}
-
-// take returns the keys that are worth a signal, and forgets them.
-func (n *signals) take() map[Key]bool {
-	keys := n.dirty
-	if keys == nil {
-		keys = n.late
-	} else {
-		maps.Copy(keys, n.late)
-	}
-	*n = signals{}
-	return keys
-}
-
-// signal notes that a change of a key is worth a signal. Called with the stream's lock held.
-func (l *Listener) signal(key Key) {
-	_, dirty := l.dirty[key]
-	l.signals.add(key, l.PerKey, dirty)
-}
-
-// signalled reports whether a change of a key needs no signal any more: it has had one, or,
-// without PerKey, has been taken. Called with the stream's lock held.
-func (l *Listener) signalled(key Key) bool {
-	if l.PerKey {
-		return l.signals.dirty[key] || l.signals.late[key]
-	}
-	_, dirty := l.dirty[key]
-	return !dirty || l.signals.any
-}
-
-// dirtyRoom is for how many dirty keys a listener keeps room.
-const dirtyRoom = 1024
-
-// clean leaves no key dirty. A Go map never shrinks, and clearing one that was large once stays
-// slow: it is replaced.
-func (l *Listener) clean() {
-	l.signals.dirty, l.signals.late = nil, nil
-	if l.most > dirtyRoom {
-		l.dirty, l.most = make(map[Key]bool), 0
-	} else {
-		clear(l.dirty)
-	}
-}
-
 // Untake takes a first batch back.
 func (l *Listener) Untake() {
 	l.stream.mu.Lock()
@@ -227,11 +141,7 @@ func (l *Listener) Untake() {
 
 // restart makes everything news again, for a reader that may have been shown what the stream can
 // no longer account for. Called with the stream's lock held.
-func (l *Listener) restart() {
-	l.all, l.again = true, false
-	l.clean()
-	l.left, l.forgottenRV = nil, l.stream.store.view.Position()
-}
+func (l *Listener) restart() { l.renew(l.stream.store.view.Position()) }
 
 // resume makes everything news again, for a reader that knows what the stream has shown. A union
 // has to know what has left since. Called with the stream's lock held.
@@ -262,8 +172,7 @@ func (l *Listener) State() ListenerState {
 		st.Phase = Relisting
 	default:
 		st.Phase = Following
-		st.News = l.all || l.again || l.Optional && l.turned ||
-			l.signals.any && len(l.dirty)+len(l.signals.late) > 0
+		st.News = l.news() || l.Optional && l.turned
 	}
 	return st
 }

@@ -187,7 +187,9 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 // join adds a listener, to a part of the stream or to all of it (nil). What the stream holds
 // already is its first batch.
 func (s *stream) join(part *narrow, o ListenOptions) *Listener {
-	l := &Listener{stream: s, narrow: part, all: true, dirty: make(map[Key]bool), ListenOptions: o}
+	l := &Listener{stream: s, narrow: part, ListenOptions: o, untaken: untaken{
+		all: true, dirty: make(map[Key]bool), signals: signals{perKey: o.PerKey},
+	}}
 	s.mu.Lock()
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()

@@ -189,7 +189,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "what is judged when it has been taken activates nothing", says: "a key is due if an object that it has has changed in a way that is worth a signal",
-		file: subscription, in: "accumulator/partition", caught: "TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn",
+		file: untaken, in: "accumulator/partition", caught: "TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn",
 		old: `	to := &n.late
 `,
 		new: `	if !dirty {

@@ -39,6 +39,7 @@ const (
 	pacer        = "accumulator/collect/pacer.go"
 	streams      = "accumulator/stream/set.go"
 	subscription = "accumulator/stream/listener.go"
+	untaken      = "accumulator/stream/untaken.go"
 	accumulator  = "accumulator/collect/collector.go"
 	replacing    = "accumulator/stream/commit.go"
 )

@@ -115,9 +115,9 @@ var several = []mutant{
 		new: `_ = i`,
 	},
 	{
-		name: "what one watch tells anew counts before the others have come so far", peer: torn, file: subscription, caught: "TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate",
-		old: `l.left, l.forgottenRV = nil, l.stream.store.view.Position()`,
-		new: `l.left, l.forgottenRV = nil, ""`,
+		name: "what one watch tells anew counts before the others have come so far", peer: torn, file: untaken, caught: "TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate",
+		old: `u.left, u.forgottenRV = nil, positionRV`,
+		new: `u.left, u.forgottenRV = nil, ""`,
 	},
 	{
 		name: "an own write that its watch has passed is not shown while another watch is late", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate",

@@ -1,0 +1,117 @@
+package stream
+
+import (
+	"maps"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// untaken is what a listener's reader has not taken yet: a set of dirty keys, and which of them are
+// worth a signal. The stream's lock guards it.
+type untaken struct {
+	// all: nothing has been taken yet; the whole store is news.
+	all bool
+	// again: everything is news once more, and what is dirty stays so.
+	again bool
+	// dirty maps a changed key to whether the reader knows an object of that name: from the last
+	// batch, or from a look since. A key that came and went unread is dropped again: what is held
+	// is bounded by objects, not by events.
+	dirty map[Key]bool
+	// most is how many dirty keys there have been at once: the room that the map has.
+	most int
+	// left (unions only): how each dirty key left the stream. Departures up to forgottenRV were
+	// dropped.
+	left        coherence.Departures
+	forgottenRV string
+	// newHistory: what the reader knows is of a history that has ended.
+	newHistory bool
+	// turned: whether there is such a resource at all has changed.
+	turned  bool
+	signals signals
+}
+
+// signals are the changes that are worth a signal and have not been taken.
+type signals struct {
+	any bool
+	// perKey: it matters which keys they are.
+	perKey bool
+	// For perKey. dirty: keys not taken yet that are worth a signal. late: keys that were taken
+	// before Signal answered yes.
+	dirty, late map[Key]bool
+}
+
+// note notes that a key has changed. known says whether the reader knows an object of that name.
+func (u *untaken) note(key Key, known bool) {
+	u.dirty[key] = known
+	u.most = max(u.most, len(u.dirty))
+}
+
+// news reports whether there is something to take that is worth a signal.
+func (u *untaken) news() bool {
+	return u.all || u.again || u.signals.any && len(u.dirty)+len(u.signals.late) > 0
+}
+
+// signal notes that a change of a key is worth a signal.
+func (u *untaken) signal(key Key) {
+	_, dirty := u.dirty[key]
+	u.signals.add(key, dirty)
+}
+
+// signalled reports whether a change of a key needs no signal any more: it has had one, or,
+// without perKey, has been taken.
+func (u *untaken) signalled(key Key) bool {
+	if u.signals.perKey {
+		return u.signals.dirty[key] || u.signals.late[key]
+	}
+	_, dirty := u.dirty[key]
+	return !dirty || u.signals.any
+}
+
+// renew makes everything news again. How keys have left up to the stream's position is forgotten.
+func (u *untaken) renew(positionRV string) {
+	u.all, u.again = true, false
+	u.clean()
+	u.left, u.forgottenRV = nil, positionRV
+}
+
+// dirtyRoom is for how many dirty keys a listener keeps room.
+const dirtyRoom = 1024
+
+// clean leaves no key dirty. A Go map never shrinks, and clearing one that was large once stays
+// slow: it is replaced.
+func (u *untaken) clean() {
+	u.signals.dirty, u.signals.late = nil, nil
+	if u.most > dirtyRoom {
+		u.dirty, u.most = make(map[Key]bool), 0
+	} else {
+		clear(u.dirty)
+	}
+}
+
+// add notes that a change of a key is worth a signal.
+func (n *signals) add(key Key, dirty bool) {
+	n.any = true
+	if !n.perKey {
+		return
+	}
+	to := &n.late
+	if dirty {
+		to = &n.dirty
+	}
+	if *to == nil {
+		*to = make(map[Key]bool)
+	}
+	(*to)[key] = true
+}
+
+// take returns the keys that are worth a signal, and forgets them.
+func (n *signals) take() map[Key]bool {
+	keys := n.dirty
+	if keys == nil {
+		keys = n.late
+	} else {
+		maps.Copy(keys, n.late)
+	}
+	*n = signals{perKey: n.perKey}
+	return keys
+}
