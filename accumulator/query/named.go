@@ -8,37 +8,90 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
+// names are the objects that are named. The lock of their query guards them.
+type names struct {
+	named map[stream.Key]*reference
+	// dropped are keys that nothing names any more, and that the reader has not taken yet.
+	dropped map[stream.Key]bool
+	fresh   fresh // the streams that the reader has not taken yet
+}
+
+// reference is an object that is named. The lock of its query guards it, but gone.
+type reference struct {
+	key   stream.Key
+	by    int              // how many objects name it: those shown, and those that wait
+	ahead int              // how many of a successor do, which nobody has yet
+	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
+	since time.Time
+	gone  bool // nothing names it any more. Guarded by fresh.mu
+}
+
+// watches returns the streams.
+func (n *names) watches() (all []*stream.Listener) {
+	for _, ref := range n.named {
+		if ref.watch != nil {
+			all = append(all, ref.watch)
+		}
+	}
+	return all
+}
+
+// fate is what a change of the objects that name another means for that one.
+type fate int
+
+const (
+	stays  fate = iota
+	comes       // something names it: it is to be watched
+	leaves      // nothing names it any more
+	shows       // it was watched ahead, and is now to be shown
+)
+
 // count notes that an object names another, or, with -1, that it no longer does. ahead is of
 // objects that nobody has yet: what they alone name is watched, and not shown.
-func (r *references) count(key stream.Key, by, ahead int) {
-	r.mu.Lock()
-	ref, first := r.named[key], false
+func (n *names) count(key stream.Key, by, ahead int) (*reference, fate) {
+	ref, first := n.named[key], false
 	if ref == nil {
 		ref, first = &reference{key: key, since: time.Now()}, true
-		r.named[key] = ref
+		n.named[key] = ref
 	}
 	had := ref.by > 0
 	ref.by += by
 	ref.ahead += ahead
 	left, has := ref.by <= 0 && ref.ahead <= 0, ref.by > 0
 	if left {
-		delete(r.named, key)
-		r.fresh.forget(ref)
+		delete(n.named, key)
+		n.fresh.forget(ref)
 	}
 	if left || had && !has {
-		if r.dropped == nil {
-			r.dropped = make(map[stream.Key]bool)
+		if n.dropped == nil {
+			n.dropped = make(map[stream.Key]bool)
 		}
-		r.dropped[key] = true
+		n.dropped[key] = true
 	}
+	switch {
+	case left:
+		return ref, leaves
+	case first:
+		return ref, comes
+	case !had && has:
+		return ref, shows
+	}
+	return ref, stays
+}
+
+// count is names.count, and does what follows from it.
+func (r *references) count(key stream.Key, by, ahead int) {
+	r.mu.Lock()
+	ref, fate := r.names.count(key, by, ahead)
 	old := ref.watch
 	r.mu.Unlock()
 	switch {
-	case left && old != nil:
-		old.Close()
-	case first && !left:
+	case fate == comes:
 		r.join(ref)
-	case !had && has && old != nil:
+	case old == nil: // it has no stream
+	case fate == leaves:
+		old.Close()
+	case fate == shows:
 		old.Untake() // the reader may have had it before
 		r.fresh.note(ref)
 	}

@@ -31,28 +31,16 @@ type references struct {
 
 	mu lockorder.Mutex[lockorder.References]
 	kind
-	named map[stream.Key]*reference
-	// dropped are keys that nothing names any more, and that the reader has not taken yet.
-	dropped map[stream.Key]bool
+	names
 	serving int // how often the kind was served in another way
 	warned  bool
 	closed  bool
 
-	fresh fresh // the streams that the reader has not taken yet
-}
-
-// reference is an object that is named. The lock of its query guards it, but gone.
-type reference struct {
-	key   stream.Key
-	by    int              // how many objects name it: those shown, and those that wait
-	ahead int              // how many of a successor do, which nobody has yet
-	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
-	since time.Time
-	gone  bool // nothing names it any more. Guarded by fresh.mu
+	fixed
 }
 
 func newReferences(h Host, k kind) *references {
-	return &references{host: h, kind: k, named: make(map[stream.Key]*reference)}
+	return &references{host: h, kind: k, names: names{named: make(map[stream.Key]*reference)}}
 }
 
 func (r *references) Query() Query {
@@ -68,16 +56,6 @@ func (r *references) now() (all []*stream.Listener, k kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.watches(), r.kind
-}
-
-// watches returns the streams. Called with mu held.
-func (r *references) watches() (all []*stream.Listener) {
-	for _, ref := range r.named {
-		if ref.watch != nil {
-			all = append(all, ref.watch)
-		}
-	}
-	return all
 }
 
 func (r *references) Listeners() []*stream.Listener {
@@ -214,19 +192,21 @@ func (r *references) Connect(ctx context.Context) error {
 	return nil
 }
 
-// References are not replaced.
+func (r *references) Wanted() Query { return r.Query() }
 
 func (r *references) Succeed(context.Context, Found) (*Successor, error) {
 	return nil, r.Query().Error(ErrRefsAtRunTime)
 }
 
-func (r *references) Await(*Successor) (end func()) { return func() {} }
-func (r *references) Wanted() Query                 { return r.Query() }
-func (r *references) Settled() bool                 { return false }
-func (r *references) Fresh() bool                   { return true }
-func (r *references) Try() bool                     { return false }
-func (r *references) Untry()                        {}
-func (r *references) Switch() (end func())          { return func() {} }
+// fixed is the part of a query that is not replaced: it has no successor.
+type fixed struct{}
+
+func (fixed) Await(*Successor) (end func()) { return func() {} }
+func (fixed) Settled() bool                 { return false }
+func (fixed) Fresh() bool                   { return true }
+func (fixed) Try() bool                     { return false }
+func (fixed) Untry()                        {}
+func (fixed) Switch() (end func())          { return func() {} }
 
 func (r *references) Unresolved() bool {
 	all, k := r.now()
