@@ -72,6 +72,13 @@ func (k *kind) missed(err error) {
 	}
 }
 
+// suits notes whether the query still fits its kind, which may have come back with another scope.
+func (k *kind) suits(err error) {
+	if k.err = err; !k.unfit() {
+		k.err = nil
+	}
+}
+
 // unfit reports whether the kind is served now, but the query does not fit it.
 func (k *kind) unfit() bool { return errors.Is(k.err, ErrUnfit) }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/kates-go/kates/accumulator/stream"
 )
@@ -17,6 +18,9 @@ type members struct {
 	regroup bool
 	// newHistory: parts that have left belonged to another resource.
 	newHistory bool
+	// leaving: parts that the query no longer wants wait for those that replace them, see retire.
+	// It is read without the lock.
+	leaving atomic.Bool
 }
 
 // part is one stream of a query.
@@ -49,6 +53,9 @@ func (m *members) wanted() []*part {
 }
 
 func (p *part) leaves() bool { return p.outgoing }
+
+// noteLeaving notes whether there are parts that the query no longer wants.
+func (m *members) noteLeaving() { m.leaving.Store(slices.ContainsFunc(m.parts, (*part).leaves)) }
 
 // listeners returns those of all parts, and that of the namespaces.
 func (m *members) listeners() (all []*stream.Listener) {

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,9 +23,8 @@ type union struct {
 	lateness
 	closed bool
 
-	// aligned: every stream has reached one version since the first lists, see align. leaving:
-	// streams that the query no longer wants wait for those that replace them, see retire.
-	aligned, leaving atomic.Bool
+	// aligned: every stream has reached one version since the first lists, see align.
+	aligned atomic.Bool
 	// awaited: it is a successor that waits.
 	awaited atomic.Bool
 
@@ -66,9 +64,6 @@ func (u *union) current() (parts []*part, spaces *stream.Listener) {
 	}
 	return wanted, spaces
 }
-
-// noteLeaving notes whether streams are there that the query no longer wants. Called with mu held.
-func (u *union) noteLeaving() { u.leaving.Store(slices.ContainsFunc(u.parts, (*part).leaves)) }
 
 func (u *union) Phase() Phase {
 	u.mu.Lock()
@@ -214,7 +209,9 @@ func (u *union) Resolve(ctx context.Context) {
 	r, err := k.query.Resolve(ctx)
 	switch {
 	case k.known():
+		u.mu.Lock()
 		u.suits(err)
+		u.mu.Unlock()
 		if err == nil && !r.Serves(k.resource) {
 			_ = u.attach(k.query, r, spaces) // it fails only after the end
 		}
@@ -231,16 +228,6 @@ func (u *union) Resolve(ctx context.Context) {
 		u.mu.Unlock()
 		u.host.Wake()
 	}
-}
-
-// suits notes whether the query still fits its kind, which may have come back with another scope.
-func (u *union) suits(err error) {
-	if !errors.Is(err, ErrUnfit) {
-		err = nil
-	}
-	u.mu.Lock()
-	u.err = err
-	u.mu.Unlock()
 }
 
 // joinSpaces joins the stream that lists the selected namespaces, if the query selects any.
