@@ -73,6 +73,15 @@ type Field[S query.Shown] struct {
 	counted atomic.Bool
 }
 
+// phase returns the phase of a query, and notes whether it is complete.
+func (f *Field[S]) phase() query.Phase {
+	phase := f.Query.Phase()
+	if phase >= query.Complete {
+		f.counted.Store(true)
+	}
+	return phase
+}
+
 // Collector runs queries for one reader. It says when there is something new, and takes it.
 //
 // One goroutine reads at a time: it has the turn from Enter to Leave. All other methods are safe
@@ -88,6 +97,7 @@ type Collector[S query.Shown] struct {
 
 	life
 	roster[S]
+	rows
 	ready milestone   // the first snapshot is complete
 	told  atomic.Bool // the first signal was given
 
@@ -122,6 +132,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 		ready:  milestone{done: make(chan struct{})},
 		turn:   make(chan struct{}, 1),
 		follow: make(chan struct{}, 1),
+		rows:   rows{streams: s, shown: o.Shown, invalid: o.Invalid},
 	}
 	c.ended, c.roster.ready = c.Err, &c.ready.passed
 	c.upkeep = upkeep{
@@ -190,21 +201,12 @@ func (c *Collector[S]) Changed() <-chan struct{} { return c.pacer.out }
 // Ensure makes sure that a signal follows.
 func (c *Collector[S]) Ensure() { c.pacer.ensure() }
 
-// phase returns the phase of a query, and notes whether it is complete.
-func (c *Collector[S]) phase(f *Field[S]) query.Phase {
-	phase := f.Query.Phase()
-	if phase >= query.Complete {
-		f.counted.Store(true)
-	}
-	return phase
-}
-
 // readable reports whether a query can be read: it is complete, or was replaced after it was.
 func (c *Collector[S]) readable(f *Field[S]) bool {
 	if f.Shown.Present() {
 		return true
 	}
-	phase := c.phase(f)
+	phase := f.phase()
 	return phase >= query.Complete || phase == query.Replaced && f.counted.Load()
 }
 
@@ -213,7 +215,7 @@ func (c *Collector[S]) Complete() bool {
 	for !c.ready.passed.Load() {
 		fields, generation := c.FieldsNow()
 		for _, f := range fields {
-			if c.phase(f) < query.Complete {
+			if f.phase() < query.Complete {
 				return false
 			}
 		}
@@ -267,16 +269,6 @@ func (c *Collector[S]) Ready() error {
 // Readied is closed once the first snapshot is complete.
 func (c *Collector[S]) Readied() <-chan struct{} { return c.ready.done }
 
-// incomplete returns the queries that delay the first snapshot.
-func (c *Collector[S]) incomplete() (all []query.Status) {
-	for _, f := range c.Fields() {
-		if c.phase(f) < query.Complete {
-			all = append(all, f.Query.Status())
-		}
-	}
-	return all
-}
-
 // logOverdue logs that there is no snapshot yet: as an error if a query has failed, else as
 // information.
 func (c *Collector[S]) logOverdue() {
@@ -301,16 +293,6 @@ func (c *Collector[S]) Status() []query.Status {
 		all[i] = f.Query.Status()
 		all[i].Invalid = c.reader.Invalid(f.Shown)
 		all[i].Changing = waits[f]
-	}
-	return all
-}
-
-// Queries returns the queries that are wanted, in their order: also those that wait to be shown.
-func (c *Collector[S]) Queries() []query.Query {
-	fields, _ := c.all()
-	all := make([]query.Query, len(fields))
-	for i, f := range fields {
-		all[i] = f.Query.Wanted()
 	}
 	return all
 }
@@ -349,16 +331,6 @@ func (c *Collector[S]) end(cause error) {
 		c.reader.Ended()
 	}
 	close(c.finished)
-}
-
-// running returns the queries, also those that wait to be shown.
-func (c *Collector[S]) running() []query.Running {
-	fields, _ := c.all()
-	all := make([]query.Running, len(fields))
-	for i, f := range fields {
-		all[i] = f.Query
-	}
-	return all
 }
 
 // Watch is a user of streams that runs queries: every reader of a collector.

@@ -54,6 +54,36 @@ func (r *roster[S]) all() (fields []*Field[S], waits map[*Field[S]]bool) {
 	return fields, waits
 }
 
+// incomplete returns the queries that delay the first snapshot.
+func (r *roster[S]) incomplete() (all []query.Status) {
+	for _, f := range r.Fields() {
+		if f.phase() < query.Complete {
+			all = append(all, f.Query.Status())
+		}
+	}
+	return all
+}
+
+// Queries returns the queries that are wanted, in their order: also those that wait to be shown.
+func (r *roster[S]) Queries() []query.Query {
+	fields, _ := r.all()
+	all := make([]query.Query, len(fields))
+	for i, f := range fields {
+		all[i] = f.Query.Wanted()
+	}
+	return all
+}
+
+// running returns the queries, also those that wait to be shown.
+func (r *roster[S]) running() []query.Running {
+	fields, _ := r.all()
+	all := make([]query.Running, len(fields))
+	for i, f := range fields {
+		all[i] = f.Query
+	}
+	return all
+}
+
 // wanted returns the fields of all queries that the user wants, by name.
 func (r *roster[S]) wanted() map[string]*Field[S] {
 	fields, _ := r.all()

@@ -9,8 +9,15 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
+// rows makes rows of objects, and reports those that are left out.
+type rows struct {
+	streams *stream.Set
+	shown   func(query string, source stream.Object, value any) // Options.Shown, or nil
+	invalid func(snapshot.Invalid)                              // Options.Invalid, or nil
+}
+
 // Convert converts an object for the i-th query of a binding.
-func (c *Collector[S]) Convert(b *snapshot.Binding, i int, name string, o stream.Object) snapshot.Row {
+func (r *rows) Convert(b *snapshot.Binding, i int, name string, o stream.Object) snapshot.Row {
 	if err := stream.Fault(o); err != nil {
 		return snapshot.Row{Source: o, Err: err}
 	}
@@ -18,36 +25,36 @@ func (c *Collector[S]) Convert(b *snapshot.Binding, i int, name string, o stream
 	if err != nil {
 		return snapshot.Row{Source: o, Err: err}
 	}
-	if c.options.Shown != nil {
+	if r.shown != nil {
 		lockorder.CallOut("Options.Shown")
-		c.options.Shown(name, o, value)
+		r.shown(name, o, value)
 	}
 	return snapshot.Row{Source: o, Value: value}
 }
 
 // Same reports whether two objects are one version of one object, in one version of the API. A
 // query may have moved to another version of the API, and then shows that.
-func (c *Collector[S]) Same(shown, o stream.Object) bool {
+func (r *rows) Same(shown, o stream.Object) bool {
 	if shown == o {
 		return true
 	}
 	version := o.GetResourceVersion()
-	return !c.host.Streams.Config().ByContent && coherence.Comparable(version) &&
+	return !r.streams.Config().ByContent && coherence.Comparable(version) &&
 		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
 		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
 }
 
 // Report logs invalid objects, and calls the user's callback for each. A panic in it affects
 // nothing else.
-func (c *Collector[S]) Report(invalid []snapshot.Invalid) {
+func (r *rows) Report(invalid []snapshot.Invalid) {
 	for _, i := range invalid {
-		log := c.host.Streams.Logger()
+		log := r.streams.Logger()
 		log.V(1).WithValues(guard.Attribute(i.Err)...).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
-		if c.options.Invalid == nil {
+		if r.invalid == nil {
 			continue
 		}
 		err := guard.Named("the callback for invalid objects panicked", func() error {
-			c.options.Invalid(i)
+			r.invalid(i)
 			return nil
 		})
 		if err != nil {

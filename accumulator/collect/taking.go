@@ -48,7 +48,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 			f.Taken = f.Query.Take(f.Shown)
 		}
 		// the phase is that after Take, which removes streams that are no longer wanted
-		if f.Taken.OK || c.Delivered() || readable && c.phase(f) == query.Empty || !f.counted.Load() {
+		if f.Taken.OK || c.Delivered() || readable && f.phase() == query.Empty || !f.counted.Load() {
 			continue
 		}
 		for _, other := range fields {

@@ -138,9 +138,9 @@ func (f *reflector) rest(ctx context.Context, err error) {
 	},
 	{
 		name: "a first snapshot without a kind", peer: silent404, file: accumulator, caught: "TestG1NoSignalBeforeEveryQueryHasItsWholeList",
-		old: `			if c.phase(f) < query.Complete {
+		old: `			if f.phase() < query.Complete {
 				return false`,
-		new: `			if c.phase(f) < query.Complete {
+		new: `			if f.phase() < query.Complete {
 				return true`,
 	},
 	{
