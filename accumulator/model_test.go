@@ -207,6 +207,8 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 			return false, nil
 		}
 		return true, m.join(s.A, s.B, s.C)
+	case s.Op >= 100:
+		return true, m.removeAndAdd(reader, s)
 	default:
 		if len(m.readers) == 1 {
 			return false, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing/synctest"
 
@@ -40,7 +41,8 @@ type modelReader struct {
 	shown   bool  // a snapshot, once
 	running *call // the call that is held up
 
-	waiting []modelChange // not shown yet
+	waiting []modelChange                     // not shown yet
+	past    map[storedSlot]map[stream.Key]int // since, of slots that showed another resource then
 	wanted  [3]query.Query
 	changes int // how many queries were replaced
 }
@@ -63,8 +65,24 @@ type slot struct {
 	// late has the objects that the union did not show before and has yet to decide on. Of an own
 	// write that its stream has passed, the reader learns when the decision is final (package
 	// coherence, own writes of unions).
-	late map[stream.Key]bool
-	anew bool // the query was replaced, and this is its first snapshot
+	late    map[stream.Key]bool
+	anew    bool // the query was replaced, and this is its first snapshot
+	removed bool // and the one that is added in its place is not shown yet
+}
+
+// storedSlot is a slot and a resource that it shows, or has shown.
+type storedSlot struct {
+	slot     int
+	resource string
+}
+
+// field returns the query of a slot, nil if there is none.
+func (r *modelReader) field(i int) *field {
+	fields := r.a.collector.Fields()
+	if at := slices.IndexFunc(fields, func(f *field) bool { return f.Name == modelFields[i] }); at >= 0 {
+		return fields[at]
+	}
+	return nil
 }
 
 func newSlot(r stream.Resource, q query.Query) *slot {
@@ -166,7 +184,8 @@ func (r *modelReader) updated(c *call) error {
 		return errors.New("G1: the first snapshot is not news")
 	case result.Changed && !c.upheld && !c.signal && !c.held && !c.landing:
 		return errors.New("a change without a signal")
-	case result.Changed && r.shown && len(result.Differences) == 0:
+	case result.Changed && r.shown && len(result.Differences) == 0 &&
+		!slices.ContainsFunc(r.slots, func(s *slot) bool { return s.removed }): // a query is news without objects, too
 		return errors.New("G7: changed without a delta")
 	}
 	r.shown = true
@@ -177,18 +196,24 @@ func (r *modelReader) updated(c *call) error {
 		return fmt.Errorf("G7: %w", err)
 	}
 	for i, s := range r.slots {
+		if s.removed {
+			if !c.upheld && (len(r.snap.field(i)) > 0 || len(s.replay) > 0) {
+				return fmt.Errorf("G7: the removed query %s still has objects", modelFields[i])
+			}
+			continue
+		}
 		if err := s.same(old.field(i), r.snap.field(i), result.Changed); err != nil {
 			return fmt.Errorf("query %s: %w", r.queries[i].Name, err)
 		}
 		// Streams past the cap have forgotten own writes. What they show after that counts only
 		// when all of them have come as far.
-		s.free = s.free || m.script.PendingMax > 0 && r.a.collector.Fields()[i].Query.Waits().Held > 0
+		s.free = s.free || m.script.PendingMax > 0 && r.field(i).Query.Waits().Held > 0
 		bound := c.written
 		if r.queries[i].Union() { // see delivered; a Sync is the same
 			bound = c.own
 		}
 		s.late = map[stream.Key]bool{}
-		if r.queries[i].Union() && r.a.collector.Fields()[i].Query.Waits().Held > 0 {
+		if r.queries[i].Union() && r.field(i).Query.Waits().Held > 0 {
 			for _, key := range modelKeys {
 				s.late[key] = !slices.ContainsFunc(old.field(i), func(o *unstructured.Unstructured) bool { return object.KeyOf(o) == key })
 			}
@@ -215,7 +240,9 @@ func (r *modelReader) call() *call {
 	c.held = slices.ContainsFunc(r.a.collector.Fields(), func(f *field) bool { return f.Query.Waits().Held > 0 }) || r.waiting != nil
 	r.old = r.snap
 	for i, s := range r.slots {
-		s.delivered(r.a.collector.Fields()[i], r.shown)
+		if f := r.field(i); f != nil {
+			s.delivered(f, r.shown)
+		}
 	}
 	m.truth.Lock()
 	defer m.truth.Unlock()
@@ -242,7 +269,7 @@ func (r *modelReader) replayed(result Result) error {
 		}
 		key := object.KeyOf(o)
 		name := d.Query + " " + key.String()
-		if name < last {
+		if name < last && strings.HasPrefix(last, d.Query+" ") {
 			return fmt.Errorf("%s comes after %s", name, last)
 		}
 		last = name
@@ -325,7 +352,8 @@ func (r *modelReader) atRest() error {
 	if r.waiting != nil {
 		return fmt.Errorf("never shown: %v", r.waiting)
 	}
-	for i, st := range r.a.Status() {
+	for _, st := range r.a.Status() {
+		i := slices.Index(modelFields, st.Name)
 		if st.Pending != 0 || st.Unsettled != 0 || st.Error != "" || st.State != stream.Synced {
 			return fmt.Errorf("status at rest: %+v", st)
 		}
@@ -349,7 +377,7 @@ func (r *modelReader) atRest() error {
 		if err := s.true(m, r.snap.field(i), nil); err != nil {
 			return err
 		}
-		f := r.a.collector.Fields()[i]
+		f := r.field(i)
 		for _, l := range f.Query.Listeners() {
 			if err := residueOf(l); err != nil {
 				return fmt.Errorf("query %s: %w", st.Name, err)

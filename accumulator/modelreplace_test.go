@@ -3,8 +3,11 @@ package accumulator
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
@@ -18,14 +21,9 @@ func (m *model) replace(r *modelReader, s sim.Step) error {
 	now := modelChange{}
 	var waiting []modelChange
 	for i := range r.slots {
-		if !r.isNew(i, s) {
-			continue
+		if r.isNew(i, s) {
+			now[i] = m.want(r, i, s)
 		}
-		r.changes++
-		q := m.queries[(s.A+i*(1+s.C/4))*modelStride%len(m.queries)]
-		q.Name, q.Kind = modelFields[i], fmt.Sprintf("%s #%d", q.Kind, r.changes)
-		now[i] = q.Kind
-		r.wanted[i] = q
 	}
 	for _, w := range r.waiting {
 		overlaps := false
@@ -51,12 +49,48 @@ func (m *model) replace(r *modelReader, s sim.Step) error {
 	if err := r.a.Replace(context.Background(), queries...); err != nil {
 		return err
 	}
-	if atOnce, err := r.effective(now); atOnce || err != nil {
-		r.adopt(now) // there was no snapshot to complete
+	r.waiting = append(waiting, now)
+	return r.atOnce(now)
+}
+
+// want draws the next query of a slot, and returns its kind.
+func (m *model) want(r *modelReader, i int, s sim.Step) (kind string) {
+	r.changes++
+	q := m.queries[(s.A+i*(1+s.C/4))*modelStride%len(m.queries)]
+	q.Name, q.Kind = modelFields[i], fmt.Sprintf("%s #%d", q.Kind, r.changes)
+	r.wanted[i] = q
+	return q.Kind
+}
+
+// removeAndAdd removes a query of a reader, and adds another one of its name.
+func (m *model) removeAndAdd(r *modelReader, s sim.Step) error {
+	i := s.C % len(r.slots)
+	if err := r.a.Remove(context.Background(), modelFields[i]); err != nil {
+		return err
+	}
+	r.slots[i].removed = true
+	var waiting []modelChange
+	for _, w := range r.waiting { // it is no part of them any more
+		if delete(w, i); len(w) > 0 {
+			waiting = append(waiting, w)
+		}
+	}
+	now := modelChange{i: m.want(r, i, s)}
+	if err := r.a.Add(context.Background(), r.wanted[i]); err != nil {
 		return err
 	}
 	r.waiting = append(waiting, now)
-	return nil
+	return r.atOnce(now)
+}
+
+// atOnce adopts a change that has taken effect at once.
+func (r *modelReader) atOnce(c modelChange) error {
+	effective, err := r.effective(c)
+	if effective && err == nil {
+		r.waiting = slices.DeleteFunc(r.waiting, func(w modelChange) bool { return maps.Equal(w, c) })
+		r.adopt(c) // there was no snapshot to complete
+	}
+	return err
 }
 
 // isNew reports whether a step replaces a slot.
@@ -66,9 +100,9 @@ func (r *modelReader) isNew(i int, s sim.Step) bool {
 
 // effective reports whether a change has taken effect. A part of it alone must not.
 func (r *modelReader) effective(c modelChange) (bool, error) {
-	fields, has := r.a.collector.Fields(), 0
+	has := 0
 	for i, kind := range c {
-		if fields[i].Query.Query().Kind == kind {
+		if f := r.field(i); f != nil && f.Query.Query().Kind == kind {
 			has++
 		}
 	}
@@ -99,13 +133,17 @@ func (r *modelReader) switched() error {
 // adopt notes that the queries of a change are those that are shown.
 func (r *modelReader) adopt(c modelChange) {
 	for i := range c {
-		q := r.a.collector.Fields()[i].Query.Query()
+		q := r.field(i).Query.Query()
 		resource, _ := q.Resolve(context.Background())
 		old := r.slots[i]
 		r.queries[i], r.slots[i] = q, newSlot(resource, q)
 		r.slots[i].replay, r.slots[i].anew = old.replay, true
-		if old.resource == resource.Resource {
-			r.slots[i].since = old.since
+		if r.past == nil {
+			r.past = map[storedSlot]map[stream.Key]int{}
+		}
+		r.past[storedSlot{i, old.resource}] = old.since
+		if since := r.past[storedSlot{i, resource.Resource}]; since != nil {
+			r.slots[i].since = since
 		}
 	}
 }
