@@ -15,40 +15,59 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
+// longLeader is a replica that leads with a lease that is longer than a test has patience.
+type longLeader struct {
+	*replica
+	admin    kubernetes.Interface
+	states   chan kates.LeaderStatus // what OnChange is told
+	contexts chan context.Context    // of each call; they do not end
+}
+
+func newLongLeader(t *testing.T) *longLeader {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	require.NoError(t, err)
+	return &longLeader{
+		replica: newReplica(t, namespace(t)), admin: admin,
+		states: make(chan kates.LeaderStatus, 100), contexts: make(chan context.Context, 1),
+	}
+}
+
+// lead runs a function that ends with its context.
+func (l *longLeader) lead() {
+	l.t.Helper()
+	f := func(ctx context.Context, _ *inputs) error {
+		l.contexts <- context.WithoutCancel(ctx)
+		<-ctx.Done()
+		return nil
+	}
+	l.run(f, kates.LeaderElection{
+		Namespace: l.ns, Name: leaseName, OnChange: func(s kates.LeaderStatus) { l.states <- s },
+		LeaseDuration: 4 * patience, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond,
+	})
+}
+
 // TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease: the lease is longer than the test has
 // patience, so a new identity would not lead.
 func TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease(t *testing.T) {
 	t.Parallel()
-	r := newReplica(t, namespace(t))
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
-	require.NoError(t, err)
+	r := newLongLeader(t)
 	spec := func() coordinationv1.LeaseSpec {
-		l, err := admin.CoordinationV1().Leases(r.ns).Get(t.Context(), leaseName, metav1.GetOptions{})
+		l, err := r.admin.CoordinationV1().Leases(r.ns).Get(t.Context(), leaseName, metav1.GetOptions{})
 		require.NoError(t, err)
 		return l.Spec
 	}
-	states := make(chan kates.LeaderStatus, 100)
-	election := kates.LeaderElection{
-		Namespace: r.ns, Name: leaseName, OnChange: func(s kates.LeaderStatus) { states <- s },
-		LeaseDuration: 4 * patience, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond,
-	}
-	contexts := make(chan context.Context, 1)
-	f := func(ctx context.Context, _ *inputs) error {
-		contexts <- context.WithoutCancel(ctx)
-		<-ctx.Done()
-		return nil
-	}
-	r.run(f, election)
-	former := receive(t, contexts)
-	first := receive(t, states)
+	r.lead()
+	former := receive(t, r.contexts)
+	first := receive(t, r.states)
 	assert.True(t, first.Leading)
 	require.NoError(t, r.client.Create(former, object(configMaps, r.ns, "a", nil), nil))
 	heal := r.network.Blackhole()
-	err = r.ended()
+	err := r.ended()
 	require.ErrorIs(t, err, kates.ErrLeadershipLost)
-	r.run(f, election)
+	r.lead()
 	heal()
-	latter := receive(t, contexts)
+	latter := receive(t, r.contexts)
 	assert.Equal(t, first.Identity, *spec().HolderIdentity)
 	assert.Equal(t, int32(1), *spec().LeaseTransitions, "a term of its own")
 	require.ErrorIs(t, r.client.Create(former, object(configMaps, r.ns, "b", nil), nil), kates.ErrLeadershipLost)
@@ -60,40 +79,27 @@ func TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease(t *testing.T) {
 // TestALeaderWhoseLeaseACopyOfItsProcessRenewsHasLostAndFollows: the copy has the same identity.
 func TestALeaderWhoseLeaseACopyOfItsProcessRenewsHasLostAndFollows(t *testing.T) {
 	t.Parallel()
-	r := newReplica(t, namespace(t))
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
-	require.NoError(t, err)
-	states := make(chan kates.LeaderStatus, 100)
-	election := kates.LeaderElection{
-		Namespace: r.ns, Name: leaseName, OnChange: func(s kates.LeaderStatus) { states <- s },
-		LeaseDuration: 4 * patience, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond,
-	}
-	contexts := make(chan context.Context, 1)
-	f := func(ctx context.Context, _ *inputs) error {
-		contexts <- context.WithoutCancel(ctx)
-		<-ctx.Done()
-		return nil
-	}
-	r.run(f, election)
-	former := receive(t, contexts)
+	r := newLongLeader(t)
+	r.lead()
+	former := receive(t, r.contexts)
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		l, err := admin.CoordinationV1().Leases(r.ns).Get(t.Context(), leaseName, metav1.GetOptions{})
+		l, err := r.admin.CoordinationV1().Leases(r.ns).Get(t.Context(), leaseName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		l.Spec.RenewTime = &metav1.MicroTime{Time: l.Spec.RenewTime.Add(time.Second)}
-		_, err = admin.CoordinationV1().Leases(r.ns).Update(t.Context(), l, metav1.UpdateOptions{})
+		_, err = r.admin.CoordinationV1().Leases(r.ns).Update(t.Context(), l, metav1.UpdateOptions{})
 		return err
 	}))
-	err = r.ended()
+	err := r.ended()
 	require.ErrorIs(t, err, kates.ErrLeadershipLost)
 	require.ErrorContains(t, err, "another process with the same identity")
 	require.ErrorIs(t, r.client.Create(former, object(configMaps, r.ns, "a", nil), nil), kates.ErrLeadershipLost)
-	for len(states) > 0 {
-		<-states
+	for len(r.states) > 0 {
+		<-r.states
 	}
-	r.run(f, election)
-	s := receive(t, states)
+	r.lead()
+	s := receive(t, r.states)
 	assert.False(t, s.Leading)
 	assert.Equal(t, s.Identity, s.Holder)
 	assert.NoError(t, r.client.Ready())
