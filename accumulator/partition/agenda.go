@@ -116,6 +116,9 @@ func (a *agenda) wait(e *entry) bool {
 	return true
 }
 
+// waiting reports whether keys wait for a signal. It needs no lock.
+func (a *agenda) waiting() bool { return a.backlog.Load() > 0 }
+
 // calm begins a key's wait for quiet.
 func (a *agenda) calm(e *entry, now time.Time) {
 	e.first, e.latest = now, now

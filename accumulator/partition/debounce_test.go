@@ -63,7 +63,7 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 			cancel()
 			<-ended
 			assert.Equal(t, ripeAt(changes, pace), got)
-			assert.False(t, p.scheduler.waiting())
+			assert.False(t, p.scheduler.agenda.waiting())
 		})
 	}
 }
@@ -96,7 +96,7 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		assert.Len(t, waiting, (n+2)/3)
 		p.TriggerAll()
 		assert.Empty(t, p.scheduler.agenda.stirred)
-		assert.False(t, p.scheduler.waiting())
+		assert.False(t, p.scheduler.agenda.waiting())
 		assert.Len(t, turns(t, p), len(waiting))
 	})
 }

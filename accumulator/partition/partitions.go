@@ -70,7 +70,7 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	var err error
 	p.collector, err = collect.New(ctx, s, queries, o.Options, collect.Reader[*index]{
 		User: p, Shown: newIndex, Invalid: p.indexes.invalidIn, PerKey: true,
-		Check: p.indexes.suits, Waiting: p.scheduler.waiting, Ended: p.scheduler.close,
+		Check: p.indexes.suits, Waiting: p.scheduler.agenda.waiting, Ended: p.scheduler.close,
 	})
 	if err != nil {
 		return nil, err

@@ -137,9 +137,6 @@ func (s *scheduler) pending() bool {
 	return s.agenda.pending()
 }
 
-// waiting reports whether keys wait for a signal.
-func (s *scheduler) waiting() bool { return s.agenda.backlog.Load() > 0 }
-
 func (s *scheduler) keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,7 +106,7 @@ func (p *Partitions) advance() {
 
 // ensureSignal makes sure that a signal follows if a key waits for one.
 func (p *Partitions) ensureSignal() {
-	if p.scheduler.waiting() {
+	if p.scheduler.agenda.waiting() {
 		p.collector.Ensure()
 	}
 }

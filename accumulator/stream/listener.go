@@ -192,10 +192,7 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := &s.progress; p.unversioned > 0 && !coherence.Newer(s.store.view.Position(), p.unversionedRV) {
-		deletion = p.unversioned
-	}
-	return s.store.view.Newest(), deletion
+	return s.store.view.Newest(), s.progress.deletion(s.store.view.Position())
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. If the key has

@@ -92,7 +92,7 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	if w.Object != nil {
 		s.health.turn(false, s.listeners) // the watch has yet to notice
 	} else if !coherence.Comparable(w.Version) {
-		s.noteUnversioned()
+		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
 	}
 	s.progress.asOfRV = w.Version
 	wake := s.mark(nil, w.Key, before, how.by)
@@ -110,13 +110,6 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	}
 	run(wake)
 	return true
-}
-
-// noteUnversioned notes that the stream shows a deletion whose version is not known: one of rule
-// 10, or an own one. Called with mu held.
-func (s *stream) noteUnversioned() {
-	s.progress.unversioned = s.set.unversioned.Add(1)
-	s.progress.unversionedRV = s.store.view.Position()
 }
 
 // giveUp drops the own writes, until a list has come that is no older than a version. The objects

@@ -21,7 +21,7 @@ type Set struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	unversioned atomic.Int64 // how many deletions had no version, see stream.noteUnversioned
+	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
 
 	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool

@@ -51,6 +51,21 @@ type progress struct {
 	listedRV string
 }
 
+// noteUnversioned notes that the stream shows a deletion whose version is not known: one of rule
+// 10, or an own one.
+func (p *progress) noteUnversioned(number int64, positionRV string) {
+	p.unversioned, p.unversionedRV = number, positionRV
+}
+
+// deletion returns the number of such a deletion, if the stream may be newer than its position
+// because of it; else 0.
+func (p *progress) deletion(positionRV string) int64 {
+	if p.unversioned == 0 || coherence.Newer(positionRV, p.unversionedRV) {
+		return 0
+	}
+	return p.unversioned
+}
+
 func newStream(set *Set, s shape) *stream {
 	st := &stream{
 		shape: s, set: set, store: newStore(&s),
@@ -101,7 +116,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
 	if last {
 		eventRV = "" // rule 10: the event does not tell the version of the deletion
-		s.noteUnversioned()
+		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
 	}
 	if last || !s.store.stale(key, o) {
 		var seen coherence.Object

@@ -254,7 +254,8 @@ var several = []mutant{
 	{
 		name: "a query that replaces another brings back what an own write has deleted", peer: torn, file: "accumulator/stream/own.go",
 		caught: "TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother",
-		old:    `		s.noteUnversioned()`, new: `		_ = s`,
+		old:    `		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())`,
+		new:    `		_ = s`,
 	},
 	{
 		name: "only batches with changes say how new what is shown is", peer: torn, file: replaceable, in: "accumulator",
