@@ -72,8 +72,30 @@ type core struct {
 	recollected  applied.Recollections
 	leases       leases
 	logs         podlogs.Source // nil without a REST connection
-	idle         func()         // closes idle connections
-	hangUp       func()         // closes all that no request uses, and waits
+	conns        conns
+}
+
+// conns are the connections of a client. Without a REST connection they are nobody's to close.
+type conns struct {
+	client *http.Client
+	open   *wire.Conns
+}
+
+func (c conns) closeIdle() {
+	if c.client == nil {
+		return
+	}
+	c.client.CloseIdleConnections()
+	if c.client.Transport != nil {
+		utilnet.CloseIdleConnectionsFor(c.client.Transport)
+	}
+}
+
+// hangUp closes all connections that no request uses, and waits.
+func (c conns) hangUp() {
+	if c.client != nil {
+		c.open.Close(c.closeIdle)
+	}
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -111,7 +133,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	}
 	cfg := s.restConfig(config)
 	server := nameOf(cfg)
-	conns := wire.Count(cfg)
+	open := wire.Count(cfg)
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
@@ -144,10 +166,9 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	disco := memory.NewMemCacheClient(dc)
 	return s.client(&core{
 		dynamic: dyn, leases: leases{client: forLeases, server: server}, disco: disco, untyped: s.untyped,
-		kinds:  kinds.New(s.mapper, disco, clock.RealClock{}),
-		logs:   &logSource{requests, dyn},
-		idle:   func() { closeIdle(hc) },
-		hangUp: func() { conns.Close(func() { closeIdle(hc) }) },
+		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
+		logs:  &logSource{requests, dyn},
+		conns: conns{hc, open},
 	}, requests), nil
 }
 
@@ -209,7 +230,6 @@ func NewClientFromDynamic(
 	c := &core{
 		dynamic: dyn, leases: leases{client: dyn, server: rand.Text()}, untyped: true,
 		kinds: kinds.New(mapper, nil, clock.RealClock{}),
-		idle:  func() {}, hangUp: func() {},
 	}
 	requests := wire.Dynamic{Client: dyn}
 	if fake {
@@ -245,7 +265,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 		c.server = &apiServer{requests, c}
 	}
 	s.streams.Logger = s.log
-	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.idle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.conns.closeIdle
 	c.streams = stream.New(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
@@ -291,14 +311,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ct
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
-	c.core.hangUp()
-}
-
-func closeIdle(hc *http.Client) {
-	hc.CloseIdleConnections()
-	if hc.Transport != nil {
-		utilnet.CloseIdleConnectionsFor(hc.Transport)
-	}
+	c.core.conns.hangUp()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl
