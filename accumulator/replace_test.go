@@ -304,3 +304,24 @@ func TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext(t *testing.T)
 		})
 	}
 }
+
+// TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided: an object moves from one of its
+// streams to another one while its first batch is taken. The model has found this script.
+func TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided(t *testing.T) {
+	for name, edit := range map[string][4]int{"removed and added": {102, 3, 0, 2}, "replaced": {57, 3, 3, 2}} {
+		t.Run(name, func(t *testing.T) {
+			s := sim.Script{First: []int{0, 0, 0}}
+			for _, step := range [][4]int{
+				{0, 0, 0, 0}, {0, 1, 49, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0},
+				{0, 0, 0, 0}, {0, 0, 0, 0}, {36, 0, 0, 0}, edit, {36, 0, 9, 2}, {76, 59, 1, 39},
+				{9, 28, 1, 57}, {8, 25, 2, 0}, {5, 34, 8, 28}, {16, 26, 41, 0}, {74, 11, 59, 0},
+				{1, 9, 3, 11}, {18, 0, 1, 10}, {0, 1, 15, 1},
+			} {
+				s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
+			}
+			for range 40 { // the keys are taken in no order
+				synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+			}
+		})
+	}
+}

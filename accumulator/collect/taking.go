@@ -57,6 +57,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 				other.Taken = query.Batch{}
 			}
 		}
+		c.host.Past.Forget()
 		return false
 	}
 	c.host.Streams.Reach(stream.AtTaken)

@@ -15,8 +15,10 @@ type merging struct {
 	late   []*stream.Listener        // streams that have not reached lateRV
 	lateRV string                    // the newest version that an open decision waits for
 	lost   bool                      // some stream has nothing new to show
-	// noOlderRV: states before a departure that are older do not count, see takeFirst.
+	// noOlderRV: states before a departure that are older do not count, see takeFirst. unsure: one
+	// of them may count.
 	noOlderRV string
+	unsure    bool
 }
 
 // Take takes the changes of all streams as one batch.
@@ -229,6 +231,7 @@ func (m *merging) decide(shown Shown, key stream.Key, left coherence.Departure, 
 			m.late = append(m.late, l.of[i])
 		}
 	}
+	m.unsure = m.unsure || m.noOlderRV != "" && d.Open && d.Object == nil && coherence.Newer(d.UntilRV, m.noOlderRV)
 	o, _ := d.Object.(stream.Object)
 	return decision[coherence.Departure]{object: o, kept: d.Kept, open: d.Open, w: d.Left}
 }

@@ -43,3 +43,10 @@ func (p *Past) of(name, storage string) position {
 	at.storage = storage
 	return at
 }
+
+// Forget forgets everything: nothing of it was shown.
+func (p *Past) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.had = nil
+}

@@ -31,7 +31,7 @@ type replaceable struct {
 	// These belong to the reader's turn, but where nothing was shown yet, see Switch.
 	tried *tried
 	first atomic.Pointer[Batch] // of now; the reader has not taken it
-	begun bool                  // the reader has had a batch
+	begun atomic.Bool           // the reader has had a batch
 }
 
 // position is a version of a stored resource.
@@ -126,7 +126,7 @@ func (r *replaceable) Await(s *Successor) (end func()) {
 
 // note notes how new what the reader has is, if it can have anything. Called with mu held.
 func (r *replaceable) note(newHistory bool) {
-	if !r.host.Ready.Load() {
+	if !r.begun.Load() {
 		return
 	}
 	r.host.Past.note(r.now.Query().Name, r.now.position(), newHistory)
@@ -197,7 +197,9 @@ func (r *replaceable) Switch() (end func()) {
 
 func (r *replaceable) Take(shown Shown) Batch {
 	b := r.take(shown)
-	r.begun = r.begun || b.OK
+	if b.OK {
+		r.begun.Store(true)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next != nil || b.NewHistory { // a batch without changes, too, says how new this is
@@ -211,7 +213,7 @@ func (r *replaceable) take(shown Shown) Batch {
 	switch {
 	case first != nil:
 		return TakeMore(now, *first)
-	case r.begun:
+	case r.begun.Load():
 		return now.Take(shown)
 	}
 	return now.takeFirst(r.past(now).rv) // an earlier query may have had the name
@@ -219,7 +221,7 @@ func (r *replaceable) take(shown Shown) Batch {
 
 func (r *replaceable) Untake() {
 	r.first.Store(nil)
-	r.begun = false
+	r.begun.Store(false)
 	r.current().Untake()
 }
 

@@ -53,11 +53,17 @@ func (u *union) passed(at position) bool {
 
 // takeFirst takes the first batch of a union that takes another's place. What the reader has of the
 // old one is no older than a version, "" if versions do not compare. A state from before that is no
-// state of an object whose departure is undecided: the reader may have seen it go.
+// state of an object whose departure is undecided: the reader may have seen it go. Nor may it be
+// left out, if it may have gone after that version: then there is no batch until it is decided.
 func (u *union) takeFirst(noOlderRV string) Batch {
-	u.noOlderRV = noOlderRV
+	u.noOlderRV, u.unsure = noOlderRV, false
 	defer func() { u.noOlderRV = "" }()
-	return u.Take(nothing{}) // what is shown says nothing about the objects of another query
+	b := u.Take(nothing{}) // what is shown says nothing about the objects of another query
+	if u.unsure {
+		u.Untake()
+		return Batch{}
+	}
+	return b
 }
 
 // nothing is what a reader has of a query before its first batch.

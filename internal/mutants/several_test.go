@@ -283,6 +283,11 @@ var several = []mutant{
 		new: `_ = query.TakeMore`,
 	},
 	{
+		name: "a union that takes another's place leaves out what is undecided", peer: torn, file: "accumulator/query/succeed.go", in: "accumulator", caught: "TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided",
+		old: `if u.unsure {`,
+		new: `if false {`,
+	},
+	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
 		old: `if m.noOlderRV != "" && d.Last != nil`,
 		new: `if false && d.Last != nil`,
