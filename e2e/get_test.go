@@ -138,6 +138,39 @@ func TestUnderFinalizerADeletionAtTheLastMomentHasNoEffects(t *testing.T) {
 	assert.Equal(t, []string{"example.com/theirs"}, o.stored("b").GetFinalizers())
 }
 
+// TestUnderFinalizerAnObjectThatIsReplacedAtTheLastMomentHasNoEffects: the snapshot still shows
+// the former object when another one takes its name. Effects for the former one would stay for
+// ever: the new one has the finalizer and does not know of them.
+func TestUnderFinalizerAnObjectThatIsReplacedAtTheLastMomentHasNoEffects(t *testing.T) {
+	o := newOwnedTest(t)
+	former := &corev1.ConfigMap{}
+	require.NoError(t, o.client.Create(t.Context(), o.configMap("a"), former))
+	o.watch()
+	o.w.set("configmaps", late)
+	o.spy.before("PATCH", func() {
+		o.remove("a")
+		o.make("a", map[string]any{"k": "new"})
+	})
+	never := func(context.Context, *corev1.ConfigMap) error { t.Error("it is gone"); return nil }
+	require.NoError(t, kates.UnderFinalizer(t.Context(), o.client, former, "example.com/f", never, never))
+	assert.Empty(t, o.stored("a").GetFinalizers())
+	assert.NotEqual(t, former.UID, o.stored("a").GetUID())
+
+	// The next snapshot shows the new one.
+	o.w.set("configmaps", 0)
+	require.NoError(t, o.client.Sync(t.Context()))
+	next, err := kates.GetCached[corev1.ConfigMap](t.Context(), o.client, o.ns, "a")
+	require.NoError(t, err)
+	made := 0
+	require.NoError(t, kates.UnderFinalizer(t.Context(), o.client, next, "example.com/f", func(_ context.Context, got *corev1.ConfigMap) error {
+		assert.Equal(t, next.UID, got.UID)
+		made++
+		return nil
+	}, never))
+	assert.Equal(t, 1, made)
+	assert.Equal(t, []string{"example.com/f"}, o.stored("a").GetFinalizers())
+}
+
 var budgets = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 
 // budget makes an object with conditions. Its watch is late.

@@ -144,7 +144,8 @@ var ErrDeleting = applied.ErrDeleting
 // already, nothing is sent. Once AddFinalizer has returned nil, the object stays until the
 // finalizer is removed, whoever deletes it. So add it before the first effect that has to be
 // undone. An object that is being deleted takes no more finalizers: that is [ErrDeleting], and
-// nothing is sent.
+// nothing is sent. If the resource has a UID, another object of its name is a conflict
+// ([IsConflict]) and gets no finalizer.
 //
 // It changes only the finalizers, starts from the newest known version, and tries again after
 // conflicts: see [Modify]. The name has a domain: example.com/dns. See
@@ -153,7 +154,8 @@ func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer strin
 	if err := checkFinalizer(finalizer); err != nil {
 		return err
 	}
-	_, err := Modify(ctx, c, resource, func(u *Unstructured) error {
+	m := &modification{op: opModify, bound: true}
+	_, err := modify(ctx, c, m, resource, func(u *Unstructured) error {
 		switch {
 		case slices.Contains(u.GetFinalizers(), finalizer):
 			return nil
@@ -162,26 +164,28 @@ func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer strin
 		}
 		u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
 		return nil
-	}, opts...)
+	}, opts)
 	return err
 }
 
 // RemoveFinalizer removes a finalizer from the object that the resource names, and leaves the
-// others. If the object does not have it, or does not exist, nothing is sent. An object that is
+// others. If the object does not have it, or does not exist, nothing is sent. If the resource has
+// a UID, an object of another UID is not that object, and keeps its finalizers. An object that is
 // being deleted is gone with its last finalizer, also from every later snapshot. So remove it as
 // the last step. For the rest see [Client.AddFinalizer].
 func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer string, opts ...WriteOption) error {
 	if finalizer == "" {
 		return errors.New("a finalizer without a name")
 	}
-	_, err := Modify(ctx, c, resource, func(u *Unstructured) error {
+	m := &modification{op: opModify, bound: true}
+	_, err := modify(ctx, c, m, resource, func(u *Unstructured) error {
 		kept := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == finalizer })
 		if len(kept) < len(u.GetFinalizers()) {
 			u.SetFinalizers(kept)
 		}
 		return nil
-	}, opts...)
-	if IsNotFound(err) {
+	}, opts)
+	if IsNotFound(err) || m.replaced(ctx, c, err) {
 		return nil
 	}
 	return err
@@ -201,11 +205,16 @@ func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer st
 // exist is no error, and nothing is done. So it may be called in every state of the object, and
 // belongs at the start of a reconcile.
 //
-// The resource names the object. Apply and cleanup get its newest known version in the form T,
-// which is their own to write to. No lock is held while they run. Either may be called again,
-// after an error, a crash, or for no reason; cleanup may find effects that were never made. Their
-// errors are returned as they are, and the finalizer stays. For its name, conflicts and options
-// see [Client.AddFinalizer].
+// The resource names the object. If it has a UID, as an object of a snapshot has, it stands for
+// that very object: if another one has its name by now, nothing is done, and there is no error.
+// The next snapshot shows the other one. So apply and cleanup may also use the rest of the
+// snapshot that the resource is from.
+//
+// Apply and cleanup get the newest known version of the object in the form T, which is their own
+// to write to. No lock is held while they run. Either may be called again, after an error, a
+// crash, or for no reason; cleanup may find effects that were never made. Their errors are
+// returned as they are, and the finalizer stays. For its name, conflicts and options see
+// [Client.AddFinalizer].
 //
 // A replica that takes over from another calls [Client.Sync] first: its watches may not have
 // brought yet what the other one has cleaned up last.
@@ -233,14 +242,7 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 	if err := do(ctx, view); err != nil || leaving == nil {
 		return err
 	}
-	err = c.RemoveFinalizer(ctx, leaving, finalizer, about(leaving, opts)...)
-	if IsConflict(err) {
-		o, objectErr := c.object(ctx, leaving)
-		if objectErr == nil && c.core.replaced(ctx, o, leaving.GetUID()) {
-			return nil // the object is gone, and another one has its name
-		}
-	}
-	return err
+	return c.RemoveFinalizer(ctx, leaving, finalizer, opts...)
 }
 
 // about binds a write to the given object by its UID, if it has one. Objects of a fake have none.
@@ -252,14 +254,16 @@ func about(o metav1.Object, opts []WriteOption) []WriteOption {
 }
 
 // underFinalizer returns a living object with its finalizer, or one that is leaving and has to be
-// cleaned up. It returns neither if there is nothing to do.
+// cleaned up. It returns neither if there is nothing to do. If the resource has a UID, it returns
+// no other object of that name.
 func (c *Client) underFinalizer(
 	ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error, opts []WriteOption,
 ) (living, leaving *Unstructured, err error) {
 	if err := checkFinalizer(finalizer); err != nil {
 		return nil, nil, err
 	}
-	living, err = Modify(ctx, c, resource, func(u *Unstructured) error {
+	m := &modification{op: opModify, bound: true}
+	living, err = modify(ctx, c, m, resource, func(u *Unstructured) error {
 		if err := fits(u); err != nil {
 			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
 		}
@@ -272,7 +276,10 @@ func (c *Client) underFinalizer(
 			u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
 		}
 		return nil
-	}, opts...)
+	}, opts)
+	if m.replaced(ctx, c, err) {
+		return nil, nil, nil
+	}
 	if err != nil || leaving != nil || living.GetDeletionTimestamp() != nil {
 		living = nil
 	}

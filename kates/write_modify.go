@@ -87,6 +87,8 @@ type modification struct {
 	op      operation
 	object  *object
 	options writeOptions
+	// bound: another object of the name (UID) is a conflict, if the object that was given has a UID.
+	bound bool
 	// shows reports whether a typed object shows all that the change depends on. Nil: a *T does.
 	shows func(stream.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
@@ -106,6 +108,9 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.op, err)
+	}
+	if uid := m.object.GetUID(); m.bound && uid != "" && m.options.uid == nil {
+		m.options.uid = &uid
 	}
 	if m.shows == nil {
 		m.shows = func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
@@ -185,6 +190,12 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 		return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
 	}
 	return m.whole(before, after, got)
+}
+
+// replaced reports whether the error is a conflict because the object that was given no longer
+// exists, and another one has its name.
+func (m *modification) replaced(ctx context.Context, c *Client, err error) bool {
+	return m.bound && IsConflict(err) && m.object.GetUID() != "" && c.core.replaced(ctx, m.object, m.object.GetUID())
 }
 
 // whole returns the object as the server has it now. It is an error if the server has dropped a

@@ -36,6 +36,11 @@ var changing = []mutant{
 		old:    `return err == nil && Find(u, "Shown") != nil`, new: `return err == nil && u != nil`,
 	},
 	{
+		name: "a finalizer is for whoever has the name", says: "if another one has its name by now, nothing is done", file: "kates/write_modify.go",
+		in: "kates/katestest", caught: "TestSuite/UnderFinalizerNothingIsDoneToAnotherObjectOfTheName",
+		old: `m.bound && uid != "" && m.options.uid == nil {`, new: `m.bound && uid == "?" {`,
+	},
+	{
 		name: "what the server drops of a status is no error", says: "What the server drops is an error", file: "kates/write_status.go",
 		in: "kates/katestest", caught: "TestSuite/G4WhatTheServerDropsOfAStatusIsAnErrorAndTheRestIsStored",
 		old: `	if op.subresource != statusSubresource {

@@ -19,6 +19,7 @@ var finalizerScenarios = []scenario{
 	{"UnderFinalizerTheFirstEffectComesAfterTheFinalizer", finalizerFirst},
 	{"UnderFinalizerTheFinalizerGoesLastAndOnlyAfterACleanupWithoutError", finalizerLast},
 	{"UnderFinalizerNothingIsDoneForAnObjectThatIsGoneOrGoesWithoutIt", finalizerNothing},
+	{"UnderFinalizerNothingIsDoneToAnotherObjectOfTheName", finalizerFormer},
 	{"FinalizersOfBadInputAreAClearError", finalizersInvalid},
 }
 
@@ -125,6 +126,39 @@ func finalizerNothing(t *testing.T, e *env) {
 	stored, err := e.stored(e.configMap("cm"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{theirs}, stored.GetFinalizers())
+}
+
+// finalizerFormer: the caller has an object of a snapshot, and another one has its name by now.
+// With effects for the former one, the new one would never have its own.
+func finalizerFormer(t *testing.T, e *env) {
+	given := e.configMap("cm", "a", "former")
+	given.UID = "former" // a server gives it another one
+	e.foreignCreate(given)
+	former, err := e.stored(given)
+	require.NoError(t, err)
+	e.foreignDelete(given)
+	next := e.configMap("cm", "a", "next")
+	next.UID = "next"
+	e.foreignCreate(next)
+	finalizers := func() []string {
+		stored, err := e.stored(next)
+		require.NoError(t, err)
+		return stored.GetFinalizers()
+	}
+
+	never := func(context.Context, *corev1.ConfigMap) error { t.Error("it is gone"); return nil }
+	require.NoError(t, kates.UnderFinalizer(e.ctx, e.client, former, ours, never, never))
+	err = e.client.AddFinalizer(e.ctx, former, ours)
+	assert.True(t, kates.IsConflict(err), "%v", err)
+	assert.Empty(t, finalizers())
+
+	require.NoError(t, e.client.AddFinalizer(e.ctx, e.configMap("cm"), ours))
+	require.NoError(t, e.client.RemoveFinalizer(e.ctx, former, ours))
+	assert.Equal(t, []string{ours}, finalizers())
+
+	e.leaving("leaving", ours)
+	former.SetName("leaving")
+	require.NoError(t, kates.UnderFinalizer(e.ctx, e.client, former, ours, never, never))
 }
 
 func finalizersInvalid(t *testing.T, e *env) {
