@@ -85,7 +85,8 @@
 // A root with finalizers is reconciled, while it is being deleted, like any other: it has a
 // deletionTimestamp, and stays until the reconciler has removed its finalizer ([kates.Client] has
 // helpers). That is the only way to miss no deletion: an object that was deleted while the
-// controller did not run has left no trace.
+// controller did not run has left no trace. A root that is deleted while it gets its finalizer
+// may be gone at once (see [kates.UnderFinalizer]); it departs with the finalizer.
 //
 // A root without finalizers that does not exist any more is reconciled with the last object that
 // was known. Info.Departed says whether it was deleted, or has left the query, by a label that

@@ -216,6 +216,10 @@ func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer st
 // returned as they are, and the finalizer stays. For its name, conflicts and options see
 // [Client.AddFinalizer].
 //
+// Servers may take an object away, finalizer and all, if it gets the finalizer while they delete
+// it (https://github.com/kubernetes/kubernetes/issues/77988). Then cleanup is not called. A
+// controller that must leave nothing behind undoes its effects when a root has departed, too.
+//
 // A replica that takes over from another calls [Client.Sync] first: its watches may not have
 // brought yet what the other one has cleaned up last.
 func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finalizer string,
