@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/conditions"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/owners"
 	"github.com/kates-go/kates/internal/patch"
@@ -65,8 +66,8 @@ type SchemeOption struct{ scheme *runtime.Scheme }
 
 // InScheme has a function take the kinds and Go types of a scheme, in place of those of
 // client-go's scheme: [ParseManifests], [NewObject], [NewObjectFromUnstructured],
-// [NewUnstructuredFromObject], [NewDeltaFromObject], [SetControllerReference] and the others of
-// owner references. A client's scheme is [Client.Scheme]. Nil is client-go's.
+// [NewUnstructuredFromObject], [NewDeltaFromObject], [StatusOf], [SetControllerReference] and the
+// others of owner references. A client's scheme is [Client.Scheme]. Nil is client-go's.
 func InScheme(scheme *runtime.Scheme) SchemeOption { return SchemeOption{scheme} }
 
 func (s SchemeOption) applyToManifests(o *manifestOptions) { o.scheme = s.or() }
@@ -280,5 +281,66 @@ func HasOwnerReference(owner, other Object, in ...SchemeOption) bool {
 func SetOwnerReferences(owner Object, objects ...Object) {
 	for _, object := range objects {
 		owners.Replace(owner, object)
+	}
+}
+
+// ObjectPhase says how far an object is from what its spec wants, see [StatusOf]. The words are
+// those of [kstatus].
+//
+// [kstatus]: https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+type ObjectPhase string
+
+// The phases of objects. Failed may still heal: a controller says that it makes no progress.
+// Unknown is an object that does not tell, or that has a field of a wrong type.
+const (
+	PhaseCurrent     = ObjectPhase(conditions.Current)
+	PhaseInProgress  = ObjectPhase(conditions.InProgress)
+	PhaseFailed      = ObjectPhase(conditions.Failed)
+	PhaseTerminating = ObjectPhase(conditions.Terminating)
+	PhaseUnknown     = ObjectPhase(conditions.Unknown)
+)
+
+// ObjectStatus is what an object says of itself, see [StatusOf].
+type ObjectStatus struct {
+	Phase   ObjectPhase
+	Message string // why, in words for people: it may change
+	// Generation is the object's, and ObservedGeneration the one that its status is about. Each is
+	// 0 if the object does not say.
+	Generation, ObservedGeneration int64
+}
+
+// Ready reports whether the object is as its spec wants it.
+func (s ObjectStatus) Ready() bool { return s.Phase == PhaseCurrent }
+
+// StatusOf says how far an object of any kind is, from the object alone: typed or untyped, and
+// shared or not. It sends no request, modifies nothing, and never panics. What cannot be read is
+// [PhaseUnknown], and the message says why; so is a nil object, and [PartialObjectMetadata].
+//
+// An object with a deletionTimestamp is Terminating. If its status is about another generation, it
+// is InProgress. After that, these kinds have rules of their own:
+//
+//   - Deployment, StatefulSet, DaemonSet: the rules of kubectl rollout status, with the partition
+//     of a StatefulSet. With OnDelete, pods need not be updated. Pods that are too many are waited
+//     for. A Deployment that exceeds its progress deadline has Failed.
+//   - ReplicaSet, ReplicationController: as many pods as wanted, all available.
+//   - Pod: ready, or succeeded. Failed pods, and those with containers in CrashLoopBackOff, have
+//     Failed.
+//   - Job: complete. Until then it is InProgress, also while it is suspended.
+//   - PersistentVolumeClaim: bound. Service: a load balancer has an address.
+//   - PodDisruptionBudget: as many pods are healthy as it wants.
+//   - CustomResourceDefinition: established, and its names are accepted. APIService: available.
+//
+// For all other kinds the conditions count. Stalled or Failed that is True is Failed. Reconciling
+// that is True is InProgress. Ready and Available have to be True, where they are there. A
+// condition about an older generation is InProgress, unless it says that Stalled, Failed or
+// Reconciling is not True. An object whose status has nothing of this is Current, as for kstatus:
+// that may be because no controller has seen it yet.
+//
+// A Go type's kind comes from the object, or from client-go's scheme, or that of [InScheme].
+func StatusOf(obj Object, in ...SchemeOption) ObjectStatus {
+	s := conditions.StatusOf(schemeOf(in), obj)
+	return ObjectStatus{
+		Phase: ObjectPhase(s.Phase), Message: s.Message,
+		Generation: s.Generation, ObservedGeneration: s.ObservedGeneration,
 	}
 }

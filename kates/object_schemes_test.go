@@ -66,3 +66,21 @@ func TestHelpersTakeTheSchemeOfAClient(t *testing.T) {
 	_, err = ParseManifests("", nil)
 	assert.ErrorContains(t, err, "an option is nil")
 }
+
+// schemeDeployment is a Go type of the program's own for a built-in kind.
+type schemeDeployment struct{ Deployment }
+
+func (d *schemeDeployment) DeepCopyObject() runtime.Object { return &schemeDeployment{*d.DeepCopy()} }
+
+func TestStatusOfTakesTheKindOfAGoTypeFromItsScheme(t *testing.T) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, &schemeDeployment{})
+	d := &schemeDeployment{}
+	d.Generation, d.Status.ObservedGeneration = 3, 3
+	want := ObjectStatus{Phase: PhaseInProgress, Message: "0 of 1 pods are updated", Generation: 3, ObservedGeneration: 3}
+	assert.Equal(t, want, StatusOf(d, InScheme(scheme)))
+	assert.Equal(t, want, StatusOf(&d.Deployment), "client-go's scheme")
+	assert.False(t, want.Ready())
+	assert.True(t, StatusOf(d).Ready(), "a type without a kind has the general rule")
+	assert.Equal(t, PhaseUnknown, StatusOf(nil).Phase)
+}

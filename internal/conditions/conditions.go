@@ -1,5 +1,5 @@
-// Package conditions reads and sets the status.conditions of objects of any form. It knows no
-// client.
+// Package conditions reads and sets the status.conditions of objects of any form, and says from an
+// object's status whether it is as its spec wants it ([StatusOf]). It knows no client.
 package conditions
 
 import (
