@@ -199,3 +199,21 @@ func TestG4AnOwnWriteCountsThoughADeletionBeforeItIsAnsweredLater(t *testing.T) 
 	}}
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 }
+
+// TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore: the deletion has no
+// version, and while one stream of the union is asked, the other one goes on to the newer object.
+// Then that moves between the two. The model has found this script.
+func TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore(t *testing.T) {
+	s := sim.Script{Stream: true, Page: 2, Share: true, First: []int{2, 56}, LastStates: true}
+	for _, step := range [][4]int{
+		{63, 14, 2, 45}, {75, 50, 29, 1}, {5, 5, 23, 59}, {0, 0, 37, 59}, {15, 20, 2, 0},
+		{11, 11, 33, 11}, {14, 0, 1, 4}, {75, 51, 49, 0}, {38, 2, 31, 20}, {67, 2, 33, 43},
+		{3, 58, 0, 15}, {4, 13, 56, 2}, {7, 3, 16, 0}, {2, 5, 14, 9}, {94, 31, 52, 7},
+		{0, 4, 11, 26}, {43, 16, 0, 59},
+	} {
+		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
+	}
+	for range 40 { // one stream or the other is asked first
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	}
+}

@@ -11,14 +11,26 @@ type flights map[Key]*flight
 // flight is what the watch brought for a key while a write of it was under way.
 type flight struct {
 	writes int
-	seen   []Object   // if writes are judged by content
-	gone   []deletion // if they are judged by version, and a DELETED event is a deletion
+	seen   []Object // if writes are judged by content
+	gone   []moment // if they are judged by version, and a DELETED event is a deletion
+	met    []moment // objects, each with the newest version at which the watch has shown it
 }
 
-// deletion is the deletion of an object, at a version: "" if the event did not tell (rule 10).
-type deletion struct {
+// moment is an object at a version: "" if the event did not tell (rule 10).
+type moment struct {
 	uid  types.UID
 	atRV string
+}
+
+// meet notes that the watch has shown an object.
+func (f *flight) meet(uid types.UID, atRV string) {
+	for i, m := range f.met {
+		if m.uid == uid {
+			f.met[i].atRV = Newest(m.atRV, atRV)
+			return
+		}
+	}
+	f.met = remember(f.met, moment{uid, atRV})
 }
 
 // deleted reports whether the watch showed the deletion of an object, and at which version, as far

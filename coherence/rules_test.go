@@ -167,7 +167,7 @@ func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObje
 func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
-	v.Begin(x.key)
+	v.Begin(x.key, nil)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid})
 	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{}))
 	assert.Nil(t, v.Read(x.key, nil))

@@ -279,7 +279,7 @@ func (m *unionModel) actions() map[string]func(*rapid.T) bool {
 		},
 		"own write": func(t *rapid.T) bool {
 			for _, w := range m.members {
-				w.Begin(theKey)
+				w.Begin(theKey, nil)
 			}
 			m.writes = append(m.writes, &ownWrite{Write: m.write(t), rev: m.rev})
 			m.floor = m.rev

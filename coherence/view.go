@@ -98,19 +98,41 @@ func (v *View) Newest() string {
 func (v *View) Pending() int { return len(v.entries) + v.content.held }
 
 // Begin is called before a write of key is sent. An event may overtake the write's answer; where
-// the answer has no version, the view recognizes the event by what it kept since Begin.
-func (v *View) Begin(key Key) { v.flights.begin(key) }
+// the answer has no version, the view recognizes the event by what it kept since Begin. Stored is
+// what the watch shows for the key.
+func (v *View) Begin(key Key, stored Object) {
+	v.flights.begin(key)
+	if stored != nil {
+		v.flights[key].meet(stored.GetUID(), stored.GetResourceVersion())
+	}
+}
 
 // End is called once for each Begin: after [View.Record] if the write succeeded, at once if it
 // failed or its outcome is unknown. A write that is not recorded leaves no trace.
 func (v *View) End(key Key) { v.flights.end(key) }
 
-// note keeps a deletion that the watch has shown, for writes that are not answered yet: rule 4.
+// note keeps what the watch has shown, for writes that are not answered yet: rule 4.
 func (v *View) note(ev Event) {
-	deleted := ev.Object == nil && v.options.Whole
-	if f := v.flights[ev.Key]; f != nil && deleted {
-		f.gone = remember(f.gone, deletion{uid: ev.UID, atRV: ev.Version})
+	switch f := v.flights[ev.Key]; {
+	case f == nil:
+	case ev.Object != nil:
+		f.meet(ev.UID, ev.Version)
+	case v.options.Whole:
+		f.gone = remember(f.gone, moment{uid: ev.UID, atRV: ev.Version})
 	}
+}
+
+// Existed returns the newest version at which the watch has shown an object while a write of key
+// was under way, "" if it has not.
+func (v *View) Existed(key Key, uid types.UID) string {
+	if f := v.flights[key]; f != nil {
+		for _, m := range f.met {
+			if m.uid == uid {
+				return m.atRV
+			}
+		}
+	}
+	return ""
 }
 
 // Deleted returns the version at which the watch has shown the deletion of an object, "" if it has
@@ -334,7 +356,7 @@ func (v *View) GiveUp() {
 func (v *View) Reset(startRV string) {
 	v.GiveUp()
 	for _, f := range v.flights {
-		f.gone = nil // they may exist again, with the same UIDs
+		f.gone, f.met = nil, nil // they may exist again, with the same UIDs
 	}
 	v.positionRV = startRV
 }

@@ -84,12 +84,12 @@ func (e entry) existed(w coherence.Write) (rv string) {
 	return rv
 }
 
-// sawDeleted returns the version at which the watch has shown an own deletion that is under way,
-// "" if it has not.
-func (s *stream) sawDeleted(w coherence.Write) string {
+// saw returns the version at which the watch has shown an own deletion that is under way, and the
+// newest one at which it has shown the object meanwhile, "" if it has not.
+func (s *stream) saw(w coherence.Write) (deleted, existed string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.store.view.Deleted(w.Key, w.UID)
+	return s.store.view.Deleted(w.Key, w.UID), s.store.view.Existed(w.Key, w.UID)
 }
 
 // depart adds to how a key left. Called with the stream's lock held.

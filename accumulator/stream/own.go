@@ -51,7 +51,7 @@ func (s *stream) takeOff(key Key) {
 		s.own.flights[key] = f
 	}
 	f.writes++
-	s.store.view.Begin(key)
+	s.store.view.Begin(key, s.store.stored(key))
 }
 
 // land ends what takeOff began. w is the write if it has succeeded, else nil.

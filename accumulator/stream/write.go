@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -79,21 +80,16 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		how.by = deleted
 	}
 	how.as, _ = o.Object.(Object)
+	streams = slices.DeleteFunc(streams, func(st *stream) bool { return !st.covers(o.Key) })
 	var unsettled []error
 	var asked []*stream
 	var by string // the earliest version at which a watch or an answer shows the deletion done
 	for _, st := range streams {
-		if !st.covers(o.Key) {
-			continue
-		}
 		st.reach(AtCommit, o.Key)
 		if how.by == deleted {
 			how.existedRV = coherence.Newest(how.existedRV, st.entry(o.Key).existed(o.Write))
 		}
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
-			if how.by == deleted {
-				by = older(by, st.sawDeleted(o.Write))
-			}
 			continue
 		}
 		version, err := w.settle(ctx, st, o.Write, how)
@@ -104,7 +100,11 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 			asked, by = append(asked, st), older(by, version)
 		}
 	}
-	if unsettled == nil {
+	if unsettled == nil && asked != nil {
+		for _, st := range streams { // some watches may have shown it while others were asked
+			saw, existedRV := st.saw(o.Write)
+			by, how.existedRV = older(by, saw), coherence.Newest(how.existedRV, existedRV)
+		}
 		for _, st := range asked { // each of them has answered by now
 			st.deleted(coherence.Write{Key: o.Key, UID: o.UID, Version: by}, landing{by: deleted, asked: true, existedRV: how.existedRV})
 		}

@@ -175,7 +175,9 @@ var overtaking = []mutant{
 	},
 	{
 		name: "any DELETED event counts, also in a stream with a selector", rule: 4, file: view, caught: "TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion",
-		old: `deleted := ev.Object == nil && v.options.Whole`, new: `deleted := ev.Object == nil`,
+		old: `	case v.options.Whole:
+		f.gone`, new: `	default:
+		f.gone`,
 	},
 	{
 		name: "the deletion of another UID counts", rule: 4, file: flight, caught: "TestG4TheDeletionOfAnotherUIDDoesNotAnswerForThisOne",
@@ -195,7 +197,19 @@ var overtaking = []mutant{
 	},
 	{
 		name: "a seen deletion outlives its history", rule: 4, file: view, caught: "TestG5ADeletionOfAnotherHistoryAnswersForNothing",
-		old: `f.gone = nil // they`, new: `_ = f.gone // they`,
+		old: `f.gone, f.met = nil, nil // they`, new: `f.met = nil // they`,
+	},
+	{
+		name: "what the watch showed before a write was sent is not known when it is answered", rule: 4, file: view, caught: "TestG4WhatTheWatchHasShownOfAnObjectIsKnownWhileAWriteIsUnderWay",
+		old: `	if stored != nil {
+		v.flights[key].meet(`,
+		new: `	if stored == nil {
+		v.flights[key].meet(`,
+	},
+	{
+		name: "what the watch shows while a write is under way is not known when it is answered", rule: 4, file: view, caught: "TestG4WhatTheWatchHasShownOfAnObjectIsKnownWhileAWriteIsUnderWay",
+		old: `		f.meet(ev.UID, ev.Version)`,
+		new: `		_ = f`,
 	},
 	{
 		name: "a deletion that was seen hides who has the name since", rule: 4, file: view, caught: "TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince",

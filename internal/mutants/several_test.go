@@ -145,8 +145,13 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion that one watch has shown ends what was made anew, where another had to ask", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince",
-		old: `by = older(by, st.sawDeleted(o.Write))`,
-		new: `_ = st.sawDeleted`,
+		old: `by, how.existedRV = older(by, saw),`,
+		new: `_, how.existedRV = saw,`,
+	},
+	{
+		name: "an own deletion ends what was made since, where the watch went on while another was asked", peer: torn, file: "accumulator/stream/write.go", in: "accumulator", caught: "TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore",
+		old: `coherence.Newest(how.existedRV, existedRV)`,
+		new: `coherence.Newest(how.existedRV, existedRV[:0])`,
 	},
 	{
 		name: "an own deletion ends what is newer than the object was, where a watch had to ask", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteOfWhatWasMadeAnewIsShownThoughAnAnswerToTheDeletionIsNewer",
