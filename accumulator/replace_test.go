@@ -325,3 +325,19 @@ func TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided(t *testin
 		})
 	}
 }
+
+// TestG5AQueryThatReplacesAnotherIsAsNewAsTheOwnWritesThatWereGivenUp: the former query has shown
+// them. The model has found this script.
+func TestG5AQueryThatReplacesAnotherIsAsNewAsTheOwnWritesThatWereGivenUp(t *testing.T) {
+	s := sim.Script{Stream: true, PendingMax: 2, First: []int{44, 1, 0}, Share: true}
+	for _, step := range [][4]int{
+		{6, 53, 2, 3}, {102, 0, 17, 22}, {77, 7, 1, 14}, {2, 45, 1, 32}, {27, 57, 3, 19},
+		{4, 44, 3, 11}, {0, 16, 37, 11}, {6, 12, 9, 10}, {6, 25, 38, 3}, {21, 56, 14, 44},
+		{1, 25, 42, 34}, {47, 7, 3, 1}, {25, 28, 0, 2}, {57, 0, 0, 13}, {56, 22, 59, 0},
+	} {
+		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
+	}
+	for range 40 {
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	}
+}

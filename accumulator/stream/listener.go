@@ -192,7 +192,11 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.store.view.Newest(), s.progress.deletion(s.store.view.Position())
+	rv = s.store.view.Newest()
+	if s.own.givenUp {
+		rv = coherence.Newest(rv, s.own.atLeastRV) // what it has given up may have been shown
+	}
+	return rv, s.progress.deletion(s.store.view.Position())
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. If the key has

@@ -293,6 +293,13 @@ var several = []mutant{
 		new: `if false {`,
 	},
 	{
+		name: "own writes that were given up do not count at a switch of queries", peer: torn, file: "accumulator/stream/listener.go", in: "accumulator", caught: "TestG5AQueryThatReplacesAnotherIsAsNewAsTheOwnWritesThatWereGivenUp",
+		old: `	if s.own.givenUp {
+		rv = coherence`,
+		new: `	if false {
+		rv = coherence`,
+	},
+	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
 		old: `if m.noOlderRV != "" && d.Last != nil`,
 		new: `if false && d.Last != nil`,
