@@ -106,6 +106,12 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool { return f.Shows(u) })
 }
 
+// covers reports whether an object of that name may be in the query. A stream of the query that is
+// to replace it may cover more.
+func (s *slot) covers(key stream.Key) bool {
+	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool { return f.Namespace == "" || f.Namespace == key.Namespace })
+}
+
 // delivered notes how far the watches of a query have come. Where several watches may show an
 // object, an object that has left one of them stays until the others have come as far. So the
 // position of one watch does not count for such an object. Own writes, and what was shown before,

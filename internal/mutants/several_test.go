@@ -145,8 +145,8 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion that one watch has shown ends what was made anew, where another had to ask", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince",
-		old: `by, how.existedRV = older(by, saw),`,
-		new: `_, how.existedRV = saw,`,
+		old: `by, how.existedRV = older(by, saw), coherence.Newest(how.existedRV, existedRV)`,
+		new: `_, _ = saw, existedRV`,
 	},
 	{
 		name: "an own deletion ends what was made since, where the watch went on while another was asked", peer: torn, file: "accumulator/stream/write.go", in: "accumulator", caught: "TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore",
