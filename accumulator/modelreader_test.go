@@ -123,7 +123,7 @@ func (s *slot) delivered(f *field, shown bool) {
 		rev := sim.Revision(st.PositionRV)
 		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits for it
 		for _, key := range modelKeys {
-			if at, known := s.least[key]; !f.Query.Query().Union() && l.Covers(key) && (!known || rev < at) {
+			if at, known := s.least[key]; !f.Query.Query().Union() && s.covers(key) && l.Covers(key) && (!known || rev < at) {
 				s.least[key] = rev
 			}
 		}
