@@ -217,3 +217,17 @@ func TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore(t *te
 		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 	}
 }
+
+// TestG2AnObjectThatWasMadeAfterAnOwnDeletionIsNotTakenForTheDeletedOne: no watch has shown that
+// one, and an answer has the version at which another stream has the new one. The model has found
+// this script.
+func TestG2AnObjectThatWasMadeAfterAnOwnDeletionIsNotTakenForTheDeletedOne(t *testing.T) {
+	s := sim.Script{Stream: true, Page: 1, Grace: time.Minute, First: []int{32, 57}, LastStates: true}
+	for _, step := range [][4]int{
+		{2, 5, 0, 1}, {2, 0, 27, 48}, {76, 1, 11, 5}, {1, 2, 7, 14}, {32, 30, 56, 37}, {33, 2, 47, 46},
+		{89, 0, 29, 59}, {43, 0, 12, 1}, {66, 7, 0, 45}, {20, 2, 44, 0}, {56, 37, 36, 49}, {73, 43, 20, 14},
+	} {
+		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
+	}
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+}

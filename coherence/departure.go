@@ -15,6 +15,9 @@ type Departure struct {
 	// older state, and says nothing where there is none.
 	Wrote   Object
 	WroteRV string
+	// Since is the UID of an object that was made after the outcome, whatever the versions say, ""
+	// if none is known.
+	Since types.UID
 	// Deleted is the UID of an object that an own write has deleted, at a version that is not
 	// known, and ExistedRV the newest version at which the object is known to have been there. No
 	// state of this object counts any more, and no state of that version or an older one. A newer
@@ -29,7 +32,7 @@ func (d Departure) And(other Departure) Departure {
 	d.LeftRV = Newest(d.LeftRV, other.LeftRV)
 	d.Last = newerOf(d.Last, other.Last)
 	if Newer(other.WroteRV, d.WroteRV) {
-		d.Wrote, d.WroteRV = other.Wrote, other.WroteRV
+		d.Wrote, d.WroteRV, d.Since = other.Wrote, other.WroteRV, other.Since
 	}
 	if Newer(other.ExistedRV, d.ExistedRV) {
 		d.Deleted, d.ExistedRV = other.Deleted, other.ExistedRV
@@ -48,7 +51,7 @@ func (d Departure) Leave(leftRV string, last Object) Departure {
 
 // replace returns what own writes make of a state: the state itself, if none is newer.
 func (d Departure) replace(state Object) (now Object, replaced bool) {
-	if state != nil && Newer(d.WroteRV, state.GetResourceVersion()) {
+	if state != nil && Newer(d.WroteRV, state.GetResourceVersion()) && (d.Since == "" || d.Since != state.GetUID()) {
 		state, replaced = d.Wrote, true
 	}
 	if state != nil && d.deleted(state) {

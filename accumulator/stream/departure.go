@@ -1,6 +1,10 @@
 package stream
 
-import "github.com/kates-go/kates/coherence"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+)
 
 // leftMost bounds the departures that a listener holds.
 const leftMost = 10_000
@@ -26,6 +30,8 @@ type landing struct {
 	asked bool
 	// existedRV is a version at which an object that was deleted was still there, "" if unknown.
 	existedRV string
+	// since is the UID of an object that has the name of a deleted one since, "" if unknown.
+	since types.UID
 }
 
 // passed notes an own write of an object that the stream does not show now: it was deleted,
@@ -43,6 +49,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 		fate = coherence.Gone
 	}
 	d := coherence.Passed(w, fate, how.existedRV)
+	d.Since = how.since
 	l.depart(w.Key, d)
 	if !l.all {
 		l.note(w.Key, l.dirty[w.Key])

@@ -1,10 +1,13 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -92,12 +95,12 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
 			continue
 		}
-		version, err := w.settle(ctx, st, o.Write, how)
+		version, since, err := w.settle(ctx, st, o.Write, how)
 		if err != nil {
 			st.unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
 		} else if how.by == deleted {
-			asked, by = append(asked, st), older(by, version)
+			asked, by, how.since = append(asked, st), older(by, version), cmp.Or(since, how.since)
 		}
 	}
 	if unsettled == nil && asked != nil {
@@ -106,7 +109,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 			by, how.existedRV = older(by, saw), coherence.Newest(how.existedRV, existedRV)
 		}
 		for _, st := range asked { // each of them has answered by now
-			st.deleted(coherence.Write{Key: o.Key, UID: o.UID, Version: by}, landing{by: deleted, asked: true, existedRV: how.existedRV})
+			st.deleted(coherence.Write{Key: o.Key, UID: o.UID, Version: by}, landing{by: deleted, asked: true, existedRV: how.existedRV, since: how.since})
 		}
 	}
 	s.Reach(AtLand)
@@ -159,16 +162,18 @@ func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
 
 // settle asks the server for one object as the stream would show it: rule 6 of package coherence.
 // It returns the version up to which the answer speaks of what was before: that of the object, or
-// of the list where there is none.
-func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how landing) (string, error) {
+// of the list where there is none. Since is the UID of the object if another one was written.
+func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how landing) (version string, since types.UID, err error) {
 	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
 	if err != nil {
-		return "", fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
+		return "", "", fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
 	}
 	answer := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil {
 		answer.Object, answer.UID = object, object.GetUID()
-		version = object.GetResourceVersion()
+		if version = object.GetResourceVersion(); answer.UID != o.UID {
+			since = answer.UID
+		}
 	}
 	s := w.set
 	s.mu.Lock()
@@ -177,5 +182,5 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how l
 	how.asked = true
 	st.reach(AtSettle, o.Key)
 	w.record(st, answer, how)
-	return version, nil
+	return version, since, nil
 }

@@ -154,6 +154,11 @@ var several = []mutant{
 		new: `coherence.Newest(how.existedRV, existedRV[:0])`,
 	},
 	{
+		name: "an own deletion ends the object that the server shows after it", peer: torn, file: departed, in: "accumulator", caught: "TestG2AnObjectThatWasMadeAfterAnOwnDeletionIsNotTakenForTheDeletedOne",
+		old: `(d.Since == "" || d.Since != state.GetUID())`,
+		new: `(d.Since == "" || true)`,
+	},
+	{
 		name: "an own deletion ends what is newer than the object was, where a watch had to ask", peer: torn, file: departed, in: "accumulator", caught: "TestG4AnOwnWriteOfWhatWasMadeAnewIsShownThoughAnAnswerToTheDeletionIsNewer",
 		old: `|| d.Deleted != "" && state.GetUID() == d.Deleted`,
 		new: `|| true`,
