@@ -18,6 +18,9 @@ type modelChange map[int]string
 // replace replaces one, two or all queries of a reader at once. A change that waits already, and
 // has one of them, is part of this one from now on.
 func (m *model) replace(r *modelReader, s sim.Step) error {
+	if r.inUpdate() {
+		return nil
+	}
 	now := modelChange{}
 	var waiting []modelChange
 	for i := range r.slots {
@@ -65,6 +68,9 @@ func (m *model) want(r *modelReader, i int, s sim.Step) (kind string) {
 // removeAndAdd removes a query of a reader, and adds another one of its name.
 func (m *model) removeAndAdd(r *modelReader, s sim.Step) error {
 	i := s.C % len(r.slots)
+	if r.inUpdate() {
+		return nil
+	}
 	if err := r.a.Remove(context.Background(), modelFields[i]); err != nil {
 		return err
 	}
@@ -81,6 +87,15 @@ func (m *model) removeAndAdd(r *modelReader, s sim.Step) error {
 	}
 	r.waiting = append(waiting, now)
 	return r.atOnce(now)
+}
+
+// inUpdate reports whether an Update that is held up has a change take effect. Until it ends, the
+// reader cannot say so.
+func (r *modelReader) inUpdate() bool {
+	return r.running != nil && slices.ContainsFunc(r.waiting, func(c modelChange) bool {
+		effective, _ := r.effective(c)
+		return effective
+	})
 }
 
 // atOnce adopts a change that has taken effect at once.
