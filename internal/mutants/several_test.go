@@ -139,8 +139,8 @@ var several = []mutant{
 	},
 	{
 		name: "an own deletion ends what was made anew", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince",
-		old: `if version = object.GetResourceVersion(); answer.UID != o.UID {`,
-		new: `if false {`,
+		old: `Version: by}, landing{by: deleted, asked: true, existedRV: how.existedRV, since: how.since})`,
+		new: `Version: "9999"}, landing{by: deleted, asked: true})`,
 	},
 	{
 		name: "an own deletion that one watch has shown ends what was made anew, where another had to ask", peer: torn, file: "accumulator/stream/write.go", caught: "TestG8AnOwnDeletionThatOneWatchHasShownTakesNothingFromWhatWasMadeAnewSince",
