@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
@@ -189,5 +190,35 @@ func TestG11AnAccumulatorIsClosedWhileTheServerIsAskedInVain(t *testing.T) {
 		started := time.Now()
 		a.Close()
 		assert.Zero(t, time.Since(started))
+	})
+}
+
+// TestG3ASuccessorThatIsOftenLateAsksTheServerLessAndLess: it selects by labels in the namespace
+// that is busy, so each change that is shown might be one of its own.
+func TestG3ASuccessorThatIsOftenLateAsksTheServerLessAndLess(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a, snap := twoOverOne(t, s, streams)
+		s.Mu.Lock()
+		s.ListAnswer = func(string) time.Duration { return second }
+		s.Mu.Unlock()
+		q := over("A", "as", "ns")
+		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+		require.NoError(t, a.Replace(t.Context(), q))
+		s.Mu.Lock()
+		before := s.Opened("as")
+		s.Mu.Unlock()
+		for n := range 20 * 60 { // a minute
+			s.Touch("as", "as1", n)
+			sim.After(50 * time.Millisecond)
+			synctest.Wait()
+			update(t, a, snap)
+		}
+		s.Mu.Lock()
+		assert.LessOrEqual(t, s.Opened("as")-before, 10)
+		s.Mu.Unlock()
+		s.Bookmarks()
+		synctest.Wait()
+		update(t, a, snap)
+		assert.Empty(t, snap.A, "a bookmark helps")
 	})
 }

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"time"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
@@ -81,12 +80,9 @@ func (u *upkeep) resolve(ctx context.Context, q query.Running) {
 	u.host.Wake()
 }
 
-// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
-const catchUpAfter = 100 * time.Millisecond
-
 // help asks the server on behalf of a late stream, if something still waits for it.
 func (u *upkeep) help(ctx context.Context, late query.Late) {
-	stream.Sleep(ctx, catchUpAfter)
+	stream.Sleep(ctx, late.Patience())
 	ok := late.CatchUp(ctx)
 	u.host.Wake()
 	if !ok {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
@@ -77,6 +78,24 @@ type Late struct {
 	stream *stream.Listener
 }
 
+// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
+const catchUpAfter = 100 * time.Millisecond
+
+// Patience is how long the stream may take by itself. For one of a successor it doubles each time:
+// if what is shown is newer again each time, the server is not asked more and more. A bookmark
+// helps, too.
+func (l Late) Patience() time.Duration {
+	u := l.union
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, p := range u.parts {
+		if p.listener == l.stream && u.awaited.Load() {
+			return catchUpAfter << min(p.helped, 7)
+		}
+	}
+	return catchUpAfter
+}
+
 // CatchUp asks the server on behalf of the stream, if something still waits for it. It returns
 // false if that failed.
 func (l Late) CatchUp(ctx context.Context) (ok bool) {
@@ -88,8 +107,8 @@ func (l Late) CatchUp(ctx context.Context) (ok bool) {
 		return true
 	}
 	to := until
-	if deletion > 0 {
-		to = "" // the present
+	if deletion > 0 || u.awaited.Load() {
+		to = "" // the present: what is shown goes on meanwhile
 	}
 	if l.stream.CatchUp(ctx, to) != nil {
 		return false
@@ -114,6 +133,7 @@ func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 	for _, p := range u.parts {
 		if p.listener == l {
 			p.caughtRV, p.caught = rv, max(p.caught, deletion)
+			p.helped++
 		}
 	}
 	if i := slices.Index(u.waiting, l); i >= 0 {

@@ -34,6 +34,9 @@ type part struct {
 	caughtRV string
 	// caught is the number of the latest deletion before that, see Listener.Newest.
 	caught int64
+	// helped is how often the server was asked on behalf of the stream. Guarded by the lock of the
+	// query.
+	helped int
 	// merged: the reader has its first list. Belongs to the reader's turn.
 	merged bool
 }

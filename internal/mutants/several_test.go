@@ -304,6 +304,11 @@ var several = []mutant{
 		rv = coherence`,
 	},
 	{
+		name: "a successor that is often late floods the server with lists", peer: torn, file: "accumulator/query/align.go", in: "accumulator",
+		caught: "TestG3ASuccessorThatIsOftenLateAsksTheServerLessAndLess",
+		old:    `return catchUpAfter << min(p.helped, 7)`, new: `return catchUpAfter`,
+	},
+	{
 		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
 		old: `if m.noOlderRV != "" && d.Last != nil`,
 		new: `if false && d.Last != nil`,
