@@ -37,7 +37,8 @@
 //     a move out of the selector: it tells the version at which its UID was deleted. If the event
 //     comes before the answer, the answer counts as one of that version. The position has reached
 //     it, so there is nothing to hide, and nothing to ask. So while a write of a key is under way,
-//     the view keeps which UIDs of the key were deleted, and when. If it has not seen the
+//     the view keeps which UIDs of the key were deleted, and when, and which it has shown, and at
+//     which version. If it has not seen the
 //     deletion, but the stream has no selector and shows the very object (by UID) that was
 //     deleted, the entry hides the name. It does so until the DELETED event of that UID, or until
 //     a list or an event that is newer than the object and does not have it. Everything delivered
@@ -190,10 +191,11 @@
 //     the union selects it; by the object as written, where the stream's position, or a newer
 //     own write, has passed V. A deletion that was answered without a version counts at the
 //     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. If a
-//     stream has a state of the deleted object when the answer comes, the deletion replaces every
-//     state of that UID, and every state that is not newer than that one; a newer state of another
-//     UID is newer than the deletion. Of several own writes each replaces what is older: a
-//     deletion that is answered late does not hide a write that came after it.
+//     stream has had a state of the deleted object since the request was sent, the deletion
+//     replaces every state of that UID, and every state that is not newer than that one; a newer
+//     state of another UID is newer than the deletion. So is an object of another UID that an
+//     answer shows. Of several own writes each replaces what is older: a deletion that is answered
+//     late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
 //     go, because there are too many, has skipped up to the stream's position.

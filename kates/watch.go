@@ -169,7 +169,8 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 
 // Add adds queries while the watch runs. Snapshots and signals of the others go on. The fields of
 // the new queries are nil until each of them has its first list: then all are in one snapshot. The
-// structs given to Update must have fields for them.
+// structs given to Update must have fields for them. A query that takes the name of one that was
+// removed shows nothing older than that one has shown.
 //
 // Errors are those of [Client.Watch]; on an error none of the queries is added. The context
 // bounds only the call.
