@@ -107,8 +107,8 @@ func (l Late) CatchUp(ctx context.Context) (ok bool) {
 		return true
 	}
 	to := until
-	if deletion > 0 || u.awaited.Load() {
-		to = "" // the present: what is shown goes on meanwhile
+	if deletion > 0 {
+		to = "" // the present
 	}
 	if l.stream.CatchUp(ctx, to) != nil {
 		return false
