@@ -14,6 +14,7 @@ type flight struct {
 	seen   []Object // if writes are judged by content
 	gone   []moment // if they are judged by version, and a DELETED event is a deletion
 	met    []moment // objects, each with the newest version at which the watch has shown it
+	room   [2]moment
 }
 
 // moment is an object at a version: "" if the event did not tell (rule 10).
@@ -29,6 +30,9 @@ func (f *flight) meet(uid types.UID, atRV string) {
 			f.met[i].atRV = Newest(m.atRV, atRV)
 			return
 		}
+	}
+	if f.met == nil {
+		f.met = f.room[:0] // nearly always enough
 	}
 	f.met = remember(f.met, moment{uid, atRV})
 }
