@@ -143,7 +143,7 @@ var references = []mutant{
 	{
 		name: "a successor does not wait for what its objects name", says: "all objects of the successor at once, with what they name", file: "accumulator/query/foresee.go",
 		in: "accumulator", caught: "TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName",
-		old: `return s.Settled() && s.Running.Try(`, new: `return s.Running.Try(`,
+		old: `return s.Running.Settled() && s.coming.known.Load()`, new: `return s.Running.Settled()`,
 	},
 	{
 		name: "what a successor names is shown before it is", says: "what they alone name is watched, and not shown", file: "accumulator/query/references.go",

@@ -172,8 +172,9 @@ var lastState = []mutant{
 		old: `	if last || !s.store.stale(key, o) {`, new: `	if !s.store.stale(key, o) {`,
 	},
 	{
-		name: "the last version of an object is that of its deletion", rule: 10, file: stream, caught: "TestG4AnOwnDeletionInAUnionIsShownThoughItsEventHasTheStoredVersion",
-		old: `		eventRV = "" // rule 10`, new: `		_ = "" // rule 10`,
+		name: "the last version of an object is that of its deletion", rule: 10, file: view, in: "accumulator", caught: "TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion",
+		old: `return stored != nil && Comparable(deleted`,
+		new: `return stored == nil && Comparable(deleted`,
 	},
 	{
 		name: "a deletion without a version ends no open one", rule: 10, file: view, in: "coherence",

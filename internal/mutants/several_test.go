@@ -242,8 +242,12 @@ var several = []mutant{
 	},
 	{
 		name: "queries that are replaced together are shown one by one", peer: torn, file: advance, caught: "TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot",
-		old: `if !m.try() {`,
-		new: `if !m.try() && i == 0 {`,
+		old: `	r.changes = append(apart, ch)
+`,
+		new: `	for r.changes = apart; len(r.changes) < len(apart)+len(ch.members); {
+		r.changes = append(r.changes, &change[S]{ch.members[len(r.changes)-len(apart):][:1]})
+	}
+`,
 	},
 	{
 		name: "a query that is replaced while an Update takes the old one is not waited for", peer: torn, file: advance, caught: "TestG1AChangeThatIsReplacedWhileItIsTakenIsNotShown",
@@ -309,7 +313,7 @@ var several = []mutant{
 		old:    `return catchUpAfter << min(p.helped, 7)`, new: `return catchUpAfter`,
 	},
 	{
-		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, caught: "TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown",
+		name: "a union shows what the query that it replaces has seen go", peer: torn, file: merge, in: "accumulator/query", caught: "TestG5AStateThatIsNoNewerThanWhatWasShownIsNoneOfADepartureAtASwitch",
 		old: `if m.noOlderRV != "" && d.Last != nil`,
 		new: `if false && d.Last != nil`,
 	},
