@@ -221,8 +221,8 @@ func TestG5AQuietStreamOfASuccessorIsHelped(t *testing.T) {
 	})
 }
 
-// TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName: it was removed, or replaced by another kind,
-// in between. The watch of the later query is late.
+// TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName: in between it was removed, or replaced
+// by another kind. The watch of the later query is late.
 func TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName(t *testing.T) {
 	for _, way := range []string{"replace by other kind, read", "replace by other kind, unread", "remove add read", "remove add unread"} {
 		t.Run(way, func(t *testing.T) {

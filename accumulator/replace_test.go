@@ -305,8 +305,8 @@ func TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext(t *testing.T)
 	}
 }
 
-// TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided: an object moves from one of its
-// streams to another one while its first batch is taken. The model has found this script.
+// TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided: an object moves between two of
+// its streams while the first batch is taken. The model has found this script.
 func TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided(t *testing.T) {
 	for name, edit := range map[string][4]int{"removed and added": {102, 3, 0, 2}, "replaced": {57, 3, 3, 2}} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ type modification struct {
 	op      operation
 	object  *object
 	options writeOptions
-	// bound: another object of the name (UID) is a conflict, if the object that was given has a UID.
+	// bound: if the object that was given has a UID, another object of its name is a conflict.
 	bound bool
 	// shows reports whether a typed object shows all that the change depends on. Nil: a *T does.
 	shows func(stream.Object) bool

@@ -34,8 +34,8 @@ func (u *upkeep) edit(ctx context.Context, change func() error) error {
 	return err
 }
 
-// run runs until ctx ends, and its tasks have ended. There is one task for each late stream, and one
-// for each kind that is looked for: a request that hangs delays nothing else.
+// run runs until ctx ends, and its tasks have ended. There is one task for each late stream, and
+// one for each kind that is looked for: a request that hangs delays nothing else.
 func (u *upkeep) run(ctx context.Context) {
 	busy, done := make(map[any]bool), make(chan any)
 	start := func(of any, task func()) {

@@ -15,7 +15,7 @@ type Found struct{ kind kind }
 // Name is the query's name.
 func (f Found) Name() string { return f.kind.query.Name }
 
-// Find looks for the kind of a query without Refs. It may ask the server, and nothing after it does.
+// Find looks for the kind of a query without Refs. It may ask the server. Nothing after it does.
 func Find(ctx context.Context, q Query) (Found, error) {
 	if q.Refs != nil {
 		return Found{}, q.Error(ErrRefsAtRunTime)

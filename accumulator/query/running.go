@@ -134,8 +134,8 @@ type Host struct {
 	// QuietOwn: own writes do not signal.
 	QuietOwn bool
 	// Wake says that there may be news. Attend says that Tend may have something to do, or that a
-	// stream is late, or a kind unknown. Follow says that names may have to be read. They are called without locks,
-	// by any goroutine, and must not block.
+	// stream is late, or a kind unknown. Follow says that names may have to be read. They are called
+	// without locks, by any goroutine, and must not block.
 	Wake, Attend, Follow func()
 	// Ready is whether the first snapshot is complete.
 	Ready *atomic.Bool

@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// TestG5AStateThatIsNoNewerThanWhatWasShownIsNoneOfADepartureAtASwitch: the reader may have seen the
-// object go since.
+// TestG5AStateThatIsNoNewerThanWhatWasShownIsNoneOfADepartureAtASwitch: the reader may have seen
+// the object go since.
 func TestG5AStateThatIsNoNewerThanWhatWasShownIsNoneOfADepartureAtASwitch(t *testing.T) {
 	at := func(rv string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}
