@@ -3,12 +3,14 @@ package kates_test
 import (
 	"context"
 	"iter"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -46,21 +48,23 @@ var (
 	_ func(client, context.Context, any, any, any, ...kates.WriteOption) error                     = client.Upsert
 	_ func(client, context.Context, any, kates.PatchType, []byte, any, ...kates.WriteOption) error = client.Patch
 
-	_ func(client, context.Context, ...kates.Query) (*kates.Accumulator, error) = client.Watch
-	_ func(client, context.Context, string) error                               = client.WaitFor
-	_ func(client, time.Duration) error                                         = client.MaxAccumulatorInterval
-	_ func(client) error                                                        = client.InvalidateCache
-	_ func(client) (*kates.VersionInfo, error)                                  = client.ServerVersion
-	_ func(client) ([]kates.APIResource, error)                                 = client.ServerResources
-	_ func(client) ([]kates.APIResource, error)                                 = client.ServerPreferredResources
-	_ func(client) dynamic.Interface                                            = client.DynamicInterface
-	_ func(client, ...kates.WatchOption) client                                 = client.With
-	_ func(client, context.Context, any) error                                  = client.Observe
-	_ func(client) error                                                        = client.Ready
-	_ func(client) kates.Status                                                 = client.Status
-	_ func(client, context.Context) error                                       = client.Sync
-	_ func(client)                                                              = client.Close
-	_ func(client) meta.RESTMapper                                              = client.RESTMapper
+	_ func(client, context.Context, ...kates.Query) (*kates.Accumulator, error)               = client.Watch
+	_ func(client, context.Context, reflect.Type, ...kates.Query) (*kates.Accumulator, error) = client.WatchStruct
+	_ func(client, context.Context) (types.UID, error)                                        = client.ClusterUID
+	_ func(client, context.Context, string) error                                             = client.WaitFor
+	_ func(client, time.Duration) error                                                       = client.MaxAccumulatorInterval
+	_ func(client) error                                                                      = client.InvalidateCache
+	_ func(client) (*kates.VersionInfo, error)                                                = client.ServerVersion
+	_ func(client) ([]kates.APIResource, error)                                               = client.ServerResources
+	_ func(client) ([]kates.APIResource, error)                                               = client.ServerPreferredResources
+	_ func(client) dynamic.Interface                                                          = client.DynamicInterface
+	_ func(client, ...kates.WatchOption) client                                               = client.With
+	_ func(client, context.Context, any) error                                                = client.Observe
+	_ func(client) error                                                                      = client.Ready
+	_ func(client) kates.Status                                                               = client.Status
+	_ func(client, context.Context) error                                                     = client.Sync
+	_ func(client)                                                                            = client.Close
+	_ func(client) meta.RESTMapper                                                            = client.RESTMapper
 
 	_ func(client, context.Context, *kates.Pod, *kates.PodLogOptions, chan<- kates.LogEvent) error = client.PodLogs
 	_                                                                                              = kates.LogEvent{PodID: "", Timestamp: "", Output: "", Closed: false, Error: nil}

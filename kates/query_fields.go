@@ -22,6 +22,7 @@ type structFields struct {
 	targets         []target
 	later           []target // of a controller: fields whose query may come at run time
 	deltas, invalid []int
+	unreported      bool // nothing fills deltas and invalid: they are an error
 
 	// What the type of a controller may have besides.
 	roles   bool         // fields with a role
@@ -71,6 +72,8 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 			continue
 		case at != nil && tagged:
 			return fmt.Errorf("field %s has a kates tag, but a field %s is no query", sf.Name, what)
+		case at != nil && f.unreported:
+			return fmt.Errorf("field %s %s is not filled here: UpdateWithDeltas and JudgedUpdate return that", sf.Name, what)
 		case at != nil && *at != nil:
 			return fmt.Errorf("field %s: there is another one %s", sf.Name, what)
 		case at != nil:

@@ -2,6 +2,7 @@ package kates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
@@ -34,7 +36,10 @@ var ErrClosed = stream.ErrClosed
 //
 // One goroutine reads an accumulator at a time. For a second reader call Watch again: equal
 // watches are shared. All other methods are safe for concurrent use.
-type Accumulator struct{ watching }
+type Accumulator struct {
+	watching
+	typ reflect.Type // of the struct that says the queries' kinds, nil without one
+}
 
 // watching is a watch of a client, whatever the form of its snapshots.
 type watching struct {
@@ -73,7 +78,43 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
-	return &Accumulator{watching{c, acc}}, nil
+	return &Accumulator{watching: watching{c, acc}}, nil
+}
+
+// WatchStruct is [Client.Watch] for a struct type whose fields say what to watch, as the function
+// [Watch] reads them: for a type that is known only at run time (reflect.StructOf). The targets of
+// Update are pointers to such a struct. Its fields of Go types get typed streams. The struct has no
+// field for deltas or invalid objects: [Accumulator.UpdateWithDeltas] and
+// [Accumulator.JudgedUpdate] return these. To Add and Replace, the field's type and tag apply too.
+func (c *Client) WatchStruct(
+	ctx context.Context, t reflect.Type, queries ...Query,
+) (*Accumulator, error) {
+	if t == nil {
+		return nil, errors.New("watch a struct: its type is nil")
+	}
+	acc, _, err := c.watchStruct(ctx, structFields{unreported: true}, t, queries)
+	if err != nil {
+		return nil, err
+	}
+	return &Accumulator{watching: watching{c, acc}, typ: t}, nil
+}
+
+// watchStruct watches what the fields of a struct type say, and returns these.
+func (c *Client) watchStruct(
+	ctx context.Context, f structFields, t reflect.Type, queries []Query,
+) (*accumulator.Accumulator, structFields, error) {
+	f, err := c.fieldsOf(ctx, f, t, queries)
+	if err == nil {
+		err = checkStruct(t, f.targets)
+	}
+	var acc *accumulator.Accumulator
+	if err == nil {
+		acc, err = c.accumulate(ctx, f.targets)
+	}
+	if err != nil {
+		return nil, f, reach.First(fmt.Errorf("watch %s: %w", t, err))
+	}
+	return acc, f, nil
 }
 
 func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator.Accumulator, error) {
@@ -175,7 +216,7 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 // Errors are those of [Client.Watch]; on an error none of the queries is added. The context
 // bounds only the call.
 func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
-	compiled, err := a.client.compile(targetsOf(queries))
+	compiled, err := a.compile(ctx, queries)
 	if err == nil {
 		err = a.acc.Add(ctx, compiled...)
 	}
@@ -200,11 +241,19 @@ func (w *watching) Remove(ctx context.Context, names ...string) error {
 // query with Refs cannot be replaced. On an error none of the queries is replaced. The context
 // bounds only the call.
 func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
-	compiled, err := a.client.compile(targetsOf(queries))
+	compiled, err := a.compile(ctx, queries)
 	if err == nil {
 		err = a.acc.Replace(ctx, compiled...)
 	}
 	return while("replace", err)
+}
+
+// compile returns queries that come at run time in the accumulator's form.
+func (a *Accumulator) compile(ctx context.Context, queries []Query) ([]query.Query, error) {
+	if a.typ == nil {
+		return a.client.compile(targetsOf(queries))
+	}
+	return a.client.compileAtRunTime(ctx, a.typ, queries)
 }
 
 // Ready returns nil once the first snapshot is complete, and from then on always: an outage of

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -55,16 +54,9 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 	if c == nil {
 		return nil, fmt.Errorf("watch %s: %w", t, errNoClient)
 	}
-	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
-	if err == nil {
-		err = checkStruct(t, fields.targets)
-	}
+	acc, fields, err := c.watchStruct(ctx, structFields{}, t, queries)
 	if err != nil {
-		return nil, reach.First(fmt.Errorf("watch %s: %w", t, err))
-	}
-	acc, err := c.accumulate(ctx, fields.targets)
-	if err != nil {
-		return nil, reach.First(fmt.Errorf("watch %s: %w", t, err))
+		return nil, err
 	}
 	return &Snapshots[S]{watching: watching{c, acc}, deltas: fields.deltas, invalid: fields.invalid}, nil
 }

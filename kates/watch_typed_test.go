@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -360,4 +361,19 @@ func TestAnErrorOfASecretOnTheWireTellsNothingOfIt(t *testing.T) {
 	next(t, w, &snap, func() bool { return len(snap.Invalid) == 1 })
 	assert.NotContains(t, snap.Invalid[0].Err.Error(), "SENSITIVE")
 	assert.Contains(t, snap.Invalid[0].Err.Error(), "withheld")
+}
+
+func TestAFieldOfATypeThatIsMadeAtRunTimeHasATypedStreamAsWell(t *testing.T) {
+	s := &wireServer{objects: []any{versioned("a", "5")}}
+	typ := reflect.StructOf([]reflect.StructField{{Name: "ConfigMaps", Type: reflect.TypeFor[[]*kates.ConfigMap]()}})
+	w, err := s.client(t).WatchStruct(t.Context(), typ)
+	require.NoError(t, err)
+	defer w.Close()
+	<-w.Changed()
+	snap := reflect.New(typ)
+	changed, err := w.Update(t.Context(), snap.Interface())
+	require.NoError(t, err)
+	assert.True(t, changed)
+	assert.Equal(t, "a", snap.Elem().Field(0).Interface().([]*kates.ConfigMap)[0].Name)
+	assert.Equal(t, "typed from json", w.Status().Queries[0].Form)
 }

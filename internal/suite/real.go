@@ -29,6 +29,7 @@ var realScenarios = []scenario{
 	{"ListTakesFieldSelectors", listByField},
 	{"SubresourcesOfBadInputAreAClearError", subresourcesInvalid},
 	{"AContextThatIsOverEndsTheCallItWasGivenTo", callContexts},
+	{"TheUIDOfTheClusterIsThatOfItsNamespaceKubeSystem", clusterUID},
 }
 
 func staleUpdate(t *testing.T, e *env) {
@@ -215,4 +216,14 @@ func subresourcesInvalid(t *testing.T, e *env) {
 	err := e.client.GetSubresource(e.ctx, cm, "scale", nil)
 	assert.True(t, kates.IsNotFound(err), "%v", err)
 	assert.ErrorContains(t, err, "get the scale of configmaps")
+}
+
+func clusterUID(t *testing.T, e *env) {
+	namespace := &corev1.Namespace{}
+	namespace.Name = "kube-system"
+	require.NoError(t, e.client.Get(e.ctx, namespace, namespace))
+	uid, err := e.client.ClusterUID(e.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, namespace.UID, uid)
+	require.NotEmpty(t, uid)
 }

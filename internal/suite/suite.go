@@ -54,7 +54,7 @@ type scenario struct {
 func Run(t *testing.T, b Backend) {
 	t.Helper()
 	all := [][]scenario{crudScenarios, targetScenarios, nameScenarios, bootstrapScenarios, selectorScenarios, kindScenarios,
-		sharingScenarios, runtimeScenarios, changingScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, controllerScenarios,
+		sharingScenarios, runtimeScenarios, structScenarios, changingScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, controllerScenarios,
 		invalidScenarios, endScenarios, getScenarios, finalizerScenarios, conditionScenarios, ownedScenarios}
 	if b.Real {
 		all = append(all, realScenarios)
