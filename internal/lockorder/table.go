@@ -14,6 +14,9 @@ package lockorder
 
 // The locks, as type parameters of [Mutex]. [Order] says what each is.
 type (
+	Fleet          struct{}
+	FleetByCode    struct{}
+	FleetCluster   struct{}
 	Control        struct{}
 	ControllerRun  struct{}
 	Shard          struct{}
@@ -64,6 +67,9 @@ type Lock struct {
 // Order is every mutex of the module, from the one that is acquired first to the one that is
 // acquired last. The rank of a lock is its place. No two of one rank are held at a time.
 var Order = []Lock{
+	{Fleet{}, "fleet.Fleet.mu", "which clusters there are, by what the sources say"},
+	{FleetByCode{}, "fleet.byCode.mu", "the clusters that the program has added"},
+	{FleetCluster{}, "fleet.Cluster.mu", "how a cluster is doing"},
 	{Control{}, "controller.control.mu", "which run of a controller there is"},
 	{ControllerRun{}, "controller.run.mu", "what is kept of each root"},
 	{Shard{}, "internal/keyed.Shard.mu", "the replica, and the keys that are owed a turn"},

@@ -1,0 +1,24 @@
+// Package fleet watches and reconciles many clusters: for programs that promote, place, mirror or
+// audit across clusters.
+//
+//	f, err := fleet.New(fleet.Options{Sources: []fleet.Source{...}})
+//	if err != nil { ... }
+//	defer f.Close()
+//
+// A [Source] says which clusters there are, and each [Cluster] has a client of its own, of package
+// kates. Clusters come, go, fail and change their credentials while the program runs.
+//
+// # One cluster never harms another
+//
+// Each cluster has a client, connections, watches and goroutines of its own, and pauses between
+// its attempts. Nothing waits for a cluster while it holds a lock. A cluster that is down, hangs,
+// or is slow keeps what was last known of it, and is marked stale since its last answer.
+//
+// # Rotation
+//
+// A cluster whose configuration changes keeps its client, and with it all that its watches have
+// shown and its own writes (kates.Client.Reconnect). The new connection is tried first. If it does
+// not work, the old one stays in use, and the status says why. If another cluster answers, by the
+// UID of the namespace kube-system, that one takes the name, as another *Cluster with a new
+// history.
+package fleet

@@ -1,0 +1,161 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/lockorder"
+)
+
+// retries are the pauses between attempts to run a source, and between those to connect.
+var retries = attempts.Backoff{First: time.Second, Most: time.Minute}
+
+// runSource runs a source, again and again if it fails.
+func (f *Fleet) runSource(s *sourceState) {
+	for failures := 0; ; {
+		began := time.Now()
+		err := runSafely(f.ctx, s.source, func(all []Member) { f.take(s, all) })
+		if f.ctx.Err() != nil {
+			return
+		}
+		if failures++; time.Since(began) > retries.Most { // it has worked for a while
+			failures = 1
+		}
+		if err == nil {
+			err = errors.New("it has ended")
+		}
+		f.mu.Lock()
+		s.err = err
+		f.signal()
+		f.mu.Unlock()
+		f.log.Error(err, "a source of clusters has failed; its clusters stay", "source", s.source.String())
+		if !sleep(f.ctx, retries.After(failures)) {
+			return
+		}
+	}
+}
+
+// runSafely runs a source. Its panic is an error.
+func runSafely(ctx context.Context, s Source, set func([]Member)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return s.Run(ctx, set)
+}
+
+// take takes what a source says, and makes it so.
+func (f *Fleet) take(s *sourceState, all []Member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ctx.Err() != nil {
+		return
+	}
+	s.said, s.err, s.members = true, nil, slices.Clone(all)
+	wanted := f.wanted()
+	for name, m := range wanted {
+		if seat := f.seats[name]; seat != nil {
+			seat.want(m)
+			continue
+		}
+		seat := newSeat(f.ctx, m)
+		f.seats[name] = seat
+		f.running.Go(func() { (&attendant{fleet: f, seat: seat}).run() })
+	}
+	for name, seat := range f.seats {
+		if _, ok := wanted[name]; !ok {
+			delete(f.seats, name)
+			seat.leave()
+		}
+	}
+	f.signal()
+}
+
+// wanted returns the members of all sources by name. f.mu is held.
+func (f *Fleet) wanted() map[string]Member {
+	wanted := make(map[string]Member)
+	from := make(map[string]*sourceState)
+	for _, s := range f.sources {
+		for _, m := range s.members {
+			if first := from[m.Name]; first != nil {
+				s.err = fmt.Errorf("cluster %q is that of %s: the one of %s is left out", m.Name, first.source, s.source)
+				continue
+			}
+			if m.Name == "" {
+				s.err = errors.New("a cluster has no name, and is left out")
+				continue
+			}
+			from[m.Name], wanted[m.Name] = s, m
+		}
+	}
+	return wanted
+}
+
+// byCode is the source of the clusters that the program adds itself.
+type byCode struct {
+	mu      lockorder.Mutex[lockorder.FleetByCode]
+	members map[string]Member
+	changed chan struct{}
+}
+
+func newByCode() *byCode {
+	return &byCode{members: make(map[string]Member), changed: make(chan struct{}, 1)}
+}
+
+func (b *byCode) String() string { return "the program" }
+
+func (b *byCode) set(m Member) {
+	b.mu.Lock()
+	b.members[m.Name] = m
+	b.mu.Unlock()
+	b.wake()
+}
+
+func (b *byCode) remove(name string) bool {
+	b.mu.Lock()
+	_, ok := b.members[name]
+	delete(b.members, name)
+	b.mu.Unlock()
+	b.wake()
+	return ok
+}
+
+func (b *byCode) wake() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Run implements [Source].
+func (b *byCode) Run(ctx context.Context, set func([]Member)) error {
+	for {
+		b.mu.Lock()
+		all := slices.Collect(maps.Values(b.members))
+		b.mu.Unlock()
+		set(all)
+		select {
+		case <-b.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sleep waits, and reports whether ctx is still alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,131 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// Status is the state of a fleet. It prints as a table and marshals to JSON.
+type Status struct {
+	Sources  []SourceStatus  `json:"sources"`
+	Clusters []ClusterStatus `json:"clusters"`
+}
+
+// SourceStatus is the state of a source.
+type SourceStatus struct {
+	Name string `json:"name"`
+	// Clusters is how many the source has named last.
+	Clusters int `json:"clusters"`
+	// Said: the source has named its clusters at least once.
+	Said bool `json:"said"`
+	// Error is why the source does not run now, or what is wrong with what it says. Its clusters
+	// stay.
+	Error string `json:"error,omitempty"`
+}
+
+// ClusterStatus is the state of a cluster.
+type ClusterStatus struct {
+	Name   string            `json:"name"`
+	UID    types.UID         `json:"uid,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	// Health is by the fleet's own requests. It has no phase while there is no configuration that
+	// can be used; Health.Rotation says why then.
+	Health
+	// Watches is the state of the cluster's queries.
+	Watches kates.Status `json:"watches"`
+}
+
+// Status returns the state of all sources and clusters. It does not wait for any of them.
+func (f *Fleet) Status() Status {
+	var s Status
+	f.mu.Lock()
+	clusters := make(map[string]*Cluster, len(f.seats))
+	failed := make(map[string]string)
+	for name, seat := range f.seats {
+		clusters[name] = seat.cluster
+		failed[name] = textOf(seat.err)
+	}
+	for _, from := range f.sources {
+		s.Sources = append(s.Sources, SourceStatus{from.source.String(), len(from.members), from.said, textOf(from.err)})
+	}
+	f.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		if c := clusters[name]; c != nil {
+			s.Clusters = append(s.Clusters, ClusterStatus{name, c.UID(), c.Labels(), c.Health(), c.client.Status()})
+			continue
+		}
+		s.Clusters = append(s.Clusters, ClusterStatus{Name: name, Health: Health{Rotation: failed[name]}})
+	}
+	return s
+}
+
+// Err says what is wrong now: sources that do not run, clusters that do not answer or whose newest
+// configuration is not in use, and watches that are not open. It is nil while all is well.
+func (s Status) Err() error {
+	var errs []error
+	for _, from := range s.Sources {
+		if from.Error != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", from.Name, from.Error))
+		}
+	}
+	for _, c := range s.Clusters {
+		if c.Rotation != "" {
+			errs = append(errs, fmt.Errorf("cluster %q: its newest configuration is not in use: %s", c.Name, c.Rotation))
+		}
+		switch {
+		case c.Phase == Stale || c.Phase == Connecting:
+			errs = append(errs, fmt.Errorf("cluster %q is %s since %s: %s", c.Name, c.Phase, c.Since.Format(time.RFC3339), c.Error))
+		case c.Watches.Err() != nil:
+			errs = append(errs, fmt.Errorf("cluster %q: %w", c.Name, c.Watches.Err()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String prints the status as a table.
+func (s Status) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SOURCE\tCLUSTERS\tERROR")
+	for _, from := range s.Sources {
+		fmt.Fprintf(w, "%s\t%d\t%s\n", from.Name, from.Clusters, from.Error)
+	}
+	_ = w.Flush()
+	fmt.Fprintln(w, "CLUSTER\tSTATE\tSINCE\tQUERIES\tOBJECTS\tUID\tERROR")
+	for _, c := range s.Clusters {
+		objects := 0
+		for _, q := range c.Watches.Queries {
+			objects += q.Objects
+		}
+		why := c.Error
+		if why == "" {
+			why = c.Rotation
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, c.Phase, age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	return b.String()
+}
+
+func age(since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return time.Since(since).Truncate(time.Second).String()
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

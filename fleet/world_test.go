@@ -1,0 +1,60 @@
+package fleet
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// newFleet makes a fleet that ends with the test.
+func newFleet(t *testing.T, o Options) *Fleet {
+	t.Helper()
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+// newCluster makes a fake cluster that has an identity.
+func newCluster(t *testing.T, uid types.UID, objects ...kates.Object) *katestest.Fake {
+	t.Helper()
+	system := &kates.Namespace{}
+	system.Name, system.UID = "kube-system", uid
+	return katestest.New(t, katestest.WithObjects(append(objects, system)...))
+}
+
+// eventually waits until a fleet's clusters are as wanted.
+func eventually(t *testing.T, f *Fleet, what string, is func() bool) {
+	t.Helper()
+	changed, stop := f.Listen()
+	defer stop()
+	for !is() {
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatalf("waiting until %s: %s", what, f.Status())
+		}
+	}
+}
+
+// scripted is a source that says what a test sends.
+type scripted chan []Member
+
+func (s scripted) String() string { return "a script" }
+
+func (s scripted) Run(ctx context.Context, set func([]Member)) error {
+	for {
+		select {
+		case all := <-s:
+			set(all)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
