@@ -222,3 +222,38 @@ func TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt(t *testing.
 		})
 	}
 }
+
+// TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken: between the two there
+// was a list, which nobody took. Another stream has such a list, too, and all objects are decided.
+func TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.In("ns1", "x"))
+		s.Create("as", sim.In("ns2", "y"))
+		a := watching(t, streams, collect.Options{}, over("A", "as", "ns1", "ns2"))
+		require.True(t, signalled(a))
+		var snap one
+		require.Equal(t, []string{"+x", "+y"}, told(update(t, a, &snap)))
+
+		s.Late(time.Hour)
+		o := sim.NewClient(s, streams)
+		write := func(namespace string) {
+			for i := range 6 {
+				o.Put("as", sim.In(namespace, fmt.Sprint(i)), 0)
+			}
+			synctest.Wait()
+		}
+		write("ns1")
+		write("ns2")
+		require.False(t, givenUp(a), "both have listed again")
+		s.Mu.Lock()
+		s.ListAnswer = func(string) time.Duration { return 10 * second }
+		s.Mu.Unlock()
+		write("ns1")
+		require.True(t, givenUp(a))
+		require.Equal(t, []string{"+0", "+1", "+2", "+3", "+4", "+5"}, told(update(t, a, &snap)), "those of ns2")
+		require.Len(t, snap.A, 8)
+
+		sim.After(time.Minute)
+		require.Equal(t, []string{"+0", "+1", "+2", "+3", "+4", "+5"}, told(update(t, a, &snap)), "those of ns1")
+	})
+}

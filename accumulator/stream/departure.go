@@ -51,7 +51,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	d := coherence.Passed(w, fate, how.existedRV)
 	d.Since = how.since
 	l.depart(w.Key, d)
-	if !l.all {
+	if !l.whole() {
 		l.note(w.Key, l.dirty[w.Key])
 	}
 	if d.Wrote == nil || l.QuietOwn { // other streams signal it

@@ -66,7 +66,7 @@ func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 		return nil
 	}
 	l.noted()
-	if l.all {
+	if l.whole() {
 		if l.stream.progress.synced {
 			return l.Wake
 		}
@@ -106,28 +106,29 @@ func (l *Listener) Take() Batch {
 	switch {
 	case !s.progress.synced:
 		return Batch{}
-	case s.own.givenUp && l.all:
+	case s.own.givenUp && l.taken == takenNothing:
 		return Batch{}
 	case s.own.givenUp:
 		return Batch{Extent: Lost}
-	case l.all:
+	case l.whole():
 		b := Batch{Changes: l.everything(), Extent: Everything, NewHistory: l.newHistory}
-		l.all, l.newHistory, l.turned = false, false, false
+		l.taken, l.newHistory, l.turned = takenBatches, false, false
 		l.signals.take()
 		return b
 	}
 	b := Batch{Extent: Some, Left: l.left, Signals: l.signals.take()}
-	if l.again {
+	listed := l.taken == takenBeforeList
+	if listed {
 		b.Extent, b.Changes = Everything, l.everything()
 	} else {
 		b.Changes = make([]Change, 0, len(l.dirty))
 	}
 	for key := range l.dirty {
-		if o := l.read(key); o == nil || !l.again {
+		if o := l.read(key); o == nil || !listed {
 			b.Changes = append(b.Changes, Change{key, o})
 		}
 	}
-	l.again, l.turned, l.left = false, false, nil
+	l.taken, l.turned, l.left = takenBatches, false, nil
 	l.clean()
 	return b
 }
@@ -136,6 +137,7 @@ func (l *Listener) Take() Batch {
 func (l *Listener) Untake() {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
+	l.taken = takenNothing
 	l.restart()
 }
 
@@ -146,11 +148,11 @@ func (l *Listener) restart() { l.renew(l.stream.store.view.Position()) }
 // resume makes everything news again, for a reader that knows what the stream has shown. A union
 // has to know what has left since. Called with the stream's lock held.
 func (l *Listener) resume() {
-	if l.Union == nil || l.all {
+	if l.Union == nil || l.whole() {
 		l.restart()
 		return
 	}
-	l.again = true
+	l.taken = takenBeforeList
 }
 
 // State returns what the listener can know of its stream now.
@@ -166,7 +168,7 @@ func (l *Listener) State() ListenerState {
 	}
 	switch {
 	case !synced:
-	case givenUp && l.all:
+	case givenUp && l.taken == takenNothing:
 		st.Phase = Dropped
 	case givenUp:
 		st.Phase = Relisting
@@ -230,7 +232,7 @@ func (l *Listener) Look(key Key) coherence.Sight {
 func (l *Listener) Track() (positionRV string) {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
-	l.all = false
+	l.taken = takenBatches
 	return l.stream.store.view.Position()
 }
 

@@ -203,7 +203,7 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 // already is its first batch.
 func (s *stream) join(part *narrow, o ListenOptions) *Listener {
 	l := &Listener{stream: s, narrow: part, ListenOptions: o, untaken: untaken{
-		all: true, dirty: make(map[Key]bool), signals: signals{perKey: o.PerKey},
+		taken: takenNothing, dirty: make(map[Key]bool), signals: signals{perKey: o.PerKey},
 	}}
 	s.mu.Lock()
 	s.listeners[l] = struct{}{}

@@ -9,10 +9,8 @@ import (
 // untaken is what a listener's reader has not taken yet: a set of dirty keys, and which of them are
 // worth a signal. The stream's lock guards it.
 type untaken struct {
-	// all: nothing has been taken yet; the whole store is news.
-	all bool
-	// again: everything is news once more, and what is dirty stays so.
-	again bool
+	// taken is what the reader has taken so far.
+	taken taken
 	// dirty maps a changed key to whether the reader knows an object of that name: from the last
 	// batch, or from a look since. A key that came and went unread is dropped again: what is held
 	// is bounded by objects, not by events.
@@ -29,6 +27,23 @@ type untaken struct {
 	turned  bool
 	signals signals
 }
+
+// taken is what a listener's reader has taken of its stream. The rest is news. A reader that has
+// taken something keeps it while the stream has nothing to show (rule U6 of package coherence).
+type taken int
+
+const (
+	// takenNothing: no batch. The whole store is news.
+	takenNothing taken = iota
+	// takenOther: batches, but the stream cannot tell what has changed since. The whole store is
+	// news.
+	takenOther
+	// takenBeforeList: batches. Then a list came for what was given up. The whole store is news,
+	// and what is dirty stays so.
+	takenBeforeList
+	// takenBatches: batches. What is dirty is news.
+	takenBatches
+)
 
 // signals are the changes that are worth a signal and have not been taken.
 type signals struct {
@@ -48,7 +63,7 @@ func (u *untaken) note(key Key, known bool) {
 
 // news reports whether there is something to take that is worth a signal.
 func (u *untaken) news() bool {
-	return u.all || u.again || u.signals.any && len(u.dirty)+len(u.signals.late) > 0
+	return u.taken != takenBatches || u.signals.any && len(u.dirty)+len(u.signals.late) > 0
 }
 
 // signal notes that a change of a key is worth a signal.
@@ -67,9 +82,12 @@ func (u *untaken) signalled(key Key) bool {
 	return !dirty || u.signals.any
 }
 
+// whole reports whether the whole store is news, whatever is dirty.
+func (u *untaken) whole() bool { return u.taken <= takenOther }
+
 // renew makes everything news again. How keys have left up to the stream's position is forgotten.
 func (u *untaken) renew(positionRV string) {
-	u.all, u.again = true, false
+	u.taken = min(u.taken, takenOther)
 	u.clean()
 	u.left, u.forgottenRV = nil, positionRV
 }

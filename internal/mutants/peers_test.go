@@ -77,7 +77,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing, file: stream, caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
-		old: `all: true, dirty`, new: `all: !s.progress.synced, dirty`,
+		old: `taken: takenNothing, dirty`, new: `taken: map[bool]taken{true: takenBatches}[s.progress.synced], dirty`,
 	},
 	{
 		name: "a DELETED event is not passed on", peer: noDeletes, file: stream, caught: "TestG7DeltasAreExact",

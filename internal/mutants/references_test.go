@@ -16,7 +16,7 @@ var references = []mutant{
 	{
 		name: "what is named is taken in only where it was worth a signal", says: "what is worth no signal is in the next snapshot all the same", file: "accumulator/stream/listener.go",
 		caught: "TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal",
-		old:    "\tl.noted()\n\tif l.all {", new: "\tif l.all {",
+		old:    "\tl.noted()\n\tif l.whole() {", new: "\tif l.whole() {",
 	},
 	{
 		name: "what changes during a turn is held against nothing", says: "also when that happens while the turn is under way", file: consult, caught: since,

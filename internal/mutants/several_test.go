@@ -308,6 +308,11 @@ var several = []mutant{
 		rv = coherence`,
 	},
 	{
+		name: "a stream that gives writes up again before it is taken has never shown anything", peer: torn, file: untaken, in: "accumulator",
+		caught: "TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken",
+		old:    `u.taken = min(u.taken, takenOther)`, new: `u.taken = takenNothing`,
+	},
+	{
 		name: "a successor that is often late floods the server with lists", peer: torn, file: "accumulator/query/align.go", in: "accumulator",
 		caught: "TestG3ASuccessorThatIsOftenLateAsksTheServerLessAndLess",
 		old:    `return catchUpAfter << min(p.helped, 7)`, new: `return catchUpAfter`,
