@@ -60,6 +60,17 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	}
 }
 
+// Mapping returns the resource that a kind stands for, given as in [Query], and whether its objects
+// are in namespaces. It asks discovery where that is not known yet. If complete discovery has no
+// such kind, the error is an [UnknownKindError].
+func (c *Client) Mapping(ctx context.Context, kind string) (*meta.RESTMapping, error) {
+	mapping, err := c.core.kinds.Kind(ctx, kind)
+	if err != nil {
+		return nil, reach.First(fmt.Errorf("find %q: %w", kind, err))
+	}
+	return mapping, nil
+}
+
 // InvalidateCache forgets what discovery and OpenAPI said. The next use of a kind, or of a custom
 // kind's field in a query, asks the server. An unknown kind does this by itself, at most once a
 // second.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -96,14 +97,21 @@ func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target
 		namespace = t.Namespaces[0]
 	}
 	source := s.Source(r, namespace, t.formOf())
-	for _, selection := range t.selections() {
-		_, f, err := selection.selectors()
+	for i, s := range t.selections() {
+		_, f, err := s.selectors()
 		if err != nil {
 			return err
 		}
 		// Every resource has metadata.name, and nothing else for certain: some resources without
 		// namespaces refuse metadata.namespace.
-		doubted := func(r fields.Requirement) bool { return r.Field != "metadata.name" }
+		doubted := func(req fields.Requirement) bool { return req.Field != "metadata.name" }
+		if i > 0 && r.Namespaced {
+			// In AnyOf a namespace that is required is part of the path, and no field.
+			doubted = func(req fields.Requirement) bool {
+				return req.Field != "metadata.name" &&
+					(req.Field != "metadata.namespace" || req.Operator == selection.NotEquals)
+			}
+		}
 		if f == nil || !slices.ContainsFunc(f.Requirements(), doubted) {
 			continue
 		}

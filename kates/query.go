@@ -76,7 +76,9 @@ type Query struct {
 	Labels labels.Selector
 	Fields fields.Selector
 	// AnyOf, if not nil, is a union: one of its selections must select an object, and so must
-	// the query's own selectors where they are set. Each selection costs a list and a watch.
+	// the query's own selectors where they are set. Each selection costs a list and a watch. One
+	// that requires a namespace by its fields (metadata.namespace=x,metadata.name=y) is watched in
+	// that namespace: rights there suffice.
 	AnyOf []Selection
 	// Optional: the field is nil where the server certainly does not serve the kind, or refuses
 	// again and again to list it for lack of rights. It is filled as soon as that changes. An

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/snapshot"
@@ -40,7 +41,8 @@ type Query struct {
 	Labels labels.Selector
 	Fields fields.Selector
 	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so
-	// do Labels and Fields.
+	// do Labels and Fields. One that requires a namespace by the field metadata.namespace is
+	// watched in that namespace.
 	AnyOf []stream.Selection
 	// Optional: definite answers (not served, forbidden again and again) count as empty. Any
 	// other error delays the first signal, as for other queries.
@@ -120,23 +122,57 @@ func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
 	}
 	for _, ns := range namespaces {
 		for _, s := range selections {
-			all = append(all, stream.Spec{Namespace: ns, Selection: stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(s), Form: q.Form, Transform: q.Transform})
+			s = stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(s)
+			in, ok := ns, true
+			if r.Namespaced && q.AnyOf != nil && q.Spaces == nil {
+				in, s.Fields, ok = place(ns, s.Fields)
+			}
+			if ok {
+				all = append(all, stream.Spec{Namespace: in, Selection: s, Form: q.Form, Transform: q.Transform})
+			}
 		}
 	}
 	return all
 }
+
+// place returns the namespace in which fields select something, and what else they require. ok is
+// false if they select nothing in the given namespace, which is "" for all.
+func place(namespace string, f fields.Selector) (in string, rest fields.Selector, ok bool) {
+	if f == nil {
+		return namespace, nil, true
+	}
+	required, found := f.RequiresExactMatch(namespaceField)
+	if !found || required == "" {
+		return namespace, f, true
+	}
+	if namespace != "" && namespace != required {
+		return "", nil, false
+	}
+	var others []fields.Selector
+	for _, r := range f.Requirements() {
+		switch {
+		case r.Operator == selection.NotEquals:
+			others = append(others, fields.OneTermNotEqualSelector(r.Field, r.Value))
+		case r.Field != namespaceField || r.Value != required:
+			others = append(others, fields.OneTermEqualSelector(r.Field, r.Value))
+		}
+	}
+	if others == nil {
+		return required, nil, true
+	}
+	return required, fields.AndSelectors(others...), true
+}
+
+const namespaceField = "metadata.namespace"
 
 // selects returns the selections of the query's streams, nil if the query is no union.
 func (q Query) selects(r stream.Resource) stream.Union {
 	if !q.Union() {
 		return nil
 	}
-	var all []stream.Selection
-	watches := q.Watches(r)
-	for _, w := range watches {
-		if w.Namespace == watches[0].Namespace { // each has the same selections
-			all = append(all, w.Selection)
-		}
+	all := make([]stream.Selection, len(q.AnyOf))
+	for i, s := range q.AnyOf {
+		all[i] = stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(s)
 	}
 	return stream.NewUnion(r, all...)
 }
