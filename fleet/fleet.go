@@ -172,14 +172,17 @@ func (f *Fleet) Listen() (changed <-chan struct{}, stop func()) {
 // Ready is nil once each source has said which clusters there are. From then on it stays nil. A
 // cluster that does not answer is no reason not to be ready.
 func (f *Fleet) Ready() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	var errs []error
 	for _, s := range f.sources {
-		if s.said {
+		f.mu.Lock()
+		said, why := s.said, s.err
+		f.mu.Unlock()
+		if said {
 			continue
 		}
-		why := s.err
+		if why == nil {
+			why = troubleOf(s.source)
+		}
 		if why == nil {
 			why = errors.New("not yet")
 		}

@@ -83,7 +83,10 @@ func (f *Fleet) wanted() map[string]Member {
 	from := make(map[string]*sourceState)
 	for _, s := range f.sources {
 		for _, m := range s.members {
-			if first := from[m.Name]; first != nil {
+			if first := from[m.Name]; first == s && m.Err != nil {
+				s.err = m.Err // the source itself says which one counts
+				continue
+			} else if first != nil {
 				s.err = fmt.Errorf("cluster %q is that of %s: the one of %s is left out", m.Name, first.source, s.source)
 				continue
 			}

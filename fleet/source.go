@@ -14,7 +14,8 @@ import (
 type Source interface {
 	// Run calls set with all members of the source: once at first, also if there are none, and
 	// again whenever something about them has changed. It returns when ctx ends, or with an error.
-	// After an error the fleet keeps the members and runs the source again, after a pause.
+	// After an error the fleet keeps the members and runs the source again, after a pause. What is
+	// wrong while Run goes on is for a method Err() error: if a source has one, status shows it.
 	//
 	// A member that is not among those of the latest call leaves the fleet. So a source that cannot
 	// find out for certain (its own cluster is down, a file is half written) does not call set, or
@@ -41,6 +42,14 @@ type Member struct {
 	// Err says why there is no configuration: it does not parse, or names what the source does not
 	// allow. A cluster that has joined before goes on as it is.
 	Err error
+}
+
+// troubleOf returns what a source that runs says is wrong, if it says such things. No lock is held.
+func troubleOf(s Source) error {
+	if s, ok := s.(interface{ Err() error }); ok {
+		return s.Err()
+	}
+	return nil
 }
 
 // sameConnection reports whether a cluster is reached in the same way as before.

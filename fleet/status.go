@@ -58,6 +58,11 @@ func (f *Fleet) Status() Status {
 		s.Sources = append(s.Sources, SourceStatus{from.source.String(), len(from.members), from.said, textOf(from.err)})
 	}
 	f.mu.Unlock()
+	for i, from := range f.sources { // which never change
+		if s.Sources[i].Error == "" {
+			s.Sources[i].Error = textOf(troubleOf(from.source))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		if c := clusters[name]; c != nil {
 			s.Clusters = append(s.Clusters, ClusterStatus{name, c.UID(), c.Labels(), c.Health(), c.client.Status()})
