@@ -58,9 +58,12 @@ type partTruth struct {
 	last   map[string]string // versions by field and name at the last turn
 	replay map[string]string // the same, from the differences
 	since  map[string]int    // the version of the server of which each object was shown
-	held   bool
-	fails  int
-	rests  time.Time
+	// quietly has what own writes have taken away without owing a turn: the version that the
+	// partitions had taken by then.
+	quietly map[string]string
+	held    bool
+	fails   int
+	rests   time.Time
 }
 
 // TestG4G5G6G7G9PartitionsAreTheModels mixes own and foreign writes of objects that come, go and
@@ -211,15 +214,20 @@ func (m *partModel) write(s sim.Step) {
 // hide notes that a quiet own write hides what others have written to its object, as far as that
 // has not arrived, or has arrived while another own write was under way.
 func (m *partModel) hide(field int, name string) {
-	position, under := 0, m.underWay(partResources[field], name)
-	for _, l := range m.p.indexes.fields[field].Query.Listeners() {
-		position = max(position, sim.Revision(l.State().PositionRV))
-	}
+	id, under := modelFields[field]+name, m.underWay(partResources[field], name)
 	for _, k := range m.keys {
-		if id := modelFields[field] + name; under || k.must[id] > position {
+		if under || k.must[id] > m.position(id) {
 			delete(k.must, id)
 		}
 	}
+}
+
+// position returns the newest version that a watch of the field of id has reached.
+func (m *partModel) position(id string) (position int) {
+	for _, l := range m.p.indexes.fields[slices.Index(modelFields, id[:1])].Query.Listeners() {
+		position = max(position, sim.Revision(l.State().PositionRV))
+	}
+	return position
 }
 
 // changed notes which turns a write needs, from the state before it.
@@ -243,6 +251,14 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 			// it came and went
 			case now[key][id] == "" && (k.last[id] == "" || m.script.Quiet && m.taken[key][id] == ""):
 				delete(k.must, id)
+			// so it did, unseen: the watch has not shown that it came, and ends with a list
+			case now[key][id] == "" && !quiet && m.script.Gates && k.must[id] > m.position(id) &&
+				k.quietly[id] != "" && k.quietly[id] == m.taken[key][id]:
+				delete(k.must, id)
+			case now[key][id] == "" && quiet:
+				if delete(k.quietly, id); k.must[id] == 0 {
+					k.quietly[id] = m.taken[key][id]
+				}
 			case shared && before["shared"][id] == version && (before[key] == nil || now[key] == nil):
 				// the key comes or goes, and the shared object is unchanged
 			case !quiet && before[key][id] != now[key][id]:
@@ -254,7 +270,10 @@ func (m *partModel) changed(before map[string]map[string]string, quiet bool) {
 
 func (m *partModel) truth(key string) *partTruth {
 	if m.keys[key] == nil {
-		m.keys[key] = &partTruth{must: map[string]int{}, last: map[string]string{}, replay: map[string]string{}, since: map[string]int{}}
+		m.keys[key] = &partTruth{
+			must: map[string]int{}, last: map[string]string{}, replay: map[string]string{}, since: map[string]int{},
+			quietly: map[string]string{},
+		}
 	}
 	return m.keys[key]
 }
