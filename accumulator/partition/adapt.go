@@ -87,7 +87,7 @@ func (p *Partitions) adapt() error {
 	}
 	p.scheduler.extend(len(fields), p.indexes.lookup)
 	if respelled {
-		p.scheduler.activateTouched(0, nil, true, false)
+		p.scheduler.activateForced()
 	}
 	p.current, p.generation = now, generation
 	p.quiet = p.quietOwn || slices.ContainsFunc(now, func(f *field) bool { return f.Query.Query().Signal != nil })

@@ -21,8 +21,8 @@ func (s *scheduler) consult(i int, moves []moved) {
 	}
 	for _, m := range moves {
 		for part := range s.readers[i].concerned(m) {
-			if !part.state.runs() && part.shares[i].reread(m) && m.signal {
-				s.activate(part, forOne)
+			if !part.state.runs() && part.shares[i].reread(m) {
+				s.heed(part, i, m.key, m.signal, forOne)
 			}
 		}
 	}
@@ -46,9 +46,9 @@ func (sh *share) note(s moved) {
 }
 
 // signal notes that the changes of some objects since the turn began are worth a signal.
-func (sh *share) signal(keys []stream.Key) {
-	for _, key := range keys {
-		if m, noted := sh.meanwhile[key]; noted {
+func (sh *share) signal(keys map[stream.Key]bool) {
+	for key, m := range sh.meanwhile {
+		if keys[key] {
 			m.signal = true
 			sh.meanwhile[key] = m
 		}
@@ -92,8 +92,8 @@ func (s *scheduler) conclude(part *partition) {
 		changed := sh.meanwhile
 		sh.meanwhile = nil
 		for key, m := range changed {
-			if sh.reread(moved{key: key, old: m.old, now: m.now}) && m.signal {
-				s.activate(part, forOne)
+			if sh.reread(moved{key: key, old: m.old, now: m.now}) {
+				s.heed(part, i, key, m.signal, forOne)
 			}
 		}
 	}

@@ -85,14 +85,6 @@ func (p *partition) touch(i int, s moved) {
 	}
 }
 
-// touched reports whether one of these objects of the i-th field has changed since the last turn.
-func (p *partition) touched(i int, keys []stream.Key) bool {
-	return slices.ContainsFunc(keys, func(key stream.Key) bool {
-		_, dirty := p.shares[i].dirty[key]
-		return dirty
-	})
-}
-
 // changes returns the changes since the table of the last turn.
 func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 	out := snapshot.NewChanges(len(sh.dirty))

@@ -275,5 +275,5 @@ func (m *partModel) settle() error {
 	if n := m.p.scheduler.agenda.size(); n > 0 || m.p.scheduler.agenda.waiting() {
 		return fmt.Errorf("G6: %d keys wait or are held", n)
 	}
-	return nil
+	return m.p.scheduler.residue()
 }

@@ -1,23 +1,12 @@
 package partition
 
-import "github.com/kates-go/kates/accumulator/stream"
-
-// activateTouched activates the partitions in which one of these objects of a field has changed,
-// or, with all, every partition. common: such an object may belong to every partition.
-func (s *scheduler) activateTouched(i int, keys []stream.Key, all, common bool) {
-	if len(keys) == 0 && !all {
-		return
-	}
+// activateForced activates all partitions, though none of their objects may have changed.
+func (s *scheduler) activateForced() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := range s.agenda.running() {
-		s.parts[e.key].shares[i].signal(keys)
-	}
 	for _, part := range s.parts {
-		if all || part.touched(i, keys) {
-			part.forced = part.forced || all
-			s.activate(part, reach(all || common))
-		}
+		part.forced = true
+		s.activate(part, forAll)
 	}
 }
 
@@ -96,9 +85,7 @@ func (p *partition) count(i, n int) {
 // touch is called with mu held.
 func (s *scheduler) touch(part *partition, i int, m moved, r reach) {
 	part.touch(i, m)
-	if m.signal {
-		s.activate(part, r)
-	}
+	s.heed(part, i, m.key, m.signal, r)
 }
 
 // emptied forgets a partition without objects, or makes its last turn due. Called with mu held.
@@ -115,6 +102,7 @@ func (s *scheduler) emptied(part *partition) {
 // forget is called with mu held.
 func (s *scheduler) forget(part *partition) {
 	s.unread(part)
+	s.told(part)
 	delete(s.parts, part.key)
 	s.agenda.drop(&part.entry)
 }

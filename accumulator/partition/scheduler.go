@@ -28,6 +28,7 @@ type scheduler struct {
 	// other fields. The reads of a running turn are known only when it ends, so each change of a
 	// look-up is noted for all running turns.
 	readers []*readers
+	hushed  []hushed // for each field
 	// places is how many fields there may be at most.
 	places int
 	// empty are partitions that had no objects when the changes of one field were placed. Those of
@@ -50,7 +51,7 @@ func (s *scheduler) extend(fields int, lookup func(i int) bool) {
 		if lookup(i) {
 			by = newReaders()
 		}
-		s.readers = append(s.readers, by)
+		s.readers, s.hushed = append(s.readers, by), append(s.hushed, make(hushed))
 	}
 }
 
@@ -70,6 +71,7 @@ func (s *scheduler) next(changed func(*partition) bool) *Turn {
 		s.agenda.done(e)
 		return nil
 	}
+	s.told(part)
 	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, part: part}
 	part.forced, part.seen = false, withObjects
 	if t.Gone {

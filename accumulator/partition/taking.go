@@ -84,8 +84,15 @@ func (p *Partitions) advance() {
 		} else {
 			p.scheduler.place(i, moves)
 		}
-		late := unmoved(b.Signals, moves)
-		p.scheduler.activateTouched(i, late, turned && !first, f.Shown.common)
+		signals := b.Signals
+		if b.Whole { // all are, see query.Batch
+			signals = p.scheduler.quiet(i)
+		}
+		late := unmoved(signals, moves)
+		p.scheduler.signal(i, signals, reach(f.Shown.common))
+		if turned && !first {
+			p.scheduler.activateForced()
+		}
 		// Whether the object belonged to all partitions when it changed is not known any more.
 		shared = shared || !lookup && len(late) > 0 && f.Shown.common
 		for _, s := range moves {

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -192,4 +193,20 @@ func (m *upheld) commitGate(name string, s sim.Step) {
 // versionOf identifies one version of an object.
 func versionOf(o *unstructured.Unstructured) string {
 	return string(o.GetUID()) + "@" + o.GetResourceVersion()
+}
+
+// residue returns an error if a change is hushed that is none for its partition.
+func (s *scheduler) residue() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, h := range s.hushed {
+		for key, by := range h {
+			for part := range by {
+				if _, dirty := part.shares[i].dirty[key]; !dirty || s.parts[part.key] != part {
+					return fmt.Errorf("G6: a change of %s is hushed for %s", key, part.key)
+				}
+			}
+		}
+	}
+	return nil
 }

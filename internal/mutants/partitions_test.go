@@ -4,6 +4,7 @@ const (
 	agenda    = "accumulator/partition/agenda.go"
 	keys      = "accumulator/partition/keys.go"
 	placing   = "accumulator/partition/placing.go"
+	hushed    = "accumulator/partition/hushed.go"
 	partition = "accumulator/partition/partition.go"
 	turn      = "accumulator/partition/turn.go"
 	scheduler = "accumulator/partition/scheduler.go"
@@ -89,6 +90,29 @@ var partitions = []mutant{
 		name: "a signal of a deletion that comes late misses the keys that are new", says: "a change for all partitions makes each of them due", file: taking,
 		caught: "TestG2AKeyThatCameQuietlyHasATurnForADeletionThatTurnsOutToBeWorthIt",
 		old:    `len(late) > 0 && f.Shown.common`, new: `len(late) > 0 && f.Shown.shared.Held() > 0`,
+	},
+	{
+		name: "a late signal reaches the keys alone that the object has now", says: "handed out when one of its objects changes", file: hushed,
+		caught: "TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughTheObjectHasMovedOnQuietly",
+		old:    `s.hushed[i].note(key, part, dirty)`, new: `_ = dirty`,
+	},
+	{
+		name: "a late signal reaches the keys alone that would read the object now", says: "handed out when one of its objects changes", file: consult,
+		caught: "TestG2AKeyHasATurnForWhatItHasReadThatTurnsOutToBeWorthItThoughItHasChangedQuietlySince",
+		old:    `s.heed(part, i, m.key, m.signal, forOne)`, new: `if m.signal {
+					s.activate(part, forOne)
+				}`,
+	},
+	{
+		name: "a list that comes before a late signal swallows it", says: "handed out when one of its objects changes", file: taking,
+		caught: "TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughAListComesBeforeThat",
+		old:    `signals = p.scheduler.quiet(i)`, new: `_ = p.scheduler.quiet`,
+	},
+	{
+		name: "what a key has not been told of is kept when it has been", says: "never by the number of events", file: scheduler,
+		caught: "TestG6WhatIsHushedIsForgottenWhenItsKeyHasATurnOrIsGone",
+		old: `	s.told(part)
+`, new: ``,
 	},
 	{
 		name: "the key that an object leaves sleeps on", says: "an object that moves activates both", file: placing, caught: moves,

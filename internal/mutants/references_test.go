@@ -65,7 +65,7 @@ var references = []mutant{
 	{
 		name: "a quiet own write of what was read activates", says: "own writes may be told not to wake their controller", file: consult,
 		caught: "TestG4QuietOwnWritesOfWhatWasReadActivateNothing",
-		old:    `old: m.old, now: m.now}) && m.signal {`, new: `old: m.old, now: m.now}) {`,
+		old:    `s.heed(part, i, key, m.signal, forOne)`, new: `s.heed(part, i, key, true, forOne)`,
 	},
 	{
 		name: "what was looked up and becomes invalid is no news", says: "What was absent, or invalid, was read, too", file: "accumulator/partition/keys.go",
