@@ -22,10 +22,11 @@ type seat struct {
 	// cluster that has the name now; nil before there is a configuration.
 	cluster *Cluster
 	err     error // why there is no cluster
+	since   time.Time
 }
 
 func newSeat(ctx context.Context, m Member) *seat {
-	s := &seat{name: m.Name, wanted: m, news: make(chan struct{}, 1)}
+	s := &seat{name: m.Name, wanted: m, news: make(chan struct{}, 1), since: time.Now()}
 	s.ctx, s.leave = context.WithCancel(ctx)
 	return s
 }
@@ -200,7 +201,7 @@ func (a *attendant) probe(c *Cluster) bool {
 	f := a.fleet
 	ctx, cancel := context.WithTimeout(a.seat.ctx, f.options.Timeout)
 	defer cancel()
-	uid, err := clusterUID(ctx, c.client)
+	uid, err := c.client.ClusterUID(ctx)
 	if a.seat.ctx.Err() != nil {
 		return true
 	}

@@ -37,6 +37,8 @@ type Phase string
 const (
 	// Connecting: no request to the cluster has been answered yet.
 	Connecting Phase = "connecting"
+	// Unreachable: the same, and several requests have failed.
+	Unreachable Phase = "unreachable"
 	// Up: the latest request to the cluster was answered in time.
 	Up Phase = "up"
 	// Stale: the cluster does not answer. What was known of it is shown on.
@@ -110,12 +112,15 @@ func (c *Cluster) answered(at time.Time) (news bool) {
 	})
 }
 
-// failed notes that requests fail. stale: often enough to call the cluster stale.
-func (c *Cluster) failed(err error, stale bool) (news bool) {
+// failed notes that a request has failed. again: the one before it has failed, too.
+func (c *Cluster) failed(err error, again bool) (news bool) {
 	return c.change(func(h *Health) {
 		h.Error = err.Error()
-		if stale && h.Phase == Up {
+		switch {
+		case again && h.Phase == Up:
 			h.Phase, h.Since = Stale, h.Heard
+		case again && h.Phase == Connecting:
+			h.Phase = Unreachable
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
@@ -16,12 +15,4 @@ var errOtherCluster = errors.New("another cluster answers")
 // reconnect moves a client to another connection.
 func reconnect(context.Context, *kates.Client, *rest.Config) error {
 	return errOtherCluster // until the client can
-}
-
-// clusterUID asks for the UID that identifies a cluster.
-func clusterUID(ctx context.Context, c *kates.Client) (types.UID, error) {
-	ns := &kates.Namespace{}
-	ns.Name = "kube-system"
-	err := c.Get(ctx, ns, ns)
-	return ns.UID, err
 }

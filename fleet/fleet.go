@@ -71,10 +71,9 @@ type Fleet struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 	began   time.Time
-	byCode  *byCode
 
 	mu        lockorder.Mutex[lockorder.Fleet]
-	sources   []*sourceState // the last one is byCode's
+	sources   []*sourceState // the last one is the program itself
 	seats     map[string]*seat
 	listeners map[chan struct{}]struct{}
 }
@@ -95,14 +94,15 @@ func New(o Options) (*Fleet, error) {
 		return nil, fmt.Errorf("make a fleet: %w", err)
 	}
 	f := &Fleet{
-		options: o, log: o.Logger, began: time.Now(), byCode: newByCode(),
+		options: o, log: o.Logger, began: time.Now(),
 		seats: make(map[string]*seat), listeners: make(map[chan struct{}]struct{}),
 	}
 	f.ctx, f.end = context.WithCancel(context.Background())
-	for _, s := range append(slices.Clone(o.Sources), f.byCode) {
-		f.sources = append(f.sources, &sourceState{source: s})
+	for _, source := range o.Sources {
+		f.sources = append(f.sources, &sourceState{source: source})
 	}
-	for _, s := range f.sources {
+	f.sources = append(f.sources, &sourceState{source: byCode{}, said: true})
+	for _, s := range f.sources[:len(o.Sources)] {
 		f.running.Go(func() { f.runSource(s) })
 	}
 	return f, nil
@@ -123,12 +123,33 @@ func (f *Fleet) Set(m Member) error {
 	if err != nil {
 		return fmt.Errorf("add a cluster: %w", err)
 	}
-	f.byCode.set(m)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ctx.Err() != nil {
+		return fmt.Errorf("add cluster %q: %w", m.Name, kates.ErrClosed)
+	}
+	code := f.sources[len(f.sources)-1]
+	f.say(code, append(without(code.members, m.Name), m))
 	return nil
 }
 
 // Remove removes a cluster that Add or Set has added. It reports whether there was one.
-func (f *Fleet) Remove(name string) bool { return f.byCode.remove(name) }
+func (f *Fleet) Remove(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	code := f.sources[len(f.sources)-1]
+	left := without(code.members, name)
+	was := len(left) < len(code.members)
+	if was {
+		f.say(code, left)
+	}
+	return was
+}
+
+// without returns the members but for one.
+func without(all []Member, name string) []Member {
+	return slices.DeleteFunc(slices.Clone(all), func(m Member) bool { return m.Name == name })
+}
 
 // Clusters returns the clusters by name, in order: all for which there has been a configuration,
 // whether they answer or not.
@@ -212,4 +233,24 @@ func (f *Fleet) signalNow() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.signal()
+}
+
+// seated is what is known of a name in the fleet.
+type seated struct {
+	name    string
+	cluster *Cluster // nil: there is no configuration that can be used
+	err     error    // why; nil for a moment, until that is known
+	since   time.Time
+}
+
+// seated returns all names of the fleet, in order. known: each source has said which there are.
+func (f *Fleet) seated() (all []seated, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known = !slices.ContainsFunc(f.sources, func(s *sourceState) bool { return !s.said })
+	for _, name := range slices.Sorted(maps.Keys(f.seats)) {
+		s := f.seats[name]
+		all = append(all, seated{name, s.cluster, s.err, s.since})
+	}
+	return all, known
 }

@@ -131,11 +131,8 @@ func TestAClusterThatRefusesToShowItsIdentityIsUp(t *testing.T) {
 func TestAHungClusterDelaysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, Options{})
-		hung, well := newCluster(t, "1"), newCluster(t, "2")
-		release := make(chan struct{})
-		onGet(hung, func() (bool, error) { <-release; return true, errors.New("released") })
-		defer close(release)
-		_ = f.Set(Member{Name: "a", Client: hung.Client})
+		well := newCluster(t, "2")
+		_ = f.Add("a", hung())
 		_ = f.Set(Member{Name: "b", Client: well.Client})
 		eventually(t, f, "the other is up", func() bool {
 			c := f.Cluster("b")

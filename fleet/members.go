@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // retries are the pauses between attempts to run a source, and between those to connect.
@@ -54,10 +52,15 @@ func runSafely(ctx context.Context, s Source, set func([]Member)) (err error) {
 func (f *Fleet) take(s *sourceState, all []Member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.say(s, slices.Clone(all))
+}
+
+// say makes what a source says so. f.mu is held.
+func (f *Fleet) say(s *sourceState, all []Member) {
 	if f.ctx.Err() != nil {
 		return
 	}
-	s.said, s.err, s.members = true, nil, slices.Clone(all)
+	s.said, s.err, s.members = true, nil, all
 	wanted := f.wanted()
 	for name, m := range wanted {
 		if seat := f.seats[name]; seat != nil {
@@ -100,56 +103,13 @@ func (f *Fleet) wanted() map[string]Member {
 	return wanted
 }
 
-// byCode is the source of the clusters that the program adds itself.
-type byCode struct {
-	mu      lockorder.Mutex[lockorder.FleetByCode]
-	members map[string]Member
-	changed chan struct{}
-}
+// byCode stands for the program among the sources: [Fleet.Set] says what it has to say.
+type byCode struct{}
 
-func newByCode() *byCode {
-	return &byCode{members: make(map[string]Member), changed: make(chan struct{}, 1)}
-}
+func (byCode) String() string { return "the program" }
 
-func (b *byCode) String() string { return "the program" }
-
-func (b *byCode) set(m Member) {
-	b.mu.Lock()
-	b.members[m.Name] = m
-	b.mu.Unlock()
-	b.wake()
-}
-
-func (b *byCode) remove(name string) bool {
-	b.mu.Lock()
-	_, ok := b.members[name]
-	delete(b.members, name)
-	b.mu.Unlock()
-	b.wake()
-	return ok
-}
-
-func (b *byCode) wake() {
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-}
-
-// Run implements [Source].
-func (b *byCode) Run(ctx context.Context, set func([]Member)) error {
-	for {
-		b.mu.Lock()
-		all := slices.Collect(maps.Values(b.members))
-		b.mu.Unlock()
-		set(all)
-		select {
-		case <-b.changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
+// Run implements [Source]. It is never called.
+func (byCode) Run(context.Context, func([]Member)) error { return nil }
 
 // sleep waits, and reports whether ctx is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -87,7 +87,7 @@ func (s Status) Err() error {
 			errs = append(errs, fmt.Errorf("cluster %q: its newest configuration is not in use: %s", c.Name, c.Rotation))
 		}
 		switch {
-		case c.Phase == Stale || c.Phase == Connecting:
+		case c.Phase != Up && c.Phase != "":
 			errs = append(errs, fmt.Errorf("cluster %q is %s since %s: %s", c.Name, c.Phase, c.Since.Format(time.RFC3339), c.Error))
 		case c.Watches.Err() != nil:
 			errs = append(errs, fmt.Errorf("cluster %q: %w", c.Name, c.Watches.Err()))

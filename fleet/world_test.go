@@ -2,9 +2,12 @@ package fleet
 
 import (
 	"context"
+	"net"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -57,4 +60,14 @@ func (s scripted) Run(ctx context.Context, set func([]Member)) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// hung is how to reach a server that never answers.
+func hung() *rest.Config {
+	return &rest.Config{Host: "http://hung", Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // of Go's own dialer
+		defer cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
 }

@@ -15,7 +15,7 @@ package lockorder
 // The locks, as type parameters of [Mutex]. [Order] says what each is.
 type (
 	Fleet          struct{}
-	FleetByCode    struct{}
+	FleetWatch     struct{}
 	FleetCluster   struct{}
 	Control        struct{}
 	ControllerRun  struct{}
@@ -68,7 +68,7 @@ type Lock struct {
 // acquired last. The rank of a lock is its place. No two of one rank are held at a time.
 var Order = []Lock{
 	{Fleet{}, "fleet.Fleet.mu", "which clusters there are, by what the sources say"},
-	{FleetByCode{}, "fleet.byCode.mu", "the clusters that the program has added"},
+	{FleetWatch{}, "fleet.watching.mu", "which clusters a watch of a fleet has parts of"},
 	{FleetCluster{}, "fleet.Cluster.mu", "how a cluster is doing"},
 	{Control{}, "controller.control.mu", "which run of a controller there is"},
 	{ControllerRun{}, "controller.run.mu", "what is kept of each root"},

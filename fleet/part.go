@@ -1,0 +1,201 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// part is the watch of one cluster in a watch of the fleet. One goroutine starts it and passes on
+// its signals; the reader takes from it.
+type part struct {
+	cluster *Cluster
+	began   time.Time
+	poke    func()        // tells the whole watch that there is news
+	retry   chan struct{} // the cluster answers again
+	started atomic.Pointer[kates.Accumulator]
+	failure atomic.Pointer[error] // why it could not be started; nil: nothing
+	end     context.CancelFunc
+
+	// The rest belongs to the reader.
+	value   reflect.Value // the latest struct that was taken; not valid before the first
+	live    map[objectID]*kates.Delta
+	invalid []kates.Invalid
+	trouble error // of the latest take
+}
+
+// objectID names an object among those of one cluster.
+type objectID struct {
+	query string
+	name  types.NamespacedName
+	uid   types.UID
+}
+
+// run starts the watch, as often as it takes, and passes on its signals.
+func (p *part) run(ctx context.Context, t reflect.Type, queries []kates.Query) {
+	acc := p.start(ctx, t, queries)
+	if acc == nil {
+		return
+	}
+	defer acc.Close()
+	p.started.Store(acc)
+	p.poke()
+	for {
+		select {
+		case _, open := <-acc.Changed():
+			if !open {
+				return
+			}
+			p.poke()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// start starts the watch. It tries until it works, or ctx ends.
+func (p *part) start(ctx context.Context, t reflect.Type, queries []kates.Query) *kates.Accumulator {
+	for failures := 1; ; failures++ {
+		acc, err := p.cluster.client.WatchStruct(ctx, t, queries...)
+		if err == nil || ctx.Err() != nil {
+			p.failure.Store(nil)
+			return acc
+		}
+		p.failure.Store(&err)
+		p.poke()
+		wait := time.NewTimer(retries.After(failures))
+		select {
+		case <-wait.C:
+		case <-p.retry:
+			wait.Stop()
+		case <-ctx.Done():
+			wait.Stop()
+			return nil
+		}
+	}
+}
+
+// answers tells a part that could not be started that its cluster answers again.
+func (p *part) answers() {
+	select {
+	case p.retry <- struct{}{}:
+	default:
+	}
+}
+
+// complete reports whether the cluster's first snapshot can be taken.
+func (p *part) complete() bool {
+	acc := p.started.Load()
+	return acc != nil && acc.Ready() == nil
+}
+
+// lacks says why the part is not complete.
+func (p *part) lacks() error {
+	if h := p.cluster.Health(); h.Phase != Up && h.Error != "" {
+		return errors.New(h.Error)
+	}
+	if err := p.failure.Load(); err != nil {
+		return *err
+	}
+	if acc := p.started.Load(); acc != nil && acc.Ready() != nil {
+		return acc.Ready()
+	}
+	return errors.New("its watches have not begun yet")
+}
+
+// stale returns since when what is shown of the cluster may be outdated, and why; nil: it is not.
+func (p *part) stale(patience time.Duration) (since time.Time, why error) {
+	h := p.cluster.Health()
+	if h.Phase == Stale {
+		return h.Since, errors.New(h.Error)
+	}
+	for _, q := range p.started.Load().Status().Queries {
+		late := q.State == kates.StateForbidden || q.Lag > patience
+		if q.State == kates.StateSynced || q.Absent || q.Changing || !late {
+			continue
+		}
+		if heard := cmpTime(q.Heard, q.Since); why == nil || heard.Before(since) {
+			since, why = heard, errors.New("query "+q.Name+": "+string(q.State)+": "+q.Error)
+		}
+	}
+	return since, why
+}
+
+func cmpTime(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return a
+}
+
+// take takes what is new. The deltas are those since the last take. noted: they are wanted.
+func (p *part) take(ctx context.Context, t reflect.Type, noted bool) (now reflect.Value, deltas []*Delta, err error) {
+	next := reflect.New(t)
+	var all *[]*kates.Delta
+	if noted {
+		all = new([]*kates.Delta)
+	}
+	var invalid []kates.Invalid
+	changed, err := p.started.Load().JudgedUpdate(ctx, next.Interface(), all, &invalid, nil)
+	if err != nil || !changed {
+		return p.value, nil, err
+	}
+	p.value, p.invalid = next.Elem(), invalid
+	if noted {
+		deltas = p.note(*all)
+	}
+	return p.value, deltas, nil
+}
+
+// note remembers what is shown, so that all of it can be a deletion when the cluster goes.
+func (p *part) note(changes []*kates.Delta) (deltas []*Delta) {
+	if p.live == nil {
+		p.live = make(map[objectID]*kates.Delta)
+	}
+	for _, d := range changes {
+		id := objectID{d.Query, types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, d.UID}
+		if d.DeltaType == kates.ObjectDelete {
+			delete(p.live, id)
+		} else {
+			p.live[id] = d
+		}
+		deltas = append(deltas, &Delta{Cluster: p.cluster.name, Delta: *d})
+	}
+	return deltas
+}
+
+// farewell returns the deletion of all that was shown.
+func (p *part) farewell() (deltas []*Delta) {
+	for _, d := range p.live {
+		gone := *d
+		gone.DeltaType = kates.ObjectDelete
+		deltas = append(deltas, &Delta{Cluster: p.cluster.name, Delta: gone})
+	}
+	return deltas
+}
+
+// sortDeltas orders deltas by cluster, query, namespace and name; a deletion comes before the
+// addition of another object of that name.
+func sortDeltas(deltas []*Delta) {
+	slices.SortStableFunc(deltas, func(a, b *Delta) int {
+		return cmp.Or(
+			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Query, b.Query),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(deletionFirst(a), deletionFirst(b)))
+	})
+}
+
+func deletionFirst(d *Delta) int {
+	if d.DeltaType == kates.ObjectDelete {
+		return 0
+	}
+	return 1
+}
