@@ -15,18 +15,18 @@ import (
 	"github.com/kates-go/kates/fleet"
 )
 
-// Contexts is a source of contexts of a kubeconfig: each is a cluster of the context's name. Without
-// contexts it is all of them. If the path is empty, kubectl's rules say which files there are: those
-// of $KUBECONFIG, or ~/.kube/config.
+// Contexts is a source of contexts of a kubeconfig: each is a cluster of the context's name.
+// Without contexts it is all of them. If the path is empty, kubectl's rules say which files there
+// are: those of $KUBECONFIG, or ~/.kube/config.
 //
 // The files are looked at every 5 seconds, and read again if they have changed. A context that is
-// named here and is not in the files is an error of its cluster, which goes on as it was. Where all
-// contexts count, one that is gone is a cluster that leaves: once it is gone at two looks, because a
-// half-written file may parse. If a file cannot be read or does not parse, or there is none, all
-// clusters stay, and the status says why.
+// named here and is not in the files is an error of its cluster, which goes on as it was. Where
+// all contexts count, one that is gone is a cluster that leaves: once it is gone at two looks,
+// because a half-written file may parse. If a file cannot be read or does not parse, or there is
+// none, all clusters stay, and the status says why.
 //
-// The files are this machine's own, so nothing in them is refused: see [Allow]. Relative paths in a
-// file are relative to it.
+// The files are this machine's own, so nothing in them is refused: see [Allow]. Relative paths in
+// a file are relative to it.
 func Contexts(kubeconfig string, contexts ...string) fleet.Source {
 	s := &contextSource{poll: newPoll(), path: kubeconfig, contexts: slices.Clone(contexts)}
 	slices.Sort(s.contexts)

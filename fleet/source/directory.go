@@ -20,14 +20,14 @@ import (
 // in it the first in alphabetical order counts, and the status says so.
 //
 // Hidden files, directories and whatever else is no file are ignored. Symbolic links are followed,
-// so a Secret that is mounted as a volume can be the directory. A file that is missing is a cluster
-// that leaves. One that cannot be read, or does not parse because it is half written, is an error of
-// its cluster, which goes on as it was. The same holds for all clusters if the directory cannot be
-// read.
+// so a Secret that is mounted as a volume can be the directory. A file that is missing is a
+// cluster that leaves. One that cannot be read, or does not parse because it is half written, is
+// an error of its cluster, which goes on as it was. The same holds for all clusters if the
+// directory cannot be read.
 //
-// The files are this machine's own, so nothing in them is refused: see [Allow]. Relative paths in a
-// file are relative to it. The directory is looked at every 5 seconds ([WithPoll]), and a file is
-// read only if its size, time or identity has changed.
+// The files are this machine's own, so nothing in them is refused: see [Allow]. Relative paths in
+// a file are relative to it. The directory is looked at every 5 seconds ([WithPoll]), and a file
+// is read only if its size, time or identity has changed.
 func Directory(path string, options ...FileOption) fleet.Source {
 	return &directory{poll: newPoll(options...), path: path}
 }

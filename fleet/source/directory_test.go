@@ -98,7 +98,8 @@ func TestAHalfWrittenFileRemovesNothing(t *testing.T) {
 	eventually(t, f, "it has left", func() bool { return f.Cluster("a") == nil })
 }
 
-// Kubernetes mounts a Secret so: files are links into a folder that a link names, which is replaced.
+// Kubernetes mounts a Secret so: files are links into a folder that a link names, which is
+// replaced.
 func TestADirectoryMayBeAMountedSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

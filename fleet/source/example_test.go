@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/fleet/source"
@@ -33,7 +36,7 @@ func print(from fleet.Source) {
 		<-changed
 	}
 	for _, c := range f.Status().Clusters {
-		fmt.Println(c.Name, c.Labels, c.Rotation)
+		fmt.Println(c.Name, c.Labels, strings.ReplaceAll(c.Rotation, ": ", ":\n"))
 	}
 }
 
@@ -69,8 +72,8 @@ current-context: x
 	}
 	defer home.Close()
 	print(source.Secrets(home.Client, source.SecretOptions{LabelSelector: "clusters=yes"}))
-	// Output:
-	// shop/prod map[] Secret shop/prod: the configuration is refused: it runs a program (exec): source.AllowExec allows it
+	// Output: shop/prod map[] Secret shop/prod: the configuration is refused: it runs a program
+	// (exec): source.AllowExec allows it
 }
 
 // Each file is a cluster, named like the file.
@@ -102,4 +105,44 @@ func ExampleContexts() {
 	print(source.Contexts(path, "x"))
 	// Output:
 	// x map[]
+}
+
+// What a Kustomization of Flux deploys to is a cluster.
+func ExampleFlux() {
+	secret := &kates.Secret{Data: map[string][]byte{"value": []byte(aKubeconfig)}}
+	secret.Namespace, secret.Name = "shop", "prod"
+	home, err := katestest.NewFake(katestest.WithObjects(secret), katestest.WithManifests(`
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {namespace: shop, name: web}
+spec: {kubeConfig: {secretRef: {name: prod}}}
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer home.Close()
+	print(source.Flux(home.Client, source.FluxOptions{}))
+	// Output:
+	// shop/prod map[]
+}
+
+// The program says by which plugin to log in, and the profile says where.
+func ExampleClusterProfiles() {
+	home, err := katestest.NewFake(katestest.WithManifests(`
+apiVersion: multicluster.x-k8s.io/v1alpha1
+kind: ClusterProfile
+metadata: {namespace: shop, name: prod, labels: {x-k8s.io/cluster-manager: m}}
+status:
+  accessProviders: [{name: google, cluster: {server: "https://127.0.0.1:1"}}]
+`))
+	if err != nil {
+		panic(err)
+	}
+	defer home.Close()
+	print(source.ClusterProfiles(home.Client, source.ProfileOptions{Providers: []source.AccessProvider{{
+		Name: "google",
+		Exec: clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "gke-gcloud-auth-plugin"},
+	}}}))
+	// Output:
+	// shop/prod map[x-k8s.io/cluster-manager:m]
 }

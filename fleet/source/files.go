@@ -69,8 +69,8 @@ type stamp struct {
 	at   time.Time   // when the file was read
 }
 
-// unchanged reports whether a file is the same as when it was read. Times of files are not exact, so
-// a file that was young then is read once more.
+// unchanged reports whether a file is the same as when it was read. Times of files are not exact,
+// so a file that was young then is read once more.
 func (s stamp) unchanged(now fs.FileInfo, young time.Duration) bool {
 	return s.info != nil && now != nil && os.SameFile(s.info, now) && s.info.Size() == now.Size() &&
 		s.info.ModTime().Equal(now.ModTime()) && s.at.Sub(now.ModTime()) > young

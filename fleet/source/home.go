@@ -86,7 +86,8 @@ func (h *home[S]) refused(snap *S, status kates.Status) error {
 	return errors.Join(errs...)
 }
 
-// Err says what is wrong with the watches: an outage, or rights that are missing. The members stay.
+// Err says what is wrong with the watches: an outage, or rights that are missing. The members
+// stay.
 func (h *home[S]) Err() error {
 	watch := h.watch.Load()
 	if watch == nil {

@@ -23,8 +23,8 @@ type Allow uint8
 
 // What may be allowed.
 const (
-	// AllowExec: it may run programs of this machine that get credentials (exec), and use client-go's
-	// own plugins (auth-provider).
+	// AllowExec: it may run programs of this machine that get credentials (exec), and use
+	// client-go's own plugins (auth-provider).
 	AllowExec Allow = 1 << iota
 	// AllowFiles: it may read files of this machine (tokenFile, client-certificate, client-key,
 	// certificate-authority). What they hold is sent to the server that it names.
@@ -46,8 +46,8 @@ type connection struct {
 	version string
 }
 
-// parseKubeconfig parses the text of a kubeconfig. No error quotes it. file is where it is from, if
-// it is a file: relative paths are relative to that.
+// parseKubeconfig parses the text of a kubeconfig. No error quotes it. file is where it is from,
+// if it is a file: relative paths are relative to that.
 func parseKubeconfig(text []byte, file string) (*clientcmdapi.Config, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("the kubeconfig is empty")
@@ -168,7 +168,8 @@ func (a Allow) check(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)
 	return fmt.Errorf("the configuration is refused: it %s", strings.Join(refused, "; it "))
 }
 
-// checkAddress checks the address of a server. The error does not quote it: it may have a password.
+// checkAddress checks the address of a server. The error does not quote it: it may have a
+// password.
 func checkAddress(what, address string) error {
 	if address == "" {
 		return fmt.Errorf("the kubeconfig has no %s", what)

@@ -53,11 +53,12 @@ type SecretOptions struct {
 	LabelSelector string
 	// Key of the kubeconfig in the Secrets' data, for the form Kubeconfigs. Default: kubeconfig.
 	Key string
-	// Name, if not nil, names the cluster of a Secret. A Secret for which it returns "" is none. It
-	// sees the Secret's metadata, type and the data that the form uses, and must not write to it.
+	// Name, if not nil, names the cluster of a Secret. A Secret for which it returns "" is none.
+	// It sees the Secret's metadata, type and the data that the form uses, and must not write to
+	// it.
 	//
-	// Default: "namespace/name" of the Secret; for Cluster API "namespace/name" of the cluster; for
-	// Argo CD the name that the Secret has in its data, or else its server.
+	// Default: "namespace/name" of the Secret; for Cluster API "namespace/name" of the cluster;
+	// for Argo CD the name that the Secret has in its data, or else its server.
 	Name func(*kates.Secret) string
 	// Allow says what the configurations may do on this machine. Default: nothing.
 	Allow Allow
@@ -66,8 +67,8 @@ type SecretOptions struct {
 // Secrets is a source of Secrets in a home cluster: each that the options select is a cluster. The
 // labels of the Secret are those of the cluster.
 //
-// The needed rights are list and watch of Secrets, in the given namespaces or in all. Only what the
-// form uses of a Secret's data is held.
+// The needed rights are list and watch of Secrets, in the given namespaces or in all. Only what
+// the form uses of a Secret's data is held.
 func Secrets(home *kates.Client, options SecretOptions) fleet.Source {
 	s, err := newSecrets(home, options)
 	if err != nil {

@@ -1,0 +1,210 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+
+	"github.com/kates-go/kates/fleet"
+	"github.com/kates-go/kates/kates"
+)
+
+// ProfileOptions configure [ClusterProfiles].
+type ProfileOptions struct {
+	// Namespaces of the ClusterProfiles. Default: all.
+	Namespaces []string
+	// LabelSelector narrows them: x-k8s.io/cluster-manager=NAME are those of one cluster manager.
+	LabelSelector string
+	// Providers are the ways to get credentials that the program has. Of those that a profile
+	// names, the first one here counts.
+	Providers []AccessProvider
+	// Allow says what profiles may do on this machine, besides having the program of an
+	// [AccessProvider] run. Default: nothing.
+	Allow Allow
+}
+
+// AccessProvider gets credentials for clusters by a program, as KEP-5339 describes: the profile
+// has the server and its authority, and the program running here says by which plugin to log in.
+// See
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-multicluster/5339-clusterprofile-plugin-credentials
+type AccessProvider struct {
+	// Name of the provider in the status of profiles.
+	Name string
+	// Exec is the plugin to run. See
+	// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+	// A plugin that has to know the cluster needs ProvideClusterInfo.
+	Exec clientcmdapi.ExecConfig
+	// Args: the arguments that a profile has for the plugin are appended to those of Exec. By
+	// default they are ignored.
+	Args bool
+	// Env says what becomes of the environment variables that a profile has for the plugin. By
+	// default they are ignored.
+	Env EnvPolicy
+}
+
+// EnvPolicy says what becomes of the environment variables of a ClusterProfile.
+type EnvPolicy string
+
+// The policies, by the names that KEP-5339 has for them.
+const (
+	EnvIgnore            EnvPolicy = ""
+	EnvAppendIfNotExists EnvPolicy = "AppendIfNotExists" // those of Exec win
+	EnvReplace           EnvPolicy = "Replace"           // those of the profile win
+)
+
+// The extensions of a cluster that KEP-5339 defines.
+const (
+	profileArgs = "clusterprofiles.multicluster.x-k8s.io/exec/additional-args"
+	profileEnv  = "clusterprofiles.multicluster.x-k8s.io/exec/additional-envs"
+)
+
+// ClusterProfiles is a source of the ClusterProfiles of a home cluster (multicluster.x-k8s.io,
+// KEP-4322), in whatever version it serves. Each is a cluster, with the name "namespace/name" and
+// the profile's labels. Its status.accessProviders (formerly credentialProviders) say how to reach
+// it. If the kind is not installed there are no clusters, until it is.
+//
+// The needed rights are list and watch of ClusterProfiles, in the given namespaces or in all.
+func ClusterProfiles(client *kates.Client, options ProfileOptions) fleet.Source {
+	const name = "ClusterProfiles"
+	if client == nil {
+		return broken{name, errNoHome}
+	}
+	for _, p := range options.Providers {
+		if p.Name == "" || p.Exec.Command == "" || p.Exec.APIVersion == "" {
+			return broken{name, fmt.Errorf("access provider %q lacks its name, or the command or apiVersion of its plugin", p.Name)}
+		}
+		if !slices.Contains([]EnvPolicy{EnvIgnore, EnvAppendIfNotExists, EnvReplace}, p.Env) {
+			return broken{name, fmt.Errorf("access provider %q: there is no policy %q", p.Name, p.Env)}
+		}
+	}
+	p := &profiles{options}
+	return &home[profileSnapshot]{
+		name: name, client: client, members: p.members,
+		queries:  []kates.Query{narrow(kates.Query{Name: "Profiles", LabelSelector: options.LabelSelector}, options.Namespaces)},
+		optional: func(s *profileSnapshot) map[string]bool { return map[string]bool{"Profiles": s.Profiles == nil} },
+	}
+}
+
+type profileSnapshot struct {
+	Profiles []*kates.Unstructured `kates:"clusterprofiles.multicluster.x-k8s.io,optional"`
+}
+
+type profiles struct{ ProfileOptions }
+
+func (p *profiles) members(snap *profileSnapshot) []fleet.Member {
+	var members named
+	for _, o := range byAge(snap.Profiles) {
+		if !live(o) {
+			continue
+		}
+		name := o.GetNamespace() + "/" + o.GetName()
+		m := fleet.Member{Name: name, Labels: o.GetLabels()}
+		c, err := p.connect(o)
+		if err != nil {
+			m.Err = fmt.Errorf("ClusterProfile %s: %w", name, err)
+		} else {
+			m.Config, m.Version = c.config, c.version
+		}
+		members.add("ClusterProfile "+name, m)
+	}
+	return members.members
+}
+
+// connect returns how the cluster of a profile is reached.
+func (p *profiles) connect(o *kates.Unstructured) (connection, error) {
+	offered := make(map[string]any)
+	for _, field := range []string{"credentialProviders", "accessProviders"} { // the later one wins
+		list, _, _ := unstructured.NestedSlice(o.Object, "status", field)
+		for _, item := range list {
+			if item, ok := item.(map[string]any); ok {
+				name, _, _ := unstructured.NestedString(item, "name")
+				offered[name] = item["cluster"]
+			}
+		}
+	}
+	for _, provider := range p.Providers {
+		if content, ok := offered[provider.Name]; ok {
+			return provider.connect(content, p.Allow)
+		}
+	}
+	if len(offered) == 0 {
+		return connection{}, errors.New("its status has no access provider")
+	}
+	return connection{}, fmt.Errorf("none of its access providers (%s) is among those in ProfileOptions.Providers",
+		strings.Join(slices.Sorted(maps.Keys(offered)), ", "))
+}
+
+// connect returns how the cluster is reached that a profile describes.
+func (p AccessProvider) connect(content any, allow Allow) (connection, error) {
+	cluster, extensions, err := clusterOf(content)
+	if err != nil {
+		return connection{}, err
+	}
+	exec := p.Exec.DeepCopy()
+	exec.InteractiveMode = clientcmdapi.NeverExecInteractiveMode
+	if p.Args {
+		var args []string
+		if text := extensions[profileArgs]; text != nil && json.Unmarshal(text, &args) != nil {
+			return connection{}, fmt.Errorf("its extension %s is no list of texts", profileArgs)
+		}
+		exec.Args = append(exec.Args, args...)
+	}
+	if p.Env != EnvIgnore {
+		var env map[string]string
+		if text := extensions[profileEnv]; text != nil && json.Unmarshal(text, &env) != nil {
+			return connection{}, fmt.Errorf("its extension %s is no map of texts", profileEnv)
+		}
+		exec.Env = p.env(exec.Env, env)
+	}
+	user := clientcmdapi.NewAuthInfo()
+	user.Exec = exec
+	// The plugin is this program's own.
+	return connect(cluster, user, allow|AllowExec)
+}
+
+// env returns the plugin's own variables together with those of a profile.
+func (p AccessProvider) env(own []clientcmdapi.ExecEnvVar, profile map[string]string) []clientcmdapi.ExecEnvVar {
+	all := make(map[string]string)
+	for _, v := range own {
+		all[v.Name] = v.Value
+	}
+	for name, value := range profile {
+		if _, ok := all[name]; !ok || p.Env == EnvReplace {
+			all[name] = value
+		}
+	}
+	var list []clientcmdapi.ExecEnvVar
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, clientcmdapi.ExecEnvVar{Name: name, Value: all[name]})
+	}
+	return list
+}
+
+// clusterOf returns the cluster of a profile's access provider, and its extensions.
+func clusterOf(content any) (*clientcmdapi.Cluster, map[string][]byte, error) {
+	var v1 clientcmdv1.Cluster
+	text, err := json.Marshal(content)
+	if err == nil {
+		err = json.Unmarshal(text, &v1)
+	}
+	if err != nil { // which may quote the profile
+		return nil, nil, errors.New("its access provider has no cluster that can be read")
+	}
+	extensions := make(map[string][]byte)
+	for _, e := range v1.Extensions {
+		extensions[e.Name] = e.Extension.Raw
+	}
+	cluster := clientcmdapi.NewCluster()
+	if err := clientcmdlatest.Scheme.Convert(&v1, cluster, nil); err != nil {
+		return nil, nil, errors.New("its access provider has a cluster that cannot be converted")
+	}
+	return cluster, extensions, nil
+}
