@@ -149,14 +149,14 @@ func TestPathsInAFileAreRelativeToIt(t *testing.T) {
 		write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://a", relative))
 		missing := func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "missing" }
 		write(t, filepath.Join(dir, "b"), kubeconfig(t, "https://b", missing))
-		write(t, filepath.Join(dir, "c"), kubeconfig(t, "https://c", exec("./get-token")))
+		write(t, filepath.Join(dir, "c"), kubeconfig(t, "https://c", exec("./no-such-program")))
 		r := run(t, Directory(dir))
 		synctest.Wait()
 		r.is(t, "a=https://a", "b!", "c=https://c")
 		if got := r.member(t, "a").Config.BearerTokenFile; got != filepath.Join(dir, ".token") {
 			t.Errorf("the token is in %q", got)
 		}
-		if got := r.member(t, "c").Config.ExecProvider.Command; got != "./get-token" && got != filepath.Join(dir, "get-token") {
+		if got := r.member(t, "c").Config.ExecProvider.Command; got != "./no-such-program" && got != filepath.Join(dir, "no-such-program") {
 			t.Errorf("the program is %q", got)
 		}
 		if err := r.member(t, "b").Err; !strings.Contains(err.Error(), filepath.Join(dir, "missing")) {

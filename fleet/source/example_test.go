@@ -61,7 +61,7 @@ func ExampleAllow() {
 apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: rm}}}]
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program}}}]
 contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `)}}
@@ -72,8 +72,11 @@ current-context: x
 	}
 	defer home.Close()
 	print(source.Secrets(home.Client, source.SecretOptions{LabelSelector: "clusters=yes"}))
-	// Output: shop/prod map[] Secret shop/prod: the configuration is refused: it runs a program
-	// (exec): source.AllowExec allows it
+	// Output:
+	// shop/prod map[] Secret shop/prod:
+	// the configuration is refused:
+	// it runs a program (exec):
+	// source.AllowExec allows it
 }
 
 // Each file is a cluster, named like the file.
@@ -133,15 +136,15 @@ apiVersion: multicluster.x-k8s.io/v1alpha1
 kind: ClusterProfile
 metadata: {namespace: shop, name: prod, labels: {x-k8s.io/cluster-manager: m}}
 status:
-  accessProviders: [{name: google, cluster: {server: "https://127.0.0.1:1"}}]
+  accessProviders: [{name: example, cluster: {server: "https://127.0.0.1:1"}}]
 `))
 	if err != nil {
 		panic(err)
 	}
 	defer home.Close()
 	print(source.ClusterProfiles(home.Client, source.ProfileOptions{Providers: []source.AccessProvider{{
-		Name: "google",
-		Exec: clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "gke-gcloud-auth-plugin"},
+		Name: "example",
+		Exec: clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "no-such-program"},
 	}}}))
 	// Output:
 	// shop/prod map[x-k8s.io/cluster-manager:m]

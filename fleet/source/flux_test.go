@@ -67,7 +67,7 @@ func TestWhatFluxNamesAreClusters(t *testing.T) {
 			secret("x", "b", labels, map[string]string{"value.yaml": kubeconfig(t, "https://b")}),
 			secret("x", "c", labels, map[string]string{"kubeconfig": kubeconfig(t, "https://c")}),
 			secret("x", "d", labels, map[string]string{"value": kubeconfig(t, "https://d")}),
-			secret("x", "f", labels, map[string]string{"value": kubeconfig(t, "https://f", exec("rm"))}),
+			secret("x", "f", labels, map[string]string{"value": kubeconfig(t, "https://f", exec("no-such-program"))}),
 			secret("x", "unnamed", labels, map[string]string{"value": kubeconfig(t, "https://unnamed")}))
 		r := run(t, Flux(home.Client, FluxOptions{}))
 		synctest.Wait()

@@ -33,7 +33,7 @@ func TestWhatAKubeconfigMayNotDoIsRefusedByName(t *testing.T) {
 		by    string
 		allow Allow
 	}{
-		"exec": {exec("get-token"), "(exec)", "source.AllowExec", AllowExec},
+		"exec": {exec("no-such-program"), "(exec)", "source.AllowExec", AllowExec},
 		"auth-provider": {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc", Config: map[string]string{"id-token": canary}}
 		}, "(auth-provider)", "source.AllowExec", AllowExec},
@@ -82,14 +82,14 @@ func TestWhatIsNotUsedIsNotRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed.AuthInfos["other"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{Command: "rm"}}
+	parsed.AuthInfos["other"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{Command: "no-such-program"}}
 	if _, err := connectionOf(parsed, parsed.CurrentContext, 0); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAProgramOfAForeignKubeconfigHasNoTerminal(t *testing.T) {
-	text := []byte(kubeconfig(t, "https://a", exec("get-token")))
+	text := []byte(kubeconfig(t, "https://a", exec("no-such-program")))
 	config, _, err := fromText(text, "", AllowExec)
 	if err != nil || config.ExecProvider.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		t.Errorf("%v %v", config, err)
