@@ -16,7 +16,7 @@ import (
 
 // The change of another client comes while an own write of its object is under way. Whether it is
 // worth a signal is known when that is answered. By then the object has changed again, quietly, and
-// where it is now says nothing of the key that it had left.
+// has neither the key that it had nor the one that the change gave it.
 func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughTheObjectHasMovedOnQuietly(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(*sim.Server, sim.Client)

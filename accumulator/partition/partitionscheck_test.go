@@ -120,7 +120,7 @@ func (m *partModel) check(c *nextCall) error {
 		return fmt.Errorf("%s was handed out for nothing: %v", t.Key, got)
 	}
 	for id, rev := range k.must {
-		if k.since[id] >= rev {
+		if k.since[id] >= rev || t.Gone && now[t.Key] == nil { // what is gone has not even what all have
 			delete(k.must, id)
 		}
 	}
