@@ -111,7 +111,10 @@ func New(o Options) (*Fleet, error) {
 // Add adds a cluster, or changes how it is reached. The connection is made in the background: see
 // [Cluster.Health].
 func (f *Fleet) Add(name string, config *rest.Config) error {
-	return f.Set(Member{Name: name, Config: rest.CopyConfig(config)})
+	if config != nil {
+		config = rest.CopyConfig(config)
+	}
+	return f.Set(Member{Name: name, Config: config})
 }
 
 // Set is Add for a member with labels, or with a client of its own.

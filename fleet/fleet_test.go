@@ -70,6 +70,9 @@ func TestClustersComeAndGo(t *testing.T) {
 func TestMembersThatMakeNoSenseAreErrors(t *testing.T) {
 	f := newFleet(t, Options{})
 	k := newCluster(t, "1")
+	if err := f.Add("x", nil); err == nil {
+		t.Error("no configuration is accepted")
+	}
 	for _, m := range []Member{
 		{Client: k.Client}, {Name: "x"}, {Name: "x", Client: k.Client, Config: &rest.Config{}}, {Name: "x", Err: errors.New("broken")},
 	} {
