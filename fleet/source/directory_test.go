@@ -81,7 +81,7 @@ func TestAHalfWrittenFileRemovesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, f, "the status says so", func() bool {
-			return strings.Contains(a.Health().Rotation, "file "+path)
+			return f.Cluster("a") != a || strings.Contains(a.Health().Rotation, "file "+path)
 		})
 		if f.Cluster("a") != a {
 			t.Fatalf("%q has removed the cluster", text)
