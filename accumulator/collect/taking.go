@@ -52,7 +52,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 			continue
 		}
 		for _, other := range fields {
-			if other.Taken.OK || other == f {
+			if other.Taken.OK || other == f && readable {
 				other.Query.Untake()
 				other.Taken = query.Batch{}
 			}

@@ -75,8 +75,9 @@ func (u *union) Phase() Phase {
 	optional := k.query.Optional
 	unsettled := func(p *part) bool { return !p.settled(optional) }
 	switch {
-	case spaces != nil && !spaces.State().Settled(optional),
-		slices.ContainsFunc(wanted, unsettled), k.query.Union() && !u.aligned.Load():
+	case k.query.Union() && !u.aligned.Load():
+		return Incomplete // rule U8: the reader has nothing of it yet
+	case spaces != nil && !spaces.State().Settled(optional), slices.ContainsFunc(wanted, unsettled):
 		return phaseOf(listenersOf(all))
 	case optional && spaces != nil && spaces.State().Refused:
 		return Empty // the selected namespaces cannot be known

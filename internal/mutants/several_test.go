@@ -308,6 +308,16 @@ var several = []mutant{
 		rv = coherence`,
 	},
 	{
+		name: "a union whose first batch was taken back is shown as far as it is", peer: torn, file: "accumulator/query/union.go", in: "accumulator",
+		caught: "TestG1AUnionWhoseFirstBatchWasTakenBackIsWholeInTheFirstSnapshot",
+		old:    `return Incomplete // rule U8`, new: `return phaseOf(listenersOf(all)) // rule U8`,
+	},
+	{
+		name: "a union begins again whenever it is asked too early", peer: torn, file: "accumulator/collect/taking.go", in: "accumulator",
+		caught: "TestG1AUnionWhoseFirstBatchWasTakenBackIsCompleteThoughItIsBusyAndAskedAgainAndAgain",
+		old:    `other == f && readable {`, new: `other == f {`,
+	},
+	{
 		name: "a stream that gives writes up again before it is taken has never shown anything", peer: torn, file: untaken, in: "accumulator",
 		caught: "TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken",
 		old:    `u.taken = min(u.taken, takenOther)`, new: `u.taken = takenNothing`,
