@@ -31,9 +31,13 @@ func newSeat(ctx context.Context, m Member) *seat {
 	return s
 }
 
-// want changes what the seat is for.
+// want changes what the seat is for. If a source says the same again, that is no news.
 func (s *seat) want(m Member) {
+	same := m.same(s.wanted)
 	s.wanted = m
+	if same {
+		return
+	}
 	select {
 	case s.news <- struct{}{}:
 	default:

@@ -81,10 +81,15 @@ type Fleet struct {
 // sourceState is what a source has said last.
 type sourceState struct {
 	source  Source
+	name    string
 	said    bool // set was called
 	members []Member
-	err     error
+	err     error // why it does not run
+	unfit   error // why a member that it names does not count
 }
+
+// trouble is what is wrong with the source, if anything. The fleet's mutex is held.
+func (s *sourceState) trouble() error { return cmp.Or(s.err, s.unfit) }
 
 // New makes a fleet and starts its sources. It sends no request itself and does not wait. The fleet
 // lives until Close.
@@ -99,9 +104,10 @@ func New(o Options) (*Fleet, error) {
 	}
 	f.ctx, f.end = context.WithCancel(context.Background())
 	for _, source := range o.Sources {
-		f.sources = append(f.sources, &sourceState{source: source})
+		f.sources = append(f.sources, &sourceState{source: source, name: source.String()})
 	}
-	f.sources = append(f.sources, &sourceState{source: byCode{}, said: true})
+	code := byCode{}
+	f.sources = append(f.sources, &sourceState{source: code, name: code.String(), said: true})
 	for _, s := range f.sources[:len(o.Sources)] {
 		f.running.Go(func() { f.runSource(s) })
 	}
@@ -111,9 +117,6 @@ func New(o Options) (*Fleet, error) {
 // Add adds a cluster, or changes how it is reached. The connection is made in the background: see
 // [Cluster.Health].
 func (f *Fleet) Add(name string, config *rest.Config) error {
-	if config != nil {
-		config = rest.CopyConfig(config)
-	}
 	return f.Set(Member{Name: name, Config: config})
 }
 
@@ -132,7 +135,7 @@ func (f *Fleet) Set(m Member) error {
 		return fmt.Errorf("add cluster %q: %w", m.Name, kates.ErrClosed)
 	}
 	code := f.sources[len(f.sources)-1]
-	f.say(code, append(without(code.members, m.Name), m))
+	f.say(code, append(without(code.members, m.Name), m.copy()))
 	return nil
 }
 
@@ -199,7 +202,7 @@ func (f *Fleet) Ready() error {
 	var errs []error
 	for _, s := range f.sources {
 		f.mu.Lock()
-		said, why := s.said, s.err
+		said, why := s.said, s.trouble()
 		f.mu.Unlock()
 		if said {
 			continue
@@ -210,7 +213,7 @@ func (f *Fleet) Ready() error {
 		if why == nil {
 			why = errors.New("not yet")
 		}
-		errs = append(errs, fmt.Errorf("%s has not said which clusters there are: %w", s.source, why))
+		errs = append(errs, fmt.Errorf("%s has not said which clusters there are: %w", s.name, why))
 	}
 	return errors.Join(errs...)
 }
@@ -218,7 +221,9 @@ func (f *Fleet) Ready() error {
 // Close ends everything that was started for the fleet and its clusters, their clients included
 // (but for those that [Member.Client] has given), and waits.
 func (f *Fleet) Close() {
+	f.mu.Lock() // whoever adds a cluster now has started its goroutine, or sees the end
 	f.end()
+	f.mu.Unlock()
 	f.running.Wait()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
@@ -31,7 +30,7 @@ func (f *Fleet) runSource(s *sourceState) {
 		s.err = err
 		f.signal()
 		f.mu.Unlock()
-		f.log.Error(err, "a source of clusters has failed; its clusters stay", "source", s.source.String())
+		f.log.Error(err, "a source of clusters has failed; its clusters stay", "source", s.name)
 		if !sleep(f.ctx, retries.After(failures)) {
 			return
 		}
@@ -50,9 +49,13 @@ func runSafely(ctx context.Context, s Source, set func([]Member)) (err error) {
 
 // take takes what a source says, and makes it so.
 func (f *Fleet) take(s *sourceState, all []Member) {
+	copies := make([]Member, 0, len(all))
+	for _, m := range all {
+		copies = append(copies, m.copy())
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.say(s, slices.Clone(all))
+	f.say(s, copies)
 }
 
 // say makes what a source says so. f.mu is held.
@@ -85,16 +88,17 @@ func (f *Fleet) wanted() map[string]Member {
 	wanted := make(map[string]Member)
 	from := make(map[string]*sourceState)
 	for _, s := range f.sources {
+		s.unfit = nil
 		for _, m := range s.members {
 			if first := from[m.Name]; first == s && m.Err != nil {
-				s.err = m.Err // the source itself says which one counts
+				s.unfit = m.Err // the source itself says which one counts
 				continue
 			} else if first != nil {
-				s.err = fmt.Errorf("cluster %q is that of %s: the one of %s is left out", m.Name, first.source, s.source)
+				s.unfit = fmt.Errorf("cluster %q is that of %s: the one of %s is left out", m.Name, first.name, s.name)
 				continue
 			}
 			if m.Name == "" {
-				s.err = errors.New("a cluster has no name, and is left out")
+				s.unfit = errors.New("a cluster has no name, and is left out")
 				continue
 			}
 			from[m.Name], wanted[m.Name] = s, m

@@ -24,6 +24,7 @@ type part struct {
 	started atomic.Pointer[kates.Accumulator]
 	failure atomic.Pointer[error] // why it could not be started; nil: nothing
 	end     context.CancelFunc
+	up      bool // the cluster answered when the fleet was looked at last; run's, of the watch
 
 	// The rest belongs to the reader.
 	value   reflect.Value // the latest struct that was taken; not valid before the first
@@ -97,18 +98,20 @@ func (p *part) complete() bool {
 	return acc != nil && acc.Ready() == nil
 }
 
-// lacks says why the part is not complete.
-func (p *part) lacks() error {
+// lacks says why the part is not complete, and of which kind that is.
+func (p *part) lacks() (kind string, why error) {
 	if h := p.cluster.Health(); h.Phase != Up && h.Error != "" {
-		return errors.New(h.Error)
+		return "no answer", errors.New(h.Error)
 	}
 	if err := p.failure.Load(); err != nil {
-		return *err
+		return "no watch", *err
 	}
-	if acc := p.started.Load(); acc != nil && acc.Ready() != nil {
-		return acc.Ready()
+	if acc := p.started.Load(); acc != nil {
+		if err := acc.Ready(); err != nil {
+			return "incomplete", err
+		}
 	}
-	return errors.New("its watches have not begun yet")
+	return "not begun", errors.New("its watches have not begun yet")
 }
 
 // stale returns since when what is shown of the cluster may be outdated, and why; nil: it is not.

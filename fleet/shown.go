@@ -30,6 +30,8 @@ func newShown() shown {
 // errNotYet says of a cluster that took a name what is shown in its place.
 var errNotYet = errors.New("another cluster has taken the name, and is not complete yet: the former one's objects are shown")
 
+var errNoClient = errors.New("its client is not made yet")
+
 // update fills a struct with the current snapshot.
 func (w *watching) update(ctx context.Context, into reflect.Value) (changed, complete bool, err error) {
 	select {
@@ -38,20 +40,28 @@ func (w *watching) update(ctx context.Context, into reflect.Value) (changed, com
 		return false, false, ErrSecondReader
 	}
 	defer func() { <-w.shown.turn }()
-	if err := cmp.Or(context.Cause(w.ctx), ctx.Err()); err != nil {
+	if err := cmp.Or(w.over(), ctx.Err()); err != nil {
 		return false, false, err
-	}
-	if w.fleet.ctx.Err() != nil {
-		return false, false, kates.ErrClosed
 	}
 	if _, complete := w.begin(time.Now()); !complete {
 		return false, false, nil
 	}
-	w.take(ctx)
-	if err := ctx.Err(); err != nil {
+	w.take(context.WithoutCancel(ctx)) // whole, or some clusters would seem to fail
+	if err := w.over(); err != nil {   // and with it the clusters' own watches
 		return false, false, err
 	}
 	return w.show(into), true, nil
+}
+
+// over returns why the watch has ended, if it has.
+func (w *watching) over() error {
+	if err := context.Cause(w.ctx); err != nil {
+		return err
+	}
+	if w.fleet.ctx.Err() != nil {
+		return kates.ErrClosed
+	}
+	return nil
 }
 
 // take takes what is new from every cluster. What is taken stays new until a snapshot shows it.
@@ -132,7 +142,7 @@ func (w *watching) show(into reflect.Value) (changed bool) {
 	w.shape.copy(into, s.last)
 	if w.shape.deltas != nil {
 		sortDeltas(s.deltas)
-		into.FieldByIndex(w.shape.deltas).Set(reflect.ValueOf(s.deltas))
+		into.FieldByIndex(w.shape.deltas).Set(reflect.ValueOf(slices.Clip(s.deltas)))
 	}
 	changed, s.changed, s.deltas = s.changed, false, nil
 	return changed
@@ -153,7 +163,7 @@ func (w *watching) report(into reflect.Value) {
 			all = append(all, Invalid{name, i})
 		}
 	}
-	into.FieldByIndex(w.shape.invalid).Set(reflect.ValueOf(all))
+	into.FieldByIndex(w.shape.invalid).Set(reflect.ValueOf(slices.Clip(all)))
 }
 
 // missing returns the clusters that the snapshot lacks, or of which it may be outdated, by name.
@@ -161,31 +171,33 @@ func (w *watching) missing(parts []*part, lost []seated) (all []Missing) {
 	s := &w.shown
 	for _, l := range lost {
 		_, was := s.parts[l.name]
-		all = append(all, Missing{Cluster: l.name, Shown: was, Since: l.since, Err: l.err})
+		err := cmp.Or(l.err, errNoClient)
+		all = append(all, Missing{Cluster: l.name, Shown: was, Since: l.since, Err: err, kind: err.Error()})
 	}
 	for _, p := range parts {
 		name := p.cluster.name
 		switch former := s.parts[name]; {
 		case former == nil:
-			all = append(all, Missing{Cluster: name, Since: p.began, Err: p.lacks()})
+			kind, err := p.lacks()
+			all = append(all, Missing{Cluster: name, Since: p.began, Err: err, kind: kind})
 		case former != p:
-			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: errNotYet})
+			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: errNotYet, kind: "another"})
 		case p.trouble != nil:
-			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: p.trouble})
+			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: p.trouble, kind: "trouble"})
 		default:
 			if since, why := p.stale(w.fleet.options.Deadline); why != nil {
-				all = append(all, Missing{Cluster: name, Shown: true, Since: since, Err: why})
+				all = append(all, Missing{Cluster: name, Shown: true, Since: since, Err: why, kind: "stale"})
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Missing) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	return all
+	return slices.Clip(all)
 }
 
 // sameMissing reports whether two lists say the same. The texts of errors differ from attempt to
 // attempt, and do not count.
 func sameMissing(a, b []Missing) bool {
 	return slices.EqualFunc(a, b, func(a, b Missing) bool {
-		return a.Cluster == b.Cluster && a.Shown == b.Shown && a.Since.Equal(b.Since)
+		return a.Cluster == b.Cluster && a.Shown == b.Shown && a.Since.Equal(b.Since) && a.kind == b.kind
 	})
 }

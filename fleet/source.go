@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"k8s.io/client-go/rest"
@@ -62,6 +63,20 @@ func (m Member) sameConnection(other Member) bool {
 	default:
 		return reflect.DeepEqual(m.Config, other.Config)
 	}
+}
+
+// same reports whether a source has said the same of a cluster before.
+func (m Member) same(before Member) bool {
+	return textOf(m.Err) == textOf(before.Err) && maps.Equal(m.Labels, before.Labels) && m.sameConnection(before)
+}
+
+// copy returns a member that shares nothing with what the source goes on to change.
+func (m Member) copy() Member {
+	m.Labels = maps.Clone(m.Labels)
+	if m.Config != nil {
+		m.Config = rest.CopyConfig(m.Config)
+	}
+	return m
 }
 
 // check returns what is wrong with a member, if anything.

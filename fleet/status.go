@@ -55,7 +55,7 @@ func (f *Fleet) Status() Status {
 		failed[name] = textOf(seat.err)
 	}
 	for _, from := range f.sources {
-		s.Sources = append(s.Sources, SourceStatus{from.source.String(), len(from.members), from.said, textOf(from.err)})
+		s.Sources = append(s.Sources, SourceStatus{from.name, len(from.members), from.said, textOf(from.trouble())})
 	}
 	f.mu.Unlock()
 	for i, from := range f.sources { // which never change

@@ -40,6 +40,8 @@ type Missing struct {
 	Since time.Time
 	// Err says why.
 	Err error
+
+	kind string // of the error, whose text may differ from attempt to attempt
 }
 
 // Snapshots hands out snapshots of type S, whose fields have the objects of all clusters. See

@@ -66,7 +66,8 @@ func (w *watching) Ready() error {
 	errs := []error{w.fleet.Ready()}
 	for _, p := range parts {
 		if !p.complete() {
-			errs = append(errs, fmt.Errorf("cluster %q: %w", p.cluster.name, p.lacks()))
+			_, why := p.lacks()
+			errs = append(errs, fmt.Errorf("cluster %q: %w", p.cluster.name, why))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -157,9 +158,11 @@ func (w *watching) follow() {
 		}
 		delete(former, s.cluster)
 		w.parts = append(w.parts, p)
-		if s.cluster.Health().Phase == Up {
+		up := s.cluster.Health().Phase == Up
+		if up && !p.up {
 			p.answers()
 		}
+		p.up = up
 	}
 	w.mu.Unlock()
 	for _, p := range former {
