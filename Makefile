@@ -39,7 +39,7 @@ STATICCHECK := $(BIN)/staticcheck
 
 # Modules with Go code. e2e/apiserver has none: it only pins versions.
 # EXTRAS are the parts of the library that need more than the rest of it.
-EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod))
+EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod fleet/*/go.mod))
 MODULES := . $(EXTRAS) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 LINTED := . $(EXTRAS) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
@@ -94,7 +94,7 @@ unit: build-testgate ## unit tests, with the race detector and the check of the 
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
 
 .PHONY: extras
-extras: $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates
+extras: $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates and fleet
 
 # With the race detector, all that these modules need would be compiled once more.
 $(EXTRAS:%=extras-in-%): extras-in-%: build-testgate

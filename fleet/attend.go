@@ -136,6 +136,8 @@ func (a *attendant) rotate(c *Cluster, wanted Member) error {
 	}
 	if err == nil {
 		a.fleet.log.Info("a cluster is reached by its new configuration", "cluster", c.name)
+		c.reach(wanted.Config)
+		a.fleet.signalNow()
 	}
 	return err
 }
@@ -173,6 +175,9 @@ func (a *attendant) replace(m Member) error {
 	c := &Cluster{
 		name: m.Name, client: client, owned: m.Client == nil, labels: m.Labels,
 		health: Health{Phase: Connecting, Since: time.Now()},
+	}
+	if m.Config != nil {
+		c.reach(m.Config)
 	}
 	c.ctx, c.leave = context.WithCancel(a.seat.ctx)
 	a.used, a.failures = m, 0

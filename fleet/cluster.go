@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
@@ -27,6 +28,7 @@ type Cluster struct {
 	mu     lockorder.Mutex[lockorder.FleetCluster]
 	uid    types.UID
 	labels map[string]string
+	config *rest.Config // nil if the program has made the client
 	health Health
 }
 
@@ -81,6 +83,21 @@ func (c *Cluster) Labels() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.labels)
+}
+
+// Config is how the cluster is reached now, with credentials. It is the same pointer until that
+// changes: nobody may write to it. It is nil if the program has made the client.
+func (c *Cluster) Config() *rest.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.config
+}
+
+// reach notes how the cluster is reached.
+func (c *Cluster) reach(config *rest.Config) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.config = rest.CopyConfig(config)
 }
 
 // Health of the cluster.

@@ -181,8 +181,9 @@ func (f *Fleet) Cluster(name string) *Cluster {
 	return nil
 }
 
-// Listen returns a channel that signals when clusters have come or gone, or their health has
-// changed. It holds one signal at most: read Clusters then. It begins with a signal. stop ends it.
+// Listen returns a channel that signals when clusters have come or gone, or when their health, or
+// the way in which they are reached, has changed. It holds one signal at most: read Clusters then.
+// It begins with a signal. stop ends it.
 func (f *Fleet) Listen() (changed <-chan struct{}, stop func()) {
 	wake := make(chan struct{}, 1)
 	wake <- struct{}{}
