@@ -14,6 +14,14 @@
 // its attempts. Nothing waits for a cluster while it holds a lock. A cluster that is down, hangs,
 // or is slow keeps what was last known of it, and is marked stale since its last answer.
 //
+// # Loops
+//
+// [RunEach] calls a function for each key of each cluster. Each cluster has a loop of its own,
+// which is kates.RunEach with the cluster's client. It ends when the cluster leaves. Then the
+// function is called once more for each key that it was called with, so that outputs can be
+// removed. A cluster that does not answer has not left: nothing is called for that. If another
+// cluster takes the name, it takes over the keys.
+//
 // # Rotation
 //
 // A cluster whose configuration changes keeps its client, and with it all that its watches have

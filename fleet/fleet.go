@@ -23,6 +23,9 @@ type Options struct {
 	// Sources say which clusters there are. Where two of them name a cluster alike, the earlier one
 	// counts, and the status says so.
 	Sources []Source
+	// Home is the client of the cluster that holds what the program itself needs: the Lease of a
+	// kates.LeaderElection. It may be nil.
+	Home *kates.Client
 	// Client has the options of each cluster's client.
 	Client []kates.Option
 	// Deadline is how long a first snapshot waits for a cluster that does not answer or is not

@@ -190,7 +190,7 @@ func (s *apiServer) bind(
 	case err != nil:
 		return w, err
 	}
-	if !fence.HorizonOf(ctx).Includes(o.resource.Storage, o.stored(), version) {
+	if !fence.HorizonOf(ctx, s.core).Includes(o.resource.Storage, o.stored(), version) {
 		return w, o.conflict(errUnseen)
 	}
 	w.uid, w.version = &uid, &version

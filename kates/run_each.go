@@ -57,11 +57,13 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
 	defer release()
-	config := settings.config(c, c.core.log.WithValues("run", t.String()))
-	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	config := settings.config(c, settings.logOf(c, t))
+	ctx, grace, stop := settings.beginShutdown(ctx, config)
 	defer stop()
 	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
-		return watchEach[S](life, c.With(settings.watch...), settings.policy.Backoff, settings.queries)
+		return watchEach[S](life, c.With(settings.watch...), settings.queries, partition.Options{
+			Backoff: settings.policy.Backoff, Former: settings.cluster.Known.Keys(),
+		})
 	})
 	if err != nil {
 		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
@@ -69,7 +71,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	defer end()
 	defer partitions.Close()
 	bind(settings.handles, partitions)
-	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f}
+	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f, settings.cluster.Known}
 	loop := &keyed.Loop[eachTurn[S]]{Config: config, Source: all, Work: all, Grace: grace}
 	err = loop.Run(ctx)
 	return keyed.Lacking(config.Log, partitions.Ready(), endOfRun(ctx, t, err))
@@ -80,6 +82,7 @@ type each[S any] struct {
 	partitionWatch
 	partitions *Partitions[S]
 	f          func(context.Context, string, *S) error
+	known      *keyed.Known // nil: nobody wants to know
 }
 
 var (
@@ -104,6 +107,9 @@ func (e each[S]) End(turn eachTurn[S], o keyed.Outcome) error {
 	if o.Requeue {
 		turn.Keep() // also a key that is gone
 		return nil
+	}
+	if o.Err == nil && turn.turn.Gone {
+		e.known.Gone(turn.Name())
 	}
 	turn.Done(o.Err)
 	if o.Final {
@@ -239,10 +245,10 @@ type keyTurn struct {
 //
 // Errors are those of Watch, and one if no query has a Key. On an error nothing is left running.
 func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partitions[S], error) {
-	return watchEach[S](ctx, c, attempts.Default, queries)
+	return watchEach[S](ctx, c, queries, partition.Options{Backoff: attempts.Default})
 }
 
-func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, queries []Query) (*Partitions[S], error) {
+func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partition.Options) (*Partitions[S], error) {
 	t := reflect.TypeFor[S]()
 	if c == nil {
 		return nil, fmt.Errorf("watch each %s: %w", t, errNoClient)
@@ -258,9 +264,8 @@ func watchEach[S any](ctx context.Context, c *Client, backoff attempts.Backoff, 
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	all, err := partition.Start(ctx, c.core.streams, t, compiled, partition.Options{
-		Options: c.watch.get().options(), Backoff: backoff,
-	})
+	o.Options = c.watch.get().options()
+	all, err := partition.Start(ctx, c.core.streams, t, compiled, o)
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}

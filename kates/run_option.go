@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"syscall"
 	"time"
 
@@ -37,6 +38,8 @@ type runSettings struct {
 	wrong    error
 
 	shutdown keyed.Shutdown
+	cluster  keyed.OfCluster // of a run over many; else zero
+	ofMany   bool            // there is such a run: it has the signals, and the grace
 }
 
 // errNoClient is the error of what needs a client and was given none.
@@ -49,6 +52,18 @@ func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettin
 	if c == nil {
 		return nil, errNoClient
 	}
+	s, err := readRunOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	if noFunction {
+		return nil, errors.New("there is no function to call")
+	}
+	return s, s.checkLeases(c)
+}
+
+// readRunOptions reads options as far as no client is needed.
+func readRunOptions(options []RunOption) (*runSettings, error) {
 	s := &runSettings{
 		policy:   keyed.Policy{Backoff: attempts.Default, Panicked: newPanicError, OfKey: newKeyError},
 		shutdown: keyed.Shutdown{Timeout: keyed.AtOnce},
@@ -63,13 +78,7 @@ func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettin
 		}
 		o.applyToRun(s)
 	}
-	if noFunction {
-		return nil, errors.New("there is no function to call")
-	}
-	if err := errors.Join(s.wrong, s.policy.Backoff.Check()); err != nil {
-		return nil, err
-	}
-	return s, s.checkLeases(c)
+	return s, errors.Join(s.wrong, s.policy.Backoff.Check())
 }
 
 // checkLeases reports what is wrong with an election or shards.
@@ -101,6 +110,54 @@ func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
 		config.Shards, config.Report = shard, shard.Config.Report
 	}
 	return config
+}
+
+// beginShutdown is [keyed.Shutdown.Begin]. A run of one cluster among many shuts down with all.
+func (s *runSettings) beginShutdown(ctx context.Context, config keyed.Config) (context.Context, *keyed.Grace, func()) {
+	if !s.ofMany {
+		return config.Shutdown.Begin(ctx, config.Log)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, s.cluster.Grace, cancel
+}
+
+// logOf is the log of a run.
+func (s *runSettings) logOf(c *Client, t reflect.Type) logr.Logger {
+	if s.ofMany {
+		return s.cluster.Log
+	}
+	return c.core.log.WithValues("run", t.String())
+}
+
+// PlanFleet is what package fleet stands on, and is for that package alone: its result cannot be
+// named elsewhere. It reads the options of a run over many clusters. Leases are in the home
+// cluster; home is nil if there is none. The queries and the watch options are those of each
+// cluster.
+func PlanFleet(home *Client, log logr.Logger, options []RunOption) (plan *keyed.FleetPlan[RunOption], queries []Query, watch []WatchOption, err error) {
+	s, err := readRunOptions(options)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	switch {
+	case len(s.handles) > 0:
+		return nil, nil, nil, errors.New("a Handle is of the run of one cluster")
+	case s.sharding != nil:
+		return nil, nil, nil, errors.New("Sharding is an option of the run of one cluster; use a LeaderElection")
+	case s.election != nil && home == nil:
+		return nil, nil, nil, errors.New("a LeaderElection needs a cluster for its Lease: set Home in the options of the fleet")
+	case s.election != nil:
+		if err := s.checkLeases(home); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	plan = &keyed.FleetPlan[RunOption]{Config: s.config(home, log)}
+	plan.OfCluster = func(c keyed.OfCluster) []RunOption {
+		return []RunOption{runOption(func(one *runSettings) {
+			one.queries, one.watch, one.policy, one.workers = s.queries, s.watch, s.policy, s.workers
+			one.policy.OfKey, one.cluster, one.ofMany = c.OfKey, c, true
+		})}
+	}
+	return plan, s.queries, s.watch, nil
 }
 
 type runOption func(*runSettings)

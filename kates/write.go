@@ -230,7 +230,7 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 		begun.Abandon()
 	default:
 		if coherence.Comparable(a.Version) {
-			fence.HorizonOf(ctx).Wrote(o.stored(), a.Version) // for later writes of the same work
+			fence.HorizonOf(ctx, c.core).Wrote(o.stored(), a.Version) // for later writes of the same work
 		}
 		c.commit(ctx, begun, o, a.Outcome)
 	}
@@ -256,7 +256,7 @@ func (c *Client) begin(ctx context.Context) context.Context {
 	if !fence.Fenced(ctx) {
 		return ctx
 	}
-	return fence.WithHorizon(ctx, c.core.streams.Horizon())
+	return fence.WithHorizon(ctx, c.core, c.core.streams.Horizon())
 }
 
 // written reads the server's answer to a write: is the object present, terminating, or gone? The

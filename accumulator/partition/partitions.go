@@ -21,6 +21,9 @@ type Options struct {
 	// Lasting keeps the objects that belong to every partition in the snapshot of a key that is
 	// gone.
 	Lasting bool
+	// Former are keys that had turns before these partitions started. If no object has such a key
+	// when all queries are complete, it has a last turn, as a key that is gone.
+	Former []string
 }
 
 // Partitions turns the watches of several queries into one snapshot per key, see
@@ -67,6 +70,7 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 		return nil, err
 	}
 	p.scheduler = newScheduler(len(reflect.VisibleFields(t)), o.Backoff, p.debounce)
+	p.scheduler.expect(o.Former)
 	var err error
 	p.collector, err = collect.New(ctx, s, queries, o.Options, collect.Reader[*index]{
 		User: p, Shown: newIndex, Invalid: p.indexes.invalidIn, PerKey: true,

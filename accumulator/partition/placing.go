@@ -35,7 +35,7 @@ func (s *scheduler) place(i int, moves []moved) {
 		}
 		for _, key := range has {
 			if s.parts[key] == nil {
-				s.parts[key] = &partition{entry: entry{key: key}, fresh: true, shares: make([]share, s.places)}
+				s.newPart(key)
 			}
 			s.parts[key].count(i, 1)
 		}

@@ -42,6 +42,28 @@ func newScheduler(places int, b attempts.Backoff, d *debounce) *scheduler {
 	return &scheduler{backoff: b, parts: make(map[string]*partition), agenda: newAgenda(d), places: places}
 }
 
+// expect makes partitions of keys that had turns before. The first changes bring their objects, or
+// they are gone. It is called before any change is placed.
+func (s *scheduler) expect(keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		if s.parts[key] != nil {
+			continue
+		}
+		part := s.newPart(key)
+		part.seen = withObjects
+		s.empty = append(s.empty, part)
+	}
+}
+
+// newPart makes the partition of a key. Called with mu held.
+func (s *scheduler) newPart(key string) *partition {
+	part := &partition{entry: entry{key: key}, fresh: true, shares: make([]share, s.places)}
+	s.parts[key] = part
+	return part
+}
+
 // extend notes which fields are look-ups, up to a number of them.
 func (s *scheduler) extend(fields int, lookup func(i int) bool) {
 	s.mu.Lock()

@@ -59,22 +59,24 @@ func of(ctx context.Context) *fence {
 // Horizon has the newest versions that a program knew when a piece of its work began. The work is
 // not based on anything newer, except its own writes. It is safe for concurrent use.
 type Horizon struct {
-	begun map[string]string // stored resource → the newest version of it
+	server any               // whose versions they are
+	begun  map[string]string // stored resource → the newest version of it
 
 	mu  lockorder.Mutex[lockorder.Horizon]
 	own map[any]string // object → the newest version that the work has written
 }
 
 // WithHorizon returns a context for work that begins now, with the newest version of each stored
-// resource.
-func WithHorizon(ctx context.Context, begun map[string]string) context.Context {
-	return context.WithValue(ctx, contextKey{}, &fence{horizon: &Horizon{begun: begun}, outer: of(ctx)})
+// resource of a server. The versions of one server say nothing about those of another.
+func WithHorizon(ctx context.Context, server any, begun map[string]string) context.Context {
+	h := &Horizon{server: server, begun: begun}
+	return context.WithValue(ctx, contextKey{}, &fence{horizon: h, outer: of(ctx)})
 }
 
-// HorizonOf returns the horizon of the work under ctx, nil if it has none.
-func HorizonOf(ctx context.Context) *Horizon {
+// HorizonOf returns the horizon of the work under ctx for a server, nil if it has none.
+func HorizonOf(ctx context.Context, server any) *Horizon {
 	for f := of(ctx); f != nil; f = f.outer {
-		if f.horizon != nil {
+		if f.horizon != nil && f.horizon.server == server {
 			return f.horizon
 		}
 	}

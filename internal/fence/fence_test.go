@@ -121,7 +121,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestAHorizonIncludesWhatWasThereAndWhatTheWorkHasWritten(t *testing.T) {
-	h := HorizonOf(WithHorizon(t.Context(), map[string]string{"pods": "100"}))
+	h := HorizonOf(WithHorizon(t.Context(), "a", map[string]string{"pods": "100"}), "a")
 	assert.True(t, h.Includes("pods", "p", "100"))
 	assert.True(t, h.Includes("services", "s", "200"), "nothing is known of those")
 	assert.False(t, h.Includes("pods", "p", "101"))
@@ -132,7 +132,9 @@ func TestAHorizonIncludesWhatWasThereAndWhatTheWorkHasWritten(t *testing.T) {
 	var none *Horizon
 	none.Wrote("p", "1")
 	assert.True(t, none.Includes("pods", "p", "102"))
-	assert.Nil(t, HorizonOf(t.Context()))
+	assert.Nil(t, HorizonOf(t.Context(), "a"))
+	other := WithHorizon(t.Context(), "a", map[string]string{"pods": "100"})
+	assert.True(t, HorizonOf(other, "b").Includes("pods", "pod", "101"), "the versions of another server")
 }
 
 func TestTimeIsWhatTheFasterClockSays(t *testing.T) {

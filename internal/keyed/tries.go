@@ -23,6 +23,11 @@ type Tries struct {
 	told     bool   // one of them was logged
 }
 
+// NewTries are those of something that has a name: its errors are [Policy.OfKey].
+func NewTries(p *Policy, log logr.Logger, name string) *Tries {
+	return &Tries{Policy: p, Log: log, key: name}
+}
+
 // Call calls f. It returns how that has ended, and the error that ends the tries, if it is
 // permanent. An error that comes with the end of ctx counts as its consequence: then the call was
 // cut, and end is the error of ctx.

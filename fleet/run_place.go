@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/kates"
+)
+
+// place is where the work for one name of a fleet is done: one piece at a time, each begins when
+// the one before has ended.
+//
+//	hold ──▶ a cluster's loop ──▶ another cluster's ──▶ farewell ──▶ over
+//
+// The goroutine that follows the fleet has the fields that are not otherwise marked.
+type place struct {
+	of     *many
+	name   string
+	known  keyed.Known   // of the piece of work that is done
+	handle *kates.Handle // of the loop
+	retry  chan struct{} // the cluster answers again
+	now    work
+	phase  Phase // of the cluster, as of the last look
+	end    context.CancelFunc
+	done   chan struct{} // closed when the work has ended
+}
+
+// work is what is to be done: the loop of a cluster, or farewell to the keys of one that is gone,
+// or, if it is zero, nothing: the name has no cluster yet.
+type work struct {
+	cluster *Cluster
+	gone    bool
+}
+
+func newPlace(m *many, name string) *place {
+	p := &place{of: m, name: name, handle: kates.NewHandle(), retry: make(chan struct{}, 1), end: func() {}, done: make(chan struct{})}
+	close(p.done)
+	return p
+}
+
+// turnTo ends the present work, and begins another when it has ended.
+func (p *place) turnTo(ctx context.Context, w work) {
+	if w == p.now {
+		return
+	}
+	p.end()
+	before, done := p.done, make(chan struct{})
+	ctx, end := context.WithCancel(ctx)
+	p.now, p.done, p.end, p.phase = w, done, end, ""
+	p.of.running.Go(func() {
+		defer close(done)
+		<-before
+		p.do(ctx, w)
+	})
+}
+
+// look tells a loop that could not start that its cluster answers again.
+func (p *place) look() {
+	if p.now.cluster == nil {
+		return
+	}
+	phase := p.now.cluster.Health().Phase
+	if phase == Up && p.phase != Up {
+		poke(p.retry)
+	}
+	p.phase = phase
+}
+
+// over reports whether the cluster has left, and its keys have been told.
+func (p *place) over() bool {
+	select {
+	case <-p.done:
+		return p.now.gone && len(p.known.Keys()) == 0
+	default:
+		return false
+	}
+}
+
+func (p *place) do(ctx context.Context, w work) {
+	switch {
+	case ctx.Err() != nil:
+	case w.cluster != nil:
+		p.serve(ctx, w.cluster)
+	case w.gone:
+		p.farewell(ctx)
+	}
+}
+
+// serve runs the loop of a cluster, again and again, until ctx ends or the cluster leaves.
+func (p *place) serve(ctx context.Context, c *Cluster) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(c.ctx, end)()
+	m := p.of
+	of := keyed.OfCluster{
+		Known: &p.known, Grace: m.grace, Log: m.log.WithValues("cluster", p.name),
+		OfKey: func(key string, err error) error { return &KeyError{Key{p.name, key}, err} },
+	}
+	options := append(m.plan.OfCluster(of), p.handle)
+	policy := m.plan.Policy
+	policy.OfKey = func(name string, err error) error { return &ClusterError{name, err} }
+	tries := keyed.NewTries(&policy, of.Log, p.name)
+	for ctx.Err() == nil {
+		began := time.Now()
+		var last error
+		o, _ := tries.Call(ctx, func() error {
+			err := m.run(ctx, p, c, options)
+			if ctx.Err() == nil && err == nil {
+				err = errors.New("it has ended")
+			}
+			if ends(err) {
+				last, err = err, nil
+			}
+			return err
+		})
+		if last != nil && (c.ctx.Err() == nil || !errors.Is(last, kates.ErrAborted)) {
+			m.fail(last)
+			return
+		}
+		if time.Since(began) > policy.Backoff.Most { // it has worked for a while
+			tries = keyed.NewTries(&policy, of.Log, p.name)
+		}
+		keyed.Pause(ctx, o.Again, p.retry)
+	}
+}
+
+// ends reports whether an error of one cluster's loop ends that of all clusters.
+func ends(err error) bool {
+	_, final := attempts.Final(err)
+	return final || errors.Is(err, kates.ErrAborted) || errors.Is(err, attempts.ErrGoexit)
+}
+
+// bound calls a function for a key of a cluster. Its context ends, too, when the cluster leaves,
+// or this replica does not lead any more. It does not call for a cluster that has left.
+func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
+	if c.ctx.Err() != nil {
+		return kates.Again(0)
+	}
+	p.known.Called(key)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	for _, outer := range []context.Context{c.ctx, p.of.lease} {
+		defer context.AfterFunc(outer, func() { end(context.Cause(outer)) })()
+	}
+	err := call(ctx, Key{p.name, key})
+	if _, final := attempts.Final(err); err != nil && c.ctx.Err() != nil && !final {
+		return kates.Again(0) // a consequence; what is to be done now is for others to say
+	}
+	return err
+}
+
+// farewell calls for each key that there may be output of, until it has returned no error. The
+// contexts of these calls end with ctx.
+func (p *place) farewell(ctx context.Context) {
+	keys := p.known.Keys()
+	workers := min(p.of.plan.Workers, len(keys))
+	ends := make(chan error)
+	for i := range workers {
+		var mine []*owed
+		for j := i; j < len(keys); j += workers {
+			mine = append(mine, p.owed(keys[j]))
+		}
+		go attempts.Send(ends, func() error { return p.tell(ctx, mine) })
+	}
+	for range workers {
+		if err := <-ends; err != nil {
+			p.of.fail(err)
+		}
+	}
+	poke(p.of.idle)
+}
+
+// owed is a key that has to be told that it is gone.
+type owed struct {
+	key   string
+	tries *keyed.Tries
+	due   time.Time
+}
+
+func (p *place) owed(key string) *owed {
+	policy := p.of.plan.Policy
+	policy.OfKey = func(key string, err error) error { return &KeyError{Key{p.name, key}, err} }
+	log := p.of.log.WithValues("cluster", p.name, "key", key)
+	return &owed{key: key, tries: keyed.NewTries(&policy, log, key)}
+}
+
+// tell tells keys that they are gone, in turn. An error ends the run.
+func (p *place) tell(ctx context.Context, left []*owed) error {
+	for len(left) > 0 {
+		o := slices.MinFunc(left, func(a, b *owed) int { return a.due.Compare(b.due) })
+		keyed.Pause(ctx, time.Until(o.due), nil)
+		if ctx.Err() != nil {
+			return nil
+		}
+		outcome, err := o.tries.Call(ctx, func() error { return p.of.farewell(ctx, Key{p.name, o.key}) })
+		switch {
+		case outcome.Final:
+			return err
+		case outcome.Err == nil && !outcome.Requeue && !outcome.Cut:
+			p.known.Gone(o.key)
+			left = slices.DeleteFunc(left, func(other *owed) bool { return other == o })
+		default:
+			o.due = time.Now().Add(outcome.Again)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package mutants
+
+const (
+	inFleet  = "fleet"
+	runPlace = "fleet/run_place.go"
+)
+
+// fleetRuns are mistakes in the loops over many clusters.
+var fleetRuns = []mutant{
+	{
+		name: "the keys of a cluster that has left are forgotten", says: "the function is called once more for each key that it was called with",
+		file: runPlace, caught: "TestTheKeysOfAClusterThatLeavesAreCalledEmptyUntilNoError",
+		old: `		p.farewell(ctx)
+`, new: `		_ = p.farewell
+`,
+	},
+	{
+		name: "the workers are those of all clusters", says: "one whose calls hang holds up no other",
+		file: runPlace, caught: "TestAClusterWhoseCallsHangHoldsUpNoOther",
+		old: `// bound calls a function for a key of a cluster. Its context ends, too, when the cluster leaves,
+// or this replica does not lead any more. It does not call for a cluster that has left.
+func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
+`, new: `var worker = make(chan struct{}, 1)
+
+func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
+	worker <- struct{}{}
+	defer func() { <-worker }()
+`,
+	},
+	{
+		name: "a cluster that takes a name does not tell the keys that it lacks", says: "and the others, when it is complete, with an empty one",
+		file: "accumulator/partition/scheduler.go", in: inFleet, caught: "TestAClusterThatTakesANameTakesOverTheKeys",
+		old: `		s.empty = append(s.empty, part)
+	}
+}
+
+// newPart`, new: `	}
+}
+
+// newPart`,
+	},
+	{
+		name: "a run of one cluster goes on when it has left", says: "The contexts of a cluster's calls end when it leaves the fleet",
+		file: runPlace, caught: "TestTheShutdownTimeoutIsNotForClustersThatLeave",
+		old: `[]context.Context{c.ctx, p.of.lease}`, new: `[]context.Context{p.of.fleet.ctx, p.of.lease}`,
+	},
+}
