@@ -226,8 +226,13 @@ func (a *attendant) probe(c *Cluster) bool {
 	if known := c.identify(uid); known != uid && uid != "" {
 		if err := a.replace(a.used); err != nil {
 			a.refuse(c, fmt.Errorf("the cluster is another one (%s, and was %s): %w", uid, known, err))
+			return true
 		}
-		return true
+		c = f.Cluster(a.seat.name) // this goroutine alone puts another one there
+		if c == nil {
+			return true // the name has left
+		}
+		c.identify(uid) // it has answered
 	}
 	if c.answered(time.Now()) {
 		f.log.Info("a cluster answers", "cluster", c.name)

@@ -169,7 +169,11 @@ func TestAnotherClusterUnderANameStartsANewHistory(t *testing.T) {
 		if err := k.Client.Create(t.Context(), system, nil); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, f, "the other one has the name", func() bool { return f.Cluster("a") != old && f.Cluster("a").UID() == "2" })
+		eventually(t, f, "the other one has the name", func() bool { return f.Cluster("a") != old })
+		synctest.Wait()
+		if c := f.Cluster("a"); c.UID() != "2" || c.Health().Phase != Up {
+			t.Errorf("what has answered: %q, %+v", c.UID(), c.Health())
+		}
 		<-old.Done()
 		if old.UID() != "1" {
 			t.Errorf("the former one has become %s", old.UID())

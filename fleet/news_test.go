@@ -248,3 +248,26 @@ func TestMissingSaysWhyNow(t *testing.T) {
 		}
 	})
 }
+
+// Each cluster's own watch signals at once: the interval of the whole counts alone.
+func TestAChangeComesWithinOneInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{Interval: 10 * time.Millisecond})
+		a := newCluster(t, "1")
+		_ = f.Set(Member{Name: "a", Client: a.Client})
+		s := watchThings(t, f)
+		settled(t, s)
+		for _, name := range []string{"x", "y", "z"} {
+			time.Sleep(100 * time.Millisecond)
+			if err := a.Client.Create(t.Context(), configMap(name), nil); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			<-s.Changed()
+			if d := time.Since(began); d > 10*time.Millisecond {
+				t.Errorf("%s has come after %s", name, d)
+			}
+			_, _ = s.Update(t.Context(), new(things))
+		}
+	})
+}

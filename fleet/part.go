@@ -64,8 +64,9 @@ func (p *part) run(ctx context.Context, t reflect.Type, queries []kates.Query) {
 
 // start starts the watch. It tries until it works, or ctx ends.
 func (p *part) start(ctx context.Context, t reflect.Type, queries []kates.Query) *kates.Accumulator {
+	client := p.cluster.client.With(kates.WithInterval(0)) // the whole watch keeps signals apart
 	for failures := 1; ; failures++ {
-		acc, err := p.cluster.client.WatchStruct(ctx, t, queries...)
+		acc, err := client.WatchStruct(ctx, t, queries...)
 		if err == nil || ctx.Err() != nil {
 			p.failure.Store(nil)
 			return acc
