@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/kinds"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -28,6 +29,14 @@ const AppliedAnnotation = "kates.io/applied"
 // OwnedSetLabel is the label of the objects of an [OwnedSet], unless that names another one. Its
 // value is the name of the set and the UID of the owner.
 const OwnedSetLabel = "kates.io/owned-set"
+
+// OwnerLabel is the label of objects whose owner lives in another cluster ([OwnedSet].Remote). Its
+// value is the UID of the owner. Whoever removes it releases the object.
+const OwnerLabel = applied.OwnerLabel
+
+// OwnerAnnotation is the annotation that says which owner that is: "Kind.group namespace/name".
+// [ByRemoteOwner] reads it.
+const OwnerAnnotation = applied.OwnerAnnotation
 
 // OwnedSet is the set of objects that one owner wants: the objects of a partition, or of a root
 // of a controller. See [Client.ApplyOwned].
@@ -56,6 +65,13 @@ type OwnedSet struct {
 	// as owned does not include such objects: with controller.Owned as Existing they are never
 	// pruned.
 	Plain bool
+	// Remote says that the owner lives in another cluster than the objects. They get no owner
+	// reference: the garbage collector would take the owner for deleted. [OwnerLabel] has its UID
+	// in place of that, and [OwnerAnnotation] its kind and name. Nothing deletes the objects when
+	// the owner is deleted: use a finalizer. A set without Objects prunes all of them, also while
+	// the owner is being deleted. All namespaces are searched for objects to prune. The owner's
+	// kind need not be served where the objects are.
+	Remote bool
 	// Adopt takes in objects that exist without belonging to the set, unless another owner
 	// controls them. From then on they are pruned, and deleted with the owner, like others.
 	Adopt bool
@@ -80,6 +96,8 @@ type OwnedResult struct {
 // reference and the label of the set. What other field managers own in it stays. If they own a
 // field with another value, that is a conflict ([IsConflict]) and the object is untouched, unless
 // [ForceOwnership] is given.
+//
+// Of a Remote set, the label with the owner's UID counts where the owner reference does otherwise.
 //
 // Objects of others are not touched. An object that exists and does not belong to the set is
 // [ErrControlled] if another owner controls it, and [ErrNotOwned] otherwise, unless the set is to
@@ -174,7 +192,7 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 		a.options.fieldManager = defaultFieldManager
 	}
 	var err error
-	if a.owner, err = a.client.object(ctx, a.given.Owner); err == nil {
+	if a.owner, err = a.ownerOf(ctx); err == nil {
 		err = a.owner.named()
 	}
 	if err != nil {
@@ -183,12 +201,12 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 	if err := a.client.core.server.checkOwner(a.owner); err != nil {
 		return err
 	}
-	if a.owner.GetDeletionTimestamp() != nil {
+	if removes := a.given.Remote && len(a.given.Objects) == 0; a.owner.GetDeletionTimestamp() != nil && !removes {
 		return fmt.Errorf("the owner %s: %w", a.owner, ErrDeleting)
 	}
 	a.set = applied.Set{
 		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Annotation: AppliedAnnotation,
-		Plain: a.given.Plain, Adopt: a.given.Adopt,
+		Plain: a.given.Plain, Adopt: a.given.Adopt, Remote: a.given.Remote,
 		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn,
 		Annotate: a.client.core.server.hasManagedFields(),
 	}
@@ -203,6 +221,38 @@ func (a *ownedApply) prepare(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ownerOf reads the owner. The kind of one in another cluster need not be known here.
+func (a *ownedApply) ownerOf(ctx context.Context) (*object, error) {
+	if !a.given.Remote {
+		return a.client.object(ctx, a.given.Owner)
+	}
+	if a.given.Plain {
+		return nil, errors.New("a set that is Remote has no references, so they cannot be Plain")
+	}
+	u, err := jsonform.ToUnstructured(a.client.core.scheme, a.given.Owner)
+	if err == nil {
+		err = kindless(a.given.Owner, u.GroupVersionKind())
+	}
+	if err != nil {
+		return nil, err
+	}
+	kind := u.GroupVersionKind()
+	resource := stream.Resource{Kind: kind, GroupVersionResource: kind.GroupVersion().WithResource(kind.Kind)}
+	o := &object{u, resource}
+	if u.GetUID() == "" {
+		return nil, fmt.Errorf("%s has no UID: it is to be as its server has it", o)
+	}
+	return o, nil
+}
+
+// reach is the namespace in which objects of the set can be; empty: all.
+func (a *ownedApply) reach() string {
+	if a.given.Remote {
+		return ""
+	}
+	return a.owner.GetNamespace()
 }
 
 func referenceOf(r stream.Resource, o Object) ObjectReference {
@@ -285,7 +335,7 @@ func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
 		switch {
 		case err != nil:
 			a.fail(fmt.Errorf("prune: %w", err))
-		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.owner.GetNamespace() != "":
+		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.reach() != "":
 			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, ErrOwnerScope))
 		default:
 			add(a.client.resource(ctx, mapping))
@@ -296,10 +346,10 @@ func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
 
 // labelled returns the objects of a kind that have the label, from a running watch or the server.
 func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Object, err error) {
-	if known, ok := a.client.core.streams.List(r, a.owner.GetNamespace(), a.set.Selector(), stream.Meta); ok {
+	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), stream.Meta); ok {
 		return known, nil
 	}
-	listed, err := a.client.listOne(ctx, r, a.owner.GetNamespace(), stream.Selection{Labels: a.set.Selector()})
+	listed, err := a.client.listOne(ctx, r, a.reach(), stream.Selection{Labels: a.set.Selector()})
 	for _, u := range listed {
 		all = append(all, u)
 	}

@@ -212,7 +212,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	if err := o.named(); err != nil {
 		return err
 	}
-	if w.Stored() == a.owner.stored() {
+	if !a.given.Remote && w.Stored() == a.owner.stored() {
 		return fmt.Errorf("%s is the owner itself", a.owner)
 	}
 	if a.keys[w.Stored()] {

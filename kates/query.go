@@ -14,6 +14,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
@@ -307,15 +308,30 @@ func ByOwnerUID(kind string) func(Object) []string {
 	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
 }
 
+// ByRemoteOwner is [ByOwner] for owners that live in another cluster ([OwnedSet].Remote): the key
+// is "namespace/name" of the owner, or its name if it has no namespace.
+func ByRemoteOwner(kind string) func(Object) []string {
+	wanted := schema.ParseGroupKind(kind)
+	return func(o Object) []string {
+		owner, key, ok := applied.RemoteOwner(o)
+		if !ok || !isKind(wanted, owner) {
+			return nil
+		}
+		return keyOf(key)
+	}
+}
+
+// isKind reports whether a kind is the wanted one, of which the kind and the group may be empty.
+func isKind(wanted, kind schema.GroupKind) bool {
+	return (wanted.Kind == "" || strings.EqualFold(kind.Kind, wanted.Kind)) &&
+		(wanted.Group == "" || strings.EqualFold(kind.Group, wanted.Group))
+}
+
 func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(Object) []string {
 	wanted := schema.ParseGroupKind(kind)
 	return func(o Object) []string {
 		owner := metav1.GetControllerOfNoCopy(o)
-		if owner == nil || wanted.Kind != "" && !strings.EqualFold(owner.Kind, wanted.Kind) {
-			return nil
-		}
-		group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
-		if wanted.Group != "" && !strings.EqualFold(group, wanted.Group) {
+		if owner == nil || !isKind(wanted, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
 			return nil
 		}
 		return keyOf(key(o, owner))

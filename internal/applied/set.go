@@ -32,6 +32,7 @@ type Set struct {
 	Value      string // its value: the set's name and the owner's UID
 	Annotation string // the annotation for what was applied
 	Plain      bool   // plain owner references, in place of controller references
+	Remote     bool   // the owner lives in another cluster: a label has its UID, and no reference names it
 	Adopt      bool   // take in objects that exist without belonging to the set
 
 	Scheme   *runtime.Scheme                    // for the kinds of Go types
@@ -68,25 +69,33 @@ func (s *Set) Selector() labels.Selector {
 
 // Ours reports whether an object has the label of the set and names its owner, which may own it.
 func (s *Set) Ours(o Object) bool {
-	reachable := s.Owner.GetNamespace() == "" || s.Owner.GetNamespace() == o.GetNamespace()
-	return reachable && o.GetLabels()[s.Label] == s.Value && owners.Has(s.Owner, o)
+	reachable := s.Remote || s.Owner.GetNamespace() == "" || s.Owner.GetNamespace() == o.GetNamespace()
+	return reachable && o.GetLabels()[s.Label] == s.Value && s.has(o)
 }
 
 // Prunable reports whether an object belongs to the set and is not being deleted.
 func (s *Set) Prunable(o Object) bool { return s.Ours(o) && o.GetDeletionTimestamp() == nil }
 
 // HasOtherOwners reports whether an object outlives the owner, because others own it too.
-func (s *Set) HasOtherOwners(o Object) bool { return owners.HasOthers(s.Owner, o) }
+func (s *Set) HasOtherOwners(o Object) bool {
+	if s.Remote {
+		return len(o.GetOwnerReferences()) > 0
+	}
+	return owners.HasOthers(s.Owner, o)
+}
 
 // MayApply returns an error if the set must not write to the live object, which may be nil.
 func (s *Set) MayApply(live Object) error {
 	if live == nil {
 		return nil
 	}
-	owned := owners.Has(s.Owner, live)
+	owned := s.has(live)
 	other := metav1.GetControllerOfNoCopy(live)
-	if other != nil && !owners.Same(*other, owners.ControllerReference(s.Owner)) && !(owned && s.Plain) {
+	if other != nil && (s.Remote || !owners.Same(*other, owners.ControllerReference(s.Owner))) && !(owned && s.Plain) {
 		return fmt.Errorf("%w: %s %q", owners.ErrControlled, other.Kind, other.Name)
+	}
+	if err := s.controlledElsewhere(live); err != nil {
+		return err
 	}
 	if label, labelled := live.GetLabels()[s.Label]; !s.Adopt && (!owned || labelled && label != s.Value) {
 		return ErrNotOwned
@@ -109,8 +118,13 @@ func SameObject(a, b Object) bool {
 
 // Release takes an object out of the set: it loses the label, the annotation and the reference.
 func (s *Set) Release(o Object) {
-	owners.Remove(s.Owner, o)
 	kept, notes := o.GetLabels(), o.GetAnnotations()
+	if s.Remote {
+		delete(kept, OwnerLabel)
+		delete(notes, OwnerAnnotation)
+	} else {
+		owners.Remove(s.Owner, o)
+	}
 	delete(kept, s.Label)
 	o.SetLabels(kept)
 	delete(notes, s.Annotation)

@@ -36,11 +36,14 @@ func (s *Set) Refer(w *Wanted) error {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.Key.Namespace, Name: w.Key.Name, OwnerReferences: w.Given.GetOwnerReferences(),
 	}}
-	refer := owners.SetController
-	if s.Plain {
-		refer = owners.Add
+	var err error
+	switch {
+	case s.Remote:
+	case s.Plain:
+		err = owners.Add(s.Owner, o)
+	default:
+		err = owners.SetController(s.Owner, o)
 	}
-	err := refer(s.Owner, o)
 	w.Owners = o.OwnerReferences
 	return err
 }
@@ -51,7 +54,7 @@ func (s *Set) Summarize(w *Wanted) (err error) {
 	if _, applied := w.Given.GetAnnotations()[s.Annotation]; applied || serverWritten(w.Given) {
 		return s.Make(w)
 	}
-	w.Sum, err = s.sum(w, w.Given)
+	w.Sum, err = s.sum(w, w.Given) // the value has the owner's UID; what a Remote set adds follows from that
 	return err
 }
 
@@ -94,6 +97,10 @@ func (s *Set) Make(w *Wanted) error {
 		u.SetAnnotations(notes)
 	}
 	u.SetLabels(with(u.GetLabels(), s.Label, s.Value))
+	if s.Remote {
+		u.SetLabels(with(u.GetLabels(), OwnerLabel, string(s.Owner.GetUID())))
+		u.SetAnnotations(with(u.GetAnnotations(), OwnerAnnotation, OwnerText(s.Owner)))
+	}
 	u.SetOwnerReferences(w.Owners)
 	if w.Sum == "" {
 		if w.Sum, err = s.sum(w, u.Object); err != nil {

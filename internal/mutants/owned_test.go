@@ -11,6 +11,20 @@ const (
 // owned breaks how it is found out that applying again changes nothing.
 var owned = []mutant{
 	{
+		name: "an object of an owner elsewhere has a reference", says: "They get no owner reference", file: "internal/applied/wanted.go",
+		in: "kates", caught: "TestTheObjectsOfARemoteOwnerHaveALabelAndNoReference",
+		old: `	case s.Remote:
+	case s.Plain:`, new: `	case s.Remote:
+		w.Owners = append(w.Owners, owners.ControllerReference(s.Owner))
+		return nil
+	case s.Plain:`,
+	},
+	{
+		name: "an object without the label belongs to an owner elsewhere", says: "Whoever removes it releases the object", file: "internal/applied/remote.go",
+		in: "kates", caught: "TestObjectsOfOthersAreNotThoseOfARemoteOwner",
+		old: `		return o.GetLabels()[OwnerLabel] == string(s.Owner.GetUID())`, new: `		return true`,
+	},
+	{
 		name: "fields that are no longer applied stay", says: "If the client knows that nothing would change, it sends nothing", file: applied, caught: ownsJust,
 		old: `			_, ok := part[*e.FieldName]
 			return ok
