@@ -225,7 +225,7 @@ func (f *Fleet) Ready() error {
 // Close ends everything that was started for the fleet and its clusters, their clients included
 // (but for those that [Member.Client] has given), and waits.
 func (f *Fleet) Close() {
-	f.mu.Lock() // whoever adds a cluster now has started its goroutine, or sees the end
+	f.mu.Lock() // whoever starts something now has started its goroutine, or sees the end
 	f.end()
 	f.mu.Unlock()
 	f.running.Wait()

@@ -34,9 +34,13 @@ func (s *Schedule) Known(t Target) bool {
 	return s.shown.Covers(t) && !slices.ContainsFunc(s.waiting, func(p Plan) bool { return !p.Covers(t) })
 }
 
+// Chosen returns the plan for the present targets. It leaves those out for which the server refuses
+// all parts.
+func (s *Schedule) Chosen() Plan { return Choose(s.shown, s.list(), s.refused) }
+
 // Next returns the plan that has to be started now, if there is one.
 func (s *Schedule) Next() (p Plan, ok bool) {
-	p = Choose(s.shown, s.list(), s.refused)
+	p = s.Chosen()
 	latest := s.Latest()
 	switch {
 	case len(p.Parts) == 0: // what there is goes on
