@@ -16,7 +16,6 @@ package lockorder
 type (
 	Fleet          struct{}
 	FleetWatch     struct{}
-	FleetByCode    struct{}
 	Targets        struct{}
 	TargetWatch    struct{}
 	FleetCluster   struct{}
@@ -72,7 +71,6 @@ type Lock struct {
 var Order = []Lock{
 	{Fleet{}, "fleet.Fleet.mu", "which clusters there are, by what the sources say"},
 	{FleetWatch{}, "fleet.watching.mu", "which clusters a watch of a fleet has parts of"},
-	{FleetByCode{}, "fleet.byCode.mu", "the clusters that the program has added"},
 	{Targets{}, "fleet.Targets.mu", "which owners need which targets, and the watches of these"},
 	{TargetWatch{}, "fleet.targetWatch.mu", "the targets of a kind in a cluster, their plan, and what is shown"},
 	{FleetCluster{}, "fleet.Cluster.mu", "how a cluster is doing"},

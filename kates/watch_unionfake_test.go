@@ -1,0 +1,43 @@
+package kates_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// The fake has versions of lists, and never brings a watch up to another's.
+func TestAUnionOnTheFakeIsShownWhateverTheVersionsOfItsLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := katestest.NewClient(t)
+		var snap struct{ Maps []*kates.ConfigMap }
+		q := kates.Query{Name: "Maps", Kind: "configmaps", Namespace: "x", FieldSelector: "metadata.name=one"}
+		acc, err := c.Watch(t.Context(), q)
+		require.NoError(t, err)
+		synctest.Wait()
+		cm := func(name string) *kates.ConfigMap {
+			cm := &kates.ConfigMap{}
+			cm.Namespace, cm.Name = "x", name
+			return cm
+		}
+		require.NoError(t, c.Create(t.Context(), cm("two"), nil)) // the second list is newer
+		q.FieldSelector = ""
+		q.AnyOf = []kates.Selection{{FieldSelector: "metadata.name=one"}, {FieldSelector: "metadata.name=two"}}
+		require.NoError(t, acc.Replace(t.Context(), q))
+		synctest.Wait()
+		time.Sleep(time.Second)
+		_, err = acc.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Len(t, snap.Maps, 1)
+		require.NoError(t, c.Delete(t.Context(), cm("two"), nil))
+		_, err = acc.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Empty(t, snap.Maps)
+	})
+}
