@@ -248,14 +248,34 @@ func (a *follower) start() error {
 		w.following = nil
 		w.schedule.Restart()
 	}
-	w.schedule.Start(p)
+	lost := w.begin(p)
 	w.mu.Unlock()
+	w.targets.activate(lost)
 	a.began, a.poll = time.Now(), firstPoll
 	if !replaces {
 		return a.open(f, queryOf(w.key.kind, p))
 	}
 	a.replace(f, queryOf(w.key.kind, p))
 	return nil
+}
+
+// begin notes that a plan is started. It returns the owners of targets that it leaves out: they are
+// not known any more. mu is held.
+func (w *targetWatch) begin(p plan.Plan) (lost map[string]struct{}) {
+	var known []*wanted
+	for _, is := range w.wanted {
+		if w.schedule.Known(is.target.planned()) {
+			known = append(known, is)
+		}
+	}
+	w.schedule.Start(p)
+	lost = make(map[string]struct{})
+	for _, is := range known {
+		if !w.schedule.Known(is.target.planned()) {
+			is.addOwners(lost)
+		}
+	}
+	return lost
 }
 
 // open opens a watch. Nothing was shown before.

@@ -252,7 +252,7 @@ func (m *targetsModel) do(a action) error {
 		ns, name, _ := strings.Cut(a.object, "/")
 		if _, there := p.holds[a.object]; there {
 			delete(p.holds, a.object)
-			return p.Client.Delete(ctx, configMap(ns, name), nil)
+			return p.Client.Delete(ctx, targetMap(ns, name), nil)
 		}
 	case "refuse", "allow":
 		ns, _, _ := strings.Cut(a.object, "/")
@@ -289,7 +289,7 @@ func (m *targetsModel) has(owner string, r *Reader) {
 
 func (p *place) write(ctx context.Context, a action) error {
 	ns, name, _ := strings.Cut(a.object, "/")
-	cm := configMap(ns, name)
+	cm := targetMap(ns, name)
 	cm.Labels = map[string]string{"app": a.label}
 	_, there := p.holds[a.object]
 	p.holds[a.object] = a.label

@@ -53,7 +53,7 @@ func newTargets(t *testing.T, o TargetOptions, objects ...kates.Object) (*Fleet,
 	return f, k, f.Targets(o)
 }
 
-func configMap(namespace, name string, labels ...string) *kates.ConfigMap {
+func targetMap(namespace, name string, labels ...string) *kates.ConfigMap {
 	cm := &kates.ConfigMap{}
 	cm.APIVersion, cm.Kind = "v1", "ConfigMap"
 	cm.Namespace, cm.Name = namespace, name
@@ -100,7 +100,7 @@ func watchOf(t *testing.T, targets *Targets) TargetWatchStatus {
 func TestATargetIsKnownWhenEnsured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, k, targets := newTargets(t, TargetOptions{},
-			configMap("x", "one"), configMap("x", "two", "app"), configMap("y", "three", "app"))
+			targetMap("x", "one"), targetMap("x", "two", "app"), targetMap("y", "three", "app"))
 		one := ensure(t, targets, "o", cmTarget("x", "one"))
 		o, err := one.Get()
 		require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestATargetIsKnownWhenEnsured(t *testing.T) {
 		assert.ErrorContains(t, err, "no name")
 
 		// Own writes are there at once (G4).
-		require.NoError(t, k.Client.Create(t.Context(), configMap("x", "none"), nil))
+		require.NoError(t, k.Client.Create(t.Context(), targetMap("x", "none"), nil))
 		o, err = none.Get()
 		require.NoError(t, err)
 		assert.Equal(t, "none", o.GetName())
@@ -136,7 +136,7 @@ func TestATargetIsKnownWhenEnsured(t *testing.T) {
 
 func TestTheMetadataOfATargetIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := configMap("x", "one", "app")
+		full := targetMap("x", "one", "app")
 		full.Data = map[string]string{"k": "v"}
 		_, _, targets := newTargets(t, TargetOptions{Grace: -1}, full)
 		target := cmTarget("x", "one")
@@ -196,7 +196,7 @@ func TestATargetThatMakesNoSenseIsAnError(t *testing.T) {
 func TestOwnersAreActivatedByTheirTargetsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a activations
-		f, k, targets := newTargets(t, TargetOptions{Activate: a.activate}, configMap("x", "one", "app"), configMap("x", "two"), configMap("y", "two"))
+		f, k, targets := newTargets(t, TargetOptions{Activate: a.activate}, targetMap("x", "one", "app"), targetMap("x", "two"), targetMap("y", "two"))
 		ctx := t.Context()
 		for owner, target := range map[string]Target{
 			"name": cmTarget("x", "one"), "same name": cmTarget("x", "one"), "other name": cmTarget("y", "two"),
@@ -210,7 +210,7 @@ func TestOwnersAreActivatedByTheirTargetsAlone(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, everyone, a.taken(), "they have become known")
 
-		o := configMap("x", "one", "app")
+		o := targetMap("x", "one", "app")
 		o.Data = map[string]string{"k": "v"}
 		require.NoError(t, k.Client.Update(ctx, o, nil))
 		time.Sleep(2 * time.Second)
@@ -223,12 +223,12 @@ func TestOwnersAreActivatedByTheirTargetsAlone(t *testing.T) {
 		require.NoError(t, k.Client.Delete(ctx, o, nil))
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, []string{"all", "name", "same name", "x"}, a.taken())
-		require.NoError(t, k.Client.Create(ctx, configMap("y", "new", "app"), nil))
+		require.NoError(t, k.Client.Create(ctx, targetMap("y", "new", "app"), nil))
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, []string{"all", "labels", "labels in y"}, a.taken())
 
 		targets.Drop("same name")
-		require.NoError(t, k.Client.Create(ctx, configMap("x", "one"), nil))
+		require.NoError(t, k.Client.Create(ctx, targetMap("x", "one"), nil))
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, []string{"all", "name", "x"}, a.taken())
 
@@ -245,13 +245,13 @@ func TestActivateDelaysNobodyAndMayPanic(t *testing.T) {
 			calls <- owners
 			<-hold
 			panic("it panics")
-		}}, configMap("x", "one"))
+		}}, targetMap("x", "one"))
 		r := ensure(t, targets, "o", cmTarget("x", "one"))
 		assert.Equal(t, []string{"o"}, <-calls)
 		ensure(t, targets, "p", cmTarget("x", "two"))
 		for range 5 {
-			require.NoError(t, k.Client.Delete(t.Context(), configMap("x", "one"), nil))
-			require.NoError(t, k.Client.Create(t.Context(), configMap("x", "one"), nil))
+			require.NoError(t, k.Client.Delete(t.Context(), targetMap("x", "one"), nil))
+			require.NoError(t, k.Client.Create(t.Context(), targetMap("x", "one"), nil))
 			time.Sleep(2 * time.Second)
 		}
 		_, err := r.Get()
@@ -275,7 +275,7 @@ func TestAnUnknownClusterIsRememberedAsWanted(t *testing.T) {
 		assert.ErrorContains(t, targets.Status().Err(), "no such cluster")
 		a.taken()
 
-		k := newCluster(t, "1", configMap("x", "one"))
+		k := newCluster(t, "1", targetMap("x", "one"))
 		require.NoError(t, f.Set(Member{Name: "a", Client: k.Client}))
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"o"}, a.taken())
@@ -285,7 +285,7 @@ func TestAnUnknownClusterIsRememberedAsWanted(t *testing.T) {
 		assert.NoError(t, targets.Status().Err())
 
 		// Another cluster takes the name: its history is another one.
-		other := newCluster(t, "2", configMap("x", "other"))
+		other := newCluster(t, "2", targetMap("x", "other"))
 		require.NoError(t, f.Set(Member{Name: "a", Client: other.Client}))
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"o"}, a.taken())
@@ -335,7 +335,7 @@ func TestWhereTheWholeKindIsForbiddenNamespacesAreWatchedAndNames(t *testing.T) 
 		var objects []kates.Object
 		var wanted []Target
 		for _, ns := range []string{"n1", "n2", "n3", "n4", "n5"} {
-			objects = append(objects, configMap(ns, "one"), configMap(ns, "two"))
+			objects = append(objects, targetMap(ns, "one"), targetMap(ns, "two"))
 			wanted = append(wanted, cmTarget(ns, "one"), cmTarget(ns, "two"))
 		}
 		_, k, targets := newTargets(t, TargetOptions{}, objects...)
@@ -381,7 +381,7 @@ func TestWhereTheWholeKindIsForbiddenNamespacesAreWatchedAndNames(t *testing.T) 
 
 func TestAForbiddenStartIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, k, targets := newTargets(t, TargetOptions{}, configMap("x", "one"))
+		_, k, targets := newTargets(t, TargetOptions{}, targetMap("x", "one"))
 		var mu sync.Mutex
 		refused := true
 		forbid(k, func(string, string) bool {
@@ -405,7 +405,7 @@ func TestAForbiddenStartIsTriedAgain(t *testing.T) {
 
 func TestWhatNoOwnerNeedsIsStoppedAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, k, targets := newTargets(t, TargetOptions{Grace: time.Minute}, configMap("x", "one"))
+		_, k, targets := newTargets(t, TargetOptions{Grace: time.Minute}, targetMap("x", "one"))
 		r := ensure(t, targets, "o", cmTarget("x", "one"))
 		other := ensure(t, targets, "p", cmTarget("x", "one"))
 		targets.Drop("o")
@@ -438,7 +438,7 @@ func TestWhatNoOwnerNeedsIsStoppedAfterAWhile(t *testing.T) {
 
 func TestAnOwnerKeepsExactlyItsTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, targets := newTargets(t, TargetOptions{}, configMap("x", "one"), configMap("x", "two"))
+		_, _, targets := newTargets(t, TargetOptions{}, targetMap("x", "one"), targetMap("x", "two"))
 		first, err := targets.Keep("o", cmTarget("x", "one"), cmTarget("x", "two"))
 		require.NoError(t, err)
 		second, err := targets.Keep("o", cmTarget("x", "two"), cmTarget("x", "three"))
@@ -459,7 +459,7 @@ func TestAnOwnerKeepsExactlyItsTargets(t *testing.T) {
 func TestAClusterThatDoesNotAnswerKeepsWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a activations
-		f, k, targets := newTargets(t, TargetOptions{Activate: a.activate}, configMap("x", "one"))
+		f, k, targets := newTargets(t, TargetOptions{Activate: a.activate}, targetMap("x", "one"))
 		r := ensure(t, targets, "o", cmTarget("x", "one"))
 		a.taken()
 		hung := hang(k)
@@ -524,7 +524,7 @@ func hang(k *katestest.Fake) chan struct{} {
 
 func TestWhatTheTargetsHaveEndsWithThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, k, targets := newTargets(t, TargetOptions{}, configMap("x", "one"))
+		f, k, targets := newTargets(t, TargetOptions{}, targetMap("x", "one"))
 		again := f.Targets(TargetOptions{})
 		r, o := ensure(t, targets, "o", cmTarget("x", "one")), ensure(t, again, "o", cmTarget("x", "one"))
 		targets.Close()

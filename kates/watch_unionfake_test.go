@@ -41,3 +41,30 @@ func TestAUnionOnTheFakeIsShownWhateverTheVersionsOfItsLists(t *testing.T) {
 		assert.Empty(t, snap.Maps)
 	})
 }
+
+func TestAnOwnDeletionLeavesAUnionOnTheFake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := katestest.NewClient(t)
+		var snap struct{ Maps []*kates.ConfigMap }
+		cm := &kates.ConfigMap{}
+		cm.Namespace, cm.Name = "x", "one"
+		q := kates.Query{Name: "Maps", Kind: "configmaps", Namespace: "x", FieldSelector: "metadata.name=one"}
+		acc, err := c.Watch(t.Context(), q)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, c.Create(t.Context(), cm, nil))
+		q = kates.Query{Name: "Maps", Kind: "configmaps", AnyOf: []kates.Selection{
+			{LabelSelector: "app=1"}, {FieldSelector: "metadata.namespace=x,metadata.name=one"},
+		}}
+		require.NoError(t, acc.Replace(t.Context(), q))
+		time.Sleep(time.Minute)
+		_, err = acc.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Len(t, snap.Maps, 1)
+		time.Sleep(time.Minute)
+		require.NoError(t, c.Delete(t.Context(), cm, nil))
+		_, err = acc.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Empty(t, snap.Maps)
+	})
+}

@@ -41,8 +41,7 @@ func (u *union) Tend() {
 }
 
 // align starts to note departures once all streams of a union have their first lists. The union is
-// aligned when all have since reached one version (U8). Where contents are compared, versions say
-// nothing, and no stream reaches another's. Called with mu held.
+// aligned when all have since reached one version (U8). Called with mu held.
 func (u *union) align() {
 	if !u.query.Union() || u.aligned.Load() || !u.known() {
 		return
@@ -61,10 +60,9 @@ func (u *union) align() {
 			u.target = coherence.Newest(u.target, p.listener.Track())
 		}
 	}
-	byContent := u.host.Streams.Config().ByContent
 	u.waiting, u.untilRV, u.deletion = nil, u.target, 0
 	for _, p := range ready {
-		if !byContent && coherence.Newer(u.target, p.listener.State().PositionRV) {
+		if coherence.Newer(u.target, p.listener.State().PositionRV) {
 			u.waiting = append(u.waiting, p.listener)
 		}
 	}
