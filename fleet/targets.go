@@ -287,11 +287,3 @@ func (t *Targets) activate(owners map[string]struct{}) {
 
 // errNoCluster: no cluster of that name is in the fleet now.
 var errNoCluster = errors.New("there is no such cluster in the fleet")
-
-// poke leaves a signal, if there is none.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}

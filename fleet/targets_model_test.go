@@ -101,8 +101,8 @@ func drawAction(t *rapid.T) (a action) {
 	return a
 }
 
-// place is a cluster of the model.
-type place struct {
+// targetPlace is a cluster of the model.
+type targetPlace struct {
 	*katestest.Fake
 	holds map[string]string // namespace/name to label
 
@@ -110,7 +110,7 @@ type place struct {
 	refused map[string]bool // namespaces; "" is the list of all
 }
 
-func newPlace(uid string) (*place, error) {
+func newTargetPlace(uid string) (*targetPlace, error) {
 	system := &kates.Namespace{}
 	system.Name, system.UID = "kube-system", types.UID(uid)
 	all := []kates.Object{system}
@@ -123,7 +123,7 @@ func newPlace(uid string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{Fake: k, holds: make(map[string]string), refused: make(map[string]bool)}
+	p := &targetPlace{Fake: k, holds: make(map[string]string), refused: make(map[string]bool)}
 	k.Dynamic.PrependReactor("list", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -140,8 +140,8 @@ type targetsModel struct {
 	fleet   *Fleet
 	targets *Targets
 	told    activations
-	places  map[string]*place
-	all     []*place
+	places  map[string]*targetPlace
+	all     []*targetPlace
 	there   map[string]bool
 	// quarrels are the clusters that have refused something. There, targets may become unknown.
 	quarrels map[string]bool
@@ -152,7 +152,7 @@ type targetsModel struct {
 
 func runTargets(script []action) error {
 	m := &targetsModel{
-		places: make(map[string]*place), there: make(map[string]bool), quarrels: make(map[string]bool),
+		places: make(map[string]*targetPlace), there: make(map[string]bool), quarrels: make(map[string]bool),
 		owned: make(map[string]map[Target]*Reader), known: make(map[*Reader]bool), seen: make(map[*Reader]string),
 	}
 	var err error
@@ -188,7 +188,7 @@ func runTargets(script []action) error {
 
 // replace puts another cluster in the place of one.
 func (m *targetsModel) replace(name string) error {
-	p, err := newPlace(fmt.Sprint(len(m.all)))
+	p, err := newTargetPlace(fmt.Sprint(len(m.all)))
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (m *targetsModel) has(owner string, r *Reader) {
 	}
 }
 
-func (p *place) write(ctx context.Context, a action) error {
+func (p *targetPlace) write(ctx context.Context, a action) error {
 	ns, name, _ := strings.Cut(a.object, "/")
 	cm := targetMap(ns, name)
 	cm.Labels = map[string]string{"app": a.label}
@@ -299,7 +299,7 @@ func (p *place) write(ctx context.Context, a action) error {
 	return p.Client.Create(ctx, cm, nil)
 }
 
-func (p *place) allow(all bool, ns string) {
+func (p *targetPlace) allow(all bool, ns string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if all {
@@ -310,7 +310,7 @@ func (p *place) allow(all bool, ns string) {
 }
 
 // holding is what a target's reader is to show.
-func (p *place) holding(t Target) (all []string) {
+func (p *targetPlace) holding(t Target) (all []string) {
 	selector, _ := labels.Parse(t.LabelSelector)
 	for key, label := range p.holds {
 		ns, name, _ := strings.Cut(key, "/")
