@@ -8,11 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -46,7 +48,15 @@ func sourcedFleet(t *testing.T, s fleet.Source) *fleet.Fleet {
 // fleetBecomes waits until a fleet is as wanted.
 func fleetBecomes(t *testing.T, f *fleet.Fleet, what string, is func() bool) {
 	t.Helper()
-	require.Eventually(t, is, patience, 20*time.Millisecond, "%s:\n%s", what, f.Status())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !is() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("%s: never\n%s\n%v", what, f.Status(), f.Status().Err())
+		}
+	}
 }
 
 // kubeconfigOf returns a kubeconfig of the test's cluster.
@@ -143,6 +153,46 @@ func fluxSpec(secret string) map[string]any {
 	return map[string]any{"spec": map[string]any{"kubeConfig": map[string]any{"secretRef": map[string]any{"name": secret}}}}
 }
 
+// loginByToken adds a cluster that trusts the service accounts of the home cluster: itself.
+func loginByToken(t *testing.T, s *subject, f *fleet.Fleet, ns string, kustomizations schema.GroupVersionResource) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: named(ns, "deployer")}
+	_, err := s.admin.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{})
+	require.NoError(t, err)
+	token, err := s.admin.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "deployer", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	config := &corev1.ConfigMap{ObjectMeta: named(ns, "trusting"), Data: map[string]string{
+		"provider": "generic", "address": testCluster.Config.Host, "ca.crt": string(testCluster.Config.CAData),
+		"serviceAccountName": "deployer", "audiences": `["` + strings.Join(token.Spec.Audiences, `","`) + `"]`,
+	}}
+	_, err = s.admin.CoreV1().ConfigMaps(ns).Create(t.Context(), config, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.grant(ns, "configmap", rbacv1.PolicyRule{
+		Verbs: []string{"get", "list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"trusting"},
+	})
+	createAs(t, kustomizations, "Kustomization", ns, "c", map[string]any{"spec": map[string]any{
+		"kubeConfig": map[string]any{"configMapRef": map[string]any{"name": "trusting"}},
+	}})
+	fleetBecomes(t, f, "it gets no token", func() bool {
+		c := f.Cluster(ns + "/trusting")
+		return c != nil && strings.Contains(c.Health().Error, "get a token of the home cluster")
+	})
+	_, err = s.admin.RbacV1().Roles(ns).Create(t.Context(), &rbacv1.Role{ObjectMeta: named(ns, "token"), Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{"deployer"}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.admin.RbacV1().RoleBindings(ns).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: named(ns, "token"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "token"}, Subjects: s.subjects(),
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	fleetBecomes(t, f, "it is up", func() bool { return f.Cluster(ns+"/trusting").Health().Phase == fleet.Up })
+	as, err := kubernetes.NewForConfig(f.Cluster(ns + "/trusting").Config())
+	require.NoError(t, err)
+	who, err := as.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "system:serviceaccount:"+ns+":deployer", who.Status.UserInfo.Username)
+}
+
 // The user may read Flux's kinds in one namespace, and one Secret by its name.
 func TestFluxNeedsNoRightsButForWhatIsNamed(t *testing.T) {
 	t.Parallel()
@@ -158,7 +208,9 @@ func TestFluxNeedsNoRightsButForWhatIsNamed(t *testing.T) {
 	config := rest.CopyConfig(testCluster.Config)
 	s.is(config)
 	home, faults := homeClient(t, config)
-	f := sourcedFleet(t, source.Flux(home, source.FluxOptions{Namespaces: []string{ns}}))
+	f := sourcedFleet(t, source.Flux(home, source.FluxOptions{
+		Namespaces: []string{ns}, Providers: map[string]func(source.FluxCluster) (*rest.Config, error){"generic": source.ServiceAccountTokens(home)},
+	}))
 	require.Eventually(t, func() bool { return f.Ready() == nil }, patience, 20*time.Millisecond, "no kind is installed")
 	assert.Empty(t, f.Clusters())
 
@@ -177,6 +229,7 @@ func TestFluxNeedsNoRightsButForWhatIsNamed(t *testing.T) {
 	})
 	s.grant(ns, "releases", rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{releases.Group}, Resources: []string{"helmreleases"}})
 	fleetBecomes(t, f, "all is well", func() bool { return f.Status().Sources[0].Error == "" })
+	loginByToken(t, s, f, ns, kustomizations)
 	require.NoError(t, foreign(t).Resource(kustomizations).Namespace(ns).Delete(t.Context(), "a", metav1.DeleteOptions{}))
 	require.NoError(t, foreign(t).Resource(releases).Namespace(ns).Delete(t.Context(), "b", metav1.DeleteOptions{}))
 	fleetBecomes(t, f, "nobody names it any more", func() bool { return f.Cluster(ns+"/named") == nil })

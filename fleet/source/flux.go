@@ -26,9 +26,9 @@ type FluxOptions struct {
 	// do.
 	Allow Allow
 	// Providers log in where spec.kubeConfig names a ConfigMap, by the provider's name in it: aws,
-	// azure, gcp or generic. Without one such a cluster is an error. A provider returns at once,
-	// with a configuration whose transport logs in: see rest.Config.WrapTransport. It is called
-	// again when the ConfigMap has changed.
+	// azure, gcp or generic. [ServiceAccountTokens] is one for generic. Without one such a cluster
+	// is an error. A provider returns at once, with a configuration whose transport logs in: see
+	// rest.Config.WrapTransport. It is called again when something has changed.
 	Providers map[string]func(FluxCluster) (*rest.Config, error)
 }
 

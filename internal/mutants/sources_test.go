@@ -60,4 +60,13 @@ var sourced = []mutant{
 		caught: "TestOnlyTheDataThatIsNeededIsHeld",
 		old:    `return !keep(key) })`, new: `return key == "" })`,
 	},
+	{
+		name: "a refusal of a token is an answer of the cluster", says: "It is not wrapped: a refusal of the home cluster is no answer of this one",
+		file: "fleet/source/tokens.go", caught: "TestATokenIsRenewedBeforeItEnds",
+		old: `"get a token of the home cluster: %v", err)`, new: `"get a token of the home cluster: %w", err)`,
+	},
+	{
+		name: "a token is used until its end", says: "They are renewed in time", file: "fleet/source/tokens.go", caught: "TestATokenIsRenewedBeforeItEnds",
+		old: `const renewal = time.Minute`, new: `const renewal = 0`,
+	},
 }
