@@ -26,12 +26,14 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Provider is a provider of multicluster-runtime: the clusters of a fleet. [NewProvider] makes one.
+// Provider is a provider of multicluster-runtime: the clusters of a fleet. [NewProvider] makes
+// one.
 //
 // A cluster is engaged when it joins the fleet, whether it answers or not, and disengaged when it
 // leaves. One that gets another connection, or that is replaced by another cluster of its name, is
-// disengaged and engaged anew. A cluster that the program has given the fleet as a client, without a
-// configuration, is not engaged. Each cluster has a goroutine of its own, so none waits for another.
+// disengaged and engaged anew. A cluster that the program has given the fleet as a client, without
+// a configuration, is not engaged. Each cluster has a goroutine of its own, so none waits for
+// another.
 type Provider struct {
 	fleet   *fleet.Fleet
 	options Options

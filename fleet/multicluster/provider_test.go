@@ -3,6 +3,7 @@ package multicluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -193,4 +194,20 @@ func TestAManagerRunsAFleetAndFillsAnother(t *testing.T) {
 	if c, err := m.GetCluster(ctx, "a"); err != nil || c.GetConfig().Host != "http://127.0.0.1:1" {
 		t.Error(err)
 	}
+}
+
+// A program with controllers of multicluster-runtime gets its clusters from a fleet.
+func ExampleNewProvider() {
+	f, err := fleet.New(fleet.Options{}) // with sources
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	provider := NewProvider(f, Options{})
+	m, err := mcmanager.New(&rest.Config{Host: "http://127.0.0.1:3"}, provider, manager.Options{Metrics: server.Options{BindAddress: "0"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(m.GetProvider() == provider)
+	// Output: true
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/kates-go/kates/fleet"
 )
 
-// Source is a source of a fleet: the clusters that a provider of multicluster-runtime engages. Of a
-// cluster only its configuration is used, so the provider may be told to make clusters that cache
-// nothing. [NewSource] makes one.
+// Source is a source of a fleet: the clusters that a provider of multicluster-runtime engages. Of
+// a cluster only its configuration is used, so the provider may be told to make clusters that
+// cache nothing. [NewSource] makes one.
 //
 // Providers do not say when they have engaged all clusters that they know, and take a cluster away
 // and bring it back when its credentials change. So the source first speaks when nothing has been
-// engaged for a second, and a cluster that is disengaged leaves the fleet after [Linger], unless it
-// is engaged again until then. If a provider fails, its clusters stay.
+// engaged for a second, and a cluster that is disengaged leaves the fleet after [Linger], unless
+// it is engaged again until then. If a provider fails, its clusters stay.
 type Source struct {
 	name     string
 	provider multicluster.ProviderRunnable
@@ -57,8 +57,8 @@ var (
 
 // NewSource makes a source of a provider. The fleet runs the provider.
 //
-// For a provider that a manager of multicluster-runtime runs, or that engages clusters with one, the
-// provider here is nil. Add the source to that manager then (Manager.Add), so that it is told.
+// For a provider that a manager of multicluster-runtime runs, or that engages clusters with one,
+// the provider here is nil. Add the source to that manager then (Manager.Add), so that it is told.
 func NewSource(name string, provider multicluster.ProviderRunnable) *Source {
 	return &Source{name: name, provider: provider, changed: make(chan struct{}, 1), engaged: make(map[string]*engaged)}
 }

@@ -8,8 +8,8 @@
 //
 // The sources are:
 //
-//   - [Secrets]: Secrets of a home cluster, as Cluster API and Argo CD write them, or any that hold
-//     a kubeconfig.
+//   - [Secrets]: Secrets of a home cluster, as Cluster API and Argo CD write them, or any that
+//     hold a kubeconfig.
 //   - [Flux]: the clusters that Flux's Kustomizations and HelmReleases deploy to.
 //   - [ClusterProfiles]: the ClusterProfile API of a home cluster, where it is served.
 //   - [Directory]: the kubeconfig files in a directory of this machine.

@@ -16,11 +16,11 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// ServiceAccountTokens is a provider for [FluxOptions], under the name generic: it logs in by tokens
-// of the service account that the ConfigMap names, in its namespace, for clusters that trust the
-// home cluster as an OpenID Connect issuer. A ConfigMap that names none is refused. The tokens are
-// for the audiences that the ConfigMap names, or else for the cluster's address. They are renewed in
-// time.
+// ServiceAccountTokens is a provider for [FluxOptions], under the name generic: it logs in by
+// tokens of the service account that the ConfigMap names, in its namespace, for clusters that
+// trust the home cluster as an OpenID Connect issuer. A ConfigMap that names none is refused. The
+// tokens are for the audiences that the ConfigMap names, or else for the cluster's address. They
+// are renewed in time.
 //
 // The needed right is create of serviceaccounts/token. Whoever may write a ConfigMap that Flux's
 // objects name can have a token of each service account in its namespace sent to an address of his
