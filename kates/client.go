@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -72,30 +70,7 @@ type core struct {
 	recollected  applied.Recollections
 	leases       leases
 	logs         podlogs.Source // nil without a REST connection
-	conns        conns
-}
-
-// conns are the connections of a client. Without a REST connection they are nobody's to close.
-type conns struct {
-	client *http.Client
-	open   *wire.Conns
-}
-
-func (c conns) closeIdle() {
-	if c.client == nil {
-		return
-	}
-	c.client.CloseIdleConnections()
-	if c.client.Transport != nil {
-		utilnet.CloseIdleConnectionsFor(c.client.Transport)
-	}
-}
-
-// hangUp closes all connections that no request uses, and waits.
-func (c conns) hangUp() {
-	if c.client != nil {
-		c.open.Close(c.closeIdle)
-	}
+	link         *wire.Link     // nil without a REST connection
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -131,44 +106,20 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, err
 	}
-	cfg := s.restConfig(config)
-	server := nameOf(cfg)
-	open := wire.Count(cfg)
-	hc, err := rest.HTTPClientFor(cfg)
+	first := s.restConfig(config)
+	server := nameOf(first)
+	connection, err := wire.Connect(first)
 	if err != nil {
-		return nil, fmt.Errorf("make an HTTP client: %w", err)
+		return nil, err
 	}
-	hc = wire.WithinServer(hc)
-	requests := &wire.Server{
-		Scheme: s.scheme, ManagedFields: s.managedFields, StreamTyped: s.streamLists,
-	}
-	requests.Plain, err = rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(cfg), hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a REST client: %w", err)
-	}
-	if requests.Metadata, err = wire.MetadataClient(cfg, hc); err != nil {
-		return nil, fmt.Errorf("make a metadata client: %w", err)
-	}
-	dyn, err := dynamic.NewForConfigAndClient(cfg, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a dynamic client: %w", err)
-	}
-	unlimited := rest.CopyConfig(cfg)
-	unlimited.QPS, unlimited.RateLimiter = -1, nil
-	forLeases, err := dynamic.NewForConfigAndClient(unlimited, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a client of leases: %w", err)
-	}
-	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
-	if err != nil {
-		return nil, fmt.Errorf("make a discovery client: %w", err)
-	}
-	disco := memory.NewMemCacheClient(dc)
+	link := wire.NewLink(connection)
+	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery())
+	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	return s.client(&core{
-		dynamic: dyn, leases: leases{client: forLeases, server: server}, disco: disco, untyped: s.untyped,
+		dynamic: dyn, leases: leases{client: link.Leases(), server: server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
 		logs:  &logSource{requests, dyn},
-		conns: conns{hc, open},
+		link:  link,
 	}, requests), nil
 }
 
@@ -265,7 +216,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 		c.server = &apiServer{requests, c}
 	}
 	s.streams.Logger = s.log
-	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.conns.closeIdle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.link.CloseIdle
 	c.streams = stream.New(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
@@ -311,7 +262,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ct
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
-	c.core.conns.hangUp()
+	c.core.link.Close()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

@@ -54,6 +54,7 @@ type (
 	Resolver       struct{}
 	Strings        struct{}
 	Identities     struct{}
+	Link           struct{}
 	Connections    struct{}
 )
 
@@ -109,5 +110,6 @@ var Order = []Lock{
 	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},
 	{Identities{}, "internal/lease.identities.mu", "the identities that this process stands under"},
 	{Past{}, "accumulator/query.Past.mu", "how new what a reader has had is"},
+	{Link{}, "internal/wire.Link.mu", "the former connections that requests may still use"},
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 }

@@ -27,6 +27,14 @@ type Conns struct {
 	requests map[*pending]context.Context
 	dials    context.Context // of the dials under way
 	stop     context.CancelFunc
+	retired  *retirement // nil until Retire
+}
+
+// retirement is what becomes of connections that nobody needs for new requests.
+type retirement struct {
+	idle   func()        // closes the connections that are idle
+	closed func()        // is called when no connection is left
+	closer chan struct{} // is closed when the goroutine that closes has ended; nil if there is none
 }
 
 const (
@@ -75,6 +83,60 @@ func (c *Conns) Close(idle func()) {
 	}
 }
 
+// Retire closes the connections as soon as no request uses them, and then calls closed. It returns
+// at once. If a request comes late, its connection is closed after it.
+func (c *Conns) Retire(idle, closed func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired = &retirement{idle: idle, closed: closed}
+	c.retire()
+}
+
+// retire starts to close connections that are retired, if no request uses them. Called with mu
+// held.
+func (c *Conns) retire() {
+	r := c.retired
+	if r == nil || r.closer != nil || len(c.requests) > 0 {
+		return
+	}
+	ended := make(chan struct{})
+	r.closer = ended
+	go func() {
+		defer close(ended)
+		for !c.closedAll() {
+		}
+	}()
+}
+
+// closedAll closes what is retired. It reports whether the closer may end: nothing is left, or a
+// request is under way, and its end starts another closer.
+func (c *Conns) closedAll() bool {
+	c.Close(c.retired.idle)
+	c.mu.Lock()
+	used, left := len(c.requests) > 0, len(c.open) > 0
+	if used || !left {
+		c.retired.closer = nil
+	}
+	c.mu.Unlock()
+	if !used && !left {
+		c.retired.closed()
+	}
+	return used || !left
+}
+
+// Wait waits until no goroutine closes connections.
+func (c *Conns) Wait() {
+	c.mu.Lock()
+	var closer chan struct{}
+	if c.retired != nil {
+		closer = c.retired.closer
+	}
+	c.mu.Unlock()
+	if closer != nil {
+		<-closer
+	}
+}
+
 // unused returns the open connections. While somebody waits for an answer, it returns none.
 func (c *Conns) unused() []*conn {
 	c.mu.Lock()
@@ -120,6 +182,7 @@ func (c *Conns) connect(ctx context.Context, network, address string) (net.Conn,
 	made := &conn{Conn: raw, of: c}
 	c.mu.Lock()
 	c.open[made] = true
+	c.retire()
 	c.mu.Unlock()
 	if dials.Err() != nil { // Close may not have seen it
 		_ = made.Close()
@@ -180,4 +243,5 @@ func (a *pending) over() {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
 	delete(a.of.requests, a)
+	a.of.retire()
 }

@@ -75,7 +75,7 @@ func (s *metadataSource) ListItems(
 	if s.refused.Load() {
 		return s.whole.ListItems(ctx, o, put)
 	}
-	result := s.rest.get(o).SetHeader("Accept", acceptShortList).Do(ctx)
+	result := s.rest.get(ctx, o).SetHeader("Accept", acceptShortList).Do(ctx)
 	err := result.Error()
 	var list runtime.Object
 	if err == nil {
@@ -101,7 +101,7 @@ func (s *metadataSource) WatchWithContext(
 		return s.whole.WatchWithContext(ctx, o)
 	}
 	o.Watch = true
-	w, err := s.rest.get(o).SetHeader("Accept", acceptShort).Watch(ctx)
+	w, err := s.rest.get(ctx, o).SetHeader("Accept", acceptShort).Watch(ctx)
 	if err != nil && s.refuses(err) {
 		return s.whole.WatchWithContext(ctx, o)
 	}

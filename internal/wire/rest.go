@@ -45,8 +45,8 @@ var (
 )
 
 // get is a request with list options.
-func (s *restSource) get(o metav1.ListOptions) *rest.Request {
-	return s.client.Get().AbsPath(path(s.resource, s.namespace)...).
+func (s *restSource) get(ctx context.Context, o metav1.ListOptions) *rest.Request {
+	return over(ctx, s.client).Get().AbsPath(path(s.resource, s.namespace)...).
 		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
 }
 
@@ -54,7 +54,7 @@ func (s *restSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	list := &unstructured.UnstructuredList{}
-	if err := s.get(o).Do(ctx).Into(list); err != nil {
+	if err := s.get(ctx, o).Do(ctx).Into(list); err != nil {
 		return metav1.ListMeta{}, err
 	}
 	return stream.EachItem(list, put)
@@ -64,5 +64,5 @@ func (s *restSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {
 	o.Watch = true
-	return s.get(o).Watch(ctx)
+	return s.get(ctx, o).Watch(ctx)
 }

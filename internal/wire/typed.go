@@ -61,13 +61,13 @@ func (s *typedSource) Lists() stream.ListMode {
 // asked for JSON from then on.
 func (s *typedSource) open(ctx context.Context, o metav1.ListOptions) (io.ReadCloser, error) {
 	if s.hasProtobuf() && !s.refused.Load() {
-		body, err := s.rest.get(o).SetHeader("Accept", acceptProtobuf).Stream(ctx)
+		body, err := s.rest.get(ctx, o).SetHeader("Accept", acceptProtobuf).Stream(ctx)
 		if !apierrors.IsNotAcceptable(err) && !apierrors.IsUnsupportedMediaType(err) {
 			return body, err
 		}
 		s.refused.Store(true)
 	}
-	return s.rest.get(o).SetHeader("Accept", acceptJSON).Stream(ctx)
+	return s.rest.get(ctx, o).SetHeader("Accept", acceptJSON).Stream(ctx)
 }
 
 // heard notes the encoding of an answer.

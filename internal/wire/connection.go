@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// Connection is what a client has of one REST configuration: an HTTP client with connections of
+// its own, and the REST clients that send over it. It does not change.
+type Connection struct {
+	// Host is the address of the server, as the configuration has it.
+	Host string
+
+	clients map[purpose]rest.Interface
+	http    *http.Client
+	open    *Conns
+}
+
+// purpose is what a REST client is for.
+type purpose int
+
+const (
+	plain    purpose = iota // untyped objects
+	metadata                // metadata alone
+	leases                  // untyped objects, without a rate limit: a late renewal loses a lease
+	kinds                   // discovery
+)
+
+// Connect makes a connection. It reads files and sends no request. The configuration is the
+// connection's from then on.
+func Connect(config *rest.Config) (*Connection, error) {
+	c := &Connection{Host: config.Host, open: Count(config), clients: make(map[purpose]rest.Interface)}
+	hc, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client: %w", err)
+	}
+	c.http = WithinServer(hc)
+	unlimited := rest.CopyConfig(config)
+	unlimited.QPS, unlimited.RateLimiter = -1, nil
+	for is, client := range map[purpose]func() (rest.Interface, error){
+		plain:    func() (rest.Interface, error) { return untypedClient(config, c.http) },
+		metadata: func() (rest.Interface, error) { return MetadataClient(config, c.http) },
+		leases:   func() (rest.Interface, error) { return untypedClient(unlimited, c.http) },
+		kinds:    func() (rest.Interface, error) { return discoveryClient(config, c.http) },
+	} {
+		if c.clients[is], err = client(); err != nil {
+			return nil, fmt.Errorf("make a REST client: %w", err)
+		}
+	}
+	return c, nil
+}
+
+func untypedClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
+	return rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(config), hc)
+}
+
+func discoveryClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, hc)
+	if err != nil {
+		return nil, err
+	}
+	return d.RESTClient(), nil
+}
+
+// Dynamic returns a dynamic client that sends over this connection.
+func (c *Connection) Dynamic() dynamic.Interface { return dynamic.New(c.clients[plain]) }
+
+// Close closes all connections that no request uses, and waits.
+func (c *Connection) Close() { c.open.Close(c.closeIdle) }
+
+func (c *Connection) closeIdle() {
+	c.http.CloseIdleConnections()
+	if c.http.Transport != nil {
+		utilnet.CloseIdleConnectionsFor(c.http.Transport)
+	}
+}
+
+// overKey is the key of a context's connection.
+type overKey struct{}
+
+// Over returns a context for requests of a [Server] that are sent over another connection than
+// the one in use.
+func Over(ctx context.Context, c *Connection) context.Context {
+	return context.WithValue(ctx, overKey{}, c)
+}
