@@ -21,15 +21,12 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/transport"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/watchlist"
 	"k8s.io/utils/clock"
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
-	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/podlogs"
@@ -53,8 +50,8 @@ type Client struct {
 }
 
 // core is the part that a client shares with the clients that With returns. streams, kinds,
-// applied, recollected, leaders and shards have locks of their own; the other fields do not
-// change.
+// applied, recollected, leaders, shards and the link of connection have locks of their own; the
+// other fields do not change.
 type core struct {
 	dynamic      dynamic.Interface
 	server       server
@@ -70,7 +67,7 @@ type core struct {
 	recollected  applied.Recollections
 	leases       leases
 	logs         podlogs.Source // nil without a REST connection
-	link         *wire.Link     // nil without a REST connection
+	connection   connection
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -106,56 +103,20 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, err
 	}
-	first := s.restConfig(config)
-	server := nameOf(first)
-	connection, err := wire.Connect(first)
+	first, err := wire.Connect(s.restConfig(config))
 	if err != nil {
 		return nil, err
 	}
-	link := wire.NewLink(connection)
+	link := wire.NewLink(first)
 	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery())
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	return s.client(&core{
-		dynamic: dyn, leases: leases{client: link.Leases(), server: server}, disco: disco, untyped: s.untyped,
+		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
 		logs:  &logSource{requests, dyn},
-		link:  link,
+
+		connection: connection{link: link, config: s.restConfig, turn: make(chan struct{}, 1)},
 	}, requests), nil
-}
-
-// nameOf names the API server of a configuration. Where the configuration says how to reach it,
-// the same address may be several servers: then no other client has the name.
-func nameOf(cfg *rest.Config) string {
-	if cfg.Dial != nil || cfg.Transport != nil || cfg.Proxy != nil {
-		return rand.Text()
-	}
-	return fmt.Sprintf("%q", []string{cfg.Host, cfg.APIPath, cfg.TLSClientConfig.ServerName})
-}
-
-// restConfig returns the configuration of all connections: a copy of the caller's, with what the
-// options say.
-func (s *settings) restConfig(config *rest.Config) *rest.Config {
-	cfg := rest.CopyConfig(config)
-	if s.qps != 0 {
-		cfg.QPS, cfg.Burst, cfg.RateLimiter = s.qps, s.burst, nil
-	}
-	if cfg.QPS == 0 && cfg.RateLimiter == nil {
-		cfg.QPS = -1
-	}
-	if cfg.QPS > 0 && cfg.RateLimiter == nil { // one limiter for all clients
-		burst := cmp.Or(cfg.Burst, rest.DefaultBurst)
-		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, burst)
-	}
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
-	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
-		cfg.WarningHandler = wire.NewWarnings(s.log)
-	}
-	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
-	wire.RereadToken(cfg)
-	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport) // innermost
-	return cfg
 }
 
 // NewClientFromDynamic returns a client on a dynamic client and a mapper: on client-go's fake
@@ -203,6 +164,7 @@ func newSettings(namespace string, opts []Option) (*settings, error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
+	s.warnings = wire.NewWarnings(s.log)
 	if err := cmp.Or(s.wrong, s.watch.wrong, namespaceName(s.namespace)); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
@@ -216,7 +178,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 		c.server = &apiServer{requests, c}
 	}
 	s.streams.Logger = s.log
-	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.link.CloseIdle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)
 	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 }
@@ -262,7 +224,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ct
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
-	c.core.link.Close()
+	c.core.connection.link.Close()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

@@ -84,26 +84,6 @@ func (c *Client) ServerVersion() (*VersionInfo, error) {
 	return c.core.disco.ServerVersion()
 }
 
-// ClusterUID asks the server for the identity of the cluster: the UID of the namespace
-// kube-system. It stays the same for as long as the cluster exists, whatever its address and its
-// certificates, and every cluster has another one. It needs the right to get that namespace. A
-// server without it (or without UIDs: client-go's bare fake) is an error.
-func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
-	return clusterUID(ctx, c.core.dynamic)
-}
-
-func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) {
-	namespaces := over.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	u, err := namespaces.Get(ctx, metav1.NamespaceSystem, GetOptions{})
-	if err == nil && u.GetUID() == "" {
-		err = errors.New("the namespace has no UID")
-	}
-	if err != nil {
-		return "", reach.First(fmt.Errorf("read the UID of the cluster, in namespace %s: %w", metav1.NamespaceSystem, err))
-	}
-	return u.GetUID(), nil
-}
-
 // ServerResources returns every resource that the server serves, in every version. If discovery
 // was incomplete, it returns what it has, and an error.
 func (c *Client) ServerResources() ([]APIResource, error) {

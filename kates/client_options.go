@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // An Option configures a client when it is made. One that makes no sense (nil, a negative time) is
@@ -36,6 +37,7 @@ type settings struct {
 	mapper       meta.RESTMapper
 	namespace    string
 	log          logr.Logger
+	warnings     *wire.Warnings // of the server
 	fieldManager string
 	qps          float32
 	burst        int

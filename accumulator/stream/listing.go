@@ -32,7 +32,7 @@ var errNotStreamed = errors.New("the server does not stream lists")
 
 // list takes in a whole list, as a stream or in pages. A streamed list goes on as the watch that
 // is returned.
-func (f *reflector) list(ctx context.Context) (watch.Interface, error) {
+func (f *reflector) list(ctx context.Context) (*dialled, error) {
 	f.target.reach(AtList, Key{})
 	if f.streamed {
 		w, err := f.listStreamed(ctx)
@@ -74,7 +74,7 @@ func (f *reflector) page(ctx context.Context, o metav1.ListOptions, put func(run
 
 // listStreamed takes the initial events of a watch into the next store, up to the bookmark that
 // ends them (KEP-3157).
-func (f *reflector) listStreamed(ctx context.Context) (watch.Interface, error) {
+func (f *reflector) listStreamed(ctx context.Context) (*dialled, error) {
 	o, yes := f.requests.options(), true
 	o.SendInitialEvents, o.AllowWatchBookmarks = &yes, true
 	o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
@@ -147,6 +147,7 @@ func (f *reflector) listed(next listing, rv string, asked ask) error {
 		return err
 	}
 	f.watchRV = rv
+	f.outdated()
 	return nil
 }
 

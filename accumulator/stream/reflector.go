@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -38,9 +39,13 @@ type reflector struct {
 	watchRV  string       // from which the watch goes on
 	doubt    bool         // the server's newest version was older than one that it has had
 
+	moves atomic.Int64  // how often the connection was exchanged, see Set.Move
+	moved chan struct{} // gets a signal each time
+
 	mu    lockorder.Mutex[lockorder.Reflector]
 	again context.CancelFunc // ends what is under way, to list again
 	asked bool               // again has been called
+	hand  handover
 }
 
 // target is what a reflector fills: the store of a stream.
@@ -78,7 +83,7 @@ const (
 )
 
 func newReflector(t target, source Source, r requests, c *Config) *reflector {
-	f := &reflector{target: t, source: source, requests: r, config: c, streamed: c.StreamLists}
+	f := &reflector{target: t, source: source, requests: r, config: c, streamed: c.StreamLists, moved: make(chan struct{}, 1)}
 	if mode := source.Lists(); mode != ListsAsConfigured {
 		f.streamed = mode == ListsStreamed
 	}
@@ -88,6 +93,7 @@ func newReflector(t target, source Source, r requests, c *Config) *reflector {
 
 // run lists and watches until ctx ends.
 func (f *reflector) run(ctx context.Context) {
+	defer f.end()
 	ctx = klog.NewContext(ctx, logr.Discard()) // the target logs transitions
 	for ctx.Err() == nil {
 		err := f.round(ctx)
@@ -145,7 +151,8 @@ func (f *reflector) backoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 }
 
-// rest waits after a failure: as long as the server advises, if it does.
+// rest waits after a failure: as long as the server advises, if it does. Over another connection
+// there is nothing to wait for.
 func (f *reflector) rest(ctx context.Context, err error) {
 	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
 		f.config.Suspect()
@@ -158,7 +165,14 @@ func (f *reflector) rest(ctx context.Context, err error) {
 	if s, ok := apierrors.SuggestsClientDelay(err); ok {
 		d = max(d, time.Duration(s)*time.Second)
 	}
-	Sleep(ctx, d)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-f.moved:
+		f.pace = f.backoff()
+	case <-ctx.Done():
+	}
 }
 
 // ask is what was known when a list was asked for.

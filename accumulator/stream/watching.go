@@ -33,6 +33,8 @@ type ending struct {
 	short bool
 	// silent: nothing came, not even a bookmark.
 	silent bool
+	// moved: it is still open, over a connection that was exchanged.
+	moved bool
 }
 
 // errShort is the end of a watch that brought nothing.
@@ -40,7 +42,7 @@ var errShort = errors.New("the server ended it as soon as it was open")
 
 // follow reads w, if there is one, and then one watch after the other, each from the version at
 // which the one before ended. It returns when only a new list helps.
-func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
+func (f *reflector) follow(ctx context.Context, w *dialled) error {
 	var last ending
 	for {
 		if w == nil {
@@ -50,6 +52,15 @@ func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
 			}
 		}
 		last = f.read(ctx, w)
+		if last.moved {
+			next, err := f.exchange(ctx)
+			w.Stop()
+			if err != nil {
+				return err
+			}
+			w = next
+			continue
+		}
 		w.Stop()
 		w = nil
 		switch {
@@ -73,22 +84,23 @@ func (f *reflector) follow(ctx context.Context, w watch.Interface) error {
 // open opens the next watch. It retries errors that may pass, so that a broken connection costs no
 // list. If a server was away and then asks for a list, the list is made at once: the pauses of the
 // outage do not count.
-func (f *reflector) open(ctx context.Context, last ending) (watch.Interface, error) {
+func (f *reflector) open(ctx context.Context, last ending) (*dialled, error) {
 	pace := f.pace
 	if last.silent {
 		f.config.Suspect()
 	}
 	for {
-		var w watch.Interface
+		var w *dialled
 		var err error
 		if last.bad || last.silent {
 			err = f.probe(ctx, last)
 		}
 		if err == nil {
-			o := f.requests.options()
-			o.ResourceVersion, o.AllowWatchBookmarks, o.TimeoutSeconds = f.resume(), true, watchSeconds()
+			w = f.handed()
+		}
+		if err == nil && w == nil {
 			f.target.reach(AtWatch, Key{})
-			w, err = f.dial(ctx, o)
+			w, err = f.dial(ctx, f.watchFrom(f.resume()))
 		}
 		switch {
 		case err == nil:
@@ -108,6 +120,13 @@ func (f *reflector) open(ctx context.Context, last ending) (watch.Interface, err
 	}
 }
 
+// watchFrom returns the options of a watch that goes on from a version.
+func (f *reflector) watchFrom(rv string) metav1.ListOptions {
+	o := f.requests.options()
+	o.ResourceVersion, o.AllowWatchBookmarks, o.TimeoutSeconds = rv, true, watchSeconds()
+	return o
+}
+
 // resume is the version that the watch goes on from.
 func (f *reflector) resume() string {
 	if rv := f.target.position(); coherence.Comparable(rv) {
@@ -117,7 +136,8 @@ func (f *reflector) resume() string {
 }
 
 // dial opens a watch. A server that does not answer is given up.
-func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (*dialled, error) {
+	move := f.moves.Load() // before the request
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(openTimeout, func() { cancel(errNoAnswer) })
 	lockorder.CallOut("a watch request")
@@ -133,7 +153,7 @@ func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (watch.Inter
 		cancel(nil)
 		return nil, err
 	}
-	return &dialled{w, cancel}, nil
+	return &dialled{w, cancel, move}, nil
 }
 
 var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
@@ -142,6 +162,7 @@ var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
 type dialled struct {
 	watch.Interface
 	cancel context.CancelCauseFunc
+	move   int64 // the connection has not been exchanged since this move
 }
 
 // Stop ends the watch.
@@ -151,7 +172,7 @@ func (d *dialled) Stop() {
 }
 
 // read takes in what a watch brings until it ends.
-func (f *reflector) read(ctx context.Context, w watch.Interface) (end ending) {
+func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 	silence := f.config.IdleTimeout
 	quiet := time.NewTimer(silence)
 	defer quiet.Stop()
@@ -168,6 +189,10 @@ func (f *reflector) read(ctx context.Context, w watch.Interface) (end ending) {
 			return ending{}
 		case <-quiet.C:
 			return ending{silent: true}
+		case <-f.moved:
+			if w.move != f.moves.Load() {
+				return ending{moved: true}
+			}
 		case e, open := <-w.ResultChan():
 			if !open {
 				return ending{}
@@ -211,22 +236,28 @@ func (f *reflector) probe(ctx context.Context, last ending) error {
 		return nil
 	}
 	asked := f.asks()
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	o := f.requests.options()
-	o.Limit = 1
-	lockorder.CallOut("a probe")
-	list, err := f.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
+	newestRV, err := f.newest(ctx)
 	switch {
 	case err != nil:
 		return err
-	case coherence.Newer(asked.atLeastRV, list.ResourceVersion):
+	case coherence.Newer(asked.atLeastRV, newestRV):
 		f.doubt = true
 		return errOlder
 	case last.silent && f.target.owed():
 		return errResidue
 	}
 	return nil
+}
+
+// newest asks the server for its newest version.
+func (f *reflector) newest(ctx context.Context) (rv string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	o := f.requests.options()
+	o.Limit = 1
+	lockorder.CallOut("a probe")
+	list, err := f.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
+	return list.ResourceVersion, err
 }
 
 // passing reports whether resuming at the same version may yet succeed.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 
@@ -16,6 +17,9 @@ import (
 type Connection struct {
 	// Host is the address of the server, as the configuration has it.
 	Host string
+	// Server names the API server. Where the configuration says how to reach it, the same address
+	// may be several servers: then no other connection has the name.
+	Server string
 
 	clients map[purpose]rest.Interface
 	http    *http.Client
@@ -35,7 +39,8 @@ const (
 // Connect makes a connection. It reads files and sends no request. The configuration is the
 // connection's from then on.
 func Connect(config *rest.Config) (*Connection, error) {
-	c := &Connection{Host: config.Host, open: Count(config), clients: make(map[purpose]rest.Interface)}
+	c := &Connection{Host: config.Host, Server: nameOf(config), clients: make(map[purpose]rest.Interface)}
+	c.open = Count(config)
 	hc, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
@@ -54,6 +59,13 @@ func Connect(config *rest.Config) (*Connection, error) {
 		}
 	}
 	return c, nil
+}
+
+func nameOf(config *rest.Config) string {
+	if config.Dial != nil || config.Transport != nil || config.Proxy != nil {
+		return rand.Text()
+	}
+	return fmt.Sprintf("%q", []string{config.Host, config.APIPath, config.TLSClientConfig.ServerName})
 }
 
 func untypedClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
