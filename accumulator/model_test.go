@@ -193,7 +193,11 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 	case s.Op < 80:
 		m.slow(s)
 	case s.Op < 83:
-		m.Cut()
+		if s.C%2 == 0 {
+			m.Cut()
+		} else {
+			m.moving(s.A%2 == 0)
+		}
 	case s.Op < 86:
 		m.Bookmarks()
 	case s.Op < 89:
@@ -340,6 +344,15 @@ func (m *model) old(s sim.Step) {
 		}
 	}
 	m.Lag = func(newest, atLeast int) int { return atLeast + (newest-atLeast)*(s.B%3)/2 }
+}
+
+// moving exchanges the connection for another one to the same server.
+func (m *model) moving(elsewhere bool) {
+	m.later(0, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		_ = m.streams.Move(ctx, stream.Exchange{Do: func() {}, Elsewhere: elsewhere}) // it may be refused
+	})
 }
 
 func (m *model) syncing() {
