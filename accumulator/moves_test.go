@@ -43,7 +43,7 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 				var snap two
 				synctest.Wait()
 				update(t, a, &snap)
-				lists := s.Opened("as")
+				lists, asked := s.Opened("as"), s.Requested("as")
 				old := watchesOf(s)
 				s.Mu.Lock()
 				s.DelayOf = func(w *sim.Watch) time.Duration { // the next watch is late
@@ -73,6 +73,7 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 				require.NoError(t, <-moved)
 				synctest.Wait()
 				assert.Equal(t, 2, s.Watching(), "the old ones have ended")
+				assert.Equal(t, asked+1, s.Requested("as"), "the watch of the trial is read")
 				for range 10 {
 					sim.After(30 * time.Second)
 					synctest.Wait()

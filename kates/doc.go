@@ -22,11 +22,12 @@
 // By task:
 //
 //   - Connect: [NewClient], [NewClientFromRESTConfig], [NewClientFactory] for flags. An [Option]
-//     configures a client. [Client.Close] ends everything.
+//     configures a client. [Client.Reconnect] changes credentials and addresses while it runs,
+//     [Client.ClusterUID] says which cluster it is. [Client.Close] ends everything.
 //   - Watch: [Watch] for a struct whose fields say the kinds, [Client.WatchStruct] for a type that
 //     is made at run time, [Client.Watch] for queries. [Query] selects and narrows: namespaces,
 //     selectors, [Query].Refs, [Query].Transform, [Query].Signal. A [WatchOption] sets the pace.
-//     [Lookup] finds the objects that others refer to. [Client.ClusterUID] says which cluster it is.
+//     [Lookup] finds the objects that others refer to.
 //   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
 //     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects
 //     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [WithTriggers],

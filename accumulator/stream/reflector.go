@@ -151,8 +151,7 @@ func (f *reflector) backoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 }
 
-// rest waits after a failure: as long as the server advises, if it does. Over another connection
-// there is nothing to wait for.
+// rest waits after a failure: as long as the server advises, if it does.
 func (f *reflector) rest(ctx context.Context, err error) {
 	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
 		f.config.Suspect()
@@ -169,7 +168,7 @@ func (f *reflector) rest(ctx context.Context, err error) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-f.moved:
+	case <-f.moved: // over another connection there is nothing to wait for
 		f.pace = f.backoff()
 	case <-ctx.Done():
 	}

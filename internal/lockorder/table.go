@@ -103,7 +103,7 @@ var Order = []Lock{
 	{Reads{}, "accumulator/partition.reads.mu", "what a turn has looked up"},
 	{StreamSet{}, "accumulator/stream.Set.mu", "the streams, their use, the journal, the users"},
 	{Stream{}, "accumulator/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
-	{Reflector{}, "accumulator/stream.reflector.mu", "how to end what is under way, to list again"},
+	{Reflector{}, "accumulator/stream.reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
 	{FreshReference{}, "accumulator/query.fresh.mu", "named objects whose streams have news"},
 	{Horizon{}, "internal/fence.Horizon.mu", "the versions that a piece of work has written"},
 	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},

@@ -91,7 +91,7 @@ var probe = []mutant{
 	},
 	{
 		name: "a server that has gone back passes", rule: 8, file: watching, caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
-		old: `case coherence.Newer(asked.atLeastRV, list.ResourceVersion):`, new: `case list.Continue == "" && asked.doubted:`,
+		old: `case coherence.Newer(asked.atLeastRV, newestRV):`, new: `case newestRV == "" && asked.doubted:`,
 	},
 	{
 		name: "a server that lacks own writes passes", rule: 8, file: watching, caught: "TestG6AnOwnWriteThatABackupLacksIsGoneWithIt",
