@@ -170,6 +170,7 @@ examples: ## run each example for a few seconds
 	@$(STAGE) "quickstart" $(GO) run ./examples/quickstart -for $(EXAMPLE_TIME)
 	@$(STAGE) "tenants" $(GO) run ./examples/tenants -for $(EXAMPLE_TIME)
 	@$(STAGE) "configmapgen" $(GO) run ./examples/configmapgen -for $(EXAMPLE_TIME)
+	@$(STAGE) "pipeline" $(GO) run ./examples/pipeline -for $(EXAMPLE_TIME)
 
 .PHONY: readme
 readme: build-testgate ## compile the Go blocks of README.md and docs
