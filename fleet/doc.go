@@ -22,6 +22,14 @@
 // removed. A cluster that does not answer has not left: nothing is called for that. If another
 // cluster takes the name, it takes over the keys.
 //
+// # Controllers
+//
+// [NewHomeController] makes a controller whose roots are in one cluster, the home, and which own
+// objects in all clusters of the fleet. An owner reference cannot name an owner in another cluster:
+// a label with the owner's UID takes its place (kates.OwnedSet, Remote). Nothing is pruned while a
+// cluster does not answer, and a finalizer keeps a root until all clusters have removed what it
+// owned ([Parts.RemoveOwned]).
+//
 // # Rotation
 //
 // A cluster whose configuration changes keeps its client, and with it all that its watches have

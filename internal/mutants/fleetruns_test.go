@@ -8,6 +8,23 @@ const (
 // fleetRuns are mistakes in the loops over many clusters.
 var fleetRuns = []mutant{
 	{
+		name: "a set is pruned while its cluster is stale", says: "Nothing is pruned while the cluster is among the Missing",
+		file: "fleet/controller_parts.go", caught: "TestNothingIsPrunedWhileAClusterIsStale",
+		old: `		set.Existing = []kates.Object{}
+`, new: `		set.Existing = p.home.owned(reflect.ValueOf(shown).Elem())
+`,
+	},
+	{
+		name: "a reconcile has what its cluster's loop has taken", says: "what R has is taken when the function is called",
+		file: "fleet/controller_clusters.go", caught: "TestG4AReconcileSeesItsWritesInAllClusters",
+		old: `	keys, err := c.takeIn(ctx)
+	if err == nil {`, new: `	var keys []string
+	if !c.taken {
+		keys, err = c.takeIn(ctx)
+	}
+	if err == nil {`,
+	},
+	{
 		name: "the keys of a cluster that has left are forgotten", says: "the function is called once more for each key that it was called with",
 		file: runPlace, caught: "TestTheKeysOfAClusterThatLeavesAreCalledEmptyUntilNoError",
 		old: `		p.farewell(ctx)
