@@ -543,3 +543,24 @@ func TestWhatTheTargetsHaveEndsWithThem(t *testing.T) {
 		targets.Close()
 	})
 }
+
+func TestOwnersLearnThatAPlanLeavesTheirTargetOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a activations
+		_, k, targets := newTargets(t, TargetOptions{Activate: a.activate})
+		for _, ns := range []string{"n1", "n2", "n3", "n4", "n5"} {
+			_, err := targets.Want(ns, Target{Cluster: "a", Kind: "configmaps", Namespace: ns})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Second)
+		assert.Len(t, a.taken(), 5)
+		forbid(k, func(ns, _ string) bool { return ns == "n1" })
+		for _, ns := range []string{"n3", "n4", "n5"} {
+			targets.Drop(ns) // then two namespaces are watched, of which one may not be read
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"everything in n2"}, watchOf(t, targets).Watched)
+		assert.Contains(t, a.taken(), "n1")
+	})
+}
