@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,8 +60,8 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 					}
 					return nil
 				})
-				times := 0
-				moved := moving(t.Context(), streams, stream.Exchange{Do: func() { times++ }})
+				var times atomic.Int64
+				moved := moving(t.Context(), streams, stream.Exchange{Do: func() { times.Add(1) }})
 				synctest.Wait()
 				assert.Equal(t, 3, s.Watching(), "the first kind's next watch is open, and its present one")
 				s.Remove("as", "a")
@@ -69,7 +70,7 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 				synctest.Wait()
 				assert.True(t, update(t, a, &snap).Changed, "a trial holds nothing up")
 				assert.Equal(t, []string{"b", "c"}, sim.Names(snap.A))
-				assert.Zero(t, times)
+				assert.Zero(t, times.Load())
 				require.NoError(t, <-moved)
 				synctest.Wait()
 				assert.Equal(t, 2, s.Watching(), "the old ones have ended")
@@ -85,7 +86,7 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 				update(t, a, &snap)
 				assert.Equal(t, []string{"b", "c", "d"}, sim.Names(snap.A))
 				assert.Equal(t, lists, s.Opened("as"), "no second list")
-				assert.Equal(t, 1, times)
+				assert.EqualValues(t, 1, times.Load())
 			})
 		})
 	}
