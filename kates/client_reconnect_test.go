@@ -139,7 +139,7 @@ func TestG4G5CredentialsAreExchangedUnderLoadWithoutAGapOrASecondList(t *testing
 			require.NoError(t, client.Sync(t.Context()))
 			assert.Equal(t, lists, s.count("", "list")-3, "no list but those of Sync")
 			assert.Zero(t, s.count("", "probe"))
-			assert.Equal(t, 3, s.count(last, "watch"), "a watch for each stream")
+			assert.GreaterOrEqual(t, s.count(last, "watch"), 3, "a watch for each stream")
 			for _, q := range snapshots.Status().Queries {
 				assert.Zero(t, q.Restarts)
 				assert.Equal(t, kates.StateSynced, q.State)

@@ -223,9 +223,9 @@ func (f *reflector) move(w *opened) {
 	}
 	unused := f.hand.next
 	f.hand.next = w
+	f.moves.Add(1) // under the lock: handed gives the watch this number
 	f.mu.Unlock()
 	unused.Stop()
-	f.moves.Add(1)
 	select {
 	case f.moved <- struct{}{}:
 	default: // one waits already
