@@ -37,4 +37,8 @@
 // not work, the old one stays in use, and the status says why. If another cluster answers, by the
 // UID of the namespace kube-system, that one takes the name, as another *Cluster with a new
 // history.
+//
+// # Targets on demand
+//
+// Programs that learn from data which objects matter to them say so by owner: see [Fleet.Targets].
 package fleet

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -75,7 +75,7 @@ func check(t Target) (w wanted, err error) {
 	if problems != nil {
 		return w, fmt.Errorf("namespace %q: %s", t.Namespace, strings.Join(problems, ", "))
 	}
-	if problems = path.IsValidPathSegmentName(t.Name); problems != nil {
+	if problems = content.IsPathSegmentName(t.Name); problems != nil {
 		return w, fmt.Errorf("name %q: %s", t.Name, strings.Join(problems, ", "))
 	}
 	if t.LabelSelector == "" {

@@ -43,7 +43,7 @@ var targeted = []mutant{
 		caught: "TestWhatNoOwnerNeedsIsStoppedAfterAWhile", old: `if w := t.owners[owner][target]; w != nil {`, new: `if w := t.watches[watchKey{target.Cluster, target.Kind}]; w != nil {`,
 	},
 	{
-		name: "an object that leaves a selector activates nobody", says: "an object has come, changed or\n// gone", file: targetIndex,
+		name: "an object that leaves a selector activates nobody", says: "an object has come, changed or gone", file: targetIndex,
 		caught: ownersTest, old: `old != nil && w.selector.Matches(old) ||`, new: `old != nil && false ||`,
 	},
 	{

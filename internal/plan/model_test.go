@@ -18,7 +18,6 @@ type model struct {
 	// started is the newest plan that was handed to the watch and is not shown. A newer one takes
 	// its place.
 	started *Plan
-	told    bool // the schedule was told of the start that succeeded
 }
 
 var targets = rapid.Custom(func(t *rapid.T) Target {
