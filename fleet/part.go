@@ -24,7 +24,8 @@ type part struct {
 	started atomic.Pointer[kates.Accumulator]
 	failure atomic.Pointer[error] // why it could not be started; nil: nothing
 	end     context.CancelFunc
-	up      bool // the cluster answered when the fleet was looked at last; run's, of the watch
+	lag     atomic.Pointer[lag] // of its watches, when these were looked at last; nil: none
+	up      bool                // the cluster answered when the fleet was looked at last; run's, of the watch
 
 	// The rest belongs to the reader.
 	value   reflect.Value // the latest struct that was taken; not valid before the first
@@ -115,12 +116,27 @@ func (p *part) lacks() (kind string, why error) {
 	return "not begun", errors.New("its watches have not begun yet")
 }
 
+// lag says that watches lag though their cluster answers.
+type lag struct {
+	since time.Time
+	why   error
+}
+
 // stale returns since when what is shown of the cluster may be outdated, and why; nil: it is not.
-func (p *part) stale(patience time.Duration) (since time.Time, why error) {
-	h := p.cluster.Health()
-	if h.Phase == Stale {
+func (p *part) stale() (since time.Time, why error) {
+	if h := p.cluster.Health(); h.Phase == Stale {
 		return h.Since, errors.New(h.Error)
 	}
+	if l := p.lag.Load(); l != nil {
+		return l.since, l.why
+	}
+	return time.Time{}, nil
+}
+
+// look notes whether the watches lag. That is too dear for each snapshot: it asks all queries.
+func (p *part) look(patience time.Duration) {
+	var since time.Time
+	var why error
 	for _, q := range p.started.Load().Status().Queries {
 		late := q.State == kates.StateForbidden || q.Lag > patience
 		if q.State == kates.StateSynced || q.Absent || q.Changing || !late {
@@ -130,7 +146,11 @@ func (p *part) stale(patience time.Duration) (since time.Time, why error) {
 			since, why = heard, errors.New("query "+q.Name+": "+string(q.State)+": "+q.Error)
 		}
 	}
-	return since, why
+	if why == nil {
+		p.lag.Store(nil)
+		return
+	}
+	p.lag.Store(&lag{since, why})
 }
 
 func cmpTime(a, b time.Time) time.Time {

@@ -185,7 +185,7 @@ func (w *watching) missing(parts []*part, lost []seated) (all []Missing) {
 		case p.trouble != nil:
 			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: p.trouble, kind: "trouble"})
 		default:
-			if since, why := p.stale(w.fleet.options.Deadline); why != nil {
+			if since, why := p.stale(); why != nil {
 				all = append(all, Missing{Cluster: name, Shown: true, Since: since, Err: why, kind: "stale"})
 			}
 		}

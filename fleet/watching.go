@@ -222,14 +222,15 @@ func (w *watching) begin(now time.Time) (next time.Time, complete bool) {
 	return next, complete
 }
 
-// lagging names the clusters whose watches lag: in two equal texts nothing has changed.
+// lagging looks for watches that lag, and names their clusters: in two equal texts nothing has
+// changed.
 func (w *watching) lagging() string {
 	parts, _ := w.now()
 	var b strings.Builder
 	for _, p := range parts {
 		if p.complete() {
-			if since, why := p.stale(w.fleet.options.Deadline); why != nil {
-				fmt.Fprintf(&b, "%q %s\n", p.cluster.name, since)
+			if p.look(w.fleet.options.Deadline); p.lag.Load() != nil {
+				fmt.Fprintf(&b, "%q %s\n", p.cluster.name, p.lag.Load().since)
 			}
 		}
 	}
