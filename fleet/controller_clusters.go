@@ -289,7 +289,8 @@ func (c *homeCluster) missing() []Missing {
 		kind, why := c.part.lacks()
 		return []Missing{{Cluster: name, Since: c.part.began, Err: why, kind: kind}}
 	}
-	if since, why := c.part.stale(c.home.fleet.options.Deadline); why != nil {
+	c.part.look(c.home.fleet.options.Deadline)
+	if since, why := c.part.stale(); why != nil {
 		return []Missing{{Cluster: name, Shown: true, Since: since, Err: why}}
 	}
 	return nil
