@@ -16,6 +16,8 @@
 //
 // # Loops
 //
+// [Run] calls a function with snapshots of the whole fleet, and tries again after errors.
+//
 // [RunEach] calls a function for each key of each cluster. Each cluster has a loop of its own,
 // which is kates.RunEach with the cluster's client. It ends when the cluster leaves. Then the
 // function is called once more for each key that it was called with, so that outputs can be

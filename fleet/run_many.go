@@ -48,6 +48,11 @@ func (m *many) start(ctx context.Context, fail func(error) error) error {
 		}
 		return lease.Lead(ctx, *m.plan.Election, leading{m})
 	})
+	return endOf(ctx, err, fail)
+}
+
+// endOf is what a run returns: nil if its end was wanted.
+func endOf(ctx context.Context, err error, fail func(error) error) error {
 	if last, final := attempts.Final(err); final {
 		return last
 	}

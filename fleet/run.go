@@ -1,0 +1,178 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/kates"
+)
+
+// Run calls a function with snapshots of the whole fleet (see [Watch]): with the first one, and then,
+// whenever something has changed, with the current one. The rules are those of [kates.Run]: errors
+// and panics mean another try after a backoff, with the newest snapshot, [kates.Permanent] marks an
+// error that ends Run, and [kates.Again] asks for another call. It returns what kates.Run returns.
+//
+//	err := fleet.Run(ctx, f, func(ctx context.Context, snap *Snapshot) error {
+//	    return rebuild(ctx, snap) // snap.Missing: clusters that are not shown, or are stale
+//	}, kates.WithTriggers(ticker.C))
+//
+// The options are queries, [kates.WithBackoff], [kates.WithOnError], [kates.WithTriggers],
+// [kates.WithShutdownTimeout], [kates.WithSignals] and [kates.LeaderElection], whose Lease is in the
+// home cluster (Options.Home). Followers watch, and keep their snapshots up to date. A new leader is
+// called with a snapshot as new as the clusters were when it won; for one that does not answer it
+// waits for Options.Timeout at most. [kates.WatchOption] is an error (see Options.Interval), and so
+// is a field for deltas: a try after an error would not have those of the one before.
+func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, snap *S) error, options ...kates.RunOption) error {
+	t := reflect.TypeFor[S]()
+	fail := func(err error) error { return fmt.Errorf("run %s: %w", t, err) }
+	switch {
+	case f == nil:
+		return fail(errors.New("the fleet is nil"))
+	case call == nil:
+		return fail(errors.New("there is no function to call"))
+	}
+	plan, queries, watch, err := kates.PlanFleet(f.options.Home, f.log.WithValues("run", t.String()), options)
+	switch {
+	case err != nil:
+		return fail(err)
+	case len(watch) > 0:
+		return fail(errors.New("a watch option is one of a cluster's client; a fleet has Options.Interval"))
+	case plan.Workers > 1:
+		return fail(errors.New("WithWorkers is an option of RunEach: one snapshot has one function"))
+	}
+	config := plan.Config
+	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	defer stop()
+	snaps, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
+		return Watch[S](life, f, queries...)
+	})
+	if err != nil {
+		return fail(err)
+	}
+	defer end()
+	defer snaps.Close()
+	if snaps.shape.deltas != nil {
+		return fail(errors.New("a field for deltas is for Watch"))
+	}
+	all := &whole[S]{Snapshots: snaps, call: call, due: make(chan struct{}, 1)}
+	poke(all.due)
+	loop := &keyed.Loop[*wholeTurn[S]]{Config: config, Source: all, Work: all, Grace: grace}
+	err = loop.Run(ctx)
+	return keyed.Lacking(config.Log, snaps.Ready(), endOf(ctx, err, fail))
+}
+
+// whole is the watch of a fleet as the source of a loop that has one key, and the work. Its one
+// worker, or a follower before that, reads.
+type whole[S any] struct {
+	*Snapshots[S]
+	call func(context.Context, *S) error
+	due  chan struct{} // the function is to be called, though nothing may have changed
+	rest atomic.Int64  // a time.Duration: no turn before
+}
+
+// wholeTurn is a turn of a whole. It is ended by End, and by nobody else.
+type wholeTurn[S any] struct {
+	of   *whole[S]
+	snap *S
+}
+
+var (
+	_ keyed.Source[*wholeTurn[int]] = &whole[int]{}
+	_ keyed.Work[*wholeTurn[int]]   = &whole[int]{}
+)
+
+// Next implements [keyed.Source].
+func (w *whole[S]) Next(ctx context.Context) (*wholeTurn[S], error) {
+	keyed.Pause(ctx, time.Duration(w.rest.Swap(0)), w.Done())
+	due := false
+	for {
+		select {
+		case <-w.due:
+			due = true
+		default:
+		}
+		snap := new(S)
+		changed, complete, err := w.update(ctx, reflect.ValueOf(snap).Elem())
+		switch {
+		case err != nil:
+			return nil, w.because(err)
+		case complete && (changed || due):
+			return &wholeTurn[S]{w, snap}, nil
+		}
+		select {
+		case <-w.Changed():
+		case <-w.due:
+			due = true
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Refresh implements [keyed.Watch].
+func (w *whole[S]) Refresh(ctx context.Context) error {
+	_, _, err := w.update(ctx, reflect.ValueOf(new(S)).Elem())
+	return err
+}
+
+// Sync implements [keyed.Watch]. It waits for all clusters at the same time.
+func (w *whole[S]) Sync(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.fleet.options.Timeout)
+	defer cancel()
+	parts, _ := w.now()
+	var running sync.WaitGroup
+	for _, p := range parts {
+		running.Go(func() {
+			if err := p.cluster.client.Sync(ctx); err != nil {
+				w.fleet.log.Error(err, "a new leader goes on without the latest of a cluster", "cluster", p.cluster.name)
+			}
+		})
+	}
+	running.Wait()
+	return context.Cause(w.ctx)
+}
+
+func (w *whole[S]) Keys() []string        { return []string{""} }
+func (w *whole[S]) Trigger(...string)     { poke(w.due) }
+func (w *whole[S]) TriggerAll()           { poke(w.due) }
+func (w *whole[S]) Done() <-chan struct{} { return w.ctx.Done() }
+func (w *whole[S]) Err() error            { return context.Cause(w.ctx) }
+
+// Begin implements [keyed.Work].
+func (w *whole[S]) Begin(*wholeTurn[S], bool) bool { return true }
+
+// Call implements [keyed.Work].
+func (w *whole[S]) Call(ctx context.Context, turn *wholeTurn[S], _ int) error {
+	return w.call(ctx, turn.snap)
+}
+
+// End implements [keyed.Work].
+func (w *whole[S]) End(turn *wholeTurn[S], o keyed.Outcome) error {
+	switch {
+	case o.Final:
+		return o.Err
+	case o.Err != nil:
+		turn.Again(o.Again)
+	case o.Cut:
+		turn.Yield()
+	}
+	return nil
+}
+
+func (*wholeTurn[S]) Name() string                                { return "" }
+func (*wholeTurn[S]) Context(ctx context.Context) context.Context { return ctx }
+func (*wholeTurn[S]) Done(error)                                  {}
+func (*wholeTurn[S]) Keep()                                       {}
+func (*wholeTurn[S]) Drop()                                       {}
+func (t *wholeTurn[S]) Yield()                                    { poke(t.of.due) }
+
+// Again implements [keyed.Turn].
+func (t *wholeTurn[S]) Again(after time.Duration) {
+	t.of.rest.Store(int64(after))
+	poke(t.of.due)
+}
