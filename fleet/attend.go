@@ -125,13 +125,13 @@ func (a *attendant) describe(m Member) {
 // rotate moves a cluster to another connection. If another cluster answers there, it takes the
 // name.
 func (a *attendant) rotate(c *Cluster, wanted Member) error {
-	if wanted.Client != nil || a.used.Client != nil {
-		return a.replace(wanted)
+	if wanted.Client != nil || a.used.Client != nil || c.Health().Heard.IsZero() {
+		return a.replace(wanted) // a cluster that has never answered has no history
 	}
 	ctx, cancel := context.WithTimeout(a.seat.ctx, 3*a.fleet.options.Timeout)
 	defer cancel()
-	err := reconnect(ctx, c.client, wanted.Config)
-	if errors.Is(err, errOtherCluster) {
+	err := c.client.Reconnect(ctx, wanted.Config)
+	if errors.Is(err, kates.ErrOtherCluster) {
 		return a.replace(wanted)
 	}
 	if err == nil {

@@ -29,6 +29,7 @@ type connection struct {
 	config func(*rest.Config) *rest.Config // what the client's options make of a configuration
 	turn   chan struct{}                   // holds one value while a Reconnect runs
 	uid    atomic.Pointer[types.UID]       // of the cluster, once it was read
+	untold atomic.Bool                     // the cluster has refused to say its UID
 }
 
 // ErrOtherCluster is wrapped by the error of [Client.Reconnect] with a configuration for another
@@ -45,9 +46,9 @@ var ErrOtherCluster = errors.New("the configuration is for another cluster")
 //   - The cluster must be the same: the UID of its namespace kube-system (see
 //     [Client.ClusterUID]), which the client has read once, or reads now over the old connection.
 //     Else the error is [ErrOtherCluster]. This check is left out if the client has not read the
-//     UID, and the old connection is refused it (403, 404). If the old one may have expired by the
-//     time of the call, ask for ClusterUID in good time: if the old connection cannot be asked, and
-//     the UID is not known, it is an error.
+//     UID, and the old connection is refused it, or was once (403, 404). If the old one may have
+//     expired by the time of the call, ask for ClusterUID in good time: if the old connection
+//     cannot be asked, and neither is known, it is an error.
 //   - Each watch of the client is opened over the new connection, where it is now. If the server
 //     refuses one, that is the error, which names the kind and has the server's answer. A watch
 //     that fails now may fail in the same way there; but refused credentials are always an error.
@@ -117,6 +118,9 @@ func (c *core) sameCluster(ctx context.Context, next *wire.Connection) error {
 	}
 	known := c.connection.uid.Load()
 	if known == nil {
+		if c.connection.untold.Load() {
+			return nil
+		}
 		was, err := c.clusterUID(ctx)
 		switch {
 		case refused(err):
@@ -146,11 +150,14 @@ func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 	return c.core.clusterUID(ctx)
 }
 
-// clusterUID asks the server, and remembers the first answer.
+// clusterUID asks the server, and remembers the first answer, or that it was refused.
 func (c *core) clusterUID(ctx context.Context) (types.UID, error) {
 	uid, err := clusterUID(ctx, c.dynamic)
-	if err == nil {
+	switch {
+	case err == nil:
 		c.connection.uid.CompareAndSwap(nil, &uid)
+	case refused(err):
+		c.connection.untold.Store(true)
 	}
 	return uid, err
 }
