@@ -53,7 +53,7 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 var (
 	namedTest = regexp.MustCompile("`(Test[A-Z]\\w*)(?:/(\\w+))?`")
 	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	row       = regexp.MustCompile(`(?m)^\| ([NSKFR]\d+) \|`)
+	row       = regexp.MustCompile(`(?m)^\| ([NSKFRL]\d+) \|`)
 )
 
 // TestEveryTestThatADocumentNamesExists, and a scenario of a suite, too.
