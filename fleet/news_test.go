@@ -271,3 +271,20 @@ func TestAChangeComesWithinOneInterval(t *testing.T) {
 		}
 	})
 }
+
+// A status says of a cluster both that it does not answer and that its newest configuration is not
+// in use.
+func TestTheStatusSaysAllThatIsWrong(t *testing.T) {
+	s := Status{Clusters: []ClusterStatus{
+		{Name: "a", Health: Health{Phase: Stale, Error: "refused", Rotation: "no key"}},
+		{Name: "b", Health: Health{Rotation: "does not parse"}},
+	}}
+	for _, want := range []string{"refused; its newest configuration is not in use: no key", "no client"} {
+		if !strings.Contains(s.String(), want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+	if err := s.Err(); !strings.Contains(err.Error(), `cluster "b" has no configuration that can be used: does not parse`) {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,7 +84,9 @@ func (s Status) Err() error {
 		}
 	}
 	for _, c := range s.Clusters {
-		if c.Rotation != "" {
+		if c.Rotation != "" && c.Phase == "" {
+			errs = append(errs, fmt.Errorf("cluster %q has no configuration that can be used: %s", c.Name, c.Rotation))
+		} else if c.Rotation != "" {
 			errs = append(errs, fmt.Errorf("cluster %q: its newest configuration is not in use: %s", c.Name, c.Rotation))
 		}
 		switch {
@@ -112,10 +115,12 @@ func (s Status) String() string {
 			objects += q.Objects
 		}
 		why := c.Error
-		if why == "" {
+		if c.Rotation != "" && c.Phase != "" {
+			why = strings.TrimPrefix(why+"; its newest configuration is not in use: "+c.Rotation, "; ")
+		} else if c.Rotation != "" {
 			why = c.Rotation
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, c.Phase, age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, cmp.Or(string(c.Phase), "no client"), age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()
