@@ -35,7 +35,11 @@ func (m member[S]) close() {
 // settled reports whether all queries of a change can be shown, as far as that is known without
 // the reader's turn.
 func (ch *change[S]) settled() bool {
-	return !slices.ContainsFunc(ch.members, func(m member[S]) bool { return !m.settled() })
+	all := true
+	for _, m := range ch.members {
+		all = m.settled() && all // each is asked: that has the server asked for those that are late
+	}
+	return all
 }
 
 func (m member[S]) settled() bool {

@@ -276,6 +276,11 @@ var several = []mutant{
 		old:    `if r.next != nil || b.NewHistory {`, new: `if r.next != nil && len(b.Changes) > 0 || b.NewHistory {`,
 	},
 	{
+		name: "queries of one change are helped one after the other", peer: torn, file: changes, in: "accumulator", caught: "TestG2QueriesOfOneChangeAreHelpedSideBySide",
+		old: `all = m.settled() && all`,
+		new: `all = all && m.settled()`,
+	},
+	{
 		name: "a query that is added takes back what another of its name has shown", peer: torn, file: "accumulator/collect/changes.go", in: "accumulator", caught: "TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName",
 		old: `return q.Phase() >= query.Complete && q.Fresh()`,
 		new: `return q.Phase() >= query.Complete`,
