@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/fleet"
@@ -34,40 +32,8 @@ type fleetView struct {
 	Deltas  []*fleet.Delta
 }
 
-// remote is a cluster behind an address that the test can point elsewhere.
-type remote struct {
-	name    string
-	server  *cluster.Server
-	config  *rest.Config // without faults
-	direct  kubernetes.Interface
-	network *katestest.Network
-
-	mu sync.Mutex
-	to string // where connections go
-}
-
-func (r *remote) pointTo(address string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.to = address
-}
-
-func (r *remote) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	r.mu.Lock()
-	to := r.to
-	r.mu.Unlock()
-	return r.network.DialContext(ctx, network, to)
-}
-
-// faulty is how the fleet reaches the cluster: through its network.
-func (r *remote) faulty() *rest.Config {
-	config := rest.CopyConfig(r.config)
-	config.Dial = r.dial
-	return config
-}
-
-// fleetWorld is a home cluster and three remote ones: API servers with a history and an identity of
-// their own, in one etcd. A reader checks every snapshot of all.
+// fleetWorld is a fleet of several clusters: API servers with a history and an identity of their
+// own, in one etcd. A reader checks every snapshot of all.
 type fleetWorld struct {
 	t       *testing.T
 	c       *cluster.Cluster
@@ -83,6 +49,7 @@ type fleetWorld struct {
 	excused map[string]bool              // clusters that may be missing
 	mixed   string                       // a cluster whose address has become another one's
 	anew    bool                         // the clusters begin a new history
+	kept    map[string]*fleet.Cluster    // clusters that no rotation replaces
 
 	// of the reader
 	latest   *fleetView
@@ -102,6 +69,18 @@ var remoteNames = []string{"home", "a", "b", "c"}
 
 func newFleetWorld(t *testing.T) *fleetWorld {
 	t.Helper()
+	w := startFleetWorld(t, remoteNames...)
+	w.join(fleet.Options{Probe: time.Second, Timeout: 5 * time.Second, Interval: 10 * time.Millisecond, Deadline: patience})
+	for name, r := range w.remotes {
+		require.NoError(t, w.fleet.Add(name, r.faulty()))
+	}
+	w.watch()
+	return w
+}
+
+// startFleetWorld starts the servers. The first name is that of the server that has the etcd.
+func startFleetWorld(t *testing.T, names ...string) *fleetWorld {
+	t.Helper()
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.Kill()) })
@@ -110,29 +89,37 @@ func newFleetWorld(t *testing.T) *fleetWorld {
 		steady: make(map[string]bool), excused: make(map[string]bool),
 		read: make(chan struct{}), shown: make(map[string]fleetIdentity), newest: make(map[string]fleetIdentity),
 	}
-	for _, name := range remoteNames {
+	for i, name := range names {
 		server := c.Server()
-		if name != "home" {
+		if i > 0 {
 			server, err = c.AddServer("etcd-prefix=/" + name)
 			require.NoError(t, err)
 		}
-		w.remotes[name] = w.newRemote(name, server)
+		w.remotes[name], w.steady[name] = w.newRemote(name, server), true
 	}
-	w.fleet, err = fleet.New(fleet.Options{Probe: time.Second, Timeout: 5 * time.Second, Interval: 10 * time.Millisecond, Deadline: patience})
-	require.NoError(t, err)
-	t.Cleanup(w.fleet.Close)
-	for name, r := range w.remotes {
-		require.NoError(t, w.fleet.Add(name, r.faulty()))
-		w.steady[name] = true
-	}
-	w.snaps, err = fleet.Watch[fleetView](t.Context(), w.fleet)
-	require.NoError(t, err)
+	return w
+}
+
+// join makes the fleet.
+func (w *fleetWorld) join(options fleet.Options) {
+	w.t.Helper()
+	f, err := fleet.New(options)
+	require.NoError(w.t, err)
+	w.t.Cleanup(f.Close)
+	w.fleet = f
+}
+
+// watch starts the reader, and waits until it sees all clusters.
+func (w *fleetWorld) watch() {
+	w.t.Helper()
+	snaps, err := fleet.Watch[fleetView](w.t.Context(), w.fleet)
+	require.NoError(w.t, err)
+	w.snaps = snaps
 	var reading sync.WaitGroup
 	reading.Go(w.readAll)
-	t.Cleanup(reading.Wait)
-	t.Cleanup(w.snaps.Close)
+	w.t.Cleanup(reading.Wait)
+	w.t.Cleanup(w.snaps.Close)
 	w.until("all is shown", func(v *fleetView) bool { return len(v.Missing) == 0 })
-	return w
 }
 
 // newRemote makes the steady objects of a cluster.
@@ -151,33 +138,6 @@ func (w *fleetWorld) newRemote(name string, server *cluster.Server) *remote {
 	return r
 }
 
-// put writes objects of both kinds as another program, whether they exist or not.
-func (r *remote) put(t require.TestingT, ctx context.Context, name string) {
-	m, s := r.objects(name)
-	_, err := r.direct.CoreV1().ConfigMaps("default").Create(ctx, m, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = r.direct.CoreV1().Secrets("default").Create(ctx, s, metav1.CreateOptions{})
-	require.NoError(t, err)
-}
-
-// pass makes a cluster's etcd pass some revisions.
-func (r *remote) pass(t *testing.T, n int) {
-	t.Helper()
-	m, _ := r.objects("keep-0")
-	for i := range n {
-		m.Data["round"] = fmt.Sprint(i)
-		_, err := r.direct.CoreV1().ConfigMaps("default").Update(t.Context(), m, metav1.UpdateOptions{})
-		require.NoError(t, err)
-	}
-}
-
-func (r *remote) objects(name string) (*kates.ConfigMap, *kates.Secret) {
-	m, s := &kates.ConfigMap{Data: map[string]string{"of": r.name}}, &kates.Secret{StringData: map[string]string{"of": r.name}}
-	m.Namespace, m.Name = "default", name
-	s.Namespace, s.Name = "default", name
-	return m, s
-}
-
 // write starts the writers. Other programs write to all clusters. The fleet's clients write to
 // those that keep their names.
 func (w *fleetWorld) write() {
@@ -192,52 +152,31 @@ func (w *fleetWorld) write() {
 	}
 }
 
-// churn creates, changes and deletes objects. A server that is down refuses.
-func (r *remote) churn(ctx context.Context) {
-	for i := 0; ctx.Err() == nil; i++ {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		m, _ := r.objects(fmt.Sprint("other-", rand.IntN(20)))
-		maps := r.direct.CoreV1().ConfigMaps("default")
-		m.Data["round"] = fmt.Sprint(i)
-		switch rand.IntN(3) {
-		case 0:
-			_, _ = maps.Create(try, m, metav1.CreateOptions{})
-		case 1:
-			_, _ = maps.Update(try, m, metav1.UpdateOptions{})
-		default:
-			_ = maps.Delete(try, m.Name, metav1.DeleteOptions{})
-		}
-		cancel()
-		pauseWriter(ctx)
-	}
-}
-
-// pauseWriter keeps writers from taking the whole machine. Nothing waits for it to be right.
-func pauseWriter(ctx context.Context) {
-	select {
-	case <-time.After(20 * time.Millisecond):
-	case <-ctx.Done():
-	}
-}
-
-// writeOwn writes through the fleet's client, and notes what succeeded.
+// writeOwn writes through the fleet's client, whatever becomes of it.
 func (w *fleetWorld) writeOwn(ctx context.Context, r *remote) {
 	for i := 0; ctx.Err() == nil; i++ {
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		m, _ := r.objects(fmt.Sprint("own-", rand.IntN(10)))
-		m.Data["round"] = fmt.Sprint(i)
-		var made kates.ConfigMap
-		if err := w.fleet.Cluster(r.name).Client().Upsert(try, m, m, &made); err == nil {
-			w.mu.Lock()
-			if w.own[r.name] == nil {
-				w.own[r.name] = make(map[string]string)
-			}
-			w.own[r.name][m.Name] = made.ResourceVersion
-			w.mu.Unlock()
-		}
+		_ = w.putOwn(try, r, fmt.Sprint("own-", rand.IntN(10)), i)
 		cancel()
-		pauseWriter(ctx)
+		r.pauseWriter(ctx)
 	}
+}
+
+// putOwn writes an object through the fleet's client, and notes the version if that succeeds.
+func (w *fleetWorld) putOwn(ctx context.Context, r *remote, name string, round int) error {
+	m, _ := r.objects(name)
+	m.Data["round"] = fmt.Sprint(round)
+	var made kates.ConfigMap
+	if err := w.fleet.Cluster(r.name).Client().Upsert(ctx, m, m, &made); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.own[r.name] == nil {
+		w.own[r.name] = make(map[string]string)
+	}
+	w.own[r.name][name] = made.ResourceVersion
+	return nil
 }
 
 // readAll reads and checks every snapshot.
@@ -344,6 +283,11 @@ func (w *fleetWorld) checkShown(v *fleetView, own map[string]map[string]string) 
 		}
 		if total != 10 || len(of[name]) != 1 && name != w.mixed {
 			w.problem("G1, G8: of the 10 steady objects of %s there are %v", name, of[name])
+		}
+	}
+	for name, c := range w.kept {
+		if w.fleet.Cluster(name) != c {
+			w.problem("G5: %s has become another cluster: %s", name, w.fleet.Status())
 		}
 	}
 	for name, all := range own {
