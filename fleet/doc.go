@@ -26,6 +26,10 @@
 //
 // # Controllers
 //
+// [NewController] makes a controller whose roots are in each cluster: one of package controller
+// runs in each, with the cluster's client. It ends when the cluster leaves, and nothing is
+// reconciled for that: the cluster cannot be reached.
+//
 // [NewHomeController] makes a controller whose roots are in one cluster, the home, and which own
 // objects in all clusters of the fleet. An owner reference cannot name an owner in another cluster:
 // a label with the owner's UID takes its place (kates.OwnedSet, Remote). Nothing is pruned while a

@@ -15,7 +15,7 @@ type Key struct{ Cluster, Key string }
 // String is "cluster: key".
 func (k Key) String() string { return k.Cluster + ": " + k.Key }
 
-// KeyError is an error of one key of a [RunEach]. kates.WithOnError gets it.
+// KeyError is an error of one key of a [RunEach] or a [Controller]. kates.WithOnError gets it.
 type KeyError struct {
 	Key
 	Err error
@@ -29,8 +29,8 @@ func (e *KeyError) Error() string {
 // Unwrap returns the error.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// ClusterError is an error of one cluster in a [RunEach]: its watches could not start, or have
-// ended. kates.WithOnError gets it.
+// ClusterError is an error of one cluster in a [RunEach] or a [Controller]: its watches could not
+// start, or have ended. kates.WithOnError gets it.
 type ClusterError struct {
 	Cluster string
 	Err     error
@@ -90,10 +90,12 @@ func RunEach[S any](ctx context.Context, f *Fleet, call func(ctx context.Context
 	}
 	m := &many{
 		fleet: f, plan: plan, log: f.log.WithValues("run", t.String()),
-		run: func(ctx context.Context, p *place, c *Cluster, options []kates.RunOption) error {
-			return kates.RunEach(ctx, c.client, func(ctx context.Context, key string, snap *S) error {
-				return p.bound(ctx, c, key, func(ctx context.Context, key Key) error { return call(ctx, key, snap) })
-			}, options...)
+		loop: func(p *place, c *Cluster, options []kates.RunOption) (func(context.Context) error, func()) {
+			return func(ctx context.Context) error {
+				return kates.RunEach(ctx, c.client, func(ctx context.Context, key string, snap *S) error {
+					return p.bound(ctx, c, key, func(ctx context.Context, key Key) error { return call(ctx, key, snap) })
+				}, options...)
+			}, func() {}
 		},
 		farewell: func(ctx context.Context, key Key) error { return call(ctx, key, new(S)) },
 	}

@@ -100,7 +100,8 @@ func (p *place) serve(ctx context.Context, c *Cluster) {
 		Known: &p.known, Grace: m.grace, Log: m.log.WithValues("cluster", p.name),
 		OfKey: func(key string, err error) error { return &KeyError{Key{p.name, key}, err} },
 	}
-	options := append(m.plan.OfCluster(of), p.handle)
+	run, over := m.loop(p, c, append(m.plan.OfCluster(of), p.handle))
+	defer over()
 	policy := m.plan.Policy
 	policy.OfKey = func(name string, err error) error { return &ClusterError{name, err} }
 	tries := keyed.NewTries(&policy, of.Log, p.name)
@@ -108,7 +109,7 @@ func (p *place) serve(ctx context.Context, c *Cluster) {
 		began := time.Now()
 		var last error
 		o, _ := tries.Call(ctx, func() error {
-			err := m.run(ctx, p, c, options)
+			err := run(ctx)
 			if ctx.Err() == nil && err == nil {
 				err = errors.New("it has ended")
 			}
@@ -134,19 +135,26 @@ func ends(err error) bool {
 	return final || errors.Is(err, kates.ErrAborted) || errors.Is(err, attempts.ErrGoexit)
 }
 
-// bound calls a function for a key of a cluster. Its context ends, too, when the cluster leaves,
-// or this replica does not lead any more. It does not call for a cluster that has left.
+// bound is within, for a key that is to be told when the cluster has left.
 func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
+	return p.within(ctx, c, func(ctx context.Context) error {
+		p.known.Called(key)
+		return call(ctx, Key{p.name, key})
+	})
+}
+
+// within calls a function for a cluster. Its context ends, too, when the cluster leaves, or this
+// replica does not lead any more. It does not call for a cluster that has left.
+func (p *place) within(ctx context.Context, c *Cluster, call func(context.Context) error) error {
 	if c.ctx.Err() != nil {
 		return kates.Again(0)
 	}
-	p.known.Called(key)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	for _, outer := range []context.Context{c.ctx, p.of.lease} {
 		defer context.AfterFunc(outer, func() { end(context.Cause(outer)) })()
 	}
-	err := call(ctx, Key{p.name, key})
+	err := call(ctx)
 	if _, final := attempts.Final(err); err != nil && c.ctx.Err() != nil && !final {
 		return kates.Again(0) // a consequence; what is to be done now is for others to say
 	}

@@ -27,7 +27,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	}
 	// A change is due at once, unless the options say otherwise: while a key has a turn, changes
 	// coalesce anyway.
-	settings, err := newRunSettings(c, false, append([]RunOption{WithInterval(0), WithShutdownTimeout(controllerTimeout)}, options...))
+	settings, err := newRunSettings(c, false, append([]RunOption{WithInterval(0), WithShutdownTimeout(keyed.ControllerTimeout)}, options...))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	if err != nil {
 		return nil, err
 	}
-	config := settings.config(p.client, c.core.log.WithValues("controller", name))
+	config := settings.config(p.client, settings.logOf(c, "controller", name))
 	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open,
 		LeaseStatus: func() Status { return settings.ownStatus(config.Report) }}, nil
 }

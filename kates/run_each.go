@@ -57,8 +57,8 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
 	defer release()
-	config := settings.config(c, settings.logOf(c, t))
-	ctx, grace, stop := settings.beginShutdown(ctx, config)
+	config := settings.config(c, settings.logOf(c, "run", t.String()))
+	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
 	defer stop()
 	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
 		return watchEach[S](life, c.With(settings.watch...), settings.queries, partition.Options{

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"syscall"
 	"time"
 
@@ -39,7 +38,7 @@ type runSettings struct {
 
 	shutdown keyed.Shutdown
 	cluster  keyed.OfCluster // of a run over many; else zero
-	ofMany   bool            // there is such a run: it has the signals, and the grace
+	ofMany   bool            // there is such a run
 }
 
 // errNoClient is the error of what needs a client and was given none.
@@ -112,21 +111,12 @@ func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
 	return config
 }
 
-// beginShutdown is [keyed.Shutdown.Begin]. A run of one cluster among many shuts down with all.
-func (s *runSettings) beginShutdown(ctx context.Context, config keyed.Config) (context.Context, *keyed.Grace, func()) {
-	if !s.ofMany {
-		return config.Shutdown.Begin(ctx, config.Log)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	return ctx, s.cluster.Grace, cancel
-}
-
-// logOf is the log of a run.
-func (s *runSettings) logOf(c *Client, t reflect.Type) logr.Logger {
+// logOf is the log of a run, or a controller.
+func (s *runSettings) logOf(c *Client, what, name string) logr.Logger {
 	if s.ofMany {
 		return s.cluster.Log
 	}
-	return c.core.log.WithValues("run", t.String())
+	return c.core.log.WithValues(what, name)
 }
 
 // PlanFleet is what package fleet stands on, and is for that package alone: its result cannot be
@@ -155,6 +145,7 @@ func PlanFleet(home *Client, log logr.Logger, options []RunOption) (plan *keyed.
 		return []RunOption{runOption(func(one *runSettings) {
 			one.queries, one.watch, one.policy, one.workers = s.queries, s.watch, s.policy, s.workers
 			one.policy.OfKey, one.cluster, one.ofMany = c.OfKey, c, true
+			one.shutdown = keyed.Shutdown{Timeout: keyed.AtOnce, Whole: c.Grace} // with all clusters
 		})}
 	}
 	return plan, s.queries, s.watch, nil
@@ -294,9 +285,6 @@ func (p *panicked) Unwrap() []error { return []error{p.public, p.error} }
 // they had not ended within the shutdown timeout ([WithShutdownTimeout]), or a second signal came
 // ([WithSignals]).
 var ErrAborted = keyed.ErrAborted
-
-// controllerTimeout is the shutdown timeout of controllers, if no option sets it.
-const controllerTimeout = 20 * time.Second
 
 // WithShutdownTimeout sets how long calls under way may go on when a run or a controller is shut
 // down, before their contexts are cancelled, which is [ErrAborted]. Zero cancels them at once. The

@@ -18,10 +18,14 @@ var ErrAborted = errors.New("calls under way have been aborted")
 // which is no error.
 const AtOnce time.Duration = -1
 
+// ControllerTimeout is the shutdown timeout of controllers, if no option sets it.
+const ControllerTimeout = 20 * time.Second
+
 // Shutdown says how a loop ends.
 type Shutdown struct {
 	Timeout time.Duration // for calls under way, or AtOnce
 	Signals []os.Signal   // that shut down; nil: none
+	Whole   *Grace        // with AtOnce: that of the whole of which the loop is a part, or nil
 }
 
 // Grace lets calls go on when the loop ends.
@@ -35,6 +39,7 @@ type Grace struct {
 func (s Shutdown) Begin(ctx context.Context, log logr.Logger) (run context.Context, grace *Grace, stop func()) {
 	run, cancel := context.WithCancel(ctx)
 	aborted := make(chan struct{})
+	grace = s.Whole
 	if s.Timeout >= 0 {
 		grace = &Grace{Period: s.Timeout, Aborted: aborted}
 	}

@@ -34,12 +34,12 @@ var fleetRuns = []mutant{
 	{
 		name: "the workers are those of all clusters", says: "one whose calls hang holds up no other",
 		file: runPlace, caught: "TestAClusterWhoseCallsHangHoldsUpNoOther",
-		old: `// bound calls a function for a key of a cluster. Its context ends, too, when the cluster leaves,
-// or this replica does not lead any more. It does not call for a cluster that has left.
-func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
+		old: `// within calls a function for a cluster. Its context ends, too, when the cluster leaves, or this
+// replica does not lead any more. It does not call for a cluster that has left.
+func (p *place) within(ctx context.Context, c *Cluster, call func(context.Context) error) error {
 `, new: `var worker = make(chan struct{}, 1)
 
-func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
+func (p *place) within(ctx context.Context, c *Cluster, call func(context.Context) error) error {
 	worker <- struct{}{}
 	defer func() { <-worker }()
 `,
@@ -60,5 +60,21 @@ func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(con
 		name: "a run of one cluster goes on when it has left", says: "The contexts of a cluster's calls end when it leaves the fleet",
 		file: runPlace, caught: "TestTheShutdownTimeoutIsNotForClustersThatLeave",
 		old: `[]context.Context{c.ctx, p.of.lease}`, new: `[]context.Context{p.of.fleet.ctx, p.of.lease}`,
+	},
+	{
+		name: "the reconciles of a cluster go on when it has left", says: "When a cluster leaves the fleet, the contexts of its reconciles end",
+		file: "fleet/controller_each.go", caught: "TestNothingIsReconciledForAClusterThatHasLeft",
+		old: `		err = p.within(ctx, cluster, func(ctx context.Context) (err error) {
+			result, err = c.reconcile(ctx, cluster, parts)
+			return err
+		})
+		return result, err
+`, new: `		return c.reconcile(ctx, cluster, parts)
+`,
+	},
+	{
+		name: "the run of one cluster has no shutdown timeout", says: "Signals, triggers and the shutdown timeout are those of the whole controller",
+		file: "kates/run_option.go", in: inFleet, caught: "TestReconcilesUnderWayHaveTheShutdownTimeoutOfTheFleetsController",
+		old: `keyed.Shutdown{Timeout: keyed.AtOnce, Whole: c.Grace}`, new: `keyed.Shutdown{Timeout: keyed.AtOnce}`,
 	},
 }
