@@ -71,9 +71,11 @@
 //     the object's last version in its place. So a DELETED event that has the UID and the version
 //     of the stored object is no old news (rule 1): it is the deletion of that object, at a version
 //     that is not known. The stored object goes, and the position stays. The event ends an open
-//     deletion of that UID (rule 4), and no other entry. It does not tell a write that is under way
-//     the version of the deletion, so rule 6 applies to that. But in a stream without a selector an
-//     answer that has the object makes no entry: it is from before the deletion.
+//     deletion of that UID (rule 4), and an entry that has this very state, as an answer by rule 6
+//     may, whatever its version. It ends no other entry. It does not tell a write that is under way
+//     the version of the deletion, so rule 6 applies to that. But an answer that has this very
+//     state makes no entry, nor, in a stream without a selector, does any that has the object: it
+//     is from before the deletion.
 //
 // # Why the guarantees follow
 //
@@ -134,10 +136,11 @@
 // stored with V. Nor is it old news that is sent again: the object's own event, or a list, has
 // brought the stored version, and the deletion came after that.
 //
-// Own writes (G4). Let an entry of ours be at V, so that position < V, and stored < V. If it is of
-// the same UID, it is newer than the state that the event has. If it is of another UID, it is a
-// later object of that name. A tombstone hides the name in any case. So no entry but an open
-// deletion ends, and what is read of the key is our write, until the position reaches V. Where no
+// Own writes (G4). Let an entry of ours be at V, so that position < V. If it has the stored state,
+// the server was asked for it (6), and had it at V: the deletion is newer. Else, if it is of the
+// same UID, it is newer than the state that the event has. If it is of another UID, it is a later
+// object of that name. A tombstone hides the name in any case. So no entry but these two ends, and
+// what is read of the key is our write, until the position reaches V. Where no
 // entry is, nothing is read, and every own write of the object that has returned is one that the
 // watch has passed: the deletion is newer.
 //

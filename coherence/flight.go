@@ -17,10 +17,11 @@ type flight struct {
 	room   [2]moment
 }
 
-// moment is an object at a version: "" if the event did not tell (rule 10).
+// moment is an object at a version: "" if the event did not tell (rule 10), but what version was
+// the object's last.
 type moment struct {
-	uid  types.UID
-	atRV string
+	uid          types.UID
+	atRV, lastRV string
 }
 
 // meet notes that the watch has shown an object.
@@ -34,21 +35,21 @@ func (f *flight) meet(uid types.UID, atRV string) {
 	if f.met == nil {
 		f.met = f.room[:0] // nearly always enough
 	}
-	f.met = remember(f.met, moment{uid, atRV})
+	f.met = remember(f.met, moment{uid: uid, atRV: atRV})
 }
 
-// deleted reports whether the watch showed the deletion of an object, and at which version, as far
-// as that is known.
-func (f *flight) deleted(uid types.UID) (atRV string, seen bool) {
+// deleted reports whether the watch showed the deletion of an object, and when, as far as that is
+// known.
+func (f *flight) deleted(uid types.UID) (d moment, seen bool) {
 	if f == nil {
-		return "", false
+		return moment{}, false
 	}
 	for _, d := range f.gone {
 		if d.uid == uid {
-			return d.atRV, true
+			return d, true
 		}
 	}
-	return "", false
+	return moment{}, false
 }
 
 func (f flights) begin(key Key) {

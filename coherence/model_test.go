@@ -45,13 +45,13 @@ func (w *watcher) deliver(s *server) {
 		w.Observe(coherence.Event{Key: c.key, UID: c.new.uid, Object: c.new, Version: version(c.rev)})
 	case old:
 		last := c.new == nil && c.rev%3 == 0 // some deletions have the last version of the object
-		rv := version(c.rev)
+		rv, lastRV := version(c.rev), ""
 		if last && coherence.LastState(w.stored(c.key), c.old) {
-			rv, w.gone[c.key] = "", c.rev
+			rv, lastRV, w.gone[c.key] = "", c.old.GetResourceVersion(), c.rev
 		}
 		delete(w.store, c.key)
 		w.deleted[c.old.uid] = c.new == nil && rv != ""
-		w.Observe(coherence.Event{Key: c.key, UID: c.old.uid, Version: rv})
+		w.Observe(coherence.Event{Key: c.key, UID: c.old.uid, Version: rv, LastRV: lastRV})
 	}
 }
 

@@ -143,6 +143,7 @@ func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObje
 		"another object of that name":        {ours: []coherence.Write{wrote(next)}, shown: next, pending: 1},
 		"a newer state":                      {ours: []coherence.Write{wrote(newer)}, shown: newer, pending: 1},
 		"a state that the watch has passed":  {ours: []coherence.Write{wrote(x)}},
+		"what the server was asked for":      {ours: []coherence.Write{{Key: x.key, UID: x.uid, Version: "25", Object: x}}},
 		"its deletion, at a version":         {ours: []coherence.Write{{Key: x.key, UID: x.uid, Version: "25"}}, pending: 1},
 		"its deletion, at an unknown one":    {ours: []coherence.Write{{Key: x.key, UID: x.uid}}},
 		"its deletion, answered with its RV": {ours: []coherence.Write{{Key: x.key, UID: x.uid, Version: "15"}}},
@@ -153,7 +154,7 @@ func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObje
 			for _, w := range test.ours {
 				assert.True(t, v.Record(w, x, time.Time{}))
 			}
-			v.Observe(coherence.Event{Key: x.key, UID: x.uid})
+			v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: x.GetResourceVersion()})
 			assert.Equal(t, test.shown, v.Read(x.key, nil))
 			assert.Equal(t, test.pending, v.Pending())
 			assert.Equal(t, "20", v.Position())
@@ -168,12 +169,27 @@ func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
 	v.Begin(x.key, nil)
-	v.Observe(coherence.Event{Key: x.key, UID: x.uid})
+	v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: "10"})
 	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{}))
 	assert.Nil(t, v.Read(x.key, nil))
 	assert.False(t, status(v, x, nil), "nobody knows since when it is gone: the server is asked")
 	v.End(x.key)
 	assert.Zero(t, v.Pending())
+}
+
+// In a stream with a selector, the answer is that to the question what the stream shows.
+func TestG5AnAnswerThatHasTheDeletedStateBringsNothingBackInAStreamWithASelector(t *testing.T) {
+	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	v := at10(coherence.Options{}, x)
+	v.Begin(x.key, x)
+	v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: "10"})
+	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{}))
+	assert.Nil(t, v.Read(x.key, nil))
+	assert.Zero(t, v.Pending())
+	newer := &thing{key: x.key, uid: x.uid, rev: 13}
+	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "13", Object: newer}, nil, time.Time{}))
+	assert.Equal(t, newer, v.Read(x.key, nil), "if the event was a move out of the selector, this is a move in")
+	v.End(x.key)
 }
 
 func TestG2ADeletionHasTheLastStateIfItHasTheUIDAndTheVersionOfWhatIsStored(t *testing.T) {

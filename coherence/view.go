@@ -117,8 +117,8 @@ func (v *View) note(ev Event) {
 	case f == nil:
 	case ev.Object != nil:
 		f.meet(ev.UID, ev.Version)
-	case v.options.Whole:
-		f.gone = remember(f.gone, moment{uid: ev.UID, atRV: ev.Version})
+	case v.options.Whole || ev.LastRV != "":
+		f.gone = remember(f.gone, moment{uid: ev.UID, atRV: ev.Version, lastRV: ev.LastRV})
 	}
 }
 
@@ -139,8 +139,8 @@ func (v *View) Existed(key Key, uid types.UID) string {
 // not, or the version is not known. It knows of deletions that came while a write of key was under
 // way (rule 4).
 func (v *View) Deleted(key Key, uid types.UID) string {
-	atRV, _ := v.flights[key].deleted(uid)
-	return atRV
+	d, _ := v.flights[key].deleted(uid)
+	return d.atRV
 }
 
 // Record adds an own write. Its object is as the stream would show it, nil if the object is gone
@@ -152,12 +152,12 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 		v.content.record(w, now)
 		return true
 	}
-	atRV, seen := v.flights[w.Key].deleted(w.UID)
-	if seen && w.Object != nil && w.UID != "" {
+	seen, isSeen := v.flights[w.Key].deleted(w.UID)
+	if isSeen && w.Object != nil && w.UID != "" && (v.options.Whole || seen.lastRV == w.Object.GetResourceVersion()) {
 		return true // it is from before the deletion, which may have no version (rule 10)
 	}
 	if !Comparable(w.Version) {
-		w.Version = atRV
+		w.Version = seen.atRV
 	}
 	if Comparable(w.Version) && !v.belied(w, stored) {
 		v.enter(w)
@@ -270,6 +270,7 @@ type Event struct {
 	UID     types.UID
 	Object  Object // nil: deleted, or moved out of the query
 	Version string // of the event; "" if it does not tell (rule 10)
+	LastRV  string // then, the version of the object that was deleted
 }
 
 // Observe adds a live event. It returns the pending writes that it ended, of any key.
@@ -282,20 +283,24 @@ func (v *View) Observe(ev Event) (ended []Ended) {
 		e.open = true // the version was not the deletion's, see belied
 		v.entries[ev.Key] = e
 	}
-	if e, ok := v.entries[ev.Key]; ok && e.open && e.over(ev) {
+	if e, ok := v.entries[ev.Key]; ok && e.over(ev) {
 		delete(v.entries, ev.Key)
-		ended = append(ended, Ended{Key: ev.Key})
+		ended = append(ended, Ended{Key: ev.Key, Object: e.object})
 	}
 	return append(ended, v.Advance(ev.Version)...)
 }
 
-// over reports whether an event ends a deletion at an unknown version: the deletion itself,
-// whatever version it has (rule 10), or a newer object of the same name.
+// over reports whether an event ends an entry, whatever its version. A deletion at an unknown
+// version ends with the deletion itself, or with a newer object of the same name. What the server
+// was asked for ends with the deletion of that very state (rule 10).
 func (e entry) over(ev Event) bool {
-	if ev.Object == nil {
-		return ev.UID == e.uid
+	switch {
+	case ev.Object != nil:
+		return e.open && ev.UID != e.uid && Newer(ev.Version, e.atRV)
+	case ev.UID != e.uid:
+		return false
 	}
-	return ev.UID != e.uid && Newer(ev.Version, e.atRV)
+	return e.open || e.object != nil && ev.LastRV != "" && e.object.GetResourceVersion() == ev.LastRV
 }
 
 // LastState reports whether a DELETED event has the last state of its object, which is stored, and

@@ -108,14 +108,14 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	if in {
 		o = s.prepare(o)
 	}
-	eventRV := o.GetResourceVersion()
+	eventRV, lastRV := o.GetResourceVersion(), ""
 	var few [8]func()
 	wake := few[:0]
 	s.mu.Lock()
 	s.health.heard, s.progress.asOfRV = time.Now(), eventRV
 	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
 	if last {
-		eventRV = "" // rule 10: the event does not tell the version of the deletion
+		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
 		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
 	}
 	if last || !s.store.stale(key, o) {
@@ -126,7 +126,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			s.store.objects[key] = s.store.echo(before, o)
 			seen = o
 		}
-		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV})
+		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}

@@ -139,10 +139,9 @@ var tombstone = []mutant{
 	},
 	{
 		name: "any newer event ends a deletion", rule: 4, file: view, caught: viewModel,
-		old: `	if ev.Object == nil {
-		return ev.UID == e.uid
-	}
-	return ev.UID != e.uid && Newer`, new: `	return Newer`,
+		old: `	case ev.Object != nil:
+		return e.open && ev.UID != e.uid && Newer`, new: `	case e.open:
+		return Newer`,
 	},
 	{
 		name: "leaving a selector is a deletion", rule: 4, file: view, caught: "TestG5LeavingASelectorDoesNotEndADeletion",
@@ -175,7 +174,7 @@ var overtaking = []mutant{
 	},
 	{
 		name: "any DELETED event counts, also in a stream with a selector", rule: 4, file: view, caught: "TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion",
-		old: `	case v.options.Whole:
+		old: `	case v.options.Whole || ev.LastRV != "":
 		f.gone`, new: `	default:
 		f.gone`,
 	},
@@ -213,9 +212,9 @@ var overtaking = []mutant{
 	},
 	{
 		name: "a deletion that was seen hides who has the name since", rule: 4, file: view, caught: "TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince",
-		old: `		w.Version = atRV
+		old: `		w.Version = seen.atRV
 `,
-		new: `		if w.Version = atRV; w.Version != "" {
+		new: `		if w.Version = seen.atRV; w.Version != "" {
 			v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, open: true}
 			return true
 		}

@@ -179,9 +179,7 @@ var lastState = []mutant{
 	{
 		name: "a deletion without a version ends no open one", rule: 10, file: view, in: "coherence",
 		caught: "TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObject",
-		old: `		return ev.UID == e.uid
-`, new: `		return ev.UID == e.uid && Newer(ev.Version, e.atRV)
-`,
+		old: `	return e.open || e.object`, new: `	return e.open && Newer(ev.Version, e.atRV) || e.object`,
 	},
 	{
 		name: "a deletion with the last version is another object's", rule: 10, file: view, in: "coherence",
@@ -191,6 +189,21 @@ var lastState = []mutant{
 	{
 		name: "an answer brings back what was deleted without a version", rule: 10, file: view, in: "coherence",
 		caught: "TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack",
-		old:    `	if seen && w.Object != nil && w.UID != "" {`, new: `	if seen && w.Object != nil && v == nil {`,
+		old:    `	if isSeen && w.Object != nil && w.UID != "" && `, new: `	if isSeen && w.Object != nil && v == nil && `,
+	},
+	{
+		name: "what the server was asked for outlives a deletion without a version", rule: 10, file: view, in: "coherence",
+		caught: "TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObject",
+		old:    `ev.LastRV != "" && e.object`, new: `ev.LastRV == "" && e.object`,
+	},
+	{
+		name: "what the server is asked for outlives a deletion without a version in a stream with a selector", rule: 10, file: view, in: "coherence",
+		caught: "TestG5AnAnswerThatHasTheDeletedStateBringsNothingBackInAStreamWithASelector",
+		old:    `	case v.options.Whole || ev.LastRV != "":`, new: `	case v.options.Whole:`,
+	},
+	{
+		name: "a move with the stored version hides what is written after it", rule: 10, file: view, in: "coherence",
+		caught: "TestG5AnAnswerThatHasTheDeletedStateBringsNothingBackInAStreamWithASelector",
+		old:    ` && (v.options.Whole || seen.lastRV == w.Object.GetResourceVersion()) {`, new: ` {`,
 	},
 }
