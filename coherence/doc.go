@@ -201,15 +201,18 @@
 //     late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
-//     go, because there are too many, has skipped up to the stream's position.
+//     go, because there are too many, or begins to note them, has skipped up to the newest version
+//     that the stream shows: its position, or a pending own write.
 //  6. U6 Lost. A stream that has given up its own writes shows nothing before its next list. Until
 //     then every key that it covers stays as it was shown, and its decision stays open. What it
 //     gives up is a departure by the write's version, and if it is an object, a state that
 //     replaces older ones. Older states of this stream count no more.
 //  7. U7 New history. Versions of two histories, or of two resources, do not compare. The first
 //     decision after the change takes what streams show (U1), and waits for nothing.
-//  8. U8 Start. The first snapshot of a union waits until every stream has reached the version at
-//     which the newest of them began. Departures count from then on.
+//  8. U8 Start. The first snapshot of a union waits until the watch of every stream has reached the
+//     newest version that any of them showed when all had begun. A pending own write counts: it may
+//     have taken an object out of one stream, and another has yet to learn of it. Departures count
+//     from then on.
 //
 // # Why the guarantees follow for unions
 //

@@ -143,7 +143,7 @@ func (l *Listener) Untake() {
 
 // restart makes everything news again, for a reader that may have been shown what the stream can
 // no longer account for. Called with the stream's lock held.
-func (l *Listener) restart() { l.renew(l.stream.store.view.Position()) }
+func (l *Listener) restart() { l.renew(l.stream.store.view.Newest()) }
 
 // resume makes everything news again, for a reader that knows what the stream has shown. A union
 // has to know what has left since. Called with the stream's lock held.
@@ -227,13 +227,14 @@ func (l *Listener) Look(key Key) coherence.Sight {
 	return now
 }
 
-// Track starts to note what changes, for a reader that takes everything later. It returns the
-// position from which on it does.
-func (l *Listener) Track() (positionRV string) {
+// Track starts to note what changes, for a reader that takes everything later. It returns a
+// version that nothing is newer than that the stream shows: what left before does not count, and a
+// pending own write may have been the last to do so.
+func (l *Listener) Track() (newestRV string) {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
 	l.taken = takenBatches
-	return l.stream.store.view.Position()
+	return l.stream.store.view.Newest()
 }
 
 // EachKey calls f with every key that may be shown, or has left since the last batch. f must not

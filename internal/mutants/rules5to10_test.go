@@ -179,7 +179,7 @@ var lastState = []mutant{
 	{
 		name: "a deletion without a version ends no open one", rule: 10, file: view, in: "coherence",
 		caught: "TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObject",
-		old: `	return e.open || e.object`, new: `	return e.open && Newer(ev.Version, e.atRV) || e.object`,
+		old:    `	return e.open || e.object`, new: `	return e.open && Newer(ev.Version, e.atRV) || e.object`,
 	},
 	{
 		name: "a deletion with the last version is another object's", rule: 10, file: view, in: "coherence",

@@ -98,6 +98,24 @@ var several = []mutant{
 		new: `if false {`,
 	},
 	{
+		name: "the start of a union does not think of own writes that are pending", peer: torn, file: subscription, in: "accumulator", caught: "TestG1TheFirstSnapshotOfAUnionHasWhatAnOwnWriteTakesFromOneStreamToTheOther",
+		old: `	l.taken = takenBatches
+	return l.stream.store.view.Newest()`,
+		new: `	l.taken = takenBatches
+	return l.stream.store.view.Position()`,
+	},
+	{
+		name: "a watch that tells all anew does not think of own writes that are pending", peer: torn, file: subscription, in: "accumulator", caught: "TestG4AnOwnWriteThatOneWatchHasBeforeItTellsAllAnewHidesNothing",
+		old: `l.renew(l.stream.store.view.Newest())`,
+		new: `l.renew(l.stream.store.view.Position())`,
+	},
+	{
+		name: "a stream that is joined does not tell of own writes before it", peer: torn, file: "accumulator/stream/stream.go", in: "accumulator", caught: "TestG4AStreamThatIsJoinedTellsOfOwnWritesBeforeIt",
+		old: `	l.forgottenRV = s.store.view.Newest()
+`,
+		new: ``,
+	},
+	{
 		name: "an own write that moves an object leaves a gap between two watches", peer: torn, file: "accumulator/stream/stream.go", caught: "TestG8AnObjectThatIsMovedIsNeverOutOfAUnionThoughOneWatchHasToAsk",
 		old: `l.leaves(key, before, after)`,
 		new: `if by == delivered {
@@ -116,7 +134,7 @@ var several = []mutant{
 	},
 	{
 		name: "what one watch tells anew counts before the others have come so far", peer: torn, file: untaken, caught: "TestG8WhatOneWatchTellsAnewTakesNothingFromAnotherThatIsLate",
-		old: `u.left, u.forgottenRV = nil, positionRV`,
+		old: `u.left, u.forgottenRV = nil, newestRV`,
 		new: `u.left, u.forgottenRV = nil, ""`,
 	},
 	{
