@@ -110,7 +110,7 @@ model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
 
 .PHONY: soak
 soak: build-testgate ## the same, $(SOAK_STEPS) steps each (not part of test)
-	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -list -- -timeout $(SOAK_TIMEOUT) $(MODEL_TESTS) -steps $(SOAK_STEPS)
+	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -list -- -timeout $(SOAK_TIMEOUT) $(MODEL_TESTS) -series 0 -steps $(SOAK_STEPS)
 
 .PHONY: mutants
 mutants: build-testgate ## break the library on purpose, and see the tests of the guarantees fail: one of $(MUTANTS_PARTS) parts, by the commit

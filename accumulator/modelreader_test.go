@@ -185,7 +185,7 @@ func (r *modelReader) updated(c *call) error {
 	case !result.Complete && (r.shown || result.Changed):
 		return errors.New("G1: complete no more")
 	case !result.Complete:
-		return nil
+		return r.switched() // nothing was shown, so nothing waits for it
 	case !result.Changed && !r.shown:
 		return errors.New("G1: the first snapshot is not news")
 	case result.Changed && !c.upheld && !c.signal && !c.held && !c.landing:

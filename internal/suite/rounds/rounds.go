@@ -6,6 +6,10 @@
 //
 //	-steps N    how many steps each model test takes at least (200,000; 20,000 under the race
 //	            detector, which makes them five times as slow)
+//	-series N   the seeds of the rounds (1); 0: others each time
+//
+// The same series draws the same cases, so a run that fails says something about the change that
+// it tests, and not about chance. Look for what no series has found with -series 0.
 //
 // Reproduce a failure as rapid says, with -rapid.seed or -rapid.failfile. With one of these
 // flags, or with -rapid.checks, there is one round, with any number of steps.
@@ -13,13 +17,18 @@ package rounds
 
 import (
 	"flag"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-var wanted = flag.Int("steps", usual, "how many steps each model test takes at least")
+var (
+	wanted = flag.Int("steps", usual, "how many steps each model test takes at least")
+	series = flag.Uint64("series", 1, "the seeds of the rounds of a model test; 0: others each time")
+)
 
 // Check runs the property on random input, in rounds of -rapid.checks cases, until it has called
 // step as often as -steps says. It logs the number of steps. It fails the test if the time that
@@ -37,7 +46,7 @@ func Check(t *testing.T, property func(t *rapid.T, step func())) {
 	rounds := 0
 	for taken < *wanted {
 		before, began := taken, time.Now()
-		rapid.Check(t, round) // another seed each time
+		seeded(uint64(rounds), func() { rapid.Check(t, round) })
 		rounds++
 		if taken == before {
 			t.Fatalf("round %d took no step", rounds)
@@ -48,6 +57,19 @@ func Check(t *testing.T, property func(t *rapid.T, step func())) {
 		}
 	}
 	t.Logf("%d steps in %d rounds (%v)", taken, rounds, time.Since(start).Round(time.Millisecond))
+}
+
+// seeded runs a round with its seed in the series.
+func seeded(round uint64, do func()) {
+	if *series == 0 {
+		do() // rapid draws a seed
+		return
+	}
+	seed := flag.Lookup("rapid.seed").Value
+	before := seed.String()
+	defer func() { _ = seed.Set(before) }()
+	_ = seed.Set(strconv.FormatUint(rand.New(rand.NewPCG(*series, round)).Uint64()|1, 10)) // never 0
+	do()
 }
 
 // margin is the time that is left when a test gives up. Later than that, rapid would cut its

@@ -40,6 +40,21 @@ func TestRoundsGoOnUntilTheStepsAreTakenEachWithCasesOfItsOwn(t *testing.T) {
 	assert.GreaterOrEqual(t, steps, 30_000)
 	assert.Less(t, steps, 31_000)
 	assert.Greater(t, len(cases), 1_000, "of 10,000; small numbers come often")
+	again, same := count(t)
+	assert.Equal(t, steps, again)
+	assert.Equal(t, cases, same, "a series draws the same each time")
+	assert.Equal(t, "0", flag.Lookup("rapid.seed").Value.String())
+	set(t, "series", "2")
+	_, others := count(t)
+	assert.NotEqual(t, cases, others)
+}
+
+func TestSeries0DrawsOtherCasesEachTime(t *testing.T) {
+	set(t, "steps", "3000")
+	set(t, "series", "0")
+	_, cases := count(t)
+	_, others := count(t)
+	assert.NotEqual(t, cases, others)
 }
 
 func TestASeedIsOneRoundTheSameEveryTime(t *testing.T) {
