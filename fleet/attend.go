@@ -81,13 +81,17 @@ func (a *attendant) step() time.Duration {
 	} else {
 		a.refusals = 0
 	}
-	f.mu.Lock()
-	c = a.seat.cluster
-	f.mu.Unlock()
-	if c != nil && !a.probe(c) {
+	if c = a.cluster(); c != nil && !a.probe(c) {
 		pause = min(pause, retries.After(a.failures))
 	}
 	return pause
+}
+
+// cluster returns that of the seat. Only this goroutine changes it.
+func (a *attendant) cluster() *Cluster {
+	a.fleet.mu.Lock()
+	defer a.fleet.mu.Unlock()
+	return a.seat.cluster
 }
 
 // move makes the wanted member the one in use.
@@ -110,10 +114,7 @@ func (a *attendant) move(c *Cluster, wanted Member) error {
 
 // describe takes over the member's labels, and notes that the newest configuration is in use.
 func (a *attendant) describe(m Member) {
-	f := a.fleet
-	f.mu.Lock()
-	c := a.seat.cluster
-	f.mu.Unlock()
+	f, c := a.fleet, a.cluster()
 	c.mu.Lock()
 	c.labels = m.Labels
 	c.mu.Unlock()
@@ -228,10 +229,8 @@ func (a *attendant) probe(c *Cluster) bool {
 			a.refuse(c, fmt.Errorf("the cluster is another one (%s, and was %s): %w", uid, known, err))
 			return true
 		}
-		c = f.Cluster(a.seat.name) // this goroutine alone puts another one there
-		if c == nil {
-			return true // the name has left
-		}
+		// Not the cluster of the name: that may have left and come again meanwhile, with another seat.
+		c = a.cluster()
 		c.identify(uid) // it has answered
 	}
 	if c.answered(time.Now()) {

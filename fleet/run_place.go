@@ -52,7 +52,10 @@ func (p *place) turnTo(ctx context.Context, w work) {
 	ctx, end := context.WithCancel(ctx)
 	p.now, p.done, p.end, p.phase = w, done, end, ""
 	p.of.running.Go(func() {
-		defer close(done)
+		defer func() {
+			close(done) // before the signal: tidy looks at it
+			poke(p.of.idle)
+		}()
 		<-before
 		p.do(ctx, w)
 	})
@@ -179,7 +182,6 @@ func (p *place) farewell(ctx context.Context) {
 			p.of.fail(err)
 		}
 	}
-	poke(p.of.idle)
 }
 
 // owed is a key that has to be told that it is gone.
