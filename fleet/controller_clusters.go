@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,8 @@ type view struct {
 // errRunning: see [HomeController.Run].
 var errRunning = errors.New("it runs already")
 
-// run follows the fleet while reconcile runs, which begins when the clusters have had their time.
+// run follows the fleet while reconcile runs, which begins when the clusters have had their time, and
+// ends with the fleet.
 func (h *home) run(ctx context.Context, reconcile func(context.Context) error) error {
 	if !h.busy.CompareAndSwap(false, true) {
 		return errRunning
@@ -56,7 +58,7 @@ func (h *home) run(ctx context.Context, reconcile func(context.Context) error) e
 	for {
 		next, complete := h.begin(time.Now())
 		if complete || ctx.Err() != nil {
-			return reconcile(ctx)
+			return h.within(ctx, reconcile)
 		}
 		wait := time.NewTimer(next)
 		select {
@@ -69,6 +71,18 @@ func (h *home) run(ctx context.Context, reconcile func(context.Context) error) e
 		}
 		wait.Stop()
 	}
+}
+
+// within ends reconcile with the fleet, too.
+func (h *home) within(ctx context.Context, reconcile func(context.Context) error) error {
+	life, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(h.fleet.ctx, end)()
+	err := reconcile(life)
+	if err == nil && ctx.Err() == nil && h.fleet.ctx.Err() != nil {
+		return kates.ErrClosed
+	}
+	return err
 }
 
 // begin reports whether the first reconcile may begin, or else when to ask again at the latest.
@@ -95,6 +109,9 @@ func (h *home) follow(ctx context.Context, running *sync.WaitGroup) {
 	for {
 		select {
 		case <-members:
+			if h.fleet.ctx.Err() != nil {
+				return // no cluster has left
+			}
 			h.update(ctx, running)
 		case <-look.C:
 		case <-ctx.Done():
@@ -158,18 +175,22 @@ func (h *home) state() string {
 	return fmt.Sprint(v.known) + strings.Join(all, "\n")
 }
 
-func (h *home) cluster(name string) *homeCluster { return h.view.Load().clusters[name] }
+// pulled is what belongs to a root in one cluster.
+type pulled struct {
+	value reflect.Value
+	from  *homeCluster
+}
 
 // pull returns what belongs to a root now, by cluster, and the clusters that are missing. Other
 // roots to which changes belong that come to light are reconciled next.
-func (h *home) pull(ctx context.Context, key string, uid types.UID) (all map[string]reflect.Value, missing []Missing, err error) {
+func (h *home) pull(ctx context.Context, key string, uid types.UID) (all map[string]pulled, missing []Missing, err error) {
 	v := h.view.Load()
-	all = make(map[string]reflect.Value, len(v.clusters))
+	all = make(map[string]pulled, len(v.clusters))
 	if !v.known {
 		missing = append(missing, Missing{Since: h.fleet.began, Err: h.notKnown()})
 	}
 	for _, s := range v.lost {
-		missing = append(missing, Missing{Cluster: s.name, Since: s.since, Err: s.err})
+		missing = append(missing, Missing{Cluster: s.name, Since: s.since, Err: cmp.Or(s.err, errNoClient)})
 	}
 	for name, c := range v.clusters {
 		value, err := c.pull(ctx, key, uid)
@@ -180,7 +201,7 @@ func (h *home) pull(ctx context.Context, key string, uid types.UID) (all map[str
 			missing = append(missing, Missing{Cluster: name, Since: c.part.began, Err: err})
 			continue
 		}
-		all[name] = value
+		all[name] = pulled{value, c}
 		missing = append(missing, c.missing()...)
 	}
 	slices.SortFunc(missing, func(a, b Missing) int { return strings.Compare(a.Cluster, b.Cluster) })
@@ -221,19 +242,27 @@ func (c *homeCluster) attend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		keys, first, err := c.take(ctx)
-		if err == nil && len(keys) > 0 {
-			c.home.trigger(keys...)
-		}
-		if first {
-			c.home.triggerAll()
-		}
+		_ = c.take(ctx, "", func() {}) // it is part of the state
 		poke(c.home.moved)
 	}
 }
 
-// take takes the changes, and returns the keys to which they belong. first: there were none before.
-func (c *homeCluster) take(ctx context.Context) (keys []string, first bool, err error) {
+// take takes the changes, and has the roots reconciled to which they belong, but for the one of the
+// key: all roots, if there were no changes before. then is called with the index as it is now.
+func (c *homeCluster) take(ctx context.Context, but string, then func()) error {
+	keys, first, err := c.inTurn(ctx, then)
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == but })
+	switch {
+	case first:
+		c.home.triggerAll()
+	case len(keys) > 0:
+		c.home.trigger(keys...)
+	}
+	return err
+}
+
+// inTurn takes the changes, and returns the keys to which they belong. first: there were none before.
+func (c *homeCluster) inTurn(ctx context.Context, then func()) (keys []string, first bool, err error) {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -241,11 +270,13 @@ func (c *homeCluster) take(ctx context.Context) (keys []string, first bool, err 
 	}
 	defer func() { <-c.turn }()
 	before := c.taken
-	keys, err = c.takeIn(ctx)
+	if keys, err = c.takeIn(ctx); err == nil {
+		then()
+	}
 	return keys, c.taken && !before, err
 }
 
-// takeIn is take. The turn is held.
+// takeIn takes the changes. The turn is held.
 func (c *homeCluster) takeIn(ctx context.Context) ([]string, error) {
 	if !c.part.complete() {
 		_, why := c.part.lacks()
@@ -263,22 +294,9 @@ func (c *homeCluster) takeIn(ctx context.Context) ([]string, error) {
 	return c.home.sort(c.index, into.Elem(), deltas), nil
 }
 
-// pull takes the changes, and returns what belongs to a root. The keys of others are triggered.
+// pull takes the changes, and returns what belongs to a root. Others are reconciled.
 func (c *homeCluster) pull(ctx context.Context, key string, uid types.UID) (value reflect.Value, err error) {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return value, ctx.Err()
-	}
-	keys, err := c.takeIn(ctx)
-	if err == nil {
-		value = c.home.collect(c.index, key, uid)
-	}
-	<-c.turn
-	keys = slices.DeleteFunc(keys, func(other string) bool { return other == key })
-	if len(keys) > 0 {
-		c.home.trigger(keys...)
-	}
+	err = c.take(ctx, key, func() { value = c.home.collect(c.index, key, uid) })
 	return value, err
 }
 

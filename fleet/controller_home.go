@@ -31,6 +31,7 @@ type Parts[H, R any] struct {
 
 	home *home
 	info controller.Info
+	from map[string]pulled
 }
 
 // NewHomeController makes a controller of roots in a home cluster whose parts are in other
@@ -105,7 +106,7 @@ func NewHomeController[H, R any](f *Fleet, client *kates.Client, name string, re
 }
 
 // Run reconciles until ctx ends, see [controller.Controller.Run]. The watches of all clusters go on
-// until the last reconcile has returned.
+// until the last reconcile has returned. If the fleet is closed, the error is [kates.ErrClosed].
 func (c *HomeController[H, R]) Run(ctx context.Context) error {
 	return c.home.run(ctx, c.Controller.Run)
 }
@@ -151,13 +152,13 @@ func split(options []kates.RunOption, home, remote reflect.Type) (own []kates.Ru
 // pull takes what belongs to the root now.
 func (p *Parts[H, R]) pull(ctx context.Context) error {
 	var root kates.Object = p.info.Root
-	pulled, missing, err := p.home.pull(ctx, p.info.Key, root.GetUID())
+	all, missing, err := p.home.pull(ctx, p.info.Key, root.GetUID())
 	if err != nil {
 		return err
 	}
-	p.Clusters, p.Missing = make(map[string]*R, len(pulled)), missing
-	for cluster, value := range pulled {
-		p.Clusters[cluster] = value.Addr().Interface().(*R)
+	p.Clusters, p.from, p.Missing = make(map[string]*R, len(all)), all, missing
+	for cluster, it := range all {
+		p.Clusters[cluster] = it.value.Addr().Interface().(*R)
 	}
 	return nil
 }

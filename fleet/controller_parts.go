@@ -13,7 +13,7 @@ import (
 
 // Errors of [Parts].
 var (
-	// ErrNoCluster: the fleet has no cluster of that name, or it is not complete yet.
+	// ErrNoCluster: the fleet has no cluster of that name any more, or it is not complete yet.
 	ErrNoCluster = errors.New("there is no such cluster, or not all of it is known yet")
 	// ErrNotPruned: nothing was pruned, because the cluster may have more than is known of it.
 	ErrNotPruned = errors.New("nothing was pruned")
@@ -26,12 +26,17 @@ var (
 // nil, is what R has.
 //
 // Nothing is pruned while the cluster is among the Missing: the rest is done, and the error is, or
-// has, an [ErrNotPruned]. A cluster that is not among Clusters is an [ErrNoCluster].
+// has, an [ErrNotPruned]. A cluster that is not among Clusters is an [ErrNoCluster], and so is one
+// that has left the fleet since, or leaves during the call: nothing is written to another cluster
+// that has taken its name.
 func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.OwnedSet, opts ...kates.WriteOption) (kates.OwnedResult, error) {
-	c, shown := p.home.cluster(cluster), p.Clusters[cluster]
-	if c == nil || shown == nil {
+	c, shown := p.from[cluster].from, p.Clusters[cluster]
+	if c == nil || shown == nil || c.part.cluster.ctx.Err() != nil {
 		return kates.OwnedResult{}, fmt.Errorf("cluster %q: %w", cluster, ErrNoCluster)
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(c.part.cluster.ctx, end)()
 	set.Owner, set.Remote = p.info.Root, true
 	held := p.held(c)
 	switch {
@@ -43,6 +48,9 @@ func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.
 	result, err := c.part.cluster.client.ApplyOwned(ctx, set, opts...)
 	if held != nil {
 		held = fmt.Errorf("%w: %w", ErrNotPruned, held)
+	}
+	if err != nil && c.part.cluster.ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ErrNoCluster, err)
 	}
 	if err = errors.Join(err, held); err != nil {
 		err = fmt.Errorf("cluster %q: %w", cluster, err)

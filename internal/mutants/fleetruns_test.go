@@ -1,15 +1,16 @@
 package mutants
 
 const (
-	inFleet  = "fleet"
-	runPlace = "fleet/run_place.go"
+	inFleet   = "fleet"
+	runPlace  = "fleet/run_place.go"
+	homeParts = "fleet/controller_parts.go"
 )
 
 // fleetRuns are mistakes in the loops over many clusters.
 var fleetRuns = []mutant{
 	{
 		name: "a set is pruned while its cluster is stale", says: "Nothing is pruned while the cluster is among the Missing",
-		file: "fleet/controller_parts.go", caught: "TestNothingIsPrunedWhileAClusterIsStale",
+		file: homeParts, caught: "TestNothingIsPrunedWhileAClusterIsStale",
 		old: `		set.Existing = []kates.Object{}
 `, new: `		set.Existing = p.home.owned(reflect.ValueOf(shown).Elem())
 `,
@@ -17,12 +18,14 @@ var fleetRuns = []mutant{
 	{
 		name: "a reconcile has what its cluster's loop has taken", says: "what R has is taken when the function is called",
 		file: "fleet/controller_clusters.go", caught: "TestG4AReconcileSeesItsWritesInAllClusters",
-		old: `	keys, err := c.takeIn(ctx)
-	if err == nil {`, new: `	var keys []string
-	if !c.taken {
-		keys, err = c.takeIn(ctx)
+		old: `	err = c.take(ctx, key, func() { value = c.home.collect(c.index, key, uid) })
+`, new: `	if !c.taken {
+		err = c.take(ctx, key, func() {})
 	}
-	if err == nil {`,
+	c.turn <- struct{}{}
+	value = c.home.collect(c.index, key, uid)
+	<-c.turn
+`,
 	},
 	{
 		name: "the keys of a cluster that has left are forgotten", says: "the function is called once more for each key that it was called with",
@@ -76,5 +79,38 @@ func (p *place) within(ctx context.Context, c *Cluster, call func(context.Contex
 		name: "the run of one cluster has no shutdown timeout", says: "Signals, triggers and the shutdown timeout are those of the whole controller",
 		file: "kates/run_option.go", in: inFleet, caught: "TestReconcilesUnderWayHaveTheShutdownTimeoutOfTheFleetsController",
 		old: `keyed.Shutdown{Timeout: keyed.AtOnce, Whole: c.Grace}`, new: `keyed.Shutdown{Timeout: keyed.AtOnce}`,
+	},
+	{
+		name: "a cluster that has left leaves its place behind", says: "nothing is kept of clusters that have left",
+		file: "fleet/run_many.go", caught: "TestNothingIsKeptOfClustersThatHaveLeft",
+		old: `			delete(m.places, name)
+`, new: `			_ = name
+`,
+	},
+	{
+		name: "a reconcile writes to the cluster that has taken a name meanwhile", says: "nothing is written to another cluster",
+		file: homeParts, caught: "TestAClusterThatWasReplacedDuringAReconcileIsNotWrittenTo",
+		old: `p.from[cluster].from, p.Clusters[cluster]`, new: `p.home.view.Load().clusters[cluster], p.Clusters[cluster]`,
+	},
+	{
+		name: "a write waits for a cluster that has left", says: "or leaves during the call",
+		file: homeParts, caught: "TestAWriteToAClusterThatLeavesEnds",
+		old: `	defer context.AfterFunc(c.part.cluster.ctx, end)()
+`, new: ``,
+	},
+	{
+		name: "roots that have nothing in a cluster do not learn that it is complete", says: "all roots are when",
+		file: "fleet/controller_clusters.go", caught: "TestAllRootsAreReconciledWhenAReconcileIsTheFirstToSeeAClusterComplete",
+		old: `	case first:
+		c.home.triggerAll()
+`, new: `	case first && keys != nil:
+		c.home.triggerAll()
+`,
+	},
+	{
+		name: "a home controller outlives its fleet", says: "If the fleet is closed, the error is [kates.ErrClosed]",
+		file: "fleet/controller_clusters.go", caught: "TestAHomeControllerEndsWithItsFleet",
+		old: `	defer context.AfterFunc(h.fleet.ctx, end)()
+`, new: ``,
 	},
 }

@@ -24,4 +24,11 @@ var rotations = []mutant{
 		file: connection, in: inFleet, caught: "TestARotationAfterTheOldCredentialWasRevoked",
 		old: `c.connection.untold.Load()`, new: `false && c.connection.untold.Load()`,
 	},
+	{
+		name: "a cluster has the identity of the one that had its name before", says: "with one history: a name, a client, and a cluster behind it",
+		file: attend, caught: "TestANameThatComesAgainWhileAnotherClusterTakesItHasItsOwnIdentity",
+		old: `		c = a.cluster()
+		c.identify(uid)`, new: `		c = f.Cluster(a.seat.name)
+		c.identify(uid)`,
+	},
 }
