@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
@@ -19,19 +20,20 @@ import (
 type part struct {
 	cluster *Cluster
 	began   time.Time
+	log     logr.Logger
 	poke    func()        // tells the whole watch that there is news
 	retry   chan struct{} // the cluster answers again
 	started atomic.Pointer[kates.Accumulator]
 	failure atomic.Pointer[error] // why it could not be started; nil: nothing
 	end     context.CancelFunc
-	lag     atomic.Pointer[lag] // of its watches, when these were looked at last; nil: none
-	up      bool                // the cluster answered when the fleet was looked at last; run's, of the watch
+	lag     atomic.Pointer[lag]   // of its watches, when these were looked at last; nil: none
+	trouble atomic.Pointer[error] // of the latest take; nil: none
+	up      bool                  // the cluster answered when the fleet was looked at last; run's, of the watch
 
 	// The rest belongs to the reader.
 	value   reflect.Value // the latest struct that was taken; not valid before the first
 	live    map[objectID]*kates.Delta
 	invalid []kates.Invalid
-	trouble error // of the latest take
 }
 
 // objectID names an object among those of one cluster.
@@ -74,6 +76,9 @@ func (p *part) start(ctx context.Context, t reflect.Type, queries []kates.Query)
 		}
 		p.failure.Store(&err)
 		p.poke()
+		if failures == 1 {
+			p.log.Error(err, "a cluster is missing: its watch cannot start", "cluster", p.cluster.name)
+		}
 		wait := time.NewTimer(retries.After(failures))
 		select {
 		case <-wait.C:
@@ -133,6 +138,20 @@ func (p *part) stale() (since time.Time, why error) {
 	return time.Time{}, nil
 }
 
+// missing says why the cluster is not shown, or may be outdated, as far as that does not depend on
+// what the reader has taken.
+func (p *part) missing() error {
+	if !p.complete() {
+		_, why := p.lacks()
+		return why
+	}
+	if err := p.trouble.Load(); err != nil {
+		return *err
+	}
+	_, why := p.stale()
+	return why
+}
+
 // look notes whether the watches lag. That is too dear for each snapshot: it asks all queries.
 func (p *part) look(patience time.Duration) {
 	var since time.Time
@@ -177,6 +196,15 @@ func (p *part) take(ctx context.Context, t reflect.Type, noted bool) (now reflec
 		deltas = p.note(*all)
 	}
 	return p.value, deltas, nil
+}
+
+// troubled notes the error of a take, if there was one.
+func (p *part) troubled(err error) {
+	if err == nil {
+		p.trouble.Store(nil)
+		return
+	}
+	p.trouble.Store(&err)
 }
 
 // note remembers what is shown, so that all of it can be a deletion when the cluster goes.

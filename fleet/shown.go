@@ -99,7 +99,8 @@ func (w *watching) takePart(ctx context.Context, p *part) {
 	name := p.cluster.name
 	former, before := s.parts[name], p.value
 	now, deltas, err := p.take(ctx, w.shape.part, w.shape.deltas != nil)
-	if p.trouble = err; err != nil || !now.IsValid() {
+	p.troubled(err)
+	if err != nil || !now.IsValid() {
 		return
 	}
 	if former != p {
@@ -182,8 +183,8 @@ func (w *watching) missing(parts []*part, lost []seated) (all []Missing) {
 			all = append(all, Missing{Cluster: name, Since: p.began, Err: err, kind: kind})
 		case former != p:
 			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: errNotYet, kind: "another"})
-		case p.trouble != nil:
-			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: p.trouble, kind: "trouble"})
+		case p.trouble.Load() != nil:
+			all = append(all, Missing{Cluster: name, Shown: true, Since: p.began, Err: *p.trouble.Load(), kind: "trouble"})
 		default:
 			if since, why := p.stale(); why != nil {
 				all = append(all, Missing{Cluster: name, Shown: true, Since: since, Err: why, kind: "stale"})

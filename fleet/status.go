@@ -41,6 +41,9 @@ type ClusterStatus struct {
 	// Health is by the fleet's own requests. It has no phase while there is no configuration that
 	// can be used; Health.Rotation says why then.
 	Health
+	// Missing is why the snapshots of a watch lack the cluster, or may be outdated for it. It is in
+	// the status of a watch ([Snapshots.Status]) alone.
+	Missing string `json:"missing,omitempty"`
 	// Watches is the state of the cluster's queries.
 	Watches kates.Status `json:"watches"`
 }
@@ -66,7 +69,9 @@ func (f *Fleet) Status() Status {
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		if c := clusters[name]; c != nil {
-			s.Clusters = append(s.Clusters, ClusterStatus{name, c.UID(), c.Labels(), c.Health(), c.client.Status()})
+			s.Clusters = append(s.Clusters, ClusterStatus{
+				Name: name, UID: c.UID(), Labels: c.Labels(), Health: c.Health(), Watches: c.client.Status(),
+			})
 			continue
 		}
 		s.Clusters = append(s.Clusters, ClusterStatus{Name: name, Health: Health{Rotation: failed[name]}})
@@ -74,8 +79,9 @@ func (f *Fleet) Status() Status {
 	return s
 }
 
-// Err says what is wrong now: sources that do not run, clusters that do not answer or whose newest
-// configuration is not in use, and watches that are not open. It is nil while all is well.
+// Err says what is wrong now: sources that do not run, clusters that do not answer, whose newest
+// configuration is not in use, or that a watch's snapshots lack, and watches that are not open. It
+// is nil while all is well.
 func (s Status) Err() error {
 	var errs []error
 	for _, from := range s.Sources {
@@ -92,6 +98,8 @@ func (s Status) Err() error {
 		switch {
 		case c.Phase != Up && c.Phase != "":
 			errs = append(errs, fmt.Errorf("cluster %q is %s since %s: %s", c.Name, c.Phase, c.Since.Format(time.RFC3339), c.Error))
+		case c.Phase == Up && c.Missing != "":
+			errs = append(errs, fmt.Errorf("cluster %q is missing: %s", c.Name, c.Missing))
 		case c.Watches.Err() != nil:
 			errs = append(errs, fmt.Errorf("cluster %q: %w", c.Name, c.Watches.Err()))
 		}
@@ -119,6 +127,9 @@ func (s Status) String() string {
 			why = strings.TrimPrefix(why+"; its newest configuration is not in use: "+c.Rotation, "; ")
 		} else if c.Rotation != "" {
 			why = c.Rotation
+		}
+		if c.Phase == Up && c.Missing != "" {
+			why = strings.TrimSuffix("missing: "+c.Missing+"; "+why, "; ")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, cmp.Or(string(c.Phase), "no client"), age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
 	}

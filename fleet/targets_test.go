@@ -3,8 +3,10 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,7 +304,16 @@ func TestAnUnknownClusterIsRememberedAsWanted(t *testing.T) {
 
 func TestAnUnknownKindIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, k, targets := newTargets(t, TargetOptions{})
+		var a activations
+		k := katestest.New(t, katestest.WithKinds(katestest.Kind{APIVersion: "example.com/v1", Kind: "Widget"}))
+		var served atomic.Bool
+		client, err := kates.NewClientFromDynamic(k.Dynamic, lateMapper{k.Mapper, "example.com", &served})
+		require.NoError(t, err)
+		defer client.Close()
+		f := newFleet(t, Options{})
+		require.NoError(t, f.Set(Member{Name: "a", Client: client}))
+		synctest.Wait()
+		targets := f.Targets(TargetOptions{Activate: a.activate})
 		r, err := targets.Ensure(t.Context(), "o", Target{Cluster: "a", Kind: "widgets.example.com", Namespace: "x", Name: "w"})
 		assert.ErrorIs(t, err, ErrNotKnown)
 		unknown := new(kates.UnknownKindError)
@@ -313,7 +324,21 @@ func TestAnUnknownKindIsTriedAgain(t *testing.T) {
 		assert.Less(t, s.Failures, 20, "the pauses grow")
 		assert.ErrorContains(t, targets.Status().Err(), "widgets")
 		assert.ErrorIs(t, r.Err(), ErrNotKnown)
-		_ = k
+
+		a.taken()
+		served.Store(true)
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, []string{"o"}, a.taken(), "it is known")
+		_, err = r.Get()
+		assert.True(t, kates.IsNotFound(err), "%v", err)
+		assert.NoError(t, targets.Status().Err())
+		assert.Zero(t, watchOf(t, targets).Failures)
+		w := kates.NewUnstructured("Widget", "example.com/v1")
+		w.SetNamespace("x")
+		w.SetName("w")
+		require.NoError(t, client.Create(t.Context(), w, nil))
+		_, err = r.Get()
+		assert.NoError(t, err)
 	})
 }
 
@@ -434,6 +459,58 @@ func TestWhatNoOwnerNeedsIsStoppedAfterAWhile(t *testing.T) {
 		_, err = r.Get()
 		assert.NoError(t, err, "also when the watch is another one")
 	})
+}
+
+// Owners want, read and drop targets at the very moments when their watch is stopped. Who has
+// ensured a target can read it until it drops it.
+func TestNoReaderHoldsAWatchThatWasStopped(t *testing.T) {
+	k := newCluster(t, "1", targetMap("x", "one"))
+	f := newFleet(t, Options{})
+	require.NoError(t, f.Set(Member{Name: "a", Client: k.Client}))
+	eventually(t, f, "the cluster is there", func() bool { return f.Cluster("a") != nil })
+	targets := f.Targets(TargetOptions{Grace: -1})                 // stopped at once
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a dead watch would be waited for
+	defer cancel()
+	ensure(t, targets, "first", cmTarget("x", "one"))
+	targets.mu.Lock()
+	w := targets.watches[watchKey{"a", "configmaps"}]
+	targets.mu.Unlock()
+	require.False(t, targets.retire(w), "it was about to be stopped, and is wanted again")
+	targets.Drop("first")
+	var running sync.WaitGroup
+	for i := range 2 {
+		running.Go(func() {
+			owner := fmt.Sprint("o", i)
+			for range 2000 {
+				r, err := targets.Want(owner, cmTarget("x", "one"))
+				if !assert.NoError(t, err) {
+					return
+				}
+				for {
+					_, err := targets.Ensure(ctx, owner, cmTarget("x", "one"))
+					if err == nil {
+						break
+					}
+					if !assert.ErrorIs(t, err, ErrNotKnown) || !assert.NoError(t, ctx.Err()) {
+						return
+					}
+				}
+				for range 3 {
+					if o, err := r.Get(); !assert.NoError(t, err, "it was ensured, and nobody has dropped it") || !assert.Equal(t, "one", o.GetName()) {
+						return
+					}
+				}
+				targets.Drop(owner)
+				_, err = r.Get()
+				if !assert.ErrorIs(t, err, ErrDropped) {
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	synced := func() bool { return len(targets.Status().Watches) == 0 && len(k.Client.Status().Queries) == 0 }
+	assert.Eventually(t, synced, time.Minute, time.Millisecond, "nothing is left")
 }
 
 func TestAnOwnerKeepsExactlyItsTargets(t *testing.T) {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,29 @@ func (w *watching) Ready() error {
 		return err
 	}
 	return errors.New("not complete yet")
+}
+
+// Status returns the state of the fleet, with the clusters that a snapshot lacks now, or for which
+// it may be outdated, and why: those of [Missing]. It does not wait for any of them.
+func (w *watching) Status() Status {
+	status := w.fleet.Status()
+	parts, _ := w.now() // a cluster without a client is in the fleet's status
+	why := make(map[string]error, len(parts))
+	for _, p := range parts {
+		why[p.cluster.name] = p.missing()
+	}
+	for i, c := range status.Clusters {
+		status.Clusters[i].Missing = cmp.Or(textOf(why[c.Name]), noClient(c))
+	}
+	return status
+}
+
+// noClient says why a cluster without a client is missing.
+func noClient(c ClusterStatus) string {
+	if c.Phase != "" {
+		return ""
+	}
+	return cmp.Or(c.Rotation, errNoClient.Error())
 }
 
 // because adds to the error of an end what was incomplete.
@@ -171,7 +195,7 @@ func (w *watching) follow() {
 }
 
 func (w *watching) newPart(c *Cluster) *part {
-	p := &part{cluster: c, began: time.Now(), poke: w.poke, retry: make(chan struct{}, 1)}
+	p := &part{cluster: c, began: time.Now(), log: w.fleet.log, poke: w.poke, retry: make(chan struct{}, 1)}
 	ctx, end := context.WithCancel(w.ctx)
 	p.end = end
 	w.running.Go(func() { p.run(ctx, w.shape.part, w.queries) })

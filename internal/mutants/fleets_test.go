@@ -42,4 +42,12 @@ var fleets = []mutant{
 		name: "an Update that is cancelled in its midst takes from some clusters", says: "After an error, too, the struct is untouched", file: "fleet/shown.go", caught: "TestG7DeltasAreExactThoughAnUpdateIsCancelled",
 		old: `w.take(context.WithoutCancel(ctx))`, new: `w.take(ctx)`,
 	},
+	{
+		name: "the status of a watch does not say who is missing", says: "with the clusters that a snapshot lacks now", file: "fleet/part.go", caught: "TestTheStatusOfAWatchSaysWhoIsMissing",
+		old: "		_, why := p.lacks()\n		return why", new: `		return nil`,
+	},
+	{
+		name: "a watch that does not start is not tried again", says: "A watch that cannot start is tried again", file: "fleet/part.go", caught: "TestAClusterThatDoesNotServeAKindIsMissingUntilItDoes",
+		old: `		case <-wait.C:`, new: "		case <-wait.C:\n			return nil",
+	},
 }

@@ -64,4 +64,12 @@ var targeted = []mutant{
 		name: "a union on the fake waits for the versions of lists", says: "is shown", file: "accumulator/stream/commit.go", in: "kates",
 		caught: "TestAUnionOnTheFakeIsShownWhateverTheVersionsOfItsLists", old: `rv = "" // a fake's lists`, new: `_ = "" // a fake's lists`,
 	},
+	{
+		name: "a watch is stopped though it is wanted again", says: "retire ends a watch that no target needs", file: "fleet/targets.go",
+		caught: "TestNoReaderHoldsAWatchThatWasStopped", old: "	if w.needed() {\n		return false\n	}\n	delete(t.watches, w.key)", new: "	delete(t.watches, w.key)",
+	},
+	{
+		name: "a kind that was unknown once stays unknown", says: "a kind that is not served, and a start that fails are tried", file: "fleet/targets_follow.go",
+		caught: "TestAnUnknownKindIsTriedAgain", old: `case err == nil, now != c, c != nil && left <= 0:`, new: `case err == nil, now != c, c != nil && left <= 0 && w.targets.ctx.Err() != nil:`,
+	},
 }
