@@ -146,6 +146,15 @@ func TestG4AStreamThatIsJoinedTellsOfOwnWritesBeforeIt(t *testing.T) {
 	})
 }
 
+// A reader joins while an own write of ns1/b is pending, and shows ns1/a, which its watch then
+// deletes. The model has found this script.
+func TestG2ADeletionDoesNotWaitForAnOwnWriteOfAnotherObject(t *testing.T) {
+	s := sim.Script{First: []int{0, 0}, Share: true, Steps: []sim.Step{
+		{Op: 0, B: 12}, {Op: 15}, {Op: 15, A: 1, B: 1}, {Op: 75, A: 1}, {Op: 94, C: 1}, {Op: 36, A: 1}, {Op: 0}, {Op: 36, A: 1},
+	}}
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+}
+
 func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
 	forked(t, func(t *testing.T, f *fork) {
 		key := stream.Key{Namespace: "ns", Name: "x"}

@@ -201,8 +201,9 @@
 //     late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
-//     go, because there are too many, or begins to note them, has skipped up to the newest version
-//     that the stream shows: its position, or a pending own write.
+//     go, because there are too many, has skipped up to the stream's position. A pending own write
+//     of the key, after which a stream does not show it, is a skip up to the write's version: its
+//     departure may have been let go, or be older than the reader.
 //  6. U6 Lost. A stream that has given up its own writes shows nothing before its next list. Until
 //     then every key that it covers stays as it was shown, and its decision stays open. What it
 //     gives up is a departure by the write's version, and if it is an object, a state that

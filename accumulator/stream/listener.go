@@ -143,7 +143,7 @@ func (l *Listener) Untake() {
 
 // restart makes everything news again, for a reader that may have been shown what the stream can
 // no longer account for. Called with the stream's lock held.
-func (l *Listener) restart() { l.renew(l.stream.store.view.Newest()) }
+func (l *Listener) restart() { l.renew(l.stream.store.view.Position()) }
 
 // resume makes everything news again, for a reader that knows what the stream has shown. A union
 // has to know what has left since. Called with the stream's lock held.
@@ -219,6 +219,8 @@ func (l *Listener) Look(key Key) coherence.Sight {
 		if _, dirty := l.dirty[key]; dirty {
 			l.dirty[key] = true
 		}
+	} else if coherence.Newer(knownRV, s.store.view.Position()) {
+		now.SkippedRV = knownRV // by an own write, of which the listener may have been too late to note more
 	}
 	if left, ok := l.left[key]; ok && !now.Lost {
 		now.Left = left

@@ -206,7 +206,6 @@ func (s *stream) join(part *narrow, o ListenOptions) *Listener {
 		taken: takenNothing, dirty: make(map[Key]bool), signals: signals{perKey: o.PerKey},
 	}}
 	s.mu.Lock()
-	l.forgottenRV = s.store.view.Newest()
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
 	return l

@@ -17,8 +17,7 @@ type untaken struct {
 	dirty map[Key]bool
 	// most is how many dirty keys there have been at once: the room that the map has.
 	most int
-	// left (unions only): how each key left the stream. Departures up to forgottenRV were dropped,
-	// or were before the listener's time. Some may be of own writes that the watch has yet to show.
+	// left (unions only): how each key left the stream. Departures up to forgottenRV were dropped.
 	left        coherence.Departures
 	forgottenRV string
 	// newHistory: what the reader knows is of a history that has ended.
@@ -85,11 +84,11 @@ func (u *untaken) signalled(key Key) bool {
 // whole reports whether the whole store is news, whatever is dirty.
 func (u *untaken) whole() bool { return u.taken <= takenOther }
 
-// renew makes everything news again. How keys have left up to a version is forgotten.
-func (u *untaken) renew(newestRV string) {
+// renew makes everything news again. How keys have left up to the stream's position is forgotten.
+func (u *untaken) renew(positionRV string) {
 	u.taken = min(u.taken, takenOther)
 	u.clean()
-	u.left, u.forgottenRV = nil, newestRV
+	u.left, u.forgottenRV = nil, positionRV
 }
 
 // dirtyRoom is for how many dirty keys a listener keeps room.
