@@ -64,7 +64,10 @@
 //     position or the floor, and the list that follows is too, the cluster was restored from a
 //     backup. Then a new history starts at the list, and the entries, tombstones, seen deletions
 //     and the position of the old one are dropped. If the watch was only silent, and something
-//     waits for it, a list ends the wait.
+//     waits for it, a list ends the wait. This assumes that the new history is still older than
+//     the position or the floor when the stream asks: versions alone tell two histories apart. If
+//     it has passed both, the watch goes on in it. What differs up to the position is then shown
+//     as it was, until the object changes or a list comes.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
 //     object shown stays the very same one.
 //  10. Last state. A DELETED event has the version of the deletion. Some servers and proxies send

@@ -247,12 +247,29 @@ func TestASourceThatFailsKeepsItsClustersAndRunsAgain(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := f.Status().Err(); err == nil || !strings.Contains(err.Error(), "it panics") {
+		if err := f.Status().Err(); err == nil || !strings.Contains(err.Error(), "the source panicked: it panics") {
 			t.Errorf("the status: %v", err)
 		}
 		time.Sleep(10 * time.Minute)
 		if n := s.runs.Load(); f.Cluster("a") != c || n < 5 || n > 30 {
 			t.Errorf("%d runs, and the cluster stays: %t", n, f.Cluster("a") == c)
+		}
+	})
+}
+
+// troubled cannot say what is wrong with it.
+type troubled struct{ scripted }
+
+func (troubled) Err() error { panic("it panics") }
+
+func TestG8ASourceThatCannotSayWhatIsWrongIsItselfWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, s := newCluster(t, "1"), troubled{make(scripted)}
+		f := newFleet(t, Options{Sources: []Source{s}})
+		s.scripted <- []Member{{Name: "a", Client: k.Client}}
+		synctest.Wait()
+		if err := f.Status().Err(); err == nil || !strings.Contains(err.Error(), "the source's Err panicked") || f.Cluster("a") == nil {
+			t.Errorf("the status: %v", err)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/guard"
 )
 
 // retries are the pauses between attempts to run a source, and between those to connect.
@@ -16,7 +17,9 @@ var retries = attempts.Backoff{First: time.Second, Most: time.Minute}
 func (f *Fleet) runSource(s *sourceState) {
 	for failures := 0; ; {
 		began := time.Now()
-		err := runSafely(f.ctx, s.source, func(all []Member) { f.take(s, all) })
+		err := guard.Named("the source panicked", func() error {
+			return s.source.Run(f.ctx, func(all []Member) { f.take(s, all) })
+		})
 		if f.ctx.Err() != nil {
 			return
 		}
@@ -30,21 +33,12 @@ func (f *Fleet) runSource(s *sourceState) {
 		s.err = err
 		f.signal()
 		f.mu.Unlock()
-		f.log.Error(err, "a source of clusters has failed; its clusters stay", "source", s.name)
+		f.log.WithValues(guard.Attribute(err)...).
+			Error(err, "a source of clusters has failed; its clusters stay", "source", s.name)
 		if !sleep(f.ctx, retries.After(failures)) {
 			return
 		}
 	}
-}
-
-// runSafely runs a source. Its panic is an error.
-func runSafely(ctx context.Context, s Source, set func([]Member)) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return s.Run(ctx, set)
 }
 
 // take takes what a source says, and makes it so.

@@ -13,21 +13,23 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// Run calls a function with snapshots of the whole fleet (see [Watch]): with the first one, and then,
-// whenever something has changed, with the current one. The rules are those of [kates.Run]: errors
-// and panics mean another try after a backoff, with the newest snapshot, [kates.Permanent] marks an
-// error that ends Run, and [kates.Again] asks for another call. It returns what kates.Run returns.
+// Run calls a function with snapshots of the whole fleet (see [Watch]): with the first one, and
+// then, whenever something has changed, with the current one. The rules are those of [kates.Run]:
+// errors and panics mean another try after a backoff, with the newest snapshot, [kates.Permanent]
+// marks an error that ends Run, and [kates.Again] asks for another call. It returns what kates.Run
+// returns.
 //
 //	err := fleet.Run(ctx, f, func(ctx context.Context, snap *Snapshot) error {
 //	    return rebuild(ctx, snap) // snap.Missing: clusters that are not shown, or are stale
 //	}, kates.WithTriggers(ticker.C))
 //
 // The options are queries, [kates.WithBackoff], [kates.WithOnError], [kates.WithTriggers],
-// [kates.WithShutdownTimeout], [kates.WithSignals] and [kates.LeaderElection], whose Lease is in the
-// home cluster (Options.Home). Followers watch, and keep their snapshots up to date. A new leader is
-// called with a snapshot as new as the clusters were when it won; for one that does not answer it
-// waits for Options.Timeout at most. [kates.WatchOption] is an error (see Options.Interval), and so
-// is a field for deltas: a try after an error would not have those of the one before.
+// [kates.WithShutdownTimeout], [kates.WithSignals] and [kates.LeaderElection], whose Lease is in
+// the home cluster (Options.Home). Followers watch, and keep their snapshots up to date. A new
+// leader is called with a snapshot as new as the clusters were when it won; for one that does not
+// answer it waits for Options.Timeout at most. [kates.WatchOption] is an error (see
+// Options.Interval), and so is a field for deltas: a try after an error would not have those of the
+// one before.
 func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, snap *S) error, options ...kates.RunOption) error {
 	t := reflect.TypeFor[S]()
 	fail := func(err error) error { return fmt.Errorf("run %s: %w", t, err) }

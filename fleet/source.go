@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -48,7 +49,7 @@ type Member struct {
 // troubleOf returns what a source that runs says is wrong, if it says such things. No lock is held.
 func troubleOf(s Source) error {
 	if s, ok := s.(interface{ Err() error }); ok {
-		return s.Err()
+		return guard.Named("the source's Err panicked", s.Err)
 	}
 	return nil
 }
