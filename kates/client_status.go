@@ -52,8 +52,8 @@ type QueryStatus struct {
 	// Error is the last one. It is empty while all is well.
 	Error string `json:"error,omitempty"`
 	// Heard is when the server last said anything about the query: a list, an event, a bookmark
-	// (about every minute), or the start of a watch. With several watches it is the oldest of
-	// these times.
+	// (about every minute), or the start of a watch that did not end at once. With several watches
+	// it is the oldest of these times.
 	Heard time.Time `json:"heard,omitzero"`
 	// Lag is how far behind the server the query may be: 0 while its watches are open, else the
 	// time since Heard. A dead connection counts as open for the idle time-out at most.

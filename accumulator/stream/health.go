@@ -40,7 +40,8 @@ type health struct {
 	forbidden int // lists refused in a row
 	restarts  int // lists after the first
 	heard     time.Time
-	gone      bool // there is certainly no such resource, or no such namespace
+	before    time.Time // heard, before the latest watch was opened
+	gone      bool      // there is certainly no such resource, or no such namespace
 }
 
 // set moves to a state. It reports whether that is another one.
@@ -78,9 +79,18 @@ func classify(err error) State {
 // opened notes that a watch is open.
 func (s *stream) opened() {
 	s.mu.Lock()
+	s.health.before = s.health.heard
 	recovered := s.well()
 	s.mu.Unlock()
 	s.logRecovered(recovered)
+}
+
+// unheard notes that the latest watch ended at once and brought nothing: that it was opened says
+// nothing about the server's objects.
+func (s *stream) unheard() {
+	s.mu.Lock()
+	s.health.heard = s.health.before
+	s.mu.Unlock()
 }
 
 // well notes that a request succeeded. It reports whether the stream has recovered. Called with mu

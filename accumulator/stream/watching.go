@@ -65,6 +65,9 @@ func (f *reflector) follow(ctx context.Context, w *dialled) error {
 		}
 		w.Stop()
 		w = nil
+		if last.short {
+			f.target.unheard()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

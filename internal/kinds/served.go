@@ -85,6 +85,9 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 			}
 		}
 	}
+	if len(all.resources) == 0 && len(all.failed) == 0 { // groups without versions, for example
+		all.err = errors.New("the server named no resources")
+	}
 	return all
 }
 

@@ -1,5 +1,7 @@
 package mutants
 
+const lied = "TestG5G8AClusterThatLiesKeepsItsObjectsAndHarmsNoOther"
+
 // fleets are mistakes about the clusters of a fleet, and the snapshots of all.
 var fleets = []mutant{
 	{
@@ -49,5 +51,17 @@ var fleets = []mutant{
 	{
 		name: "a watch that does not start is not tried again", says: "A watch that cannot start is tried again", file: "fleet/part.go", caught: "TestAClusterThatDoesNotServeAKindIsMissingUntilItDoes",
 		old: `		case <-wait.C:`, new: "		case <-wait.C:\n			return nil",
+	},
+	{
+		name: "a watch that brings rubbish at once counts as heard", says: "the start of a watch that did not end at once", file: "accumulator/stream/watching.go", in: "fleet", caught: lied,
+		old: `			f.target.unheard()`, new: ``,
+	},
+	{
+		name: "objects of another kind are taken for those of the watch", says: "keeps what was last known of it", file: "internal/wire/decode.go", in: "fleet", caught: lied + "/watches_bring_another_kind",
+		old: `kind != "" && kind != d.resource.Kind.Kind`, new: `kind == "?"`,
+	},
+	{
+		name: "a server that serves nothing at all has no objects", says: "keeps what was last known of it", file: "internal/kinds/served.go", in: "fleet", caught: lied + "/discovery_is_empty,_and_nothing_is_found",
+		old: `len(all.resources) == 0 && len(all.failed) == 0 {`, new: `len(all.resources) == 0 && len(all.failed) > 0 {`,
 	},
 }

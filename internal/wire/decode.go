@@ -46,7 +46,8 @@ func (d *decoder) hasProtobuf() bool {
 }
 
 // decode decodes an object, and may write to its bytes. For an object that does not decode it
-// returns an [stream.Undecoded], or an error if not even the name can be read.
+// returns an [stream.Undecoded], or an error if not even the name can be read, or if the kind is
+// another one.
 func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
@@ -54,6 +55,9 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
 	p := reflect.New(d.typ).Interface()
 	err := decodeInto(p, raw, e)
 	if o, ok := p.(stream.Object); err == nil && ok && o.GetName() != "" {
+		if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" && kind != d.resource.Kind.Kind {
+			return nil, fmt.Errorf("an object of kind %s in place of a %s", kind, d.resource.Kind.Kind)
+		}
 		return d.finish(o), nil
 	}
 	id := frames.IdentityOf(raw, e)
