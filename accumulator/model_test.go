@@ -129,7 +129,7 @@ func runScript(s sim.Script, taken func()) error {
 	}
 	m.streams = stream.New(stream.Config{
 		Source: sim.Plain(m.Source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace, Share: s.Share,
-		Points: m.gates.Reached,
+		Points: m.gates.Reached, ObjectsMax: 1000,
 	})
 	defer m.streams.Close()
 	defer m.writing.Wait()
@@ -416,6 +416,9 @@ func (m *model) settle() error {
 		if err := r.atRest(); err != nil {
 			return fmt.Errorf("G6: reader %d: %w", i, err)
 		}
+	}
+	if counted, stored := m.streams.Taken(), m.streams.Stored(); counted != stored {
+		return fmt.Errorf("G3: %d objects are stored, and %d are counted", stored, counted)
 	}
 	return nil
 }

@@ -202,6 +202,30 @@ func WithRateLimit(qps float32, burst int) Option {
 	})
 }
 
+// WithMaxObjects bounds the memory of a client's watches, so that a cluster with far more objects
+// than expected cannot take the process down. n is how many objects all watches of the client
+// together may hold, those of lists under way included. By default, and with 0, there is no bound.
+// A negative n is an error.
+//
+// A list that would be more is not read any further, and a watch ends at the object that would be
+// one too many. What is shown stays, deletions are not seen either, and [QueryStatus] has the error
+// until there is room: the list is tried again with growing pauses, up to about half a minute. A
+// query that was never complete stays incomplete: no snapshot has a part of it. Who has room keeps
+// it: the client's other watches go on.
+//
+// Objects are counted, not bytes. One that several queries have from one watch counts once, and
+// from two watches twice. While a watch lists again, the larger of what it holds and what it has
+// read counts; both are in memory. A query that is replaced while it is shown needs room for both,
+// old and new. A page of a list that is decoded as a whole (untyped objects, metadata) is read
+// before it is counted. Own writes that the watch has not shown yet are always shown, and do not
+// count; [Tuning].PendingWrites bounds them. Choose n well above what is normal.
+func WithMaxObjects(n int) Option {
+	return option(func(o *settings) {
+		o.streams.ObjectsMax = n
+		o.wrong = least0(o.wrong, "WithMaxObjects", n, "is no bound")
+	})
+}
+
 // WithManagedFields keeps metadata.managedFields in fields of Go types that the scheme knows. By
 // default they are nil there: they are often half of an object, few programs need them, and an
 // update without them keeps them on the server.

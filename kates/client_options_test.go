@@ -48,6 +48,7 @@ func TestAnOptionThatMakesNoSenseIsAnErrorThatSaysWhatDoes(t *testing.T) {
 		"a name has at most 128 bytes, all of printable":                         kates.WithFieldManager(strings.Repeat("a", 129)),
 		`the field manager "a\nb": `:                                             kates.WithFieldManager("a\nb"),
 		"the burst of WithRateLimit is -1: it cannot":                            kates.WithRateLimit(1, -1),
+		"WithMaxObjects is -1: it cannot be negative; 0 is no bound":             kates.WithMaxObjects(-1),
 		`invalid namespace "X y": a lowercase RFC 1123 label must consist of lo`: kates.WithNamespace("X y"),
 	} {
 		for name, client := range clients {

@@ -101,5 +101,6 @@ func (s *stream) swap(fresh map[Key]Object, rv string, restored bool) (wake []fu
 			wake = s.mark(wake, key, overlaid[key], delivered)
 		}
 	}
+	s.recount()
 	return wake
 }

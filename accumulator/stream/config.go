@@ -21,6 +21,10 @@ type Config struct {
 	// PendingMax caps the own writes that a stream holds; past it the stream lists again. Default
 	// 10,000.
 	PendingMax int
+	// ObjectsMax is how many objects all streams together may hold, those of lists under way
+	// included. A list that would be more is given up, and a watch ends at the event that would
+	// be. Then the stream lists again, with growing pauses; what it has shown stays. 0: any number.
+	ObjectsMax int
 	// Hold bounds how long a write that versions cannot confirm is shown. Default 10 s.
 	Hold time.Duration
 	// IdleTimeout is how long a watch may bring nothing, not even a bookmark. After that the

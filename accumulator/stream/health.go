@@ -44,9 +44,10 @@ type health struct {
 	gone      bool      // there is certainly no such resource, or no such namespace
 }
 
-// set moves to a state. It reports whether that is another one.
+// set moves to a state. It reports whether that is another one. That there is no room is one of
+// its own, and so is its end.
 func (h *health) set(state State, err error) (changed bool) {
-	changed = h.state != state
+	changed = h.state != state || errors.Is(err, errFull) != errors.Is(h.err, errFull)
 	if changed {
 		h.state, h.since = state, time.Now()
 	}
@@ -142,10 +143,13 @@ func (s *stream) failed(what request, err error) {
 }
 
 // grave reports whether a state is logged as an error. It is one where a program waits for its
-// first snapshot, or somebody has to grant a right or install a kind. An outage after the first
+// first snapshot, or somebody has to grant a right, install a kind or allow more objects. An outage after the first
 // list passes by itself, and so does a 429 (the storage of a new kind answers so for a while). A
 // kind that every listener calls optional may be refused or missing.
 func grave(state State, err error, synced bool, listeners audience) bool {
+	if errors.Is(err, errFull) {
+		return len(listeners) > 0
+	}
 	definite := state == Forbidden || state == Missing
 	if !definite && (synced || apierrors.IsTooManyRequests(err)) {
 		return false

@@ -34,6 +34,7 @@ var errNotStreamed = errors.New("the server does not stream lists")
 // is returned.
 func (f *reflector) list(ctx context.Context) (*dialled, error) {
 	f.target.reach(AtList, Key{})
+	defer f.target.listing(0)
 	if f.streamed {
 		w, err := f.listStreamed(ctx)
 		if !errors.Is(err, errNotStreamed) {
@@ -124,7 +125,7 @@ func initial(ctx context.Context, w watch.Interface, next listing) (rv string, e
 				}
 			case watch.Deleted:
 				if o, ok := e.Object.(Object); ok {
-					delete(next.objects, object.KeyOf(o))
+					next.remove(object.KeyOf(o))
 				}
 			case watch.Bookmark:
 				m, err := meta.Accessor(e.Object)
@@ -159,8 +160,9 @@ type listing struct {
 	newHistory bool
 }
 
-// begin starts a listing.
+// begin starts a listing. The one before is given up.
 func (s *stream) begin(newHistory bool) listing {
+	s.listing(0)
 	return listing{s, make(map[Key]Object), newHistory}
 }
 
@@ -173,10 +175,22 @@ func (l listing) put(item runtime.Object) error {
 	if !l.stream.matches(o) {
 		return nil
 	}
+	key := object.KeyOf(o)
+	if _, again := l.objects[key]; !again {
+		if err := l.stream.admit(len(l.objects) + 1); err != nil {
+			return err
+		}
+	}
 	held, same := l.stream.has(o)
 	if !same || l.newHistory {
 		held = l.stream.made(o, held)
 	}
-	l.objects[object.KeyOf(held)] = held // a version that is held already is not held twice
+	l.objects[key] = held // a version that is held already is not held twice
 	return nil
+}
+
+// remove takes in a deletion.
+func (l listing) remove(key Key) {
+	delete(l.objects, key)
+	l.stream.listing(len(l.objects))
 }

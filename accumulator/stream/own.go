@@ -129,6 +129,7 @@ func (s *stream) giveUp(atLeastRV string) {
 		}
 	}
 	s.store.fold()
+	s.recount()
 }
 
 // expireLater sets the timer that ends, by a new list, writes which no event confirms. Called with

@@ -52,6 +52,8 @@ type reflector struct {
 type target interface {
 	// begin starts the next store. A list that may be of a new history says so.
 	begin(newHistory bool) listing
+	// listing notes how many objects the list under way has, 0 if there is none.
+	listing(objects int)
 	// commit puts a whole list in the place of the store.
 	commit(l listing, rv string, asked ask) error
 	// event takes in a live event of the watch.

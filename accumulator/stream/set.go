@@ -22,6 +22,7 @@ type Set struct {
 	tasks  sync.WaitGroup
 
 	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
+	room        room
 
 	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool
@@ -50,7 +51,7 @@ type use struct {
 func New(c Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Set{
-		config: c.withDefaults(), ctx: ctx, cancel: cancel,
+		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: room{most: int64(max(c.ObjectsMax, 0))},
 		streams: make(map[streamKey]*stream),
 		users:   make(map[User]struct{}),
 	}

@@ -124,5 +124,18 @@ func (s *Set) Locked() bool {
 	return false
 }
 
+// Taken is how many objects the set's streams count for [Config].ObjectsMax.
+func (s *Set) Taken() int { return int(s.room.taken.Load()) }
+
+// Stored is how many objects their stores have.
+func (s *Set) Stored() (n int) {
+	for _, st := range s.all() {
+		st.mu.Lock()
+		n += len(st.store.objects)
+		st.mu.Unlock()
+	}
+	return n
+}
+
 // FloorRV is the version of the newest own write to a resource.
 func (s *Set) FloorRV(storage string) string { return s.floor(storage) }

@@ -28,6 +28,7 @@ type stream struct {
 
 	mu        lockorder.Mutex[lockorder.Stream]
 	store     store
+	places    places
 	progress  progress
 	health    health
 	own       ownWrites
@@ -112,7 +113,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	var few [8]func()
 	wake := few[:0]
 	s.mu.Lock()
-	s.health.heard, s.progress.asOfRV = time.Now(), eventRV
+	s.health.heard = time.Now()
 	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
 	if last {
 		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
@@ -122,10 +123,12 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		var seen coherence.Object
 		if !in {
 			delete(s.store.objects, key)
-		} else {
-			s.store.objects[key] = s.store.echo(before, o)
-			seen = o
+			s.recount()
+		} else if seen = o; !s.put(key, s.store.echo(before, o)) {
+			s.mu.Unlock()
+			return s.set.room.full()
 		}
+		s.progress.asOfRV = o.GetResourceVersion()
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
@@ -227,6 +230,7 @@ func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress.ended = true
+	s.recount()
 	close(s.done)
 	if s.own.expiry != nil {
 		s.own.expiry.Stop()

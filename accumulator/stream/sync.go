@@ -143,6 +143,9 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 		g.versions, g.objects = make(map[Key]string), make(map[Key]Object)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
+			if s.set.room.exceeds(len(g.versions)) {
+				return s.set.room.full()
+			}
 			return nil
 		}
 	})

@@ -71,8 +71,8 @@ func (f *reflector) follow(ctx context.Context, w *dialled) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case expired(last.err):
-			return last.err
+		case expired(last.err), errors.Is(last.err, errFull):
+			return last.err // deletions that make room come after the event: only a list shows them
 		case last.err != nil:
 			f.target.failed(toWatch, f.requests.named(last.err))
 		case last.short: // a pause is next, without a watch
@@ -207,27 +207,35 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 			}
 			brought = true
 			quiet.Reset(silence)
-			f.take(e)
+			if err := f.take(e); err != nil {
+				return ending{err: err}
+			}
 		}
 	}
 }
 
-// take takes in one event.
-func (f *reflector) take(e watch.Event) {
+// take takes in one event. An error means that there is no room for its object, and that the watch
+// cannot go on without it.
+func (f *reflector) take(e watch.Event) error {
 	m, err := meta.Accessor(e.Object)
 	if err != nil {
 		f.target.failed(toRead, f.requests.named(err))
-		return
+		return nil
 	}
 	switch e.Type {
 	case watch.Bookmark:
 		f.target.bookmark(m.GetResourceVersion())
 	default:
-		if err := f.target.event(e.Object, e.Type == watch.Deleted); err != nil {
+		err := f.target.event(e.Object, e.Type == watch.Deleted)
+		if errors.Is(err, errFull) {
+			return err
+		}
+		if err != nil {
 			f.target.failed(toRead, f.requests.named(err))
 		}
 	}
 	f.watchRV = m.GetResourceVersion()
+	return nil
 }
 
 // errResidue asks for a list: something waits for a version that the watch does not show.

@@ -29,7 +29,7 @@ var position = []mutant{
 	},
 	{
 		name: "a bookmark moves nothing", rule: 1, file: "accumulator/stream/watching.go", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
-		old: `f.target.bookmark(m.GetResourceVersion())`, new: `return`,
+		old: `f.target.bookmark(m.GetResourceVersion())`, new: `return nil`,
 	},
 	{
 		name: "a list moves nothing", rule: 1, file: view, caught: viewModel,

@@ -152,7 +152,7 @@ var echo = []mutant{
 	},
 	{
 		name: "an own write's event is news", rule: 9, file: stream, caught: "TestG4AnOwnWriteSignalsOnceAndItsEchoNever",
-		old: `s.store.objects[key] = s.store.echo(before, o)`, new: `s.store.objects[key] = o`,
+		old: `!s.put(key, s.store.echo(before, o))`, new: `!s.put(key, o)`,
 	},
 	{
 		name: "what another stream brings again replaces what is shown", rule: 9, file: rows,

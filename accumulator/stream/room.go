@@ -1,0 +1,119 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// room is how many objects the streams of a set may hold together ([Config].ObjectsMax), and how
+// many they do. It needs no lock: streams take places one by one, and who has one keeps it until
+// its own objects are fewer. So streams that want more than there is wait, and those that have
+// what they want lose nothing.
+//
+// It counts objects and not bytes. Own writes that the watch does not show yet are not among them:
+// they must be shown (G4), and [Config].PendingMax bounds them.
+type room struct {
+	most  int64 // 0: there is no bound, and nothing is counted
+	taken atomic.Int64
+}
+
+// take takes a place, if there is one.
+func (r *room) take() bool {
+	for {
+		n := r.taken.Load()
+		if n >= r.most {
+			return false
+		}
+		if r.taken.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// errFull says that there is no room for another object.
+var errFull = errors.New("too many objects")
+
+// full is errFull with what can be done.
+func (r *room) full() error {
+	return fmt.Errorf("%w: all watches of this client together may hold %d: "+
+		"select fewer by a narrower selector, or raise the bound (WithMaxObjects)", errFull, r.most)
+}
+
+// exceeds reports whether a list of so many objects cannot be held, whatever else is.
+func (r *room) exceeds(objects int) bool { return r.most > 0 && int64(objects) > r.most }
+
+// places are those that a stream has of its set's room. The stream's lock guards them.
+//
+// A list under way counts together with the store that it is to replace, as the larger of the two:
+// else a stream that has more than half of all places could never list again. Both are in memory
+// meanwhile. Most of their objects are the same: a version that is held is not held twice.
+type places struct {
+	taken  int // as many as the store has objects, or as the list under way has, if those are more
+	listed int // the objects of the list under way
+}
+
+// fit takes the places for a store, or a list under way, of so many objects, if there are as many.
+// Called with mu held.
+func (s *stream) fit(objects int) bool {
+	for s.places.taken < objects {
+		if !s.set.room.take() {
+			return false
+		}
+		s.places.taken++
+	}
+	return true
+}
+
+// put stores an object, if there is room for it. Called with mu held.
+func (s *stream) put(key Key, o Object) bool {
+	if s.set.room.most > 0 {
+		if _, held := s.store.objects[key]; !held && !s.fit(len(s.store.objects)+1) {
+			return false
+		}
+	}
+	s.store.objects[key] = o
+	return true
+}
+
+// recount gives back the places that the stream no longer needs. What own writes have left in the
+// store takes places in any case: it is shown. Called with mu held.
+func (s *stream) recount() {
+	r := &s.set.room
+	if r.most == 0 {
+		return
+	}
+	needed := max(len(s.store.objects), s.places.listed)
+	if s.progress.ended {
+		needed = 0
+	}
+	if needed != s.places.taken {
+		r.taken.Add(int64(needed - s.places.taken))
+		s.places.taken = needed
+	}
+}
+
+// listing notes how many objects the list under way has, 0 if there is none.
+func (s *stream) listing(objects int) {
+	if s.set.room.most == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places.listed = objects
+	s.recount()
+}
+
+// admit takes the place of another object of the list under way, which is to have so many.
+func (s *stream) admit(objects int) error {
+	if s.set.room.most == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.fit(objects) {
+		return s.set.room.full()
+	}
+	s.places.listed = objects
+	return nil
+}
