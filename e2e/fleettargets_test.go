@@ -19,16 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// targetsFor is how long targets come and go; the variable sets another time ("60s").
+// targetsFor is how long targets come and go; the variable sets another time ("5s").
 func targetsFor(t *testing.T) time.Duration {
 	text := os.Getenv("KATES_TARGETS_FOR")
 	if text == "" {
-		return 20 * time.Second
+		return time.Minute
 	}
 	d, err := time.ParseDuration(text)
 	require.NoError(t, err)
@@ -50,14 +51,23 @@ var targetKinds = []struct{ apiVersion, kind, query string }{
 	{"getambassador.io/v3alpha1", "Host", "hosts.getambassador.io"},
 }
 
-// targetWorld is a fleet of one real cluster, with many targets in it.
+// targetSite is one cluster of a targetWorld.
+type targetSite struct {
+	name   string
+	config *rest.Config
+	faults *katestest.Faults // of the fleet's requests
+	client *kates.Client     // of the fleet
+	others *kates.Client
+	before watchCounts
+}
+
+// targetWorld is a fleet of three real clusters, with many targets in them.
 type targetWorld struct {
 	t          *testing.T
 	fleet      *fleet.Fleet
 	targets    *fleet.Targets
-	client     *kates.Client // of the cluster, in the fleet
-	others     *kates.Client
-	namespaces []string
+	sites      map[string]*targetSite
+	namespaces []string // in each cluster
 	activated  atomic.Int64
 
 	mu      sync.Mutex
@@ -65,7 +75,7 @@ type targetWorld struct {
 }
 
 func (w *targetWorld) pick() fleet.Target {
-	target := fleet.Target{Cluster: "a", Kind: targetKinds[rand.IntN(len(targetKinds))].query, Namespace: w.namespaces[rand.IntN(3)]}
+	target := fleet.Target{Cluster: string("abc"[rand.IntN(3)]), Kind: targetKinds[rand.IntN(len(targetKinds))].query, Namespace: w.namespaces[rand.IntN(3)]}
 	switch rand.IntN(12) {
 	case 0:
 		target.LabelSelector = "app=1"
@@ -123,9 +133,9 @@ func (w *targetWorld) object(kind int, ns, name string) *kates.Unstructured {
 	return u
 }
 
-// write writes at random. Names up to x2 are those of the cluster's client: each of its writes is
-// shown by the readers of the object at once, if they know it.
-func (w *targetWorld) write(ctx context.Context, c *kates.Client, first int) {
+// write writes to a cluster at random. Names up to x2 are those of the fleet's client: each of its
+// writes is shown by the readers of the object at once, if they know it.
+func (w *targetWorld) write(ctx context.Context, site *targetSite, c *kates.Client, first int) {
 	for ctx.Err() == nil {
 		u := w.object(rand.IntN(len(targetKinds)), w.namespaces[rand.IntN(3)], fmt.Sprint("x", first+rand.IntN(3)))
 		var err error
@@ -135,13 +145,13 @@ func (w *targetWorld) write(ctx context.Context, c *kates.Client, first int) {
 		} else {
 			err = c.Upsert(ctx, u, u.DeepCopy(), u)
 		}
-		if err == nil && c == w.client {
-			w.showsOwn(u, deleted)
+		if err == nil && c == site.client {
+			w.showsOwn(site, u, deleted)
 		}
 		if err != nil && !kates.IsNotFound(err) && ctx.Err() == nil {
 			assert.NoError(w.t, err)
 		}
-		pause(ctx, time.Duration(rand.IntN(10))*time.Millisecond)
+		pause(ctx, time.Duration(rand.IntN(30))*time.Millisecond)
 	}
 }
 
@@ -155,11 +165,11 @@ func (w *targetWorld) known() (all []*fleet.Reader) {
 }
 
 // showsOwn checks that the readers of an object show what was just written (G4).
-func (w *targetWorld) showsOwn(u *kates.Unstructured, deleted bool) {
+func (w *targetWorld) showsOwn(site *targetSite, u *kates.Unstructured, deleted bool) {
 	kind := slices.IndexFunc(targetKinds, func(k struct{ apiVersion, kind, query string }) bool { return k.kind == u.GetKind() })
 	for _, r := range w.known() {
 		target := r.Target()
-		if target.Kind != targetKinds[kind].query || target.Namespace != u.GetNamespace() || target.Name != u.GetName() {
+		if target.Cluster != site.name || target.Kind != targetKinds[kind].query || target.Namespace != u.GetNamespace() || target.Name != u.GetName() {
 			continue
 		}
 		o, err := r.Get()
@@ -187,7 +197,7 @@ func (w *targetWorld) agree() {
 			if target.Name != "" {
 				q.FieldSelector = "metadata.name=" + target.Name
 			}
-			require.NoError(w.t, w.others.List(w.t.Context(), q, &held))
+			require.NoError(w.t, w.sites[target.Cluster].others.List(w.t.Context(), q, &held))
 			if a, b := versions(shown), versions(held); !slices.Equal(a, b) {
 				return fmt.Sprintf("%s shows %v, not %v", target, a, b)
 			}
@@ -206,58 +216,125 @@ func versions(all []*kates.Unstructured) (vs []string) {
 	return vs
 }
 
-// TestTwoHundredTargetsOfTenKindsComeAndGo drops and adds targets at random, while two clients
-// write. Readers never take "not known yet" for "not found", own writes are there at once, all is
-// as the server has it in the end, and nothing is left on the server when no target is.
-func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
-	faults := katestest.NewFaults(t, 0)
-	config := rest.CopyConfig(testCluster.Config)
-	config.QPS = -1
-	others, err := kates.NewClientFromRESTConfig(config)
-	require.NoError(t, err)
-	defer others.Close()
-	config.Wrap(faults.Wrap)
+// watchCounts says what a server has to say of its watches of the kinds of targets, by resource.
+type watchCounts struct{ open, ended map[string]int }
+
+func (s *targetSite) counts(t *testing.T) watchCounts {
+	t.Helper()
+	c := watchCounts{open: watchesOf(t, s.config), ended: make(map[string]int)}
+	for _, of := range metric(t, s.config, "apiserver_request_total") { // a watch counts when it ends
+		if of.labels["verb"] == "WATCH" {
+			c.ended[of.labels["resource"]+"."+of.labels["group"]] += of.value
+		}
+	}
+	return c
+}
+
+// targetResources are the kinds of targets as servers count them.
+var targetResources = []string{
+	"configmaps.", "secrets.", "serviceaccounts.", "limitranges.", "podtemplates.", "leases.coordination.k8s.io",
+	"roles.rbac.authorization.k8s.io", "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy", "hosts.getambassador.io",
+}
+
+// newTargetWorld starts four servers: that of the home cluster does nothing here but have the etcd.
+func newTargetWorld(t *testing.T) *targetWorld {
+	t.Helper()
 	f, err := fleet.New(fleet.Options{})
 	require.NoError(t, err)
-	defer f.Close()
-	require.NoError(t, f.Add("a", config))
-	fleetBecomes(t, f, "a is up", func() bool { return f.Cluster("a") != nil && f.Cluster("a").Health().Phase == fleet.Up })
+	t.Cleanup(f.Close)
 	w := &targetWorld{
-		t: t, fleet: f, client: f.Cluster("a").Client(), others: others, readers: make(map[string][]*fleet.Reader),
-		namespaces: []string{namespace(t), namespace(t), namespace(t)},
+		t: t, fleet: f, readers: make(map[string][]*fleet.Reader), sites: make(map[string]*targetSite),
+		namespaces: []string{"targets-1", "targets-2", "targets-3"},
+	}
+	for name, r := range startFleetWorld(t, remoteNames...).remotes {
+		if name == "home" {
+			continue
+		}
+		s := &targetSite{name: name, faults: katestest.NewFaults(t, 0), config: rest.CopyConfig(r.config)}
+		require.NoError(t, cluster.InstallCRDs(s.config, "../testdata/crds"))
+		for _, ns := range w.namespaces {
+			_, err := r.direct.CoreV1().Namespaces().Create(t.Context(), &kates.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		s.config.QPS = -1
+		s.others, err = kates.NewClientFromRESTConfig(s.config)
+		require.NoError(t, err)
+		t.Cleanup(s.others.Close)
+		watched := rest.CopyConfig(s.config)
+		watched.Wrap(s.faults.Wrap)
+		require.NoError(t, f.Add(name, watched))
+		fleetBecomes(t, f, name+" is up", func() bool { return f.Cluster(name) != nil && f.Cluster(name).Health().Phase == fleet.Up })
+		s.client = f.Cluster(name).Client()
+		s.before = s.counts(t)
+		w.sites[name] = s
 	}
 	w.targets = f.Targets(fleet.TargetOptions{Grace: time.Second, Activate: func(owners ...string) { w.activated.Add(int64(len(owners))) }})
-	before := watchesOf(t, testCluster.Config)["podtemplates."]
+	return w
+}
 
+// TestTwoHundredTargetsOfTenKindsComeAndGo drops and adds targets in three clusters at random, while
+// two clients write to each. Readers never take "not known yet" for "not found", own writes are
+// there at once, all is as the servers have it in the end, and nothing is left on a server when no
+// target is.
+func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
+	w := newTargetWorld(t)
 	ctx, cancel := context.WithTimeout(t.Context(), targetsFor(t))
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() { w.choose(ctx) })
 	running.Go(func() { w.choose(ctx) })
-	running.Go(func() { w.write(ctx, w.client, 0) })
-	running.Go(func() { w.write(ctx, w.others, 3) })
-	most := 0
+	for _, s := range w.sites {
+		running.Go(func() { w.write(ctx, s, s.client, 0) })
+		running.Go(func() { w.write(ctx, s, s.others, 3) })
+	}
+	most, targets := 0, 0
 	for ctx.Err() == nil {
-		most = max(most, len(w.client.Status().Queries))
+		targets = max(targets, len(w.known()))
+		for _, s := range w.sites {
+			most = max(most, len(s.client.Status().Queries))
+		}
 		pause(ctx, 50*time.Millisecond)
 	}
 	running.Wait()
 	w.agree()
 	assert.LessOrEqual(t, most, len(targetKinds)+2, "one watch for each kind, and those that are ending")
-	started := len(faults.Requests(katestest.Match{Verb: "watch"}))
-	t.Logf("%d targets in the end, %d watches started, %d owners activated, at most %d queries at a time\n%s",
-		len(w.known()), started, w.activated.Load(), most, w.targets.Status())
-	assert.Greater(t, started, len(targetKinds))
 	assert.Positive(t, w.activated.Load())
+	assert.Greater(t, targets, 150, "some 200 at a time")
+	t.Logf("at most %d targets, %d in the end, %d owners activated, at most %d queries of a cluster at a time\n%s",
+		targets, len(w.known()), w.activated.Load(), most, w.targets.Status())
 
 	for owner := range w.readers {
 		w.targets.Drop(owner)
 	}
-	poll(t, patience, func() bool { return len(faults.Open(katestest.Match{Verb: "watch"})) == 0 })
-	assert.Empty(t, faults.Open(katestest.Match{Verb: "watch"}), "nothing is left")
+	poll(t, patience, func() bool { return len(w.targets.Status().Watches) == 0 })
 	assert.Empty(t, w.targets.Status().Watches)
-	poll(t, patience, func() bool { return watchesOf(t, testCluster.Config)["podtemplates."] <= before })
-	assert.LessOrEqual(t, watchesOf(t, testCluster.Config)["podtemplates."], before, "nor on the server")
+	for _, s := range w.sites {
+		s.nothingIsLeft(t)
+	}
+}
+
+// nothingIsLeft checks by the server's own counts that watches of each kind have begun and ended. A
+// request that ends on its way to the server is not among these.
+func (s *targetSite) nothingIsLeft(t *testing.T) {
+	t.Helper()
+	watches := katestest.Match{Verb: "watch"}
+	poll(t, patience, func() bool { return len(s.faults.Open(watches)) == 0 })
+	assert.Empty(t, s.faults.Open(watches), "of %s", s.name)
+	asked, now := len(s.faults.Requests(watches)), s.counts(t)
+	open := func(kind string) bool { return now.open[kind] > s.before.open[kind] }
+	poll(t, patience, func() bool {
+		now = s.counts(t)
+		return !slices.ContainsFunc(targetResources, open)
+	})
+	ended := 0
+	for _, kind := range targetResources {
+		ended += now.ended[kind] - s.before.ended[kind]
+		assert.False(t, open(kind), "%s of %s: %d are still watched", kind, s.name, now.open[kind])
+		assert.Greater(t, now.ended[kind], s.before.ended[kind], "%s of %s were watched", kind, s.name)
+	}
+	assert.GreaterOrEqual(t, ended, asked/2, "of %s, which counts as the fleet does, but for what does not reach it", s.name)
+	assert.Greater(t, asked, len(targetKinds))
+	t.Logf("%s: the fleet has asked for %d watches, and the server has ended %d", s.name, asked, ended)
 }
 
 // TestTargetsNeedNoMoreThanTheRightsToTheirNames has a user who may read one object by name in each

@@ -145,8 +145,11 @@ func (c *Cluster) shutDown() error {
 // InstallCRDs creates the CustomResourceDefinitions in the files and folders
 // of paths, or updates those that exist, and returns when discovery serves
 // them. A path that does not exist is an error.
-func (c *Cluster) InstallCRDs(paths ...string) error {
-	_, err := envtest.InstallCRDs(c.Config, envtest.CRDInstallOptions{
+func (c *Cluster) InstallCRDs(paths ...string) error { return InstallCRDs(c.Config, paths...) }
+
+// InstallCRDs does that on a server that [Cluster.AddServer] has added.
+func InstallCRDs(config *rest.Config, paths ...string) error {
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
 		Paths:              paths,
 		ErrorIfPathMissing: true,
 		MaxTime:            startTimeout,
