@@ -14,6 +14,10 @@
 // its attempts. Nothing waits for a cluster while it holds a lock. A cluster that is down, hangs,
 // or is slow keeps what was last known of it, and is marked stale since its last answer.
 //
+// Memory is bounded by cluster, too, where [Options].Client has kates.WithMaxObjects: each cluster
+// has that many objects of its own. One with more is missing, or keeps what it showed, and its
+// status says why; it takes no room from another.
+//
 // # Loops
 //
 // [Run] calls a function with snapshots of the whole fleet, and tries again after errors.
