@@ -219,12 +219,13 @@ func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
 
 // Close ends every watch of this client and of the clients that With returned, and the logs that
-// they follow, and waits until all their goroutines have ended. It closes the client's connections,
-// unless a read or write is under way. Reads and writes still work afterwards, without watches.
+// they follow, and waits until all their goroutines have ended. A Reconnect ends, too. Close closes
+// the client's connections, unless a read or write is under way. Reads and writes still work
+// afterwards, without watches.
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
-	c.core.connection.link.Close()
+	c.core.connection.close()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

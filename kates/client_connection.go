@@ -82,12 +82,15 @@ func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	ctx, cancel := c.streams.Bound(ctx)
+	defer cancel()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	next, err := wire.Connect(c.connection.config(config))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.streams.Bound(ctx)
-	defer cancel()
 	if err = c.sameCluster(ctx, next); err == nil {
 		err = c.streams.Move(wire.Over(ctx, next), stream.Exchange{
 			Do:        func() { link.Exchange(next) },
@@ -103,6 +106,16 @@ func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
 	}
 	c.log.Info("reconnected", "server", next.Host)
 	return nil
+}
+
+// close closes the connections. A Reconnect that runs ends first, because the client is closed: it
+// may have made the other connection the one in use, and has watches open there.
+func (c *connection) close() {
+	if c.turn != nil {
+		c.turn <- struct{}{}
+		defer func() { <-c.turn }()
+	}
+	c.link.Close()
 }
 
 // sameClusterTimeout bounds the questions which cluster it is.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -416,6 +417,32 @@ func TestG11CloseEndsAReconnectAndLeavesNoConnection(t *testing.T) {
 			assert.Zero(t, conns.open.Load())
 			assert.ErrorIs(t, client.Reconnect(t.Context(), config), kates.ErrClosed)
 		})
+	}
+}
+
+func TestG11CloseWaitsForAReconnectThatHasExchangedTheConnection(t *testing.T) {
+	s := newSite("uid-1")
+	server := s.serve(t, true)
+	s.put("secrets", "s0", thing("Secret", "s0", 0))
+	for range 50 {
+		var conns countedConns
+		config := with(server, "old")
+		config.Dial = conns.dial
+		client := connected(t, config)
+		started[rotated](t, client)
+		next, ended, watched := with(server, "new"), make(chan error, 1), s.count("new", "watch")
+		next.Dial = conns.dial
+		go func() { ended <- client.Reconnect(t.Context(), next) }()
+		for len(ended) == 0 && s.count("new", "watch") < watched+3 { // the last trial is about to end
+			runtime.Gosched()
+		}
+		client.Close()
+		assert.Zero(t, conns.open.Load())
+		if err := <-ended; err != nil {
+			assert.ErrorIs(t, err, kates.ErrClosed)
+		}
+		next.TLSClientConfig = rest.TLSClientConfig{CAData: []byte("no certificate")}
+		assert.ErrorIs(t, client.Reconnect(t.Context(), next), kates.ErrClosed)
 	}
 }
 

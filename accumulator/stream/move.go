@@ -58,6 +58,9 @@ func (s *Set) Move(ctx context.Context, to Exchange) error {
 func (s *Set) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	free := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
+	if s.ctx.Err() != nil {
+		cancel(ErrClosed) // at once
+	}
 	return ctx, func() {
 		free()
 		cancel(nil)

@@ -31,4 +31,12 @@ var rotations = []mutant{
 		c.identify(uid)`, new: `		c = f.Cluster(a.seat.name)
 		c.identify(uid)`,
 	},
+	{
+		name: "a Reconnect after the Close reads its configuration first", says: "After [Client.Close], also during the call, the error is [ErrClosed]",
+		file: connection, caught: "TestG11CloseWaitsForAReconnectThatHasExchangedTheConnection",
+		old: `	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+`, new: ``,
+	},
 }
