@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -289,4 +292,60 @@ func TestHomeControllersThatMakeNoSenseAreErrors(t *testing.T) {
 	fails("there are two of that name", err)
 	_, err = NewHomeController(f, home, "roots", call, kates.Query{Name: "Pods"})
 	fails("Pods", err)
+}
+
+// The writes of a reconcile go to one cluster after the other, and the first one hangs: it holds
+// the others up for a while, once.
+func TestG8AClusterThatHangsHoldsUpNoOthersWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{Client: []kates.Option{kates.WithLogger(slog.New(slog.DiscardHandler))}})
+		home, b := katestest.New(t, katestest.WithObjects(newRoot("1", "x"))), newCluster(t, "2")
+		a := newWired(t, "a")
+		_ = f.Add("a", a.config())
+		_ = f.Set(Member{Name: "b", Client: b.Client})
+		var failed error
+		reconciling(t, f, home, func(ctx context.Context, p *rootTurn) error {
+			failed = nil
+			for _, cluster := range slices.Sorted(maps.Keys(p.Clusters)) {
+				_, err := p.ApplyOwned(ctx, cluster, set(p))
+				failed = errors.Join(failed, err)
+			}
+			return failed
+		})
+		atRest()
+		has := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := servicesOf(t, b); got != want {
+				t.Errorf("the other cluster has %q, not %q", got, want)
+			}
+		}
+		has("x")
+		wants := func(names ...string) {
+			t.Helper()
+			if err := home.Client.Update(t.Context(), newRoot("1", names...), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.tell(func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
+		wants("x", "y") // before anybody knows that it hangs
+		time.Sleep(time.Minute)
+		has("x y")
+		if !errors.Is(failed, ErrNotPruned) {
+			t.Errorf("the error is %v", failed)
+		}
+		before := len(a.writes())
+		wants("z")
+		time.Sleep(2 * time.Minute) // the root has a backoff
+		has("z")
+		if n := len(a.writes()); n != before {
+			t.Errorf("%d more writes to a cluster that is known to hang", n-before)
+		}
+		a.tell(nil)
+		time.Sleep(2 * time.Minute)
+		has("z")
+		if writes := a.writes(); failed != nil || !slices.Contains(writes[before:], "DELETE /api/v1/namespaces/default/services/x") {
+			t.Errorf("%v, writes after it answers: %v", failed, writes[before:])
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -29,14 +30,23 @@ var (
 // has, an [ErrNotPruned]. A cluster that is not among Clusters is an [ErrNoCluster], and so is one
 // that has left the fleet since, or leaves during the call: nothing is written to another cluster
 // that has taken its name.
+//
+// A cluster that does not answer holds up the reconcile for Options.Timeout, from when it is stale.
+// After that nothing is sent to it until it answers, and the error is an ErrNotPruned at once.
 func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.OwnedSet, opts ...kates.WriteOption) (kates.OwnedResult, error) {
 	c, shown := p.from[cluster].from, p.Clusters[cluster]
 	if c == nil || shown == nil || c.part.cluster.ctx.Err() != nil {
 		return kates.OwnedResult{}, fmt.Errorf("cluster %q: %w", cluster, ErrNoCluster)
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	defer context.AfterFunc(c.part.cluster.ctx, end)()
+	if err := c.mute(); err != nil {
+		return kates.OwnedResult{}, fmt.Errorf("cluster %q: %w: %w", cluster, ErrNotPruned, err)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	var waiting sync.WaitGroup
+	waiting.Go(func() { c.patient(ctx, end) })
+	defer waiting.Wait()
+	defer end(nil)
+	defer context.AfterFunc(c.part.cluster.ctx, func() { end(nil) })()
 	set.Owner, set.Remote = p.info.Root, true
 	held := p.held(c)
 	switch {
@@ -51,6 +61,9 @@ func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.
 	}
 	if err != nil && c.part.cluster.ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ErrNoCluster, err)
+	}
+	if context.Cause(ctx) == errSilent && held == nil {
+		held = fmt.Errorf("%w: %w", ErrNotPruned, errSilent)
 	}
 	if err = errors.Join(err, held); err != nil {
 		err = fmt.Errorf("cluster %q: %w", cluster, err)

@@ -77,22 +77,29 @@ func (s *wired) put(resource, name string) wire {
 	return s.store(resource, name, nil)
 }
 
-func (s *wired) store(resource, name string, labels any) wire {
+func (s *wired) store(resource, name string, sent wire) wire {
 	s.version++
 	key, what := resource+"/"+name, "MODIFIED"
 	if s.objects[key] == nil {
 		what = "ADDED"
 	}
 	o := s.object(resource, name, s.version)
-	if labels != nil {
-		o["metadata"].(wire)["labels"] = labels
+	for _, field := range []string{"labels", "annotations"} {
+		if sent[field] != nil {
+			o["metadata"].(wire)[field] = sent[field]
+		}
 	}
 	s.objects[key] = o
+	s.tellAll(what, resource, o)
+	return o
+}
+
+// tellAll brings an event to all watches.
+func (s *wired) tellAll(what, resource string, o wire) {
 	line, _ := json.Marshal(wire{"type": what, "object": o})
 	s.log = append(s.log, wiredEvent{s.version, resource, append(line, '\n')})
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return o
 }
 
 func (s *wired) object(resource, name string, version int) wire {
@@ -129,8 +136,8 @@ func (s *wired) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}})
 	case path == "/api/v1/namespaces/kube-system":
 		say(w, wire{"apiVersion": "v1", "kind": "Namespace", "metadata": wire{"name": "kube-system", "uid": s.name, "resourceVersion": "1"}})
-	case r.Method == http.MethodPatch:
-		s.apply(w, r)
+	case strings.HasPrefix(path, wiredObjects):
+		s.single(w, r)
 	case asksFor(r) == "":
 		refuse(w, http.StatusNotFound, "NotFound")
 	case r.URL.Query().Get("sendInitialEvents") == "true":
@@ -223,13 +230,29 @@ func (s *wired) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// apply takes a server-side apply as it is.
-func (s *wired) apply(w http.ResponseWriter, r *http.Request) {
-	resource, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/default/"), "/")
+const wiredObjects = "/api/v1/namespaces/default/"
+
+// single gets, deletes, or applies an object as it is sent.
+func (s *wired) single(w http.ResponseWriter, r *http.Request) {
+	resource, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, wiredObjects), "/")
 	var sent wire
 	_ = json.NewDecoder(r.Body).Decode(&sent)
 	metadata, _ := sent["metadata"].(wire)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	say(w, s.store(resource, name, metadata["labels"]))
+	before := s.objects[resource+"/"+name]
+	switch {
+	case r.Method == http.MethodPatch:
+		say(w, s.store(resource, name, metadata))
+	case before == nil:
+		refuse(w, http.StatusNotFound, "NotFound")
+	case r.Method == http.MethodDelete:
+		s.version++
+		before["metadata"].(wire)["resourceVersion"] = strconv.Itoa(s.version)
+		delete(s.objects, resource+"/"+name)
+		s.tellAll("DELETED", resource, before)
+		say(w, before)
+	default:
+		say(w, before)
+	}
 }
