@@ -95,7 +95,7 @@ func (p *place) within(ctx context.Context, c *Cluster, call func(context.Contex
 	{
 		name: "a write waits for a cluster that has left", says: "or leaves during the call",
 		file: homeParts, caught: "TestAWriteToAClusterThatLeavesEnds",
-		old: `	defer context.AfterFunc(c.part.cluster.ctx, end)()
+		old: `	defer context.AfterFunc(c.part.cluster.ctx, func() { end(nil) })()
 `, new: ``,
 	},
 	{
@@ -105,6 +105,19 @@ func (p *place) within(ctx context.Context, c *Cluster, call func(context.Contex
 		c.home.triggerAll()
 `, new: `	case first && keys != nil:
 		c.home.triggerAll()
+`,
+	},
+	{
+		name: "a write waits for a cluster that hangs", says: "holds up the reconcile for Options.Timeout",
+		file: "fleet/controller_silence.go", caught: "TestG8AClusterThatHangsHoldsUpNoOthersWrites",
+		old: `			end(errSilent)
+`, new: ``,
+	},
+	{
+		name: "each write waits for a cluster that hangs", says: "After that nothing is sent to it until it answers",
+		file: "fleet/controller_silence.go", caught: "TestG8AClusterThatHangsHoldsUpNoOthersWrites",
+		old: `			c.silent.Store(&since)
+`, new: `			_ = since
 `,
 	},
 	{
