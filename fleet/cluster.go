@@ -54,7 +54,8 @@ type Health struct {
 	Since time.Time `json:"since"`
 	// Heard is when the cluster answered last. It is zero if it never did.
 	Heard time.Time `json:"heard,omitzero"`
-	// Error is why the latest request failed. It is empty while the cluster is up.
+	// Error is why the latest request failed. It is empty if that was answered. A cluster is up until
+	// two in a row have failed.
 	Error string `json:"error,omitempty"`
 	// Rotation is why the newest configuration is not in use, and an older one is. It is empty
 	// otherwise.

@@ -555,6 +555,7 @@ func TestAClusterThatDoesNotAnswerKeepsWhatIsKnown(t *testing.T) {
 		began := time.Now()
 		_, err = targets.Ensure(ctx, "p", Target{Cluster: "a", Kind: "secrets", Namespace: "x"})
 		assert.ErrorIs(t, err, ErrNotKnown)
+		assert.ErrorContains(t, err, "the cluster does not answer: ")
 		assert.Less(t, time.Since(began), time.Second, "it does not wait for the cluster")
 
 		close(hung)

@@ -160,7 +160,7 @@ func (w *targetWatch) read(target Target) (k known, news <-chan struct{}, err er
 	}
 	if w.cluster != nil {
 		if h := w.cluster.Health(); h.Error != "" {
-			return k, nil, fmt.Errorf("%w: the cluster is %s: %s", ErrNotKnown, h.Phase, h.Error)
+			return k, nil, fmt.Errorf("%w: the cluster does not answer: %s", ErrNotKnown, h.Error)
 		}
 	}
 	return k, w.news, fmt.Errorf("%w: its watch is not complete", ErrNotKnown)
