@@ -105,3 +105,23 @@ func TestG5G8AClusterThatGrowsPastItsBoundKeepsWhatItShowedAndDelaysNobody(t *te
 		expect(t, settled(t, s), "a/m0, a/m1, a/m2, b/m0, b/new")
 	})
 }
+
+// Options.Client makes the clients, and each has the bound for itself.
+func TestG8EachClusterHasABoundOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{Deadline: 5 * time.Second, Client: []kates.Option{kates.WithMaxObjects(3)}})
+		for name, count := range map[string]int{"a": 5, "b": 3, "c": 2} {
+			w := newWired(t, name)
+			for i := range count {
+				w.put("configmaps", fmt.Sprint("m", i))
+			}
+			_ = f.Add(name, w.config())
+		}
+		s := watchThings(t, f)
+		<-s.Changed()
+		expect(t, settled(t, s), "b/m0, b/m1, b/m2, c/m0, c/m1, missing a (false)")
+		if !says(f.Status().Clusters[0].Watches.Err()) {
+			t.Error(f.Status())
+		}
+	})
+}
