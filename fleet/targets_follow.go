@@ -237,6 +237,9 @@ func (a *follower) start() error {
 	w.mu.Lock()
 	p, ok := w.schedule.Next()
 	if !ok {
+		if !w.schedule.Waiting() {
+			a.failures = 0 // the change that has failed is not needed any more
+		}
 		w.mu.Unlock()
 		return nil
 	}

@@ -72,4 +72,9 @@ var targeted = []mutant{
 		name: "a kind that was unknown once stays unknown", says: "a kind that is not served, and a start that fails are tried", file: "fleet/targets_follow.go",
 		caught: "TestAnUnknownKindIsTriedAgain", old: `case err == nil, now != c, c != nil && left <= 0:`, new: `case err == nil, now != c, c != nil && left <= 0 && w.targets.ctx.Err() != nil:`,
 	},
+	{
+		name: "a change that is not needed any more stays a failure", says: "Err says what is wrong now",
+		file: "fleet/targets_follow.go", caught: "TestAChangeThatIsNotNeededAnyMoreIsNoFailure",
+		old: `			a.failures = 0 // the change`, new: `			a.failures += 0 // the change`,
+	},
 }
