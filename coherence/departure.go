@@ -41,12 +41,14 @@ func (d Departure) And(other Departure) Departure {
 }
 
 // Leave returns the departures of one stream with a later one: at leftRV it no longer showed last.
-// What it showed since it left before is newer than that, unless it had given up own writes.
+// What it showed since it left before is newer than that, unless it had given up own writes. Then
+// it is an own write that was answered late. It replaces any older state, and brings nothing back.
 func (d Departure) Leave(leftRV string, last Object) Departure {
+	next := Departure{LeftRV: leftRV, Last: last}
 	if last != nil && Newer(d.LeftRV, last.GetResourceVersion()) {
-		last = nil
+		next = Departure{LeftRV: leftRV, Wrote: last, WroteRV: last.GetResourceVersion()}
 	}
-	return d.And(Departure{LeftRV: leftRV, Last: last})
+	return d.And(next)
 }
 
 // replace returns what own writes make of a state: the state itself, if none is newer.

@@ -210,7 +210,8 @@
 //  6. U6 Lost. A stream that has given up its own writes shows nothing before its next list. Until
 //     then every key that it covers stays as it was shown, and its decision stays open. What it
 //     gives up is a departure by the write's version, and if it is an object, a state that
-//     replaces older ones. Older states of this stream count no more.
+//     replaces older ones. Of older states that this stream still shows, as of an own write that is
+//     answered late, the same is true; they bring nothing back.
 //  7. U7 New history. Versions of two histories, or of two resources, do not compare. The first
 //     decision after the change takes what streams show (U1), and waits for nothing.
 //  8. U8 Start. The first snapshot of a union waits until the watch of every stream has reached the

@@ -165,14 +165,24 @@ func TestG4G5GivenUpTable(t *testing.T) {
 			departure{LeftRV: "7", Last: at[5], Wrote: at[5], WroteRV: "5"}},
 		{"unless the stream shows a newer one before it goes", at[5], "7", at[6],
 			departure{LeftRV: "7", Last: at[6], Wrote: at[5], WroteRV: "5"}},
-		{"an object that the write took out of the stream was in no older state", nil, "7", at[4],
-			departure{LeftRV: "7"}},
+		{"an object that the write took out of the stream does not come back", nil, "7", at[4],
+			departure{LeftRV: "7", Wrote: at[4], WroteRV: "4"}},
 		{"it may have come back", nil, "7", at[6],
 			departure{LeftRV: "7", Last: at[6]}},
 	} {
 		d := coherence.GivenUp(c.write, "5").Leave(c.leftRV, c.lastShown)
 		assert.Equal(t, c.want, d, c.name)
 	}
+}
+
+// A stream has left at 7, by an own write that it then gave up. An own write at 4 is answered late,
+// and shown by the stream until it lists.
+func TestG4AnOwnWriteThatIsAnsweredAfterItsStreamGaveUpReplacesWhatIsOlder(t *testing.T) {
+	left := coherence.GivenUp(nil, "7").Leave("7", at[4])
+	sights := []coherence.Sight{{KnownRV: "7", SkippedRV: "7"}, {KnownRV: "5"}}
+	assert.Equal(t, at[4], coherence.Decide(at[3], left, sights).Object)
+	assert.Equal(t, at[5], coherence.Decide(at[5], left, sights).Object)
+	assert.Nil(t, coherence.Decide(nil, left, sights).Object, "it brings nothing back")
 }
 
 func TestTwoDeparturesAreTheNewestOfBoth(t *testing.T) {

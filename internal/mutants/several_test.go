@@ -221,6 +221,11 @@ var several = []mutant{
 		new: `if false {`,
 	},
 	{
+		name: "an own write that is answered after its stream gave up is not shown", peer: torn, file: departed, caught: "TestG4AnOwnWriteThatIsAnsweredAfterItsStreamGaveUpReplacesWhatIsOlder",
+		old: `		next = Departure{LeftRV: leftRV, Wrote: last, WroteRV: last.GetResourceVersion()}`,
+		new: `		next = Departure{LeftRV: leftRV}`,
+	},
+	{
 		name: "what an own write took out of a union comes back with the relist", peer: torn, file: "accumulator/stream/own.go", caught: "TestG5WhatAnOwnWriteTookOutOfAUnionStaysOutThoughItIsGivenUp",
 		old: `if l.Union != nil {`,
 		new: `if false {`,
