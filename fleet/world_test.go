@@ -25,7 +25,7 @@ func newFleet(t *testing.T, o Options) *Fleet {
 }
 
 // newCluster makes a fake cluster that has an identity.
-func newCluster(t *testing.T, uid types.UID, objects ...kates.Object) *katestest.Fake {
+func newCluster(t testing.TB, uid types.UID, objects ...kates.Object) *katestest.Fake {
 	t.Helper()
 	system := &kates.Namespace{}
 	system.Name, system.UID = "kube-system", uid
