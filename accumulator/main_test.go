@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,15 +29,25 @@ type one struct {
 
 func watching(t *testing.T, streams *stream.Set, o collect.Options, queries ...query.Query) *Accumulator {
 	t.Helper()
+	n := &notes{}
+	o.Noted = &n.flag
 	a, err := New(t.Context(), streams, queries, o)
 	require.NoError(t, err)
+	noted.Store(a, n)
+	t.Cleanup(func() { noted.Delete(a) })
 	return a
 }
 
 func update(t *testing.T, a *Accumulator, into any) Result {
 	t.Helper()
+	n, last := notesOf(a), reflect.TypeOf(into)
+	n.begin()
 	r, err := a.Update(context.Background(), into, nil)
 	require.NoError(t, err)
+	if n.target == nil || n.target == last {
+		require.NoError(t, n.check(r))
+	}
+	n.target = last
 	return r
 }
 

@@ -381,7 +381,7 @@ func (m *model) join(which ...int) error {
 		r.slots = append(r.slots, newSlot(resource, q))
 	}
 	var err error
-	r.a, err = New(context.Background(), m.streams, r.queries, collect.Options{})
+	r.a, err = New(context.Background(), m.streams, r.queries, collect.Options{Noted: &r.notes.flag})
 	m.readers = append(m.readers, r)
 	return err
 }

@@ -40,6 +40,7 @@ type modelReader struct {
 	old     three // before the Update that runs, or that ran last
 	shown   bool  // a snapshot, once
 	running *call // the call that is held up
+	notes   notes
 
 	waiting []modelChange                     // not shown yet
 	past    map[storedSlot]map[stream.Key]int // since, of slots that showed another resource then
@@ -162,6 +163,7 @@ func (m *model) update(r *modelReader, key stream.Key, s sim.Step) (done bool, e
 // update starts an Update, and finishes it unless a gate holds it up.
 func (r *modelReader) update() error {
 	c := r.call()
+	r.notes.begin()
 	r.model.writing.Go(func() {
 		c.result, c.err = r.a.Update(context.Background(), &r.snap, nil)
 		c.over.Store(true)
@@ -193,6 +195,9 @@ func (r *modelReader) updated(c *call) error {
 	case result.Changed && r.shown && len(result.Differences) == 0 &&
 		!slices.ContainsFunc(r.slots, func(s *slot) bool { return s.removed }): // a query is news without objects, too
 		return errors.New("G7: changed without a delta")
+	}
+	if err := r.notes.check(result); err != nil {
+		return err
 	}
 	r.shown = true
 	if err := r.switched(); err != nil {
@@ -357,6 +362,9 @@ func (r *modelReader) atRest() error {
 	m := r.model
 	if r.waiting != nil {
 		return fmt.Errorf("never shown: %v", r.waiting)
+	}
+	if r.notes.flag.Load() {
+		return errors.New("noted, and there is nothing")
 	}
 	for _, st := range r.a.Status() {
 		i := slices.Index(modelFields, st.Name)

@@ -48,7 +48,8 @@ type refModel struct {
 	last    map[string]int // the highest version shown, by field and name
 	gates   sim.Gates
 	tasks   sync.WaitGroup
-	running *refCall    // that is held up
+	running *refCall // that is held up
+	notes   notes
 	wanted  query.Query // whose objects name others
 	// late: a gate has held lists up, perhaps for longer than a named object is waited for. since
 	// says when each was first named.
@@ -93,7 +94,7 @@ func runRefScript(s sim.Script, taken func()) error {
 	slow := func(string) time.Duration { return 30 * time.Millisecond }
 	server.ListDelay, server.ListAnswer = slow, slow
 	var err error
-	if m.a, err = New(context.Background(), m.Streams, namingQueries(), collect.Options{}); err != nil {
+	if m.a, err = New(context.Background(), m.Streams, namingQueries(), collect.Options{Noted: &m.notes.flag}); err != nil {
 		return err
 	}
 	for i, step := range s.Steps {
@@ -211,6 +212,7 @@ func (m *refModel) look() error {
 	}
 	c := &refCall{}
 	m.running = c
+	m.notes.begin()
 	m.tasks.Go(func() {
 		c.result, c.err = m.a.Update(context.Background(), &c.snap, nil)
 		c.over.Store(true)
@@ -228,6 +230,9 @@ func (m *refModel) looked() error {
 	snap, r, err := m.running.snap, m.running.result, m.running.err
 	m.running = nil
 	if err != nil || !r.Complete {
+		return err
+	}
+	if err := m.notes.check(r); err != nil {
 		return err
 	}
 	shown := map[string]bool{}

@@ -70,6 +70,12 @@ func (a *Accumulator) Rejudge() {
 // Update never waits for the network. If another Update of this accumulator runs, it waits until
 // that ends, or ctx.
 func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Result, error) {
+	atRest := false
+	defer func() {
+		if !atRest {
+			a.collector.Note() // there is more to come, or an error, or a panic
+		}
+	}()
 	v := reflect.ValueOf(target)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return Result{}, fmt.Errorf("the target of an update is a non-nil pointer to a struct, not %T", target)
@@ -90,7 +96,9 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	if !a.collector.Complete() || !a.collector.Take(fields.fields) {
 		return Result{}, nil
 	}
-	return a.refresh(v.Elem(), fields, j), nil
+	result := a.refresh(v.Elem(), fields, j)
+	atRest = a.collector.AtRest()
+	return result, nil
 }
 
 // refresh updates the tables and fills the target.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -28,6 +29,7 @@ type part struct {
 	end     context.CancelFunc
 	lag     atomic.Pointer[lag]   // of its watches, when these were looked at last; nil: none
 	trouble atomic.Pointer[error] // of the latest take; nil: none
+	noted   atomic.Bool           // there may be something to take; set by the accumulator
 	up      bool                  // the cluster answered when the fleet was looked at last; run's, of the watch
 
 	// The rest belongs to the reader.
@@ -67,7 +69,8 @@ func (p *part) run(ctx context.Context, t reflect.Type, queries []kates.Query) {
 
 // start starts the watch. It tries until it works, or ctx ends.
 func (p *part) start(ctx context.Context, t reflect.Type, queries []kates.Query) *kates.Accumulator {
-	client := p.cluster.client.With(kates.WithInterval(0)) // the whole watch keeps signals apart
+	// The whole watch keeps signals apart, and asks for what was noted alone.
+	client := p.cluster.client.With(kates.WithInterval(0), noting{of: p})
 	for failures := 1; ; failures++ {
 		acc, err := client.WatchStruct(ctx, t, queries...)
 		if err == nil || ctx.Err() != nil {
@@ -179,8 +182,23 @@ func cmpTime(a, b time.Time) time.Time {
 	return a
 }
 
+// noting is the option of a watch that notes in its part what there is to take.
+type noting struct {
+	kates.WatchOption // nil, and never called: it makes this a kates.WatchOption
+	of                *part
+}
+
+var _ collect.NotedOption = noting{}
+
+// Noted implements [collect.NotedOption].
+func (n noting) Noted() *atomic.Bool { return &n.of.noted }
+
+// news reports whether there may be something to take. What was not noted would change nothing.
+func (p *part) news() bool { return !p.value.IsValid() || p.noted.Load() }
+
 // take takes what is new. The deltas are those since the last take. noted: they are wanted.
 func (p *part) take(ctx context.Context, t reflect.Type, noted bool) (now reflect.Value, deltas []*Delta, err error) {
+	p.noted.Store(false) // before the update: what is noted meanwhile stays
 	next := reflect.New(t)
 	var all *[]*kates.Delta
 	if noted {

@@ -126,7 +126,7 @@ func (w *whole[S]) Refresh(ctx context.Context) error {
 func (w *whole[S]) Sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.fleet.options.Timeout)
 	defer cancel()
-	parts, _ := w.now()
+	parts, _, _ := w.now()
 	var running sync.WaitGroup
 	for _, p := range parts {
 		running.Go(func() {

@@ -16,6 +16,8 @@ import (
 type shown struct {
 	turn    chan struct{}
 	parts   map[string]*part // by cluster, those whose objects are shown
+	names   []string         // of parts, in order; nil: to be made anew
+	members int              // which clusters there are, as of the last take, see watching.members
 	last    reflect.Value    // the last snapshot's fields
 	missing []Missing
 	deltas  []*Delta // since the last snapshot
@@ -70,11 +72,27 @@ func (w *watching) take(ctx context.Context) {
 	if s.stale == nil {
 		s.stale, s.changed = make([]bool, len(w.shape.fields)), true
 	}
-	parts, lost := w.now()
+	parts, lost, members := w.now()
+	for _, p := range parts {
+		if p.news() {
+			w.takePart(ctx, p)
+		}
+	}
+	if members != s.members {
+		s.members = members
+		w.leave(parts, lost)
+	}
+	if now := w.missing(parts, lost); !sameMissing(now, s.missing) {
+		s.missing, s.changed = now, true
+	}
+}
+
+// leave takes out clusters that are no longer in the fleet.
+func (w *watching) leave(parts []*part, lost []seated) {
+	s := &w.shown
 	names := make(map[string]bool, len(parts))
 	for _, p := range parts {
 		names[p.cluster.name] = true
-		w.takePart(ctx, p)
 	}
 	for _, l := range lost {
 		names[l.name] = true
@@ -83,10 +101,8 @@ func (w *watching) take(ctx context.Context) {
 		if !names[name] {
 			w.farewell(p)
 			delete(s.parts, name)
+			s.names = nil
 		}
-	}
-	if now := w.missing(parts, lost); !sameMissing(now, s.missing) {
-		s.missing, s.changed = now, true
 	}
 }
 
@@ -105,7 +121,7 @@ func (w *watching) takePart(ctx context.Context, p *part) {
 	}
 	if former != p {
 		w.farewell(former)
-		s.parts[name] = p
+		s.parts[name], s.names = p, nil
 	} else if now != before {
 		w.shape.differs(before, now, s.stale)
 		s.changed = true
@@ -130,8 +146,8 @@ func (w *watching) farewell(former *part) {
 func (w *watching) show(into reflect.Value) (changed bool) {
 	s := &w.shown
 	if s.changed {
-		var parts []clusterPart
-		for _, name := range slices.Sorted(maps.Keys(s.parts)) {
+		parts := make([]clusterPart, 0, len(s.parts))
+		for _, name := range s.inOrder() {
 			parts = append(parts, clusterPart{name, s.parts[name].value})
 		}
 		next := reflect.New(w.shape.whole).Elem()
@@ -149,6 +165,14 @@ func (w *watching) show(into reflect.Value) (changed bool) {
 	return changed
 }
 
+// inOrder returns the names of the clusters that are shown.
+func (s *shown) inOrder() []string {
+	if s.names == nil {
+		s.names = slices.Sorted(maps.Keys(s.parts))
+	}
+	return s.names
+}
+
 // report sets the fields of missing clusters and invalid objects.
 func (w *watching) report(into reflect.Value) {
 	s := &w.shown
@@ -159,7 +183,7 @@ func (w *watching) report(into reflect.Value) {
 		return
 	}
 	var all []Invalid
-	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
+	for _, name := range s.inOrder() {
 		for _, i := range s.parts[name].invalid {
 			all = append(all, Invalid{name, i})
 		}

@@ -100,7 +100,8 @@ var ErrSecondReader = kates.ErrSecondReader
 // Update fills the struct with the current snapshot: every field but those with the tag "-". It
 // reports whether that differs from the last one. Until the first snapshot is complete it returns
 // false and touches nothing. After an error, too, the struct is untouched, and what has changed is
-// in the next snapshot. Update does not wait for the network.
+// in the next snapshot. Update does not wait for the network, and asks no cluster that has not
+// changed.
 func (s *Snapshots[S]) Update(ctx context.Context, into *S) (bool, error) {
 	if s.looping.Load() {
 		return false, ErrSecondReader

@@ -183,6 +183,10 @@ func TestClustersOfASnapshotComeAndGo(t *testing.T) {
 		if len(snap.Deltas) != 2 || snap.Deltas[0].Cluster != "a" || snap.Deltas[0].DeltaType != kates.ObjectAdd {
 			t.Errorf("deltas: %v", snap.Deltas)
 		}
+		_ = f.Set(Member{Name: "b", Client: newCluster(t, "2", configMap("y")).Client})
+		expect(t, settled(t, s), "a/svc/s, a/x, b/y")
+		f.Remove("b")
+		expect(t, settled(t, s), "a/svc/s, a/x")
 		f.Remove("a")
 		snap = settled(t, s)
 		expect(t, snap, "")

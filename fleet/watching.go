@@ -26,11 +26,12 @@ type watching struct {
 	news    chan struct{} // something has happened to a part
 	changed chan struct{}
 
-	mu    lockorder.Mutex[lockorder.FleetWatch]
-	parts []*part  // one for each cluster of the fleet, by name
-	lost  []seated // names without a cluster
-	known bool     // all sources had spoken when these were read
-	first bool     // the first snapshot is complete; it never turns back
+	mu      lockorder.Mutex[lockorder.FleetWatch]
+	parts   []*part  // one for each cluster of the fleet, by name
+	lost    []seated // names without a cluster
+	members int      // how often these were read
+	known   bool     // all sources had spoken when these were read
+	first   bool     // the first snapshot is complete; it never turns back
 
 	shown shown // the reader's
 }
@@ -81,7 +82,7 @@ func (w *watching) Ready() error {
 // it may be outdated, and why: those of [Missing]. It does not wait for any of them.
 func (w *watching) Status() Status {
 	status := w.fleet.Status()
-	parts, _ := w.now() // a cluster without a client is in the fleet's status
+	parts, _, _ := w.now() // a cluster without a client is in the fleet's status
 	why := make(map[string]error, len(parts))
 	for _, p := range parts {
 		why[p.cluster.name] = p.missing()
@@ -171,6 +172,7 @@ func (w *watching) follow() {
 		former[p.cluster] = p
 	}
 	w.parts, w.lost = nil, nil
+	w.members++
 	for _, s := range seated {
 		if s.cluster == nil {
 			w.lost = append(w.lost, s)
@@ -210,11 +212,12 @@ func (w *watching) endParts() {
 	}
 }
 
-// now returns the parts and the names without a cluster.
-func (w *watching) now() ([]*part, []seated) {
+// now returns the parts, the names without a cluster, and a number that is another one after these
+// have changed.
+func (w *watching) now() (parts []*part, lost []seated, members int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.parts, w.lost
+	return w.parts, w.lost, w.members
 }
 
 // begin reports whether the first snapshot is complete. If it is not, next is when that may change
@@ -249,7 +252,7 @@ func (w *watching) begin(now time.Time) (next time.Time, complete bool) {
 // lagging looks for watches that lag, and names their clusters: in two equal texts nothing has
 // changed.
 func (w *watching) lagging() string {
-	parts, _ := w.now()
+	parts, _, _ := w.now()
 	var b strings.Builder
 	for _, p := range parts {
 		if p.complete() {

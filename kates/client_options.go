@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -56,9 +57,7 @@ func (s *settings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 func (s *settings) apply(o Option) {
 	if o == nil {
 		s.reject(errors.New("an option is nil"))
-	} else if shows, ok := o.(collect.ShownOption); ok {
-		s.watch.shown = shows.OnShown()
-	} else {
+	} else if !s.watch.applyInner(o) {
 		o.applyToClient(s)
 	}
 }
@@ -70,6 +69,7 @@ type watchSettings struct {
 	// transform is for queries without one.
 	transform func(Object) error
 	shown     func(query string, source Object, value any)
+	noted     *atomic.Bool // see collect.Options
 	overdue   time.Duration
 	wrong     error // the first option that makes no sense
 }
@@ -90,11 +90,22 @@ func (w *watchSettings) reject(err error) { w.wrong = cmp.Or(w.wrong, err) }
 func (w *watchSettings) apply(o WatchOption) {
 	if o == nil {
 		w.reject(errors.New("an option of With is nil"))
-	} else if shows, ok := o.(collect.ShownOption); ok {
-		w.shown = shows.OnShown()
-	} else {
+	} else if !w.applyInner(o) {
 		o.applyToWatch(w)
 	}
+}
+
+// applyInner applies an option of the library's own packages. It returns false for any other.
+func (w *watchSettings) applyInner(o Option) bool {
+	switch o := o.(type) {
+	case collect.ShownOption:
+		w.shown = o.OnShown()
+	case collect.NotedOption:
+		w.noted = o.Noted()
+	default:
+		return false
+	}
+	return true
 }
 
 // lockedSettings lets MaxAccumulatorInterval change what Watch reads.

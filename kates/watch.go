@@ -128,7 +128,7 @@ func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator
 
 // options returns the settings in the accumulator's form.
 func (w watchSettings) options() collect.Options {
-	o := collect.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Overdue: w.overdue}
+	o := collect.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Noted: w.noted, Overdue: w.overdue}
 	if w.invalid != nil {
 		o.Invalid = func(i snapshot.Invalid) { w.invalid(invalidOf(i)) }
 	}

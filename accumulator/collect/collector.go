@@ -25,6 +25,11 @@ type Options struct {
 	// Shown is called once for each converted value that a snapshot shows. Tests use it to find
 	// out whether somebody writes to the value.
 	Shown func(query string, source stream.Object, value any)
+	// Noted is set whenever the next Update may show something else than the last one did: at that
+	// very moment, whether it is worth a signal or not. Its reader sets it to false before an
+	// Update. While it is false, another Update, with the same judgement and a target of the same
+	// type, would change nothing, and need not be made. Nil: nobody asks.
+	Noted *atomic.Bool
 	// Overdue is how long the first snapshot may take. After that, a log entry names the queries
 	// that are incomplete. Default 10 s.
 	Overdue time.Duration
@@ -37,6 +42,13 @@ type ShownOption interface {
 	// OnShown returns a function that is called once for each value that enters a snapshot, or
 	// that a lister hands out.
 	OnShown() func(query string, source stream.Object, value any)
+}
+
+// NotedOption is the option of watches that sets Options.Noted. Only package fleet has one. Package
+// kates takes it as it takes a [ShownOption].
+type NotedOption interface {
+	// Noted returns what is set. It belongs to one watch.
+	Noted() *atomic.Bool
 }
 
 // Reader is what takes a collector's changes. S is what it has of each query.
@@ -141,12 +153,15 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 	}
 	c.host = query.Host{
 		Streams: s, PerKey: r.PerKey, QuietOwn: o.QuietOwnWrites,
-		Wake: func() { c.Complete() }, Attend: func() { offer(c.upkeep.due) }, Follow: func() { offer(c.follow) },
+		Noted: c.Note, Wake: func() { c.Complete() }, Attend: func() { offer(c.upkeep.due) }, Follow: func() { offer(c.follow) },
 		Ready: &c.ready.passed, Past: &query.Past{},
 	}
 	if !r.Silent {
 		c.pacer = newPacer(o.Pace, c.news)
-		c.host.Wake = c.pacer.poke
+		c.host.Wake = func() {
+			c.Note()
+			c.pacer.poke()
+		}
 	}
 	all, links, err := query.Prepare(ctx, c.host, queries)
 	if err != nil {
@@ -199,7 +214,26 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 func (c *Collector[S]) Changed() <-chan struct{} { return c.pacer.out }
 
 // Ensure makes sure that a signal follows.
-func (c *Collector[S]) Ensure() { c.pacer.ensure() }
+func (c *Collector[S]) Ensure() {
+	c.Note()
+	c.pacer.ensure()
+}
+
+// Note notes that the next Update may show something else than the last one did.
+func (c *Collector[S]) Note() {
+	if c.options.Noted != nil {
+		c.options.Noted.Store(true)
+	}
+}
+
+// AtRest reports whether there is nothing to take that has not been shown, and will not be unless
+// Note is called. It belongs to the reader's turn.
+func (c *Collector[S]) AtRest() bool {
+	if c.changed() || len(c.waiting()) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.Fields(), func(f *Field[S]) bool { return !f.Query.AtRest() })
+}
 
 // readable reports whether a query can be read: it is complete, or was replaced after it was.
 func (c *Collector[S]) readable(f *Field[S]) bool {
@@ -320,6 +354,7 @@ func (c *Collector[S]) end(cause error) {
 	if !c.life.end(cause) {
 		return
 	}
+	c.Note()
 	for _, q := range c.running() {
 		q.Close()
 	}

@@ -109,7 +109,11 @@ func (r *references) join(ref *reference) {
 	}
 	q, l := k.query, r.host.listen(k.query)
 	l.Apart = true // there may be many
-	l.Noted = func() { r.fresh.note(ref) }
+	noted := l.Noted
+	l.Noted = func() {
+		r.fresh.note(ref)
+		noted()
+	}
 	l.Wake = func() {
 		r.fresh.note(ref)
 		r.host.Follow()

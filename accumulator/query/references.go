@@ -141,6 +141,12 @@ func (r *references) Take(Shown) Batch {
 	return out
 }
 
+func (r *references) AtRest() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known.Load() && len(r.dropped) == 0 && len(r.fresh.now()) == 0
+}
+
 func (r *references) Untake() {
 	r.mu.Lock()
 	for _, ref := range r.named {

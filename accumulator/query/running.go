@@ -21,6 +21,9 @@ type Running interface {
 	Take(shown Shown) Batch
 	// Untake takes a first batch back: the next batch has all objects.
 	Untake()
+	// AtRest reports whether the next batch changes nothing, unless [Host.Noted] is called before.
+	// It belongs to the reader's turn, after Take.
+	AtRest() bool
 	// Phase says what a reader can take.
 	Phase() Phase
 	// News reports whether there is a change that is worth a signal.
@@ -137,6 +140,10 @@ type Host struct {
 	// stream is late, or a kind unknown. Follow says that names may have to be read. They are called
 	// without locks, by any goroutine, and must not block.
 	Wake, Attend, Follow func()
+	// Noted says that the next batch may have something, worth a signal or not. A stream calls it
+	// at that very moment, with its lock held. Whoever calls Wake or Follow need not call it:
+	// Wake does, and Follow comes to Wake.
+	Noted func()
 	// Ready is whether the first snapshot is complete.
 	Ready *atomic.Bool
 	// Past is what the reader has had.
@@ -146,7 +153,7 @@ type Host struct {
 // listen returns the options of a query's listeners.
 func (h *Host) listen(q Query) stream.ListenOptions {
 	return stream.ListenOptions{
-		PerKey: h.PerKey, QuietOwn: h.QuietOwn, Wake: h.Wake, Trouble: h.Attend,
+		PerKey: h.PerKey, QuietOwn: h.QuietOwn, Wake: h.Wake, Trouble: h.Attend, Noted: h.Noted,
 		Optional: q.Optional, Signal: q.Signal,
 	}
 }

@@ -84,6 +84,11 @@ func (s *source) Untake() {
 	s.Running.Untake()
 }
 
+// AtRest: no object waits. Those that do may come with time alone.
+func (s *source) AtRest() bool {
+	return s.Running.AtRest() && len(s.waiting.keys) == 0 && !s.next.OK
+}
+
 func (s *source) Waits() Waits {
 	w := s.Running.Waits()
 	w.Held += int(s.held.Load())

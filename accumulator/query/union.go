@@ -111,6 +111,14 @@ func (u *union) News() bool {
 	return slices.ContainsFunc(parts, func(p *part) bool { return p.listener.State().News })
 }
 
+// AtRest: no decision is open, and no part comes or leaves. Where several streams may show one
+// object, only an open decision depends on how far they are.
+func (u *union) AtRest() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.regroup && !u.caughtUp && !u.leaving.Load() && u.waiting == nil && u.held.keys == nil
+}
+
 func (u *union) Get(key stream.Key) (newest stream.Object) {
 	parts, spaces := u.current()
 	if !within(spaces, key.Namespace) {

@@ -50,6 +50,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	}
 	d := coherence.Passed(w, fate, how.existedRV)
 	d.Since = how.since
+	l.noted()
 	l.depart(w.Key, d)
 	if !l.whole() {
 		l.note(w.Key, l.dirty[w.Key])

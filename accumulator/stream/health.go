@@ -63,6 +63,7 @@ func (h *health) turn(gone bool, listeners audience) {
 	h.gone = gone
 	for l := range listeners {
 		l.turned = true
+		l.noted()
 	}
 }
 

@@ -51,8 +51,10 @@ type ListenOptions struct {
 	Signal Signal
 	// Wake says that something has changed.
 	Wake func()
-	// Noted says so at that very moment, worth a signal or not; it may be nil. It alone is called
-	// with the stream's lock held. It takes no other lock but one of its own, for a moment.
+	// Noted says so at that very moment, worth a signal or not; it may be nil. Without it, the next
+	// batch of a reader that has had one is empty: of a union, as long as no key of it is open. It
+	// alone is called with the stream's lock held. It takes no other lock but one of its own, for a
+	// moment.
 	Noted func()
 	// Trouble says that requests fail.
 	Trouble func()

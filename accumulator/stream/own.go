@@ -117,6 +117,9 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 // Called with mu held.
 func (s *stream) giveUp(atLeastRV string) {
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
+	for l := range s.listeners {
+		l.noted()
+	}
 	for key, o := range s.store.overlaid() {
 		wroteRV, bounded := s.store.view.Known(key)
 		if !bounded || !coherence.Newer(wroteRV, s.store.view.Position()) {

@@ -38,7 +38,7 @@ var fleets = []mutant{
 	},
 	{
 		name: "the client's interval comes before the fleet's", says: "the least time between two signals of a watch of the fleet", file: "fleet/part.go", caught: "TestAChangeComesWithinOneInterval",
-		old: `p.cluster.client.With(kates.WithInterval(0))`, new: `p.cluster.client.With()`,
+		old: `With(kates.WithInterval(0), noting{of: p})`, new: `With(noting{of: p})`,
 	},
 	{
 		name: "an Update that is cancelled in its midst takes from some clusters", says: "After an error, too, the struct is untouched", file: "fleet/shown.go", caught: "TestG7DeltasAreExactThoughAnUpdateIsCancelled",
