@@ -231,3 +231,13 @@ func TestG2AnObjectThatWasMadeAfterAnOwnDeletionIsNotTakenForTheDeletedOne(t *te
 	}
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 }
+
+// The whole stream of a union hides an object for an own deletion without a version, and is late.
+// The other one has shown the object that has the name since, which now leaves it. The model has
+// found this script.
+func TestG5WhoHasTheNameOfADeletedObjectStaysInAUnionThoughOneWatchIsLate(t *testing.T) {
+	s := sim.Script{First: []int{5, 0}, Steps: []sim.Step{
+		{B: 1, C: 1}, {}, {B: 3}, {Op: 102, A: 48, C: 1}, {Op: 80}, {Op: 15, A: 1}, {}, {Op: 36}, {C: 9}, {Op: 36, B: 2, C: 3},
+	}}
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+}

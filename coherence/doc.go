@@ -199,7 +199,8 @@
 //     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. If a
 //     stream has had a state of the deleted object since the request was sent, the deletion
 //     replaces every state of that UID, and every state that is not newer than that one; a newer
-//     state of another UID is newer than the deletion. So is an object of another UID that an
+//     state of another UID is newer than the deletion, and a stream that knows of the deletion
+//     alone has reached nothing beyond its position then. So is an object of another UID that an
 //     answer shows. Of several own writes each replaces what is older: a deletion that is answered
 //     late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the

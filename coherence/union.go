@@ -1,13 +1,15 @@
 package coherence
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Sight is what one stream of a union says about a key at one moment.
 type Sight struct {
 	// Object is what the stream shows ([View.Read]), nil for nothing.
 	Object Object
-	// KnownRV is the version at which that is the truth ([View.Known]). Unbounded: it is the
-	// truth at every later version too, as after a deletion at an unknown version.
-	KnownRV   string
-	Unbounded bool
+	// KnownRV is the version at which that is the truth ([View.Known]). Gone is the UID of an object
+	// that was deleted at an unknown version after that ([View.Gone]), "" if there is none.
+	KnownRV string
+	Gone    types.UID
 	// SkippedRV is a version before which the key may have come and gone unnoticed: that of the
 	// latest list, or that up to which departures were forgotten.
 	SkippedRV string
@@ -18,8 +20,17 @@ type Sight struct {
 	Lost bool
 }
 
-// Behind reports whether the stream has not reached a version.
-func (s *Sight) Behind(atRV string) bool { return !s.Unbounded && Newer(atRV, s.KnownRV) }
+// Behind reports whether the stream has not reached a version. One whose object is gone has reached
+// every version, as far as that object goes.
+func (s *Sight) Behind(atRV string) bool { return s.Gone == "" && Newer(atRV, s.KnownRV) }
+
+// meets takes into account what else is known of the key. A newer state of another UID is newer
+// than the deletion (U4), so the deletion does not tell whether the stream shows that one.
+func (s *Sight) meets(state Object) {
+	if s.Gone != "" && state != nil && state.GetUID() != s.Gone && Newer(state.GetResourceVersion(), s.KnownRV) {
+		s.Gone = ""
+	}
+}
 
 // Decision is what a union shows for a key.
 type Decision struct {
@@ -40,7 +51,8 @@ type Decision struct {
 // nil if nothing. Left is how the key left the streams, as far as that was taken from them, or
 // held by the decision before. Sights are those of the streams that cover the key.
 //
-// It allocates nothing, and takes time in the number of sights.
+// It allocates nothing, and takes time in the number of sights. It may change Gone of a sight, so
+// that [Sight.Behind] holds for the decision.
 func Decide(shown Object, left Departure, sights []Sight) Decision {
 	best, lost := newestOf(sights) // U1
 	for i := range sights {
@@ -48,6 +60,10 @@ func Decide(shown Object, left Departure, sights []Sight) Decision {
 	}
 	if lost {
 		return Decision{Object: shown, Kept: true, Open: true, Left: left} // U6
+	}
+	newest := newerOf(newerOf(best, left.Last), shown)
+	for i := range sights {
+		sights[i].meets(newest)
 	}
 	left.LeftRV = Newest(left.LeftRV, versionOf(shown)) // U3
 	if best == nil {

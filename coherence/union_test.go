@@ -62,7 +62,11 @@ func TestG4G5UnionsTable(t *testing.T) {
 		{"U2", "it left after the departures were taken",
 			at[1], departure{}, []sight{{KnownRV: "2", Left: left("2", 1)}, empty("1")}, at[1], "2"},
 		{"U2", "nothing is newer than a deletion at an unknown version",
-			at[1], left("2", 1), []sight{empty("2"), {Unbounded: true, KnownRV: "1"}}, none, ""},
+			at[1], left("2", 1), []sight{empty("2"), {Gone: "x", KnownRV: "1"}}, none, ""},
+		{"U4", "but an object that was made anew",
+			at[3], left("4", 3), []sight{empty("4"), {Gone: "former", KnownRV: "2"}}, at[3], "4"},
+		{"U4", "and the deleted object is not a newer one that was shown before",
+			at[3], left("4", 3), []sight{empty("4"), {Gone: "later", KnownRV: "3"}}, none, ""},
 
 		{"U3", "a stream that is late shows an older state than was shown",
 			at[3], departure{}, []sight{empty("3"), shows(2, "2")}, at[3], "3"},

@@ -80,14 +80,14 @@ func (m *member) passed(w coherence.Write, fate coherence.Fate) {
 }
 
 func (m *member) sight() coherence.Sight {
-	knownRV, bounded := m.Known(theKey)
+	knownRV, _ := m.Known(theKey)
 	if m.lost {
 		return coherence.Sight{KnownRV: knownRV, Lost: true}
 	}
 	left := m.left
 	m.left = coherence.Departure{} // a sight takes it
 	return coherence.Sight{
-		Object: m.read(), KnownRV: knownRV, Unbounded: !bounded,
+		Object: m.read(), KnownRV: knownRV,
 		SkippedRV: m.skippedRV, Left: left,
 	}
 }

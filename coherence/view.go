@@ -250,6 +250,15 @@ func (v *View) Known(key Key) (knownRV string, bounded bool) {
 	return v.positionRV, true
 }
 
+// Gone returns the UID of an object that was deleted at an unknown version, which is all that the
+// stream knows of key after its position; "" if there is none.
+func (v *View) Gone(key Key) types.UID {
+	if e := v.entries[key]; e.open {
+		return e.uid
+	}
+	return ""
+}
+
 // Keys calls yield with every key for which Read may return something else than what is stored.
 func (v *View) Keys(yield func(Key) bool) {
 	for k := range v.entries {

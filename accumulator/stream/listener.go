@@ -213,8 +213,11 @@ func (l *Listener) Look(key Key) coherence.Sight {
 	defer s.mu.Unlock()
 	knownRV, bounded := s.store.view.Known(key)
 	now := coherence.Sight{
-		KnownRV: knownRV, Unbounded: !bounded, Lost: s.own.givenUp,
+		KnownRV: knownRV, Lost: s.own.givenUp,
 		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
+	}
+	if !bounded {
+		now.KnownRV, now.Gone = s.store.view.Position(), s.store.view.Gone(key)
 	}
 	if o := l.read(key); o != nil {
 		now.Object = o

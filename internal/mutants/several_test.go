@@ -221,6 +221,11 @@ var several = []mutant{
 		new: `if false {`,
 	},
 	{
+		name: "a deletion without a version hides who has the name since, in a union", peer: torn, file: union, in: "accumulator", caught: "TestG5WhoHasTheNameOfADeletedObjectStaysInAUnionThoughOneWatchIsLate",
+		old: `sights[i].meets(newest)`,
+		new: `_, _ = newest, i`,
+	},
+	{
 		name: "an own write that is answered after its stream gave up is not shown", peer: torn, file: departed, caught: "TestG4AnOwnWriteThatIsAnsweredAfterItsStreamGaveUpReplacesWhatIsOlder",
 		old: `		next = Departure{LeftRV: leftRV, Wrote: last, WroteRV: last.GetResourceVersion()}`,
 		new: `		next = Departure{LeftRV: leftRV}`,
