@@ -237,7 +237,7 @@ func TestG2AnObjectThatWasMadeAfterAnOwnDeletionIsNotTakenForTheDeletedOne(t *te
 // found this script.
 func TestG5WhoHasTheNameOfADeletedObjectStaysInAUnionThoughOneWatchIsLate(t *testing.T) {
 	s := sim.Script{First: []int{5, 0}, Steps: []sim.Step{
-		{B: 1, C: 1}, {}, {B: 3}, {Op: 102, A: 48, C: 1}, {Op: 80}, {Op: 15, A: 1}, {}, {Op: 36}, {C: 9}, {Op: 36, B: 2, C: 3},
+		{A: 1, C: 1}, {}, {B: 3}, {Op: 102, A: 48, C: 1}, {Op: 80}, {Op: 15, A: 1}, {}, {Op: 36}, {C: 9}, {Op: 36, B: 2, C: 3},
 	}}
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 }
