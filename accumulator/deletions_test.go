@@ -241,3 +241,13 @@ func TestG5WhoHasTheNameOfADeletedObjectStaysInAUnionThoughOneWatchIsLate(t *tes
 	}}
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 }
+
+// An object is made anew and deleted again, both by own writes that no watch has shown. The state
+// before, which was shown, is older than that. The model has found this script.
+func TestG4AnOwnDeletionOfWhatNoWatchHasShownHidesWhoHadTheNameBefore(t *testing.T) {
+	s := sim.Script{First: []int{0, 1}, Steps: []sim.Step{
+		{}, {}, {Op: 75, B: 1}, {Op: 15, A: 1, B: 1}, {B: 1}, {Op: 15, A: 1, B: 3}, {Op: 15, A: 1, B: 3},
+		{}, {}, {}, {}, {}, {Op: 36}, {}, {}, {}, {}, {}, {}, {Op: 36},
+	}}
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+}

@@ -200,8 +200,8 @@
 //     stream has had a state of the deleted object since the request was sent, the deletion
 //     replaces every state of that UID, and every state that is not newer than that one; a newer
 //     state of another UID is newer than the deletion, and a stream that knows of the deletion
-//     alone has reached nothing beyond its position then. So is an object of another UID that an
-//     answer shows. Of several own writes each replaces what is older: a deletion that is answered
+//     alone has reached no more than that then. So is an object of another UID that an answer
+//     shows. Of several own writes each replaces what is older: a deletion that is answered
 //     late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures

@@ -250,13 +250,14 @@ func (v *View) Known(key Key) (knownRV string, bounded bool) {
 	return v.positionRV, true
 }
 
-// Gone returns the UID of an object that was deleted at an unknown version, which is all that the
-// stream knows of key after its position; "" if there is none.
-func (v *View) Gone(key Key) types.UID {
-	if e := v.entries[key]; e.open {
-		return e.uid
+// Gone returns the UID of an object that was deleted at an unknown version, "" if there is none,
+// and the newest version at which the stream knows key: the object was there, or it is the position.
+func (v *View) Gone(key Key) (uid types.UID, knownRV string) {
+	e := v.entries[key]
+	if !e.open {
+		return "", v.positionRV
 	}
-	return ""
+	return e.uid, Newest(v.positionRV, e.atRV)
 }
 
 // Keys calls yield with every key for which Read may return something else than what is stored.

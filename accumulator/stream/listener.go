@@ -217,7 +217,7 @@ func (l *Listener) Look(key Key) coherence.Sight {
 		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
 	}
 	if !bounded {
-		now.KnownRV, now.Gone = s.store.view.Position(), s.store.view.Gone(key)
+		now.Gone, now.KnownRV = s.store.view.Gone(key)
 	}
 	if o := l.read(key); o != nil {
 		now.Object = o

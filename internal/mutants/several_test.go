@@ -226,6 +226,11 @@ var several = []mutant{
 		new: `_, _ = newest, i`,
 	},
 	{
+		name: "an own deletion of what no watch has shown does not hide who had the name before", peer: torn, file: view, in: "accumulator", caught: "TestG4AnOwnDeletionOfWhatNoWatchHasShownHidesWhoHadTheNameBefore",
+		old: `return e.uid, Newest(v.positionRV, e.atRV)`,
+		new: `return e.uid, v.positionRV`,
+	},
+	{
 		name: "an own write that is answered after its stream gave up is not shown", peer: torn, file: departed, caught: "TestG4AnOwnWriteThatIsAnsweredAfterItsStreamGaveUpReplacesWhatIsOlder",
 		old: `		next = Departure{LeftRV: leftRV, Wrote: last, WroteRV: last.GetResourceVersion()}`,
 		new: `		next = Departure{LeftRV: leftRV}`,
