@@ -131,6 +131,20 @@ func (w *targetWatch) fit(namespaced bool) {
 	w.changed()
 }
 
+// idle ends what is shown if there are no targets. It does both at once: a target that is wanted
+// next is not known before the next accumulator is complete. The caller closes the former one.
+func (w *targetWatch) idle() (former *following, idle bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.wanted) > 0 {
+		return nil, false
+	}
+	former = w.following
+	w.following, w.objects = nil, objects{}
+	w.schedule.Restart()
+	return former, true
+}
+
 // leave ends what is shown.
 func (w *targetWatch) leave() {
 	w.mu.Lock()
@@ -193,7 +207,8 @@ const (
 func (a *follower) run() error {
 	for {
 		next := a.w.expire()
-		if !a.w.needed() {
+		if f, idle := a.w.idle(); idle {
+			f.close()
 			return nil
 		}
 		if err := a.start(); err != nil {

@@ -513,6 +513,37 @@ func TestNoReaderHoldsAWatchThatWasStopped(t *testing.T) {
 	assert.Eventually(t, synced, time.Minute, time.Millisecond, "nothing is left")
 }
 
+// A watch that is given up, and is wanted again before its goroutine has ended it.
+func TestATargetIsNotKnownByAWatchThatIsGivenUp(t *testing.T) {
+	w := newTargetWatch(&Targets{}, watchKey{"a", "configmaps"})
+	w.scope = scope{known: true, namespaced: true}
+	of, err := check(cmTarget("x", "one"))
+	require.NoError(t, err)
+	w.add("o", of)
+	p, ok := w.schedule.Next()
+	require.True(t, ok)
+	w.schedule.Start(p)
+	w.schedule.Shown()
+	shown := &following{}
+	w.following = shown
+	_, _, err = w.read(of.target)
+	require.NoError(t, err)
+	_, idle := w.idle()
+	require.False(t, idle, "somebody needs it")
+
+	w.drop("o", of.target)
+	w.expire()
+	former, idle := w.idle()
+	require.True(t, idle)
+	assert.Same(t, shown, former, "it is to be closed")
+	of, err = check(of.target)
+	require.NoError(t, err)
+	w.add("o", of)
+	_, news, err := w.read(of.target)
+	assert.ErrorIs(t, err, ErrNotKnown)
+	assert.NotNil(t, news)
+}
+
 func TestAnOwnerKeepsExactlyItsTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, targets := newTargets(t, TargetOptions{}, targetMap("x", "one"), targetMap("x", "two"))

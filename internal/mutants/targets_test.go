@@ -69,6 +69,13 @@ var targeted = []mutant{
 		caught: "TestNoReaderHoldsAWatchThatWasStopped", old: "	if w.needed() {\n		return false\n	}\n	delete(t.watches, w.key)", new: "	delete(t.watches, w.key)",
 	},
 	{
+		name: "a watch that is given up still answers", says: "is not known before the next accumulator is complete", file: "fleet/targets_follow.go",
+		caught: "TestATargetIsNotKnownByAWatchThatIsGivenUp", old: `	former = w.following
+	w.following, w.objects = nil, objects{}
+	w.schedule.Restart()
+	return former, true`, new: `	return w.following, true`,
+	},
+	{
 		name: "a kind that was unknown once stays unknown", says: "a kind that is not served, and a start that fails are tried", file: "fleet/targets_follow.go",
 		caught: "TestAnUnknownKindIsTriedAgain", old: `case err == nil, now != c, c != nil && left <= 0:`, new: `case err == nil, now != c, c != nil && left <= 0 && w.targets.ctx.Err() != nil:`,
 	},
