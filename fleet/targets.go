@@ -15,9 +15,10 @@ import (
 type TargetOptions struct {
 	// Activate is called with the owners whose targets have changed: an object has come, changed or
 	// gone, a target has become known or is not known any more, or its cluster has become stale or
-	// has come back. Fitting functions are the Trigger of a controller, and that of a
-	// [kates.Handle]. It is called by one goroutine, without locks. While it runs, owners gather,
-	// each once, and nothing else waits.
+	// has come back. A target that is known when Want returns has not changed: its owner reads it.
+	// Fitting functions are the Trigger of a controller, and that of a [kates.Handle]. It is called
+	// by one goroutine, without locks. While it runs, owners gather, each once, and nothing else
+	// waits.
 	Activate func(owners ...string)
 	// Grace is how long something is watched that no owner needs any more. Default: 1 minute. A
 	// negative one is none.

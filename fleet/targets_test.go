@@ -198,7 +198,9 @@ func TestATargetThatMakesNoSenseIsAnError(t *testing.T) {
 func TestOwnersAreActivatedByTheirTargetsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a activations
-		f, k, targets := newTargets(t, TargetOptions{Activate: a.activate}, targetMap("x", "one", "app"), targetMap("x", "two"), targetMap("y", "two"))
+		k := newCluster(t, "1", targetMap("x", "one", "app"), targetMap("x", "two"), targetMap("y", "two"))
+		f := newFleet(t, Options{})
+		targets := f.Targets(TargetOptions{Activate: a.activate})
 		ctx := t.Context()
 		for owner, target := range map[string]Target{
 			"name": cmTarget("x", "one"), "same name": cmTarget("x", "one"), "other name": cmTarget("y", "two"),
@@ -208,9 +210,20 @@ func TestOwnersAreActivatedByTheirTargetsAlone(t *testing.T) {
 			_, err := targets.Want(owner, target)
 			require.NoError(t, err)
 		}
+		a.taken()
+		// All are wanted by now: none is known as soon as it is wanted.
+		require.NoError(t, f.Set(Member{Name: "a", Client: k.Client}))
 		everyone := []string{"all", "labels", "labels in y", "name", "other name", "same name", "x"}
 		time.Sleep(time.Minute)
 		assert.Equal(t, everyone, a.taken(), "they have become known")
+
+		r, err := targets.Want("late", cmTarget("x", "two"))
+		require.NoError(t, err)
+		_, err = r.Get()
+		require.NoError(t, err, "the watch of the others shows it")
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, a.taken(), "it was known from the start")
+		targets.Drop("late")
 
 		o := targetMap("x", "one", "app")
 		o.Data = map[string]string{"k": "v"}
