@@ -36,7 +36,7 @@ type Accumulator struct {
 	bindings   map[reflect.Type]*snapshot.Binding // of this generation
 	retired    map[string]bool                    // fields to be nil: their query was removed
 	judgement  Judgement
-	judgements int                // how often all objects were to be judged again
+	judgements judgements
 	invalid    []snapshot.Invalid // of the last snapshot
 
 	// tables is held while the tables change, so that others can read them.

@@ -12,7 +12,7 @@ type content struct {
 	table   *snapshot.Table
 	spans   bool // the table's keys have the namespace
 	present bool // the snapshot has the field
-	judged  int  // the judgement of the rows, see Accumulator.judgements
+	judged  judgements
 }
 
 // Get returns the object from which the snapshot was made for a key.

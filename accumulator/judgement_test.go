@@ -149,3 +149,78 @@ func TestG8AReasonThatPanicsIsThatOfOneObject(t *testing.T) {
 		assert.ErrorContains(t, r.Invalid[0].Err, "the predicate panicked")
 	})
 }
+
+// TestG8AnObjectWhosePredicatePanickedRejoinsByAnotherPredicate: also if the object has not
+// changed since, and if the other is a closure of the same code.
+func TestG8AnObjectWhosePredicatePanickedRejoinsByAnotherPredicate(t *testing.T) {
+	none := func(func(*unstructured.Unstructured) bool) *Judgement { return Pass(nil) }
+	reasons := func(func(*unstructured.Unstructured) bool) *Judgement {
+		return Judge(func(*unstructured.Unstructured) (bool, error) { return true, nil })
+	}
+	for name, other := range map[string]func(func(*unstructured.Unstructured) bool) *Judgement{
+		"none": none, "another": reasons, "a closure of the same code": Pass,
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				for _, name := range []string{"no", "x", "y", "z"} {
+					s.Create("as", sim.Thing(name))
+				}
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+				synctest.Wait()
+				var snap one
+				var results []Result
+				asked := map[string]int{}
+				judge := Pass
+				for _, bug := range []bool{true, false} {
+					r, err := a.Update(t.Context(), &snap, judge(func(u *unstructured.Unstructured) bool {
+						asked[u.GetName()]++
+						if bug && u.GetName() == "x" {
+							panic("boom")
+						}
+						return u.GetName() != "no"
+					}))
+					require.NoError(t, err)
+					results, judge = append(results, r), other
+				}
+				assert.Equal(t, []string{"+y", "+z"}, told(results[0]))
+				require.Len(t, results[0].Invalid, 1)
+				assert.True(t, results[1].Changed)
+				assert.Contains(t, told(results[1]), "+x")
+				assert.Empty(t, results[1].Invalid)
+				if name == "a closure of the same code" {
+					assert.Equal(t, []string{"x", "y", "z"}, sim.Names(snap.A))
+					assert.Equal(t, map[string]int{"no": 1, "x": 2, "y": 1, "z": 1}, asked, "of the others only changes are judged")
+				}
+			})
+		})
+	}
+}
+
+// TestG8AnObjectWhosePredicatePanicsAgainIsReportedOnce: it is left out as before.
+func TestG8AnObjectWhosePredicatePanicsAgainIsReportedOnce(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		reported := 0
+		a := watching(t, streams, collect.Options{Invalid: func(snapshot.Invalid) { reported++ }}, sim.Query("A", "as"))
+		synctest.Wait()
+		var snap one
+		asked := 0
+		for i := range 3 {
+			r, err := a.Update(t.Context(), &snap, Pass(func(*unstructured.Unstructured) bool {
+				asked++
+				panic("boom")
+			}))
+			require.NoError(t, err)
+			assert.Equal(t, i == 0, r.Changed)
+			assert.Len(t, r.Invalid, 1)
+		}
+		assert.Equal(t, 3, asked)
+		assert.Equal(t, 1, reported)
+		s.Touch("as", "x", 1)
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, 4, asked, "a plain Update gives no predicate")
+		update(t, a, &snap)
+		assert.Equal(t, 4, asked)
+	})
+}

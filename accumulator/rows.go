@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
@@ -84,9 +85,10 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 	return append(append(all, diffs...), then...)
 }
 
-// rows judges and converts the changes. With rejudge it judges all other objects again. If the
-// batch has all objects, the others are gone. The result is in key order.
-func (a *Accumulator) rows(i row, t query.Batch, rejudge bool) []snapshot.Change {
+// rows judges and converts the changes. What has been judged less often than it should be is
+// judged again. If the batch has all objects, the others are gone. The result is in key order.
+func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.Change {
+	rejudge := judged.all != a.judgements.all
 	slices.SortFunc(t.Changes, func(x, y stream.Change) int { return object.Compare(x.Key, y.Key) })
 	table, out, changes := i.field().Shown.table, snapshot.NewChanges(len(t.Changes)), t.Changes
 	differ := t.NewHistory || t.Reshaped // one version may look different
@@ -114,7 +116,30 @@ func (a *Accumulator) rows(i row, t query.Batch, rejudge bool) []snapshot.Change
 			a.changed(&out, i, changes[0])
 		}
 	}
+	if !rejudge && judged.panicked != a.judgements.panicked {
+		a.panicked(&out, i)
+	}
 	return out.All
+}
+
+// panicked judges the objects again for which the predicate before has panicked, but for those
+// that are in out already. Few have: they are looked for among what is left out.
+func (a *Accumulator) panicked(out *snapshot.Changes, i row) {
+	byKey := func(c snapshot.Change, k stream.Key) int { return object.Compare(c.Key, k) }
+	changed := out.All
+	for _, old := range i.field().Shown.table.Invalid() {
+		p, key := (*guard.Panic)(nil), object.KeyOf(old.Source)
+		if !errors.As(old.Err, &p) || p.What != predicatePanicked {
+			continue
+		}
+		if _, done := slices.BinarySearchFunc(changed, key, byKey); done {
+			continue
+		}
+		if now, ok := a.again(i, old); ok {
+			out.Put(key, now)
+		}
+	}
+	slices.SortFunc(out.All, func(x, y snapshot.Change) int { return object.Compare(x.Key, y.Key) })
 }
 
 // changed adds a change of a key that the table does not have.
@@ -175,6 +200,8 @@ func (a *Accumulator) convert(i row, o stream.Object) snapshot.Row {
 	return a.collector.Convert(i.of.Binding, i.at, i.field().Name, o)
 }
 
+const predicatePanicked = "the predicate panicked"
+
 // judge calls the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
 	if a.judgement.predicate == nil || stream.Fault(o) != nil {
@@ -184,7 +211,7 @@ func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = guard.Named("the predicate panicked", func() error {
+	err = guard.Named(predicatePanicked, func() error {
 		pass, err = a.judgement.predicate(u)
 		if err != nil {
 			_ = err.Error() // the user's, which may panic

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,17 +34,25 @@ type Predicate func(*unstructured.Unstructured) (pass bool, why error)
 // Judgement sets the predicate of an Update. It stays in force until it is replaced.
 type Judgement struct {
 	predicate Predicate
-	place     uintptr
+	place     uintptr        // of the code
+	function  unsafe.Pointer // the code and what it has captured
+}
+
+// judgements counts what was to be judged again, for all objects and for a query's.
+type judgements struct {
+	all      int // every object
+	panicked int // those for which the predicate has panicked
 }
 
 // Judge is the judgement by a predicate; nil lets all objects pass. A predicate from another place
 // in the code judges every object again. One from the same place does not: a closure that is made
-// anew for each Update counts as the same. See [Accumulator.Rejudge].
+// anew for each Update counts as the same, but for objects for which the one before has panicked.
+// See [Accumulator.Rejudge].
 func Judge(f Predicate) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}
-	return &Judgement{f, reflect.ValueOf(f).Pointer()}
+	return &Judgement{f, reflect.ValueOf(f).Pointer(), *(*unsafe.Pointer)(unsafe.Pointer(&f))}
 }
 
 // Pass is [Judge] for a predicate without reasons.
@@ -52,7 +61,8 @@ func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
 		return &Judgement{}
 	}
 	return &Judgement{
-		func(u *unstructured.Unstructured) (bool, error) { return f(u), nil }, reflect.ValueOf(f).Pointer(),
+		func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
+		reflect.ValueOf(f).Pointer(), *(*unsafe.Pointer)(unsafe.Pointer(&f)),
 	}
 }
 
@@ -105,9 +115,12 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Result {
 	result := Result{Complete: true, Changed: !a.collector.Delivered()}
 	if a.rejudge.Swap(false) || j != nil && j.place != a.judgement.place {
-		a.judgements++
+		a.judgements.all++
 	}
 	if j != nil {
+		if j.function != a.judgement.function {
+			a.judgements.panicked++
+		}
 		a.judgement = *j
 	}
 	faults := a.depart(&result, b)
@@ -127,7 +140,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 		if t.Absent == f.Shown.present {
 			f.Shown.present, result.Changed = !t.Absent, true
 		}
-		rows := a.rows(row{b, i}, t, f.Shown.judged != a.judgements)
+		rows := a.rows(row{b, i}, t, f.Shown.judged)
 		f.Shown.judged = a.judgements // a field without a batch is judged with its next one
 		diffs, changed := a.apply(f, rows)
 		faults = faults || changed

@@ -172,8 +172,9 @@ func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *
 // pass.
 //
 // Predicates are the same if they are the same code: a closure that is made anew for each call is
-// not another one, and judges only what has changed. If what it has captured is not what it was
-// (another namespace, another list of names), call [Accumulator.Rejudge].
+// not another one, and judges only what has changed, and the objects for which the one before has
+// panicked. If what it has captured is not what it was (another namespace, another list of names),
+// call [Accumulator.Rejudge].
 func (a *Accumulator) FilteredUpdate(ctx context.Context, target any, deltas *[]*Delta, predicate func(*Unstructured) bool) (bool, error) {
 	return a.update(ctx, target, deltas, accumulator.Pass(predicate))
 }

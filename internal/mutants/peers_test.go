@@ -211,7 +211,7 @@ var isolation = []mutant{
 	},
 	{
 		name: "a panic of the user's is everybody's", peer: undecodable, file: rows, caught: "TestG8APanicInAPredicateIsOneInvalidObject",
-		old: `	err = guard.Named("the predicate panicked", func() error {
+		old: `	err = guard.Named(predicatePanicked, func() error {
 		pass, err = a.judgement.predicate(u)
 		if err != nil {
 			_ = err.Error() // the user's, which may panic
@@ -220,6 +220,11 @@ var isolation = []mutant{
 	})`,
 		new: `	pass, err = a.judgement.predicate(u)
 	_ = guard.Named`,
+	},
+	{
+		name: "a closure that is made anew is the one that panicked", peer: undecodable, file: "accumulator/update.go",
+		caught: "TestG8AnObjectWhosePredicatePanickedRejoinsByAnotherPredicate",
+		old:    `j.function != a.judgement.function`, new: `j.place != a.judgement.place`,
 	},
 	{
 		name: "a bad object is lost from the table", peer: undecodable, file: "snapshot/apply.go", caught: "TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed",
