@@ -52,7 +52,7 @@ func Judge(f Predicate) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}
-	return &Judgement{f, reflect.ValueOf(f).Pointer(), *(*unsafe.Pointer)(unsafe.Pointer(&f))}
+	return &Judgement{f, reflect.ValueOf(f).Pointer(), stream.FuncPointer(f)}
 }
 
 // Pass is [Judge] for a predicate without reasons.
@@ -62,7 +62,7 @@ func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
 	}
 	return &Judgement{
 		func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
-		reflect.ValueOf(f).Pointer(), *(*unsafe.Pointer)(unsafe.Pointer(&f)),
+		reflect.ValueOf(f).Pointer(), stream.FuncPointer(f),
 	}
 }
 

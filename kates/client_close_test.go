@@ -3,11 +3,14 @@ package kates_test
 import (
 	"context"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -116,4 +119,87 @@ func TestCloseLetsRequestsUnderWayFinish(t *testing.T) {
 	require.NoError(t, err, "on a new connection")
 	client.Close()
 	assert.Zero(t, conns.open.Load())
+}
+
+// cutDials makes connections until they are cut. From then on a dial lasts until its context ends.
+type cutDials struct {
+	begun chan struct{} // gets a value for each dial since
+	mu    sync.Mutex
+	isCut bool
+	open  []net.Conn
+}
+
+func (d *cutDials) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	isCut := d.isCut
+	d.mu.Unlock()
+	if isCut {
+		d.begun <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	made, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil {
+		d.mu.Lock()
+		d.open = append(d.open, made)
+		d.mu.Unlock()
+	}
+	return made, err
+}
+
+// cut closes the connections.
+func (d *cutDials) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.isCut = true
+	for _, c := range d.open {
+		_ = c.Close()
+	}
+}
+
+// hangs is far more than any machine needs, and less than the 30 s that a dial may take.
+const hangs = 20 * time.Second
+
+// TestG11CloseDoesNotWaitForAConnectionThatIsNotMade: the network takes what is sent, and answers
+// nothing. The first list is under way, or the watch is being opened again.
+func TestG11CloseDoesNotWaitForAConnectionThatIsNotMade(t *testing.T) {
+	type inputs struct{ ConfigMaps []*kates.ConfigMap }
+	closing := map[string]func(*kates.Client, *kates.Snapshots[inputs], context.CancelFunc){
+		"client":  func(*kates.Client, *kates.Snapshots[inputs], context.CancelFunc) {},
+		"watch":   func(_ *kates.Client, s *kates.Snapshots[inputs], _ context.CancelFunc) { s.Close() },
+		"context": func(_ *kates.Client, _ *kates.Snapshots[inputs], cancel context.CancelFunc) { cancel() },
+	}
+	for protocol, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		for at, first := range map[string]bool{"list": true, "watch": false} {
+			for what, end := range closing {
+				t.Run(fmt.Sprintf("%s of the %s of %s", what, at, protocol), func(t *testing.T) {
+					dials := &cutDials{begun: make(chan struct{}, 100)}
+					config := watchedServer(t, http2)
+					config.Dial = dials.dial
+					client, err := kates.NewClientFromRESTConfig(config)
+					require.NoError(t, err)
+					defer client.Close()
+					_, err = client.ServerResources()
+					require.NoError(t, err)
+					if first {
+						dials.cut()
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					snapshots, err := kates.Watch[inputs](ctx, client)
+					require.NoError(t, err)
+					if !first {
+						<-snapshots.Changed()
+						dials.cut()
+					}
+					<-dials.begun
+					started := time.Now()
+					end(client, snapshots, cancel)
+					client.Close()
+
+					assert.Less(t, time.Since(started), hangs)
+				})
+			}
+		}
+	}
 }

@@ -100,6 +100,14 @@ var connections = []mutant{
 		new: `func (l *Link) Dynamic() dynamic.Interface { return l.Now().Dynamic() }`,
 	},
 	{
+		name: "Close waits for a watch that is being opened", says: "ends every goroutine, watch and timer", file: "accumulator/stream/watching.go",
+		caught: "TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened",
+		old: `ctx, cancel := context.WithCancelCause(ctx)
+	late :=`,
+		new: `ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	late :=`,
+	},
+	{
 		name: "requests under way end with the old connection", says: "Requests under way finish where they are", file: "internal/wire/conns.go", in: "kates", caught: lastRequest,
 		old: `	if r == nil || r.closer != nil || len(c.requests) > 0 {
 		return

@@ -1,0 +1,54 @@
+package accumulator
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/watch"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/sim"
+)
+
+// unopened is a source whose watches are not opened before their context ends.
+type unopened struct{ stream.Source }
+
+func (unopened) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened: the server does not answer.
+func TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened(t *testing.T) {
+	for list, streamed := range map[string]bool{"streamed": true, "in pages": false} {
+		for what, end := range map[string]func(*Accumulator, *stream.Set){
+			"watch":  func(a *Accumulator, _ *stream.Set) { a.Close() },
+			"client": func(_ *Accumulator, s *stream.Set) { s.Close() },
+		} {
+			t.Run(what+", "+list, func(t *testing.T) {
+				open := false
+				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+					source := streams.Config().Source
+					streams.Config().Source = func(r stream.Resource, ns string, form stream.Form) stream.Source {
+						return unopened{source(r, ns, form)}
+					}
+					s.Create("as", sim.Thing("x"))
+					a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+					synctest.Wait()
+					started := time.Now()
+					end(a, streams)
+					streams.Close()
+					assert.Zero(t, time.Since(started))
+					open = true
+				})
+				assert.True(t, open, "the bubble has run")
+			})
+		}
+	}
+}
