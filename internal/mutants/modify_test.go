@@ -10,6 +10,54 @@ const (
 // changing are mistakes in changes of objects that are only partly known.
 var changing = []mutant{
 	{
+		name: "an error without a status is a success", says: "is an error; the watch then tells what happened", file: "kates/write.go",
+		caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
+		old: `	case err != nil:
+		begun.Abandon()`,
+		new: `	case apierrors.ReasonForError(err) != "":
+		begun.Abandon()`,
+	},
+	{
+		name: "a refusal is a success", says: "Errors of the server keep their type", file: "kates/write.go",
+		caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
+		old: `	case err != nil:
+		begun.Abandon()`,
+		new: `	case err != nil && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
+		begun.Abandon()`,
+	},
+	{
+		name: "a write that failed is an own write", says: "A write whose outcome is unknown is an error", file: "kates/write.go",
+		caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
+		old: `		begun.Abandon()
+		return nil, o.failed(op, err)`,
+		new: `		c.commit(ctx, begun, o, a.Outcome)
+		return nil, o.failed(op, err)`,
+	},
+	{
+		name: "a Get drops pending writes", says: "A Get does not change what watches show", file: "kates/client_read.go",
+		caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/Get",
+		old: `	got, err := c.core.get(ctx, o)
+`, new: `	got, err := c.core.get(ctx, o)
+	_ = c.core.streams.Begin(o.resource, o.key()).Commit(ctx, stream.Outcome{Write: coherence.Write{Key: o.key()}})
+`,
+	},
+	{
+		name: "a List drops pending writes", says: "A List does not change what watches show", file: "kates/client_read.go",
+		caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/List",
+		old: `	items, err := c.listAll(ctx, r, compiled)
+`, new: `	items, err := c.listAll(ctx, r, compiled)
+	for _, u := range items {
+		key := objects.KeyOf(u)
+		_ = c.core.streams.Begin(r, key).Commit(ctx, stream.Outcome{Write: coherence.Write{Key: key}})
+	}
+`,
+	},
+	{
+		name: "a GetCached reads past the own writes", says: "the answer contains the client's own writes", file: "accumulator/stream/lookup.go",
+		in: "kates", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/GetCached",
+		old: `shown: s.store.read(key), synced`, new: `shown: s.store.objects[key], synced`,
+	},
+	{
 		name: "lists are replaced though elements stay", says: "fields that T does not know stay", file: blindPatches, caught: names,
 		old: `if i >= 0 && !plain(merge[j]) {`, new: `if i >= 0 && j < 0 && !plain(merge[j]) {`,
 	},
