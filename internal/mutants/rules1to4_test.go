@@ -21,6 +21,10 @@ var position = []mutant{
 		old: `if !Newer(toRV, v.positionRV) {`, new: `if toRV == v.positionRV {`,
 	},
 	{
+		name: "a key has no namespace", rule: 1, file: "internal/object/object.go", in: "accumulator", caught: "TestG7AKeyIsTheNamespaceAndTheName",
+		old: `return Key{Namespace: namespace, Name: name}`, new: `return Key{Namespace: namespace[:0], Name: name}`,
+	},
+	{
 		name: "initial events move the position", rule: 1, file: listing, caught: "TestG4HalfAListMovesNoPosition",
 		old: `				if err := next.put(e.Object); err != nil {`,
 		new: `				m, _ := meta.Accessor(e.Object)
@@ -49,6 +53,10 @@ var position = []mutant{
 }
 
 var entry = []mutant{
+	{
+		name: "a tombstone never ends", rule: 2, file: view, in: "accumulator", caught: "TestG6ATombstoneEndsWithTheDeletionsEvent",
+		old: `	return e.open || e.object != nil && ev.LastRV`, new: `	return e.object != nil && ev.LastRV`,
+	},
 	{
 		name: "a write makes no entry", rule: 2, file: view, in: "accumulator", caught: "TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate",
 		old: `v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, object: w.Object}`, new: ``,
