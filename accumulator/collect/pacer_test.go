@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestG11ThePacerAsksForNewsWithoutItsLock(t *testing.T) {
@@ -27,6 +28,23 @@ func TestG11ThePacerAsksForNewsWithoutItsLock(t *testing.T) {
 		<-time.After(2 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, 2, asked)
+		p.close()
+	})
+}
+
+// Nobody reads the signals.
+func TestG2ASignalWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(Pace{}, func() bool { return true })
+		poked := 0
+		go func() {
+			for ; poked < 3; poked++ {
+				p.poke()
+			}
+		}()
+		synctest.Wait()
+		require.Equal(t, 3, poked, "a signal that waits holds up the next change") // and close, too
+		assert.Len(t, p.out, 1)
 		p.close()
 	})
 }

@@ -62,13 +62,22 @@ func turn(t *testing.T, p *Partitions) *Turn {
 	return turn
 }
 
+// eachTurn takes and ends all turns.
+func eachTurn(t *testing.T, p *Partitions, do func(*Turn)) {
+	t.Helper()
+	n := 0
+	for next := turn(t, p); next != nil; next = turn(t, p) {
+		n++
+		require.LessOrEqual(t, n, 5000, "the turns have no end: now that of %q", next.Key)
+		do(next)
+		next.Done(nil)
+	}
+}
+
 // turns takes and ends all turns: "key: A's names / B's names".
 func turns(t *testing.T, p *Partitions) (all []string) {
 	t.Helper()
-	for next := turn(t, p); next != nil; next = turn(t, p) {
-		all = append(all, text(next))
-		next.Done(nil)
-	}
+	eachTurn(t, p, func(next *Turn) { all = append(all, text(next)) })
 	return all
 }
 

@@ -37,13 +37,12 @@ func looking(t *testing.T, o Options, f func(t *testing.T, s *sim.Server, stream
 // keysOfTurns takes and ends all turns.
 func keysOfTurns(t *testing.T, p *Partitions, do func(*Turn)) (keys []string) {
 	t.Helper()
-	for next := turn(t, p); next != nil; next = turn(t, p) {
+	eachTurn(t, p, func(next *Turn) {
 		keys = append(keys, next.Key)
 		if do != nil {
 			do(next)
 		}
-		next.Done(nil)
-	}
+	})
 	return keys
 }
 

@@ -52,7 +52,7 @@ var collecting = []mutant{
 		old:    `time.NewTimer(initialIdle), time.NewTimer(initialMost)`, new: `time.NewTimer(initialIdle), time.NewTimer(1000*initialMost)`,
 	},
 	{
-		name: "Changed blocks", peer: blockingSend, file: pacer, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
+		name: "Changed blocks", peer: blockingSend, file: pacer, in: "accumulator/collect", caught: "TestG2ASignalWaitsForNobody",
 		old: `	if p.closed || len(p.out) == cap(p.out) || (p.armed`,
 		new: `	if len(p.out) == cap(p.out) {
 		p.out <- struct{}{}
