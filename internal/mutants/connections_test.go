@@ -15,7 +15,6 @@ const (
 	twiceShown  = "TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce"
 	restored    = "TestG5AClusterThatIsRestoredElsewhereIsFoundAtTheExchange"
 	lateStreams = "TestNoStreamThatBeginsDuringATrialGoesUntried"
-	lastRequest = "TestG11TheOldConnectionIsClosedAfterItsLastRequest"
 )
 
 // connections are mistakes where a client moves to another connection.
@@ -108,7 +107,7 @@ var connections = []mutant{
 	late :=`,
 	},
 	{
-		name: "requests under way end with the old connection", says: "Requests under way finish where they are", file: "internal/wire/conns.go", in: "kates", caught: lastRequest,
+		name: "requests under way end with the old connection", says: "Requests under way finish where they are", file: "internal/wire/conns.go", caught: "TestG11AFormerConnectionIsClosedAfterItsLastRequest",
 		old: `	if r == nil || r.closer != nil || len(c.requests) > 0 {
 		return
 	}
@@ -121,7 +120,7 @@ var connections = []mutant{
 `,
 	},
 	{
-		name: "the old connection is left open", says: "the old connection is closed after the last one", file: link, in: "kates", caught: lastRequest,
+		name: "the old connection is left open", says: "the old connection is closed after the last one", file: link, caught: "TestG11AFormerConnectionIsClosedAfterItsLastRequest",
 		old: `	old.open.Retire(old.closeIdle, func() { l.forget(old) })
 `, new: ``,
 	},
