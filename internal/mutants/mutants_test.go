@@ -10,12 +10,14 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,25 +97,54 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// TestMutantsAreCaught tries as many at a time as there are cores, until all have been tried or the
+// time for them is up. The table says how many those are.
 func TestMutantsAreCaught(t *testing.T) {
-	binary := t.TempDir()
-	for i, m := range share(t) {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			source, err := m.source()
-			require.NoError(t, err)
-			o := m.try(t, filepath.Join(binary, fmt.Sprint(i)), source)
-			outcomes.Store(m.name, o)
-			t.Logf("%s: %s", m.caught, o.how) // at once, where the table comes at the end
-			if !o.caught {
-				t.Errorf("not caught\n%s", o.output)
+	binary, chosen, end := t.TempDir(), share(t), until(t)
+	next := make(chan int, len(chosen))
+	for i := range chosen {
+		next <- i
+	}
+	close(next)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				if !end.IsZero() && time.Now().After(end) {
+					return
+				}
+				m := chosen[i]
+				t.Run(m.name, func(t *testing.T) { m.check(t, filepath.Join(binary, fmt.Sprint(i))) })
 			}
 		})
 	}
 }
 
+func (m mutant) check(t *testing.T, dir string) {
+	source, err := m.source()
+	require.NoError(t, err)
+	o := m.try(t, dir, source)
+	outcomes.Store(m.name, o)
+	t.Logf("%s: %s", m.caught, o.how) // at once, where the table comes at the end
+	if !o.caught {
+		t.Errorf("not caught\n%s", o.output)
+	}
+}
+
+// until returns when no other mutant is begun, if the environment says how long they may take: a
+// machine with other work on it tries fewer.
+func until(t *testing.T) (end time.Time) {
+	limit, err := time.ParseDuration(cmp.Or(os.Getenv("MUTANTS_TIME"), "0s"))
+	require.NoError(t, err, "MUTANTS_TIME")
+	if limit > 0 {
+		end = time.Now().Add(limit)
+	}
+	return end
+}
+
 // share returns all mutants, or one part of them if the environment says how many parts there
-// are. Another commit gets another part.
+// are. Another commit gets another part, in another order.
 func share(t *testing.T) []mutant {
 	parts, err := strconv.Atoi(cmp.Or(os.Getenv("MUTANTS_PARTS"), "1"))
 	require.NoError(t, err, "MUTANTS_PARTS")
@@ -125,11 +156,14 @@ func share(t *testing.T) []mutant {
 	if err != nil {
 		commit = nil // no checkout: always the same part
 	}
-	return slices.DeleteFunc(all(), func(m mutant) bool {
+	drawn := func(m mutant) uint32 {
 		h := fnv.New32a()
 		_, _ = h.Write(append(commit, m.name...))
-		return h.Sum32()%uint32(parts) != 0
-	})
+		return h.Sum32()
+	}
+	part := slices.DeleteFunc(all(), func(m mutant) bool { return drawn(m)%uint32(parts) != 0 })
+	slices.SortFunc(part, func(a, b mutant) int { return cmp.Compare(drawn(a), drawn(b)) })
+	return part
 }
 
 func TestTheTableIsWhole(t *testing.T) {
