@@ -60,8 +60,8 @@ type slot struct {
 	free   bool                         // a stream need not show anything new now (G3)
 	// asks: in this union a list of one watch settles own writes. A foreign write may move the
 	// object to the other watch between the own write and the list. If that watch is late, the
-	// object is out of sight until the watch has caught up. This is the one known case in which
-	// an own write does not show at once although nothing failed.
+	// object is out of sight until the watch has caught up: the gap that package coherence names.
+	// What was before the own write is not shown.
 	asks bool
 	// late has the objects that the union did not show before and has yet to decide on. Of an own
 	// write that its stream has passed, the reader learns when the decision is final (package
@@ -333,7 +333,7 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 		least := s.since[key]
 		if !s.free {
 			least = max(least, s.least[key])
-			if !s.asks && (got[key] != nil || !s.late[key]) {
+			if got[key] != nil || !s.asks && !s.late[key] {
 				least = max(least, written[storedKey{s.resource, key}])
 			}
 		}

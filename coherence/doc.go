@@ -194,7 +194,7 @@
 //  4. U4 Own writes. An own write at V after which a stream does not show the object is a
 //     departure by V. It also replaces the newest known state, if that is older than V, where the
 //     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
-//     the union selects it; by the object as written, where the stream's position, or a newer
+//     the union selects it (where only the server can say, it has been asked); by the object as written, where the stream's position, or a newer
 //     own write, has passed V. A deletion that was answered without a version counts at the
 //     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. If a
 //     stream has had a state of the deleted object since the request was sent, the deletion
@@ -247,10 +247,11 @@
 //
 // Exact deltas (G7). One decision per key and Update changes what is shown at most once.
 //
-// One gap is known. A deletion whose version is not known is asked about stream by stream (rule
-// 6). If others create the object anew and move it while that goes on, and no stream has a state
-// of the deleted object or has shown its deletion, it may be absent from a snapshot between two in
-// which it is.
+// One gap is known. Where the server has to be asked (rule 6), it is asked stream by stream. If others
+// move the object to a stream that is late, or create it anew there, while that goes on, it may be
+// absent from a snapshot between two in which it is: after a deletion whose version is not known, if
+// no stream has a state of the deleted object or has shown its deletion; and after a write of an
+// object that the answers do not show, until the late stream has caught up.
 //
 // # Objects without usable versions
 //

@@ -26,8 +26,10 @@ type landing struct {
 	by cause
 	// as is the object as written, whether the stream selects it or not.
 	as Object
-	// asked: the server was asked for the object as the stream shows it.
-	asked bool
+	// asked: the server was asked for the object as the stream shows it. denied is for which
+	// selectors it did not have the object, of those that only the server can judge.
+	asked  bool
+	denied denials
 	// existedRV is a version at which an object that was deleted was still there, "" if unknown.
 	existedRV string
 	// since is the UID of an object that has the name of a deleted one since, "" if unknown.
@@ -45,7 +47,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	switch {
 	case how.asked:
 		fate = coherence.GoneBefore
-	case how.by == deleted || l.Union.excludes(how.as):
+	case how.by == deleted || l.Union.excludes(how.as, how.denied):
 		fate = coherence.Gone
 	}
 	d := coherence.Passed(w, fate, how.existedRV)
@@ -62,8 +64,9 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	return append(wake, l.Wake)
 }
 
-// deleted notes an own deletion that was complete at a version, as the server has answered.
-func (s *stream) deleted(w coherence.Write, how landing) {
+// settled notes an own write of which the server was asked: a deletion that was complete at a
+// version, or an object that streams do not select.
+func (s *stream) settled(w coherence.Write, how landing) {
 	s.mu.Lock()
 	wake := s.passed(nil, w, how)
 	s.mu.Unlock()

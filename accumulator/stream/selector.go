@@ -108,17 +108,37 @@ func NewUnion(r Resource, selections ...Selection) Union {
 	return u
 }
 
-// excludes reports whether it is certain that no stream of the union selects an object.
-func (u Union) excludes(o Object) bool {
-	if o == nil {
-		return false
-	}
+// excludes reports whether it is certain that no stream of the union selects an object. Where only
+// the server can say, it has been asked: denied has the selectors for which it has no such object.
+func (u Union) excludes(o Object, denied denials) bool {
 	for _, s := range u {
+		if denied[s.key()] {
+			continue
+		}
+		if o == nil {
+			return false
+		}
 		if selected, certain := s.judge(o, s.read); selected || !certain {
 			return false
 		}
 	}
-	return true
+	return len(u) > 0
+}
+
+// denials are selectors for which the server, when it was asked, did not have an object.
+type denials map[selectorKey]bool
+
+// selectorKey tells selectors apart.
+type selectorKey struct{ labels, fields string }
+
+func (s selector) key() (k selectorKey) {
+	if s.labels != nil {
+		k.labels = s.labels.String()
+	}
+	for _, r := range s.fields {
+		k.fields += strconv.Quote(r.Field) + string(r.Operator) + strconv.Quote(r.Value)
+	}
+	return k
 }
 
 // Selects judges an object by selectors as [Config].ByContent does: by the fields that the

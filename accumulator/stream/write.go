@@ -1,13 +1,9 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -84,9 +80,8 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	}
 	how.as, _ = o.Object.(Object)
 	streams = slices.DeleteFunc(streams, func(st *stream) bool { return !st.covers(o.Key) })
+	q := inquiry{streams: streams}
 	var unsettled []error
-	var asked []*stream
-	var by string // the earliest version at which a watch or an answer shows the deletion done
 	for _, st := range streams {
 		st.reach(AtCommit, o.Key)
 		if how.by == deleted {
@@ -95,34 +90,20 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
 			continue
 		}
-		version, since, err := w.settle(ctx, st, o.Write, how)
+		a, err := w.settle(ctx, st, o.Write, how)
 		if err != nil {
 			st.unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
-		} else if how.by == deleted {
-			asked, by, how.since = append(asked, st), older(by, version), cmp.Or(since, how.since)
+			continue
 		}
+		q.add(st, a)
 	}
-	if unsettled == nil && asked != nil {
-		for _, st := range streams { // some watches may have shown it while others were asked
-			saw, existedRV := st.saw(o.Write)
-			by, how.existedRV = older(by, saw), coherence.Newest(how.existedRV, existedRV)
-		}
-		for _, st := range asked { // each of them has answered by now
-			st.deleted(coherence.Write{Key: o.Key, UID: o.UID, Version: by}, landing{by: deleted, asked: true, existedRV: how.existedRV, since: how.since})
-		}
+	if unsettled == nil && q.asked != nil {
+		q.settle(o, w.resource, how)
 	}
 	s.Reach(AtLand)
 	w.land(&o.Write)
 	return errors.Join(unsettled...)
-}
-
-// older returns the older of two versions, either of which may be unknown ("").
-func older(a, b string) string {
-	if a == "" || b != "" && coherence.Newer(a, b) {
-		return b
-	}
-	return a
 }
 
 // record hands the write to a stream, in the stream's form.
@@ -158,29 +139,4 @@ func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
 		w.Object = nil
 	}
 	return w, certain
-}
-
-// settle asks the server for one object as the stream would show it: rule 6 of package coherence.
-// It returns the version up to which the answer speaks of what was before: that of the object, or
-// of the list where there is none. Since is the UID of the object if another one was written.
-func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how landing) (version string, since types.UID, err error) {
-	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
-	if err != nil {
-		return "", "", fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
-	}
-	answer := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
-	if object != nil {
-		answer.Object, answer.UID = object, object.GetUID()
-		if version = object.GetResourceVersion(); answer.UID != o.UID {
-			since = answer.UID
-		}
-	}
-	s := w.set
-	s.mu.Lock()
-	s.journal.Commit(w.resource.Storage, answer)
-	s.mu.Unlock()
-	how.asked = true
-	st.reach(AtSettle, o.Key)
-	w.record(st, answer, how)
-	return version, since, nil
 }

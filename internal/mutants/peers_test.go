@@ -239,7 +239,7 @@ var isolation = []mutant{
 		old: `t.value, t.patches, t.ahead = reflect.Value{}, nil, nil`, new: `t.value, t.patches = reflect.Value{}, nil`,
 	},
 	{
-		name: "a settling list under the stream's lock", peer: lockHeld, file: write, caught: "TestG11NoLockIsHeldDuringARequest",
+		name: "a settling list under the stream's lock", peer: lockHeld, file: inquiry, caught: "TestG11NoLockIsHeldDuringARequest",
 		old: `	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
 `,
 		new: `	st.mu.Lock()

@@ -3,6 +3,7 @@ package mutants
 const (
 	own      = "kates/write.go"
 	storage  = "internal/kinds/storage.go"
+	inquiry  = "accumulator/stream/inquiry.go"
 	write    = "accumulator/stream/write.go"
 	watching = "accumulator/stream/watching.go"
 	update   = "accumulator/update.go"
