@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -145,6 +146,48 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 		s.Touch("as", "x", 7)
 		synctest.Wait()
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
+	})
+}
+
+// The backup is from before the version that the query had. The stream of the version that is served
+// is new, and has never shown what is lost.
+func TestG5ARestoredClusterThatDoesNotServeAVersionYetIsShownInAnother(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		var version atomic.Value
+		version.Store("v2")
+		q := sim.Query("A", "as")
+		q.Resolve = func(context.Context) (stream.Resource, error) {
+			r := sim.Resource("as")
+			r.Version = version.Load().(string)
+			return r, nil
+		}
+		s.Create("as", sim.Thing("changed"))
+		backup := s.Rev
+		s.Touch("as", "changed", 1)
+		s.Create("as", sim.Thing("lost"))
+		a := watching(t, streams, collect.Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		require.Equal(t, []string{"changed", "lost"}, sim.Names(snap.A))
+
+		s.Failing(func(string, string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "as"}, "") })
+		s.Restore(backup)
+		sim.After(10 * time.Second)
+		require.False(t, update(t, a, &snap).Changed)
+		version.Store("v1")
+		s.Failing(nil)
+		for range 10 { // the first says what waits
+			sim.After(time.Second)
+			synctest.Wait()
+			update(t, a, &snap)
+		}
+		assert.Equal(t, []string{"changed"}, sim.Names(snap.A))
+		assert.Equal(t, strconv.Itoa(backup), snap.A[0].GetResourceVersion())
+		assert.False(t, update(t, a, &snap).Changed)
+		s.Create("as", sim.Thing("new"))
+		synctest.Wait()
+		assert.Equal(t, []string{"+new"}, told(update(t, a, &snap)))
 	})
 }
 

@@ -110,10 +110,29 @@ func (l Late) CatchUp(ctx context.Context) (ok bool) {
 	if deletion > 0 {
 		to = "" // the present
 	}
-	if l.stream.CatchUp(ctx, to) != nil {
+	listRV, err := l.stream.CatchUp(ctx, to)
+	if err != nil {
 		return false
 	}
+	if coherence.Comparable(listRV) && coherence.Newer(until, listRV) && u.goesBack(l.stream) {
+		l.stream.WentBack(listRV)
+	}
 	u.reached(l.stream, until, deletion)
+	return true
+}
+
+// goesBack notes that the server's newest state is older than what an object waits for: the cluster
+// was restored from a backup. The stream has not noticed if it is new: the kind is served in
+// another version, say, and the former stream has shown what the backup lacks. So the next batch
+// has all objects, and does not compare them with those shown. A successor's first batch does not
+// either.
+func (u *union) goesBack(l *stream.Listener) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.awaited.Load() || !slices.ContainsFunc(u.parts, func(p *part) bool { return p.listener == l && !p.outgoing }) {
+		return false
+	}
+	u.regroup, u.newHistory = true, true
 	return true
 }
 

@@ -184,9 +184,17 @@ func (s *Set) restored(st *stream, rv string) {
 	s.mu.Lock()
 	s.journal.Lower(st.resource.Storage)
 	s.mu.Unlock()
+	s.wentBack(st, rv)
+}
+
+func (s *Set) wentBack(st *stream, rv string) {
 	s.config.Logger.Error(nil, "the server's history went back: restored from a backup? starting anew",
 		"resource", st.key.resource, "version", rv)
 }
+
+// WentBack notes that the listener's stream has begun in a history that lacks what another stream
+// of the same resource has shown, at a version.
+func (l *Listener) WentBack(rv string) { l.stream.set.wentBack(l.stream, rv) }
 
 // all returns every stream.
 func (s *Set) all() []*stream {

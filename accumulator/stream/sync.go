@@ -45,11 +45,12 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 
 // CatchUp returns when the listener's stream is as new as a version, or with an error. It asks
 // the server for the list at that very version, as long as the server knows it, for openTimeout
-// at most.
-func (l *Listener) CatchUp(ctx context.Context, rv string) error {
+// at most. It returns the version of the list, "" if the stream has ended: if that is older than
+// what was asked for, the server's history went back.
+func (l *Listener) CatchUp(ctx context.Context, rv string) (listRV string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return syncing{l.stream}.to(ctx, rv)
+	return syncing{l.stream}.upTo(ctx, rv)
 }
 
 // askAgain is how soon a server that has refused is asked again.
@@ -78,6 +79,12 @@ type syncing struct{ *stream }
 // to returns when the stream is as new as a version, or, with "", as the server was at the
 // call.
 func (s syncing) to(ctx context.Context, rv string) error {
+	_, err := s.upTo(ctx, rv)
+	return err
+}
+
+// upTo is to, with the version of the list that the stream has come up to.
+func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error) {
 	news := make(chan struct{}, 1)
 	s.mu.Lock()
 	s.waiters[news] = struct{}{}
@@ -90,7 +97,7 @@ func (s syncing) to(ctx context.Context, rv string) error {
 	for {
 		target, err := s.goalAt(ctx, rv)
 		if err != nil {
-			return fmt.Errorf("sync %s: %w", s.key.resource, err)
+			return "", fmt.Errorf("sync %s: %w", s.key.resource, err)
 		}
 		for !s.reached(target) {
 			var again <-chan time.Time
@@ -102,17 +109,17 @@ func (s syncing) to(ctx context.Context, rv string) error {
 				continue
 			case <-again:
 			case <-ctx.Done():
-				return fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
+				return "", fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
 			case <-s.done:
 				if s.set.ctx.Err() != nil {
-					return ErrClosed
+					return "", ErrClosed
 				}
-				return nil // nobody reads it any more
+				return "", nil // nobody reads it any more
 			}
 			break
 		}
 		if !s.config.ByContent || s.reached(target) {
-			return nil
+			return target.rv, nil
 		}
 	}
 }

@@ -259,8 +259,10 @@ var several = []mutant{
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/query/align.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `if l.stream.CatchUp(ctx, to) != nil {`,
-		new: `if l.stream.CatchUp(ctx, to) != nil || true {`,
+		old: `CatchUp(ctx, to)
+	if err != nil {`,
+		new: `CatchUp(ctx, to)
+	if err != nil || true {`,
 	},
 	{
 		name: "objects of all namespaces are shown", peer: ignoresQuery, file: merge, caught: "TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo",
@@ -363,6 +365,11 @@ var several = []mutant{
 		name: "a stream that gives writes up again before it is taken has never shown anything", peer: torn, file: untaken, in: "accumulator",
 		caught: "TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken",
 		old:    `u.taken = min(u.taken, takenOther)`, new: `u.taken = takenNothing`,
+	},
+	{
+		name: "a new stream of a restored cluster waits for what is lost", peer: torn, file: "accumulator/query/align.go", in: "accumulator",
+		caught: "TestG5ARestoredClusterThatDoesNotServeAVersionYetIsShownInAnother",
+		old:    `u.regroup, u.newHistory = true, true`, new: `u.regroup, u.newHistory = true, u.newHistory`,
 	},
 	{
 		name: "a successor that is often late floods the server with lists", peer: torn, file: "accumulator/query/align.go", in: "accumulator",
