@@ -123,7 +123,7 @@ var several = []mutant{
 		}`,
 	},
 	{
-		name: "an own write that one watch has not had is not waited for", peer: torn, file: departed, in: "accumulator", caught: "TestG8WhatEntersOneWatchOfAUnionBeforeItLeavesTheOtherIsNotForgotten",
+		name: "an own write that one watch has not had is not waited for", peer: torn, file: departed, caught: "TestG4PassedTable",
 		old: `d := Departure{LeftRV: w.Version}`,
 		new: `d := Departure{}`,
 	},
