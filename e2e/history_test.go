@@ -126,31 +126,61 @@ func (h *history) reaches(t *testing.T, k id, targetRV uint64) {
 
 // bound returns the version from which an own write is in effect. If answers may be unreadable, a
 // deletion that was answered without the object may have left it terminating: nobody learned
-// that.
+// that. Then somebody else's write ends it later, or nothing does.
 func (h *history) bound(e written, unreadable bool) (uint64, error) {
 	if e.objectRV != 0 {
 		return e.objectRV, nil
 	}
-	if e.uid != "" {
-		if v, ok := h.byUID[e.uid]; ok {
-			return v, nil
-		}
-		return 0, fmt.Errorf("%v (%s) was answered as deleted, and never was", e.id, e.uid)
+	unreadable = unreadable && e.bare
+	if v, ok := h.byUID[e.uid]; ok && !unreadable {
+		return v, nil
 	}
 	leaving := false
 	for _, s := range h.states[e.id] { // the first deletion that can be ours
+		ours := s.uid == e.uid || e.uid == "" && s.objectRV > e.afterRV
 		switch {
-		case s.gone && s.objectRV > e.afterRV && unreadable && leaving:
+		case s.gone && ours && unreadable && leaving:
 			return e.afterRV, nil // or somebody else removed the last finalizer
-		case s.gone && s.objectRV > e.afterRV:
+		case s.gone && ours:
 			return s.objectRV, nil
 		}
 		leaving = s.leaving && !s.gone
 	}
-	if unreadable && slices.ContainsFunc(h.states[e.id], func(s state) bool { return s.leaving }) {
+	if unreadable && slices.ContainsFunc(h.states[e.id], func(s state) bool { return s.leaving && (s.uid == e.uid || e.uid == "") }) {
 		return e.afterRV, nil
 	}
-	return 0, fmt.Errorf("%v was answered as deleted, and never was", e.id)
+	return 0, fmt.Errorf("%+v was answered as deleted, and never was: %+v", e, h.states[e.id])
+}
+
+func TestADeletionWithAnUnreadableAnswerMayHaveLeftTheObjectTerminating(t *testing.T) {
+	k := id{"hosts", "ns", "a"}
+	there, leaving, gone := state{objectRV: 5, uid: "u"}, state{objectRV: 7, uid: "u", leaving: true}, state{objectRV: 9, uid: "u", gone: true}
+	for name, c := range map[string]struct {
+		states []state
+		uid    types.UID
+		unread bool
+		want   uint64 // 0: an error
+	}{
+		"it is gone":                              {[]state{there, gone}, "u", false, 9},
+		"it is gone, unread":                      {[]state{there, gone}, "u", true, 9},
+		"it is gone, whichever it was":            {[]state{there, gone}, "", true, 9},
+		"it never goes":                           {[]state{there, leaving}, "u", false, 0},
+		"it never goes, unread":                   {[]state{there, leaving}, "u", true, 6},
+		"it never goes, whichever it was":         {[]state{there, leaving}, "", true, 6},
+		"it is not even leaving":                  {[]state{there}, "u", true, 0},
+		"another is leaving":                      {[]state{there, leaving}, "v", true, 0},
+		"somebody else ends it":                   {[]state{there, leaving, gone}, "u", true, 6},
+		"somebody else ends it, whichever it was": {[]state{there, leaving, gone}, "", true, 6},
+		"it ends what was leaving":                {[]state{there, leaving, gone}, "u", false, 9},
+	} {
+		h := &history{states: map[id][]state{k: c.states}, byUID: map[types.UID]uint64{}}
+		if last := c.states[len(c.states)-1]; last.gone {
+			h.byUID[last.uid] = last.objectRV
+		}
+		got, err := h.bound(written{id: k, uid: c.uid, afterRV: 6, bare: true}, c.unread)
+		assert.Equal(t, c.want, got, name)
+		assert.Equal(t, c.want == 0, err != nil, name)
+	}
 }
 
 // place finds the earliest version, no earlier than fromRV, at which the object was as a reader of

@@ -38,6 +38,7 @@ type written struct {
 	objectRV uint64    // of the answer; 0: it is gone
 	uid      types.UID // of the deleted object; "" if the answer has none
 	afterRV  uint64    // the object was deleted later than this
+	bare     bool      // the answer has no object: it is a Status, or nobody can read it
 }
 
 // world is the objects of the run, which all writers share, and the record of what the own
@@ -183,6 +184,7 @@ func (w *world) learn(verb string, o ownWrite, got *kates.Unstructured, afterRV 
 	case o.nothing:
 		return
 	case got == nil || got.GetUID() == "": // a deletion, answered by a Status
+		entry.bare = true
 	case o.deletes && got.GetDeletionTimestamp() == nil, got.GetDeletionTimestamp() != nil && !keeps(got):
 		entry.uid = got.GetUID()
 	default:
