@@ -250,6 +250,23 @@ func TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
 }
 
+// TestG5AnOwnDeletionWithoutAVersionIsNewerThanWhateverTheWatchShowsBeforeIt: an older event of
+// another object comes between the deletion and the query that replaces the one. The model has found
+// this script. One run in eight failed.
+func TestG5AnOwnDeletionWithoutAVersionIsNewerThanWhateverTheWatchShowsBeforeIt(t *testing.T) {
+	s := sim.Script{Stream: true, Page: 1, PendingMax: 2, First: []int{11, 47, 1}, LastStates: true}
+	for _, step := range [][4]int{
+		{23, 2, 12, 22}, {88, 59, 22, 59}, {24, 0, 1, 21}, {78, 5, 22, 5}, {3, 47, 6, 1},
+		{6, 1, 1, 0}, {59, 26, 38, 3}, {29, 2, 0, 49}, {0, 58, 1, 2}, {0, 39, 0, 3},
+		{39, 16, 5, 2}, {0, 41, 1, 32}, {65, 28, 30, 9}, {40, 8, 6, 0},
+	} {
+		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
+	}
+	for range 80 {
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	}
+}
+
 // TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing: the server was asked about
 // an own write, which a later one had moved out of the old query before that was read. So the
 // reader saw no change. The model has found this script. One run in five failed.

@@ -24,6 +24,7 @@ type View struct {
 	options    Options
 	positionRV string
 	entries    map[Key]entry
+	undated    int       // entries that are open
 	order      []pending // ends by version; superseded ones are skipped
 	flights    flights
 	content    contents
@@ -187,13 +188,32 @@ func (v *View) enter(w Write) {
 		}
 		if old.open && old.uid == w.UID && w.Object != nil {
 			old.atRV = w.Version // the object was written before it was deleted
-			v.entries[w.Key] = old
+			v.put(w.Key, old)
 			return
 		}
 	}
-	v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, object: w.Object}
+	v.put(w.Key, entry{atRV: w.Version, uid: w.UID, object: w.Object})
 	v.schedule(pending{atRV: w.Version, key: w.Key})
 }
+
+func (v *View) put(key Key, e entry) {
+	v.drop(key)
+	v.entries[key] = e
+	if e.open {
+		v.undated++
+	}
+}
+
+func (v *View) drop(key Key) {
+	if v.entries[key].open {
+		v.undated--
+	}
+	delete(v.entries, key)
+}
+
+// Undated returns how many deletions at unknown versions are pending: the view is newer than its
+// position, and than every pending write that has a version.
+func (v *View) Undated() int { return v.undated }
 
 // enterOpen makes an entry for a deletion at an unknown version: rule 4.
 func (v *View) enterOpen(w Write, stored Object) bool {
@@ -201,7 +221,7 @@ func (v *View) enterOpen(w Write, stored Object) bool {
 	if !v.options.Whole || shown == nil || shown.GetUID() != w.UID {
 		return false
 	}
-	v.entries[w.Key] = entry{atRV: shown.GetResourceVersion(), uid: w.UID, open: true}
+	v.put(w.Key, entry{atRV: shown.GetResourceVersion(), uid: w.UID, open: true})
 	return true
 }
 
@@ -291,10 +311,10 @@ func (v *View) Observe(ev Event) (ended []Ended) {
 	v.note(ev)
 	if e, ok := v.entries[ev.Key]; ok && !e.open && e.object == nil && ev.Object != nil && ev.UID == e.uid && ev.Version == e.atRV {
 		e.open = true // the version was not the deletion's, see belied
-		v.entries[ev.Key] = e
+		v.put(ev.Key, e)
 	}
 	if e, ok := v.entries[ev.Key]; ok && e.over(ev) {
-		delete(v.entries, ev.Key)
+		v.drop(ev.Key)
 		ended = append(ended, Ended{Key: ev.Key, Object: e.object})
 	}
 	return append(ended, v.Advance(ev.Version)...)
@@ -331,7 +351,7 @@ func (v *View) Advance(toRV string) (ended []Ended) {
 	for ; n < len(v.order) && !Newer(v.order[n].atRV, v.positionRV); n++ {
 		if p := v.order[n]; v.current(p) {
 			ended = append(ended, Ended{Key: p.key, Object: v.Read(p.key, nil)})
-			delete(v.entries, p.key)
+			v.drop(p.key)
 		}
 	}
 	clear(v.order[:n])
@@ -346,7 +366,7 @@ func (v *View) Advance(toRV string) (ended []Ended) {
 func (v *View) List(listRV string, holds func(Key) types.UID) (ended []Ended) {
 	for key, e := range v.entries {
 		if e.open && !Newer(e.atRV, listRV) && holds(key) != e.uid {
-			delete(v.entries, key)
+			v.drop(key)
 			ended = append(ended, Ended{Key: key})
 		}
 	}
@@ -363,6 +383,7 @@ func (v *View) Deadline() (time.Time, bool) { return v.content.deadline() }
 // may return older objects than before: the owner must not show them.
 func (v *View) GiveUp() {
 	clear(v.entries)
+	v.undated = 0
 	v.order = nil
 	v.content.reset()
 }

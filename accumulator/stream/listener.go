@@ -200,7 +200,7 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 	if s.own.givenUp {
 		rv = coherence.Newest(rv, s.own.atLeastRV) // what it has given up may have been shown
 	}
-	return rv, s.progress.deletion(s.store.view.Position())
+	return rv, s.deletion()
 }
 
 // Look returns what the stream says about a key, to a reader that may show it. If the key has

@@ -23,6 +23,9 @@ type ownWrites struct {
 	// than atLeastRV, that of the newest own write.
 	givenUp   bool
 	atLeastRV string
+	// undated is the number of the latest own deletion at an unknown version, see
+	// Set.unversioned. It counts while such a deletion is pending, or was given up.
+	undated int64
 }
 
 // flight is what became of a key while an own write of it was under way.
@@ -85,15 +88,15 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	if o, ok := w.Object.(Object); ok {
 		w.Object = s.store.echo(before, o) // a list that settled it may bring what is shown
 	}
+	undated := s.store.view.Undated()
 	if !s.store.view.Record(w, s.store.stored(w.Key), time.Now()) {
 		s.mu.Unlock()
 		return false
 	}
 	if w.Object != nil {
 		s.health.turn(false, s.listeners) // the watch has yet to notice
-	} else if !coherence.Comparable(w.Version) {
-		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
 	}
+	s.noteUndated(undated)
 	s.progress.asOfRV = w.Version
 	wake := s.mark(nil, w.Key, before, how.by)
 	if !how.asked {
@@ -112,10 +115,31 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	return true
 }
 
+// noteUndated notes an own deletion at an unknown version, if there are more than before. Events of
+// other objects may be older, so no position is as new, before it ends. Called with mu held.
+func (s *stream) noteUndated(before int) {
+	if s.store.view.Undated() > before {
+		s.own.undated = s.set.unversioned.Add(1)
+	}
+}
+
+// deletion returns the number of the latest deletion at an unknown version that may be newer than
+// the position, and than all own writes that have versions; 0 if there is none. Called with mu held.
+func (s *stream) deletion() int64 {
+	number := s.progress.deletion(s.store.view.Position())
+	if s.own.givenUp || s.store.view.Undated() > 0 {
+		number = max(number, s.own.undated)
+	}
+	return number
+}
+
 // giveUp drops the own writes, until a list has come that is no older than a version. The objects
 // as the writes made them stay in the store until then: the list is compared with what was shown.
 // Called with mu held.
 func (s *stream) giveUp(atLeastRV string) {
+	if s.store.view.Undated() == 0 && !s.own.givenUp {
+		s.own.undated = 0
+	}
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for l := range s.listeners {
 		l.noted()

@@ -52,8 +52,8 @@ type progress struct {
 	listedRV string
 }
 
-// noteUnversioned notes that the stream shows a deletion whose version is not known: one of rule
-// 10, or an own one.
+// noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10. What
+// it shows next is newer.
 func (p *progress) noteUnversioned(number int64, positionRV string) {
 	p.unversioned, p.unversionedRV = number, positionRV
 }
@@ -129,7 +129,9 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			return s.set.room.full()
 		}
 		s.progress.asOfRV = o.GetResourceVersion()
+		undated := s.store.view.Undated()
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
+		s.noteUndated(undated)
 		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}

@@ -282,14 +282,14 @@ var overlay = []mutant{
 `,
 		new: `			return // a newer write of ours was answered first
 		}
-		delete(v.entries, w.Key)
+		v.drop(w.Key)
 		return
 `,
 	},
 	{
 		name: "reading an entry ends it", peer: evicted, file: view, caught: viewModel,
 		old: `		return e.object
-`, new: `		delete(v.entries, key)
+`, new: `		v.drop(key)
 		return e.object
 `,
 	},
@@ -298,7 +298,7 @@ var overlay = []mutant{
 		old: `func (v *View) Observe(ev Event) (ended []Ended) {
 `,
 		new: `func (v *View) Observe(ev Event) (ended []Ended) {
-	delete(v.entries, ev.Key)
+	v.drop(ev.Key)
 `,
 	},
 	{

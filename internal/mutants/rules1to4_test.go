@@ -59,7 +59,7 @@ var entry = []mutant{
 	},
 	{
 		name: "a write makes no entry", rule: 2, file: view, in: "accumulator", caught: "TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate",
-		old: `v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, object: w.Object}`, new: ``,
+		old: `v.put(w.Key, entry{atRV: w.Version, uid: w.UID, object: w.Object})`, new: ``,
 	},
 	{
 		name: "an entry is made though the watch has been there", rule: 2, file: view, caught: viewModel,
@@ -223,7 +223,7 @@ var overtaking = []mutant{
 		old: `		w.Version = seen.atRV
 `,
 		new: `		if w.Version = seen.atRV; w.Version != "" {
-			v.entries[w.Key] = entry{atRV: w.Version, uid: w.UID, open: true}
+			v.put(w.Key, entry{atRV: w.Version, uid: w.UID, open: true})
 			return true
 		}
 `,

@@ -306,8 +306,13 @@ var several = []mutant{
 	{
 		name: "a query that replaces another brings back what an own write has deleted", peer: torn, file: "accumulator/stream/own.go",
 		caught: "TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother",
-		old:    `		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())`,
+		old:    `		s.own.undated = s.set.unversioned.Add(1)`,
 		new:    `		_ = s`,
+	},
+	{
+		name: "any event is newer than an own deletion without a version", peer: torn, file: "accumulator/stream/own.go",
+		caught: "TestG5AnOwnDeletionWithoutAVersionIsNewerThanWhateverTheWatchShowsBeforeIt",
+		old:    `s.store.view.Undated() > 0 {`, new: `s.store.view.Undated() > 1 {`,
 	},
 	{
 		name: "only batches with changes say how new what is shown is", peer: torn, file: replaceable, in: "accumulator",
