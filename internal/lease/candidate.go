@@ -149,24 +149,31 @@ func (c *Candidate) sees(r record) {
 
 // renewed notes that a request which was sent at that time has acquired or renewed the lease.
 func (c *Candidate) renewed(sent time.Time, r record) {
-	defer c.teller.changed()
 	c.config.Report.Reached()
+	if c.extends(sent, r) {
+		c.config.Logger.Info("leading", "lease", c.lock.name(), "identity", c.config.Identity)
+	}
+	c.teller.changed()
+}
+
+// extends notes until when the candidate leads. It reports whether that is news.
+func (c *Candidate) extends(sent time.Time, r record) (leads bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = &r
 	if c.state != standing && c.state != leading {
-		return
+		return false
 	}
 	c.sent = sent
 	left := c.config.LeaseDuration - fence.Since(sent)
 	if c.state == leading {
 		c.expiry.Reset(left)
-		return
+		return false
 	}
 	c.state = leading
 	c.expiry = time.AfterFunc(left, func() { c.lose(c.expired()) })
 	close(c.elected)
-	c.config.Logger.Info("leading", "lease", c.lock.name(), "identity", c.config.Identity)
+	return true
 }
 
 // lose ends the leadership of a candidate that leads.

@@ -76,9 +76,7 @@ var replicas = []mutant{
 		name: "a Lease is reached when the run ends", says: "at the first answer", file: "internal/lease/candidate.go", in: "kates",
 		caught: "TestASecondRunForALeaseDoesNotTurnReadyBack",
 		old: `	c.config.Report.Reached()
-	c.mu.Lock()
-`, new: `	c.mu.Lock()
-`,
+	if c.extends`, new: `	if c.extends`,
 	},
 	{
 		name: "an outage takes a replica away that begins anew", says: "a Lease that was reached once stays so", file: "internal/lease/report.go", in: "kates",
