@@ -79,6 +79,15 @@ var replicas = []mutant{
 	if c.extends`, new: `	if c.extends`,
 	},
 	{
+		name: "a leader logs with its lock held", peer: lockHeld, file: "internal/lease/candidate.go", caught: "TestG11TheLoggerIsCalledWithoutTheLockOfTheCandidate",
+		old: `	if c.extends(sent, r) {
+`, new: `	leads := c.extends(sent, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if leads {
+`,
+	},
+	{
 		name: "an outage takes a replica away that begins anew", says: "a Lease that was reached once stays so", file: "internal/lease/report.go", in: "kates",
 		caught: "TestAReplicaIsNotReadyBeforeItHasReachedItsLeaseAndStaysReadyAfterThat",
 		old:    `	if r.all.reached[r.lease] {`, new: `	if s.Reached {`,
