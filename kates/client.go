@@ -29,6 +29,7 @@ import (
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -164,6 +165,7 @@ func newSettings(namespace string, opts []Option) (*settings, error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
+	s.log = lockorder.Logged(s.log)
 	s.warnings = wire.NewWarnings(s.log)
 	if err := cmp.Or(s.wrong, s.watch.wrong, namespaceName(s.namespace)); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
