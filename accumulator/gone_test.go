@@ -108,16 +108,22 @@ func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testin
 	})
 }
 
+// servedAs returns a query of "as", and the API version that the server has for it.
+func servedAs(served string) (query.Query, *atomic.Value) {
+	var version atomic.Value
+	version.Store(served)
+	q := sim.Query("A", "as")
+	q.Resolve = func(context.Context) (stream.Resource, error) {
+		r := sim.Resource("as")
+		r.Version = version.Load().(string)
+		return r, nil
+	}
+	return q, &version
+}
+
 func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		var version atomic.Value
-		version.Store("v1")
-		q := sim.Query("A", "as")
-		q.Resolve = func(context.Context) (stream.Resource, error) {
-			r := sim.Resource("as")
-			r.Version = version.Load().(string)
-			return r, nil
-		}
+		q, version := servedAs("v1")
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
@@ -149,18 +155,11 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 	})
 }
 
-// The backup is from before the version that the query had. The stream of the version that is served
-// is new, and has never shown what is lost.
+// The backup is from before the version that the query had. The stream of the version that is
+// served is new, and has never shown what is lost.
 func TestG5ARestoredClusterThatDoesNotServeAVersionYetIsShownInAnother(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		var version atomic.Value
-		version.Store("v2")
-		q := sim.Query("A", "as")
-		q.Resolve = func(context.Context) (stream.Resource, error) {
-			r := sim.Resource("as")
-			r.Version = version.Load().(string)
-			return r, nil
-		}
+		q, version := servedAs("v2")
 		s.Create("as", sim.Thing("changed"))
 		backup := s.Rev
 		s.Touch("as", "changed", 1)

@@ -251,8 +251,8 @@ func TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother
 }
 
 // TestG5AnOwnDeletionWithoutAVersionIsNewerThanWhateverTheWatchShowsBeforeIt: an older event of
-// another object comes between the deletion and the query that replaces the one. The model has found
-// this script. One run in eight failed.
+// another object comes between the deletion and the query that replaces the one. The model has
+// found this script. One run in eight failed.
 func TestG5AnOwnDeletionWithoutAVersionIsNewerThanWhateverTheWatchShowsBeforeIt(t *testing.T) {
 	s := sim.Script{Stream: true, Page: 1, PendingMax: 2, First: []int{11, 47, 1}, LastStates: true}
 	for _, step := range [][4]int{

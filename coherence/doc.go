@@ -194,15 +194,15 @@
 //  4. U4 Own writes. An own write at V after which a stream does not show the object is a
 //     departure by V. It also replaces the newest known state, if that is older than V, where the
 //     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
-//     the union selects it (where only the server can say, it has been asked); by the object as written, where the stream's position, or a newer
-//     own write, has passed V. A deletion that was answered without a version counts at the
-//     earliest version at which a watch has shown it, or an answer (rule 6) shows it done. If a
-//     stream has had a state of the deleted object since the request was sent, the deletion
-//     replaces every state of that UID, and every state that is not newer than that one; a newer
-//     state of another UID is newer than the deletion, and a stream that knows of the deletion
-//     alone has reached no more than that then. So is an object of another UID that an answer
-//     shows. Of several own writes each replaces what is older: a deletion that is answered
-//     late does not hide a write that came after it.
+//     the union selects it (where only the server can say, it has been asked); by the object as
+//     written, where the stream's position, or a newer own write, has passed V. A deletion that
+//     was answered without a version counts at the earliest version at which a watch has shown it,
+//     or an answer (rule 6) shows it done. If a stream has had a state of the deleted object since
+//     the request was sent, the deletion replaces every state of that UID, and every state that is
+//     not newer than that one; a newer state of another UID is newer than the deletion, and a
+//     stream that knows of the deletion alone has reached no more than that then. So is an object
+//     of another UID that an answer shows. Of several own writes each replaces what is older: a
+//     deletion that is answered late does not hide a write that came after it.
 //  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
 //     key, each has to reach the latest list of all of them, too. A reader that lets departures
 //     go, because there are too many, has skipped up to the stream's position. A pending own write
@@ -247,11 +247,11 @@
 //
 // Exact deltas (G7). One decision per key and Update changes what is shown at most once.
 //
-// One gap is known. Where the server has to be asked (rule 6), it is asked stream by stream. If others
-// move the object to a stream that is late, or create it anew there, while that goes on, it may be
-// absent from a snapshot between two in which it is: after a deletion whose version is not known, if
-// no stream has a state of the deleted object or has shown its deletion; and after a write of an
-// object that the answers do not show, until the late stream has caught up.
+// One gap is known. Where the server has to be asked (rule 6), it is asked stream by stream. If
+// others move the object to a stream that is late, or create it anew there, while that goes on, it
+// may be absent from a snapshot between two in which it is: after a deletion whose version is not
+// known, if no stream has a state of the deleted object or has shown its deletion; and after a
+// write of an object that the answers do not show, until the late stream has caught up.
 //
 // # Objects without usable versions
 //

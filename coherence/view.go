@@ -271,7 +271,8 @@ func (v *View) Known(key Key) (knownRV string, bounded bool) {
 }
 
 // Gone returns the UID of an object that was deleted at an unknown version, "" if there is none,
-// and the newest version at which the stream knows key: the object was there, or it is the position.
+// and the newest version at which the stream knows key: the object was there, or it is the
+// position.
 func (v *View) Gone(key Key) (uid types.UID, knownRV string) {
 	e := v.entries[key]
 	if !e.open {

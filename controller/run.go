@@ -38,8 +38,8 @@ type run struct {
 //     no snapshot by then, what was missing is logged;
 //   - an error for which [errors.Is] says [kates.ErrAborted], if contexts had to be cancelled for
 //     that;
-//   - one that says so, if a reconcile has ended its goroutine (runtime.Goexit, as FailNow of a test
-//     does);
+//   - one that says so, if a reconcile has ended its goroutine (runtime.Goexit, as FailNow of a
+//     test does);
 //   - one that is [kates.ErrLeadershipLost], when all reconciles, whose contexts end at once then,
 //     have returned;
 //   - with a [kates.LeaderElection], an error that is [kates.ErrNeverLed], too, if it has not led;

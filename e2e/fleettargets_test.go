@@ -272,10 +272,10 @@ func newTargetWorld(t *testing.T) *targetWorld {
 	return w
 }
 
-// TestTwoHundredTargetsOfTenKindsComeAndGo drops and adds targets in three clusters at random, while
-// two clients write to each. Readers never take "not known yet" for "not found", own writes are
-// there at once, all is as the servers have it in the end, and nothing is left on a server when no
-// target is.
+// TestTwoHundredTargetsOfTenKindsComeAndGo drops and adds targets in three clusters at random,
+// while two clients write to each. Readers never take "not known yet" for "not found", own writes
+// are there at once, all is as the servers have it in the end, and nothing is left on a server
+// when no target is.
 func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
 	w := newTargetWorld(t)
 	ctx, cancel := context.WithTimeout(t.Context(), targetsFor(t))

@@ -42,8 +42,8 @@ type view struct {
 // errRunning: see [HomeController.Run].
 var errRunning = errors.New("it runs already")
 
-// run follows the fleet while reconcile runs, which begins when the clusters have had their time, and
-// ends with the fleet.
+// run follows the fleet while reconcile runs, which begins when the clusters have had their time,
+// and ends with the fleet.
 func (h *home) run(ctx context.Context, reconcile func(context.Context) error) error {
 	if !h.busy.CompareAndSwap(false, true) {
 		return errRunning
@@ -263,7 +263,8 @@ func (c *homeCluster) take(ctx context.Context, but string, then func()) error {
 	return err
 }
 
-// inTurn takes the changes, and returns the keys to which they belong. first: there were none before.
+// inTurn takes the changes, and returns the keys to which they belong. first: there were none
+// before.
 func (c *homeCluster) inTurn(ctx context.Context, then func()) (keys []string, first bool, err error) {
 	select {
 	case c.turn <- struct{}{}:

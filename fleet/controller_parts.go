@@ -83,9 +83,9 @@ func (p *Parts[H, R]) held(c *homeCluster) error {
 }
 
 // RemoveOwned removes what the root owns in all clusters, in the set of that name and Label. It
-// returns nil when nothing is left of it. Otherwise call it again later: an error names each cluster
-// that is among the Missing ([ErrUnreachable]), or refuses. If all have removed what they had, and
-// finalizers still keep some of it, the error is [kates.AgainWithBackoff].
+// returns nil when nothing is left of it. Otherwise call it again later: an error names each
+// cluster that is among the Missing ([ErrUnreachable]), or refuses. If all have removed what they
+// had, and finalizers still keep some of it, the error is [kates.AgainWithBackoff].
 //
 // It is what removes a root's finalizer ([kates.UnderFinalizer]) only when nothing is left behind.
 // Clusters that have left the fleet do not count.

@@ -42,8 +42,8 @@ type TargetOptions struct {
 // When targets come and go, the watch changes without a gap: the new one is complete before the
 // old one ends. It returns to a narrower row when half as much fits. Where the server refuses the
 // wider watch (403), there are narrower ones: of the namespaces, then of the names. A target that
-// is refused in every form holds up no other one. What is refused is tried again after a time, which
-// grows from one minute to five. A kind that is named in two ways (deploy, deployments.apps)
+// is refused in every form holds up no other one. What is refused is tried again after a time,
+// which grows from one minute to five. A kind that is named in two ways (deploy, deployments.apps)
 // is planned twice; equal lists and watches are shared all the same.
 //
 // A cluster that is not in the fleet, a kind that is not served, and a start that fails are tried

@@ -19,9 +19,9 @@ var ErrNotKnown = errors.New("the target is not known yet")
 var ErrDropped = errors.New("the owner has dropped the target")
 
 // Reader reads the objects of one target, for one owner. Each answer is the newest that the watch,
-// or a write of the cluster's client, has shown: own writes are in it, and nothing is taken back. It
-// sends no request and does not wait for the network. If a target is dropped and wanted again, its
-// readers work again. A Reader is safe for concurrent use.
+// or a write of the cluster's client, has shown: own writes are in it, and nothing is taken back.
+// It sends no request and does not wait for the network. If a target is dropped and wanted again,
+// its readers work again. A Reader is safe for concurrent use.
 //
 // As long as the target is not known, every method says so: never that there is no object. A
 // cluster that does not answer, or refuses, keeps what was known of it: see Stale and Err. If the

@@ -14,8 +14,8 @@ import (
 )
 
 // Target says which objects an owner follows, in one cluster: the object of a name, those that a
-// selector selects, or all of a kind; in a namespace or, if that is empty, in all. Targets are equal
-// (==) if they say the same.
+// selector selects, or all of a kind; in a namespace or, if that is empty, in all. Targets are
+// equal (==) if they say the same.
 type Target struct {
 	// Cluster is a name in the fleet. It need not be there yet.
 	Cluster string

@@ -76,9 +76,9 @@ type Snapshots[S any] struct {
 // kates, own writes included; between clusters there is no order.
 //
 // A cluster that fails keeps its last known objects, and is among the missing, in the struct and in
-// the status of the watch. A watch that cannot start is tried again, with pauses that grow. If another cluster
-// takes the name, its objects replace those of the former one when all of them are there; until
-// then the former ones are shown, and the name is among the missing.
+// the status of the watch. A watch that cannot start is tried again, with pauses that grow. If
+// another cluster takes the name, its objects replace those of the former one when all of them are
+// there; until then the former ones are shown, and the name is among the missing.
 func Watch[S any](ctx context.Context, f *Fleet, queries ...kates.Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
 	if f == nil {

@@ -20,9 +20,9 @@ import (
 )
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a
-// [WatchOption], a [LeaderElection], a [Sharding] and a [Handle] are such options, and [WithBackoff],
-// [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout] and [WithSignals] return
-// some.
+// [WatchOption], a [LeaderElection], a [Sharding] and a [Handle] are such options, and
+// [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout] and
+// [WithSignals] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {

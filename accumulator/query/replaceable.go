@@ -219,8 +219,8 @@ func (r *replaceable) take(shown Shown) Batch {
 	return now.takeFirst(r.past(now).rv) // an earlier query may have had the name
 }
 
-// AtRest: a query that has had no batch is at rest while it has no list. A successor changes nothing
-// before Switch.
+// AtRest: a query that has had no batch is at rest while it has no list. A successor changes
+// nothing before Switch.
 func (r *replaceable) AtRest() bool {
 	now := r.current()
 	parts, _, _ := now.now()

@@ -144,9 +144,9 @@ func (s *stream) failed(what request, err error) {
 }
 
 // grave reports whether a state is logged as an error. It is one where a program waits for its
-// first snapshot, or somebody has to grant a right, install a kind or allow more objects. An outage after the first
-// list passes by itself, and so does a 429 (the storage of a new kind answers so for a while). A
-// kind that every listener calls optional may be refused or missing.
+// first snapshot, or somebody has to grant a right, install a kind or allow more objects. An
+// outage after the first list passes by itself, and so does a 429 (the storage of a new kind
+// answers so for a while). A kind that every listener calls optional may be refused or missing.
 func grave(state State, err error, synced bool, listeners audience) bool {
 	if errors.Is(err, errFull) {
 		return len(listeners) > 0

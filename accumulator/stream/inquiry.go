@@ -83,8 +83,8 @@ func (q *inquiry) deleted(w coherence.Write, how landing) {
 	}
 }
 
-// denied: the server does not have the object for selectors that only it can judge. Where all others
-// of a union do not select it either, it is in none of the union's streams.
+// denied: the server does not have the object for selectors that only it can judge. Where all
+// others of a union do not select it either, it is in none of the union's streams.
 func (q *inquiry) denied(w coherence.Write, written Resource, how landing) {
 	how.denied = make(denials)
 	for i, st := range q.asked {

@@ -124,7 +124,8 @@ func (s *stream) noteUndated(before int) {
 }
 
 // deletion returns the number of the latest deletion at an unknown version that may be newer than
-// the position, and than all own writes that have versions; 0 if there is none. Called with mu held.
+// the position, and than all own writes that have versions; 0 if there is none. Called with mu
+// held.
 func (s *stream) deletion() int64 {
 	number := s.progress.deletion(s.store.view.Position())
 	if s.own.givenUp || s.store.view.Undated() > 0 {

@@ -52,8 +52,8 @@ type progress struct {
 	listedRV string
 }
 
-// noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10. What
-// it shows next is newer.
+// noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10.
+// What it shows next is newer.
 func (p *progress) noteUnversioned(number int64, positionRV string) {
 	p.unversioned, p.unversionedRV = number, positionRV
 }

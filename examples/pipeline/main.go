@@ -4,10 +4,10 @@
 // it.
 //
 // Without flags it needs no cluster: it has three in memory, and somebody who publishes versions,
-// one of them broken, and takes a cluster away. With -kubeconfig the Pipelines are in the cluster of
-// its current context, and all its contexts are the fleet, or those that -contexts names. The
-// program needs the rights to list and watch pipelines.pipeline.kates.io and to patch their status;
-// and in each cluster to get, list, watch and patch what the targets name.
+// one of them broken, and takes a cluster away. With -kubeconfig the Pipelines are in the cluster
+// of its current context, and all its contexts are the fleet, or those that -contexts names. The
+// program needs the rights to list and watch pipelines.pipeline.kates.io and to patch their
+// status; and in each cluster to get, list, watch and patch what the targets name.
 //
 //	go run ./examples/pipeline -for 10s
 //

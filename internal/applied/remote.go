@@ -25,8 +25,8 @@ func OwnerText(owner Object) string {
 	return owners.KindOf(owner).GroupKind().String() + " " + name
 }
 
-// RemoteOwner returns the kind and the key of the owner in another cluster that an object has, if it
-// has one.
+// RemoteOwner returns the kind and the key of the owner in another cluster that an object has, if
+// it has one.
 func RemoteOwner(o Object) (kind schema.GroupKind, key string, ok bool) {
 	if o.GetLabels()[OwnerLabel] == "" {
 		return kind, "", false
