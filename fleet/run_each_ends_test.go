@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+func TestAPermanentErrorEndsTheRunOfAllClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		for _, departed := range []bool{false, true} {
+			f := newFleet(t, Options{})
+			a, b := newCluster(t, "1", configMap("x")), newCluster(t, "2", configMap("x"))
+			_ = f.Set(Member{Name: "a", Client: a.Client})
+			_ = f.Set(Member{Name: "b", Client: b.Client})
+			ended := make(chan error, 1)
+			go func() {
+				ended <- RunEach(t.Context(), f, func(_ context.Context, key Key, snap *perName) error {
+					if key.Cluster == "a" && (len(snap.Maps) == 0) == departed {
+						return kates.Permanent(broken)
+					}
+					return nil
+				}, byName)
+			}()
+			if departed {
+				atRest()
+				f.Remove("a")
+			}
+			err := <-ended
+			var of *KeyError
+			if !errors.Is(err, broken) || !errors.As(err, &of) || of.Key != (Key{"a", "x"}) {
+				t.Errorf("departed: %t: %v", departed, err)
+			}
+		}
+	})
+}
+
+func TestOneReplicaLeadsARunOfAFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home, a := katestest.New(t), newCluster(t, "1", configMap("x"))
+		election := kates.LeaderElection{Namespace: "default", Name: "program"}
+		var ends []func() error
+		var all []*outputs
+		for _, name := range []string{"one", "two"} {
+			f, o := newFleet(t, Options{Home: home.Client}), newOutputs(t)
+			_ = f.Set(Member{Name: "a", Client: a.Client})
+			election.Identity = name
+			ends, all = append(ends, runEach(t, f, o.call, election)), append(all, o)
+			atRest()
+		}
+		all[0].expect("a/x:1")
+		all[1].expect("")
+		if err := ends[0](); err != nil {
+			t.Error(err)
+		}
+		atRest()
+		all[1].expect("a/x:1")
+	})
+}
+
+func TestCallsUnderWayHaveTheShutdownTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		a := newCluster(t, "1", configMap("x"), configMap("y"))
+		_ = f.Set(Member{Name: "a", Client: a.Client})
+		for _, d := range []time.Duration{time.Second, time.Minute} {
+			end := runEach(t, f, func(ctx context.Context, _ Key, _ *perName) error {
+				select {
+				case <-time.After(20 * time.Second):
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			}, kates.WithShutdownTimeout(d), kates.WithWorkers(2))
+			time.Sleep(5 * time.Second)
+			if err := end(); errors.Is(err, kates.ErrAborted) != (d == time.Second) {
+				t.Errorf("with %s: %v", d, err)
+			}
+		}
+	})
+}
+
+func TestTheShutdownTimeoutIsNotForClustersThatLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		a := newCluster(t, "1", configMap("x"))
+		_ = f.Set(Member{Name: "a", Client: a.Client})
+		ended := make(chan error, 1)
+		runEach(t, f, func(ctx context.Context, _ Key, snap *perName) error {
+			if len(snap.Maps) > 0 {
+				<-ctx.Done()
+				ended <- ctx.Err()
+			}
+			return nil
+		}, kates.WithShutdownTimeout(time.Minute))
+		atRest()
+		f.Remove("a")
+		synctest.Wait()
+		if len(ended) != 1 {
+			t.Error("the context of a call has not ended with its cluster")
+		}
+	})
+}
