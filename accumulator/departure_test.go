@@ -172,6 +172,30 @@ func TestG4AnOwnWriteIsShownThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T
 	})
 }
 
+// Only the server can judge the own write, and it answers from a cache in which the other client's
+// write is yet to come.
+func TestG4AnOwnWriteIsShownAsTheServerAnswersThoughItsWatchWasPastItAndAnotherIsLate(t *testing.T) {
+	forked(t, func(t *testing.T, f *fork) {
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		r := sim.Resource("as")
+		r.Version = "v2"
+		write := f.streams.Begin(r, key)
+		wrote := f.Put("as", key, f.Relabelled("x", "l", "yes", "n", "2"))
+		f.Relabel("x", "r", "yes")
+		f.relists(t, f.left)
+		f.shows(t, "x@1")
+		f.Mu.Lock()
+		f.Lag = func(_, atLeast int) int { return atLeast }
+		f.Mu.Unlock()
+		require.NoError(t, write.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
+			Key: key, UID: wrote.GetUID(), Version: wrote.GetResourceVersion(), Object: wrote,
+		}}))
+		f.shows(t, "x@2")
+		f.relists(t, f.right)
+		f.shows(t, "x@3")
+	})
+}
+
 // The answers of two own writes come in the other order. The later one takes x out of the left
 // watch, and the right one has yet to be told.
 func TestG4AnOwnWriteIsShownThoughALaterOneHasReachedItsWatchAndAnotherIsLate(t *testing.T) {

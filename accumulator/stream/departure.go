@@ -45,6 +45,7 @@ func (l *Listener) passed(wake []func(), w coherence.Write, how landing) []func(
 	}
 	fate := coherence.Elsewhere
 	switch {
+	case w.Object != nil: // the stream selects it
 	case how.asked:
 		fate = coherence.GoneBefore
 	case how.by == deleted || l.Union.excludes(how.as, how.denied):

@@ -99,7 +99,7 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	s.noteUndated(undated)
 	s.progress.asOfRV = w.Version
 	wake := s.mark(nil, w.Key, before, how.by)
-	if !how.asked {
+	if !how.asked || w.Object != nil { // what is gone is noted when all have answered, see inquiry
 		wake = s.passed(wake, w, how)
 	}
 	relist := s.store.view.Pending() > s.config.PendingMax

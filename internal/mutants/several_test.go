@@ -161,6 +161,11 @@ var several = []mutant{
 		old:    `how.denied[st.selector.key()] = true`, new: `how.denied[st.selector.key()] = false`,
 	},
 	{
+		name: "what the server answers of an own write is not shown where its watch was past it", peer: torn, file: "accumulator/stream/own.go",
+		caught: "TestG4AnOwnWriteIsShownAsTheServerAnswersThoughItsWatchWasPastItAndAnotherIsLate",
+		old:    `if !how.asked || w.Object != nil {`, new: `if !how.asked {`,
+	},
+	{
 		name: "an own deletion ends what was made anew", peer: torn, file: inquiry, caught: "TestG8AnOwnDeletionTakesNothingFromWhatWasMadeAnewSince",
 		old: `Version: by}, how)`, new: `Version: "9999"}, landing{by: deleted, asked: true})`,
 	},
