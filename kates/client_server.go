@@ -3,7 +3,6 @@ package kates
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds/selectable"
-	"github.com/kates-go/kates/internal/patch"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -67,7 +65,8 @@ type server interface {
 	// began, or the work wrote it itself. So it is older than all that another holder has written
 	// since, whatever the clocks say.
 	bind(ctx context.Context, op operation, o *object, w writeOptions) (writeOptions, error)
-	// possible is a conflict if no object can have what the options ask for.
+	// possible is a conflict if no object can have what the options ask for. It is an error if the
+	// server would not notice that the kind has no status to write.
 	possible(op operation, o *object, w writeOptions) error
 	// outlived reports whether a deletion failed because the object of that UID is gone.
 	outlived(ctx context.Context, o *object, uid types.UID, err error) bool
@@ -314,32 +313,6 @@ func (*bareFake) checkSubresource(subresource string, likeObject bool) error {
 	return ErrSubresourceNotSupported
 }
 
-// stored drops from the status of a built-in kind what the kind's Go type does not know, because a
-// server does. The fake has no schemas of other kinds.
-func (*bareFake) stored(op operation, r stream.Resource, o *Unstructured) *Unstructured {
-	if op.subresource != statusSubresource || o.Object["status"] == nil {
-		return o
-	}
-	if !ofKubernetes(r.Kind) {
-		return o
-	}
-	typed, err := scheme.Scheme.New(r.Kind)
-	if err != nil {
-		return o
-	}
-	convert := runtime.DefaultUnstructuredConverter
-	if convert.FromUnstructured(map[string]any{"status": o.Object["status"]}, typed) != nil {
-		return o // a value of another kind is none that the server drops
-	}
-	known, err := convert.ToUnstructured(typed)
-	if err != nil {
-		return o
-	}
-	kept := maps.Clone(o.Object)
-	kept["status"] = patch.Kept(o.Object["status"], known["status"])
-	return &Unstructured{Object: kept}
-}
-
 // own copies the answer, because a fake may answer with an object that it keeps.
 func (*bareFake) own(answer *Unstructured) *Unstructured { return answer.DeepCopy() }
 
@@ -362,8 +335,6 @@ func (*bareFake) bind(
 ) (writeOptions, error) {
 	return w, nil
 }
-
-func (*bareFake) possible(operation, *object, writeOptions) error { return nil }
 
 func (*bareFake) outlived(context.Context, *object, types.UID, error) bool { return false }
 

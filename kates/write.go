@@ -35,8 +35,11 @@ var ErrApplyNotSupported = errors.New("server-side apply is not supported by thi
 // *apierrors.StatusError.
 //
 // Once the method has returned nil, every later snapshot of this client shows the object as it
-// was written, or newer. A write whose outcome is unknown (ctx ended, the connection was lost) is
-// an error; the watch then tells what happened.
+// was written, or newer. A write whose outcome is unknown (ctx ended, the connection was lost, the
+// server answered 5xx) is an error; the watch then tells what happened. The client sends no such
+// write again, whatever its Retry-After says, since it might then be stored twice. Only what the
+// server has not begun (429) is sent again, when the server says so. A client that was made of a
+// dynamic.Interface leaves both to that.
 func (c *Client) Create(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opCreate, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
@@ -60,8 +63,8 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 
 // UpdateStatus replaces the status of an object by that of the resource, and fills target with
 // the result. What the server drops is an error: [ErrDropped]. If the kind has no status
-// subresource, the error says so, and is the server's: [IsNotFound]. See [Client.Create] for what
-// holds for every write.
+// subresource, the error says so, and is the server's: [IsNotFound]. The fake knows this of
+// built-in kinds. See [Client.Create] for what holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opUpdateStatus, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if err := w.precondition(o, o.Unstructured); err != nil {
@@ -201,10 +204,28 @@ func (c *Client) missing(ctx context.Context, op operation, o *object, err error
 	if op.subresource == "" || op.verb == toCreate || !apierrors.IsNotFound(err) {
 		return err
 	}
-	if now, gone := c.core.get(ctx, o); gone != nil || o.GetUID() != "" && now.GetUID() != o.GetUID() {
+	if !c.lacks(ctx, op, o, o.GetUID()) {
 		return err
 	}
-	return fmt.Errorf("its kind has no %s subresource: %w", op.subresource, err)
+	return fmt.Errorf("%w: %w", errNoSubresource(op), err)
+}
+
+// lacks reports whether a kind has no such subresource, after the server has answered "not found".
+// The object of that UID, or of any if that is empty, is there nonetheless; if the server does not
+// say whether it is, because the client may not get it, discovery tells.
+func (c *Client) lacks(ctx context.Context, op operation, o *object, uid types.UID) bool {
+	now, err := c.core.get(ctx, o)
+	switch {
+	case err == nil:
+		return uid == "" || now.GetUID() == uid
+	case apierrors.IsNotFound(err):
+		return false
+	}
+	return c.core.kinds.LacksSubresource(ctx, o.resource.GroupVersionResource, op.subresource)
+}
+
+func errNoSubresource(op operation) error {
+	return fmt.Errorf("its kind has no %s subresource", op.subresource)
 }
 
 // do sends a request, unless ctx or the lease is over, and makes its answer an own write. It holds

@@ -54,8 +54,8 @@ var writing = map[string]struct {
 	"Update": {"update", func(ctx context.Context, c *kates.Client, target any) error {
 		return c.Update(ctx, configMap("x", "a", "lost"), target)
 	}},
-	"UpdateStatus": {"update", func(ctx context.Context, c *kates.Client, target any) error {
-		return c.UpdateStatus(ctx, configMap("x", "a", "lost"), target)
+	"UpdateStatus": {"update", func(ctx context.Context, c *kates.Client, _ any) error {
+		return c.UpdateStatus(ctx, &kates.Pod{ObjectMeta: kates.ObjectMeta{Namespace: "default", Name: "x"}}, nil)
 	}},
 	"Patch": {"patch", func(ctx context.Context, c *kates.Client, target any) error {
 		return c.Patch(ctx, configMap("x"), types.MergePatchType, []byte(`{"data":{"a":"lost"}}`), target)
@@ -103,7 +103,7 @@ func failingWrite(t *testing.T, method, verb string, cause error, do func(contex
 	_, err = snapshots.Update(t.Context(), &snap)
 	require.NoError(t, err)
 	sent := 0
-	react(fake, verb, "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+	react(fake, verb, "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetVerb() == "get" || a.GetVerb() == "list" || a.GetVerb() == "watch" {
 			return false, nil, nil
 		}

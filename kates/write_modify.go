@@ -183,8 +183,9 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 		return c.tryModify(ctx, m, base{})
 	}
 	got, err = c.patchFrom(ctx, m, from.object, change)
-	if apierrors.IsNotFound(err) && m.op.subresource != "" && c.lives(ctx, from.object, m.object) {
-		return nil, false, m.object.failed(m.op, fmt.Errorf("its kind has no %s subresource", m.op.subresource))
+	if uid := from.object.GetUID(); apierrors.IsNotFound(err) && m.op.subresource != "" && uid != "" &&
+		c.lacks(ctx, m.op, m.object, uid) {
+		return nil, false, m.object.failed(m.op, errNoSubresource(m.op))
 	}
 	if err != nil {
 		return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
@@ -205,12 +206,6 @@ func (m *modification) whole(before, after, got *Unstructured) (*Unstructured, b
 		return nil, false, m.object.failed(m.op, err)
 	}
 	return got, false, nil
-}
-
-// lives reports whether the server still has that very object.
-func (c *Client) lives(ctx context.Context, was *Unstructured, o *object) bool {
-	now, err := c.core.get(ctx, o)
-	return err == nil && now.GetUID() != "" && now.GetUID() == was.GetUID()
 }
 
 // holds returns a conflict if the object is not the one that the options require.

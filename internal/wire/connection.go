@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 // Connection is what a client has of one REST configuration: an HTTP client with connections of
@@ -41,6 +42,7 @@ const (
 func Connect(config *rest.Config) (*Connection, error) {
 	c := &Connection{Host: config.Host, Server: nameOf(config), clients: make(map[purpose]rest.Interface)}
 	c.open = Count(config)
+	config.WrapTransport = transport.Wrappers(config.WrapTransport, Once)
 	hc, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)

@@ -63,8 +63,9 @@ func (t *Trigger) Fail(err error) *Rule {
 
 // Status answers requests with a metav1.Status, without sending them. An empty reason is the
 // usual one of the code. A positive retryAfter is sent as Retry-After, in whole seconds.
-// client-go repeats a request that got Retry-After with 429 or 5xx, up to ten times; each
-// repetition is a request of its own here. Status panics if the code is not an error.
+// A client repeats a request that got Retry-After with 429, and a read that got it with 5xx, up to
+// ten times; each repetition is a request of its own here. Status panics if the code is not an
+// error.
 func (t *Trigger) Status(code int, reason metav1.StatusReason, retryAfter time.Duration) *Rule {
 	if code < 400 || code > 599 {
 		panic(fmt.Sprintf("katestest: Status(%d): it must be between 400 and 599", code))
