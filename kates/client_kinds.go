@@ -22,6 +22,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/heard"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/kinds"
@@ -219,6 +220,7 @@ func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, er
 type object struct {
 	*Unstructured
 	resource stream.Resource
+	sent     []byte // the patch under way, if there is one
 }
 
 // object reads a caller's value. The value is copied, never modified.
@@ -235,7 +237,7 @@ func (c *Client) object(ctx context.Context, value any) (*object, error) {
 		return nil, err
 	}
 	u.SetGroupVersionKind(mapping.GroupVersionKind)
-	o := &object{u, c.resource(ctx, mapping)}
+	o := &object{Unstructured: u, resource: c.resource(ctx, mapping)}
 	switch {
 	case !o.resource.Namespaced:
 		u.SetNamespace("")
@@ -297,7 +299,7 @@ func (o *object) conflict(reason error) error {
 }
 
 func (o *object) failed(op operation, err error) error {
-	return fmt.Errorf("%s %s: %w", op, o, err)
+	return heard.Error(fmt.Errorf("%s %s: %w", op, o, o.discreetly(err)))
 }
 
 // replaced reports whether the object of that UID is gone, or another one has its name.
@@ -341,7 +343,7 @@ func (c *core) get(ctx context.Context, o *object, subresource ...string) (*Unst
 
 // bare returns an object with nothing but its kind and name.
 func bare(r stream.Resource, key stream.Key) *object {
-	o := &object{&Unstructured{Object: map[string]any{}}, r}
+	o := &object{Unstructured: &Unstructured{Object: map[string]any{}}, resource: r}
 	o.SetGroupVersionKind(r.Kind)
 	o.SetNamespace(key.Namespace)
 	o.SetName(key.Name)

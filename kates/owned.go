@@ -240,7 +240,7 @@ func (a *ownedApply) ownerOf(ctx context.Context) (*object, error) {
 	}
 	kind := u.GroupVersionKind()
 	resource := stream.Resource{Kind: kind, GroupVersionResource: kind.GroupVersion().WithResource(kind.Kind)}
-	o := &object{u, resource}
+	o := &object{Unstructured: u, resource: resource}
 	if u.GetUID() == "" {
 		return nil, fmt.Errorf("%s has no UID: it is to be as its server has it", o)
 	}

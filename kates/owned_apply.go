@@ -33,7 +33,7 @@ func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted) error {
 	if err := a.set.Make(w); err != nil {
 		return bare(w.Resource, w.Key).failed(opApply, err)
 	}
-	o := &object{w.Object, w.Resource}
+	o := &object{Unstructured: w.Object, resource: w.Resource}
 	live, asked, err := a.live(ctx, o, false)
 	for try := 1; ; try++ {
 		if err == nil {
@@ -93,7 +93,7 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 		r, created, err = a.client.core.server.applyOwned(ctx, a, o, w, live)
 		return r, err
 	}
-	got, err = a.client.do(ctx, opApply, &object{sent, o.resource}, w, put)
+	got, err = a.client.do(ctx, opApply, &object{Unstructured: sent, resource: o.resource}, w, put)
 	if err != nil {
 		again = apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 		return nil, again, err

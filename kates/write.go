@@ -90,6 +90,7 @@ func (c *Client) patch(ctx context.Context, op operation, o *object, pt PatchTyp
 	if err != nil {
 		return nil, err
 	}
+	o.sent = data
 	got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt), op.subresources()...)
 	return got, c.preconditionError(ctx, o, w, pt, err)
 }

@@ -232,6 +232,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 	if err != nil {
 		return nil, m.object.failed(m.op, err)
 	}
+	m.object.sent = data
 	return c.do(ctx, m.op, m.object, w, func(o *object, w writeOptions) (reply, error) {
 		got, err := c.core.at(o).Patch(ctx, o.GetName(), change.Type, data, w.patch(change.Type), m.op.subresources()...)
 		switch {

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/kates-go/kates/internal/heard"
 )
 
 // unreachable is an error whose text is reordered. It unwraps to the original error, so errors.Is
@@ -36,7 +38,9 @@ func (u *unreachable) Unwrap() error { return u.err }
 //	cannot reach the API server at https://a:1: dial tcp a:1: connect: connection refused (run x: watch y)
 //
 // Any answer of the server means that it can be reached.
-func First(err error) error {
+func First(err error) error { return heard.Error(first(err)) }
+
+func first(err error) error {
 	var inner *unreachable
 	if errors.As(err, &inner) {
 		if doing, ok := strings.CutSuffix(err.Error(), ": "+inner.Error()); ok {

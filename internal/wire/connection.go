@@ -71,7 +71,9 @@ func nameOf(config *rest.Config) string {
 }
 
 func untypedClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
-	return rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(config), hc)
+	config = dynamic.ConfigFor(config)
+	config.NegotiatedSerializer = discreet{config.NegotiatedSerializer}
+	return rest.UnversionedRESTClientForConfigAndClient(config, hc)
 }
 
 func discoveryClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {

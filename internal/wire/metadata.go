@@ -39,7 +39,7 @@ func MetadataClient(config *rest.Config, hc *http.Client) (rest.Interface, error
 	config = rest.CopyConfig(config)
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.ContentType = runtime.ContentTypeProtobuf
-	config.NegotiatedSerializer = metainternalversionscheme.Codecs.WithoutConversion()
+	config.NegotiatedSerializer = discreet{metainternalversionscheme.Codecs.WithoutConversion()}
 	config.GroupVersion = &schema.GroupVersion{}
 	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
 	return rest.RESTClientForConfigAndClient(config, hc)
