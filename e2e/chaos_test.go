@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -74,8 +75,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	if seed%2 == 1 {
 		plain(config)
 	}
-	client, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{IdleTimeout: 3 * time.Second},
-		kates.WithLogger(slog.New(slog.NewTextHandler(c.log, nil))))
+	client, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{IdleTimeout: 3 * time.Second},
+		kates.WithLogger(slog.New(secrecy.Handler(slog.NewTextHandler(c.log, nil))))))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	c.world = newWorld(t, client, c.quiet)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/examples/configmapgen/generator"
 	"github.com/kates-go/kates/kates"
 )
@@ -37,7 +38,7 @@ func newGenerated(t *testing.T) *generated {
 	g := &generated{T: t, ns: namespace(t), admin: admin, registry: &generator.FileRegistry{Path: filepath.Join(t.TempDir(), "registry.json")}}
 	client := newWire().client(t, kates.WithScheme(scheme))
 	g.user = newWire().client(t, kates.WithScheme(scheme))
-	operator := &generator.Generator{Client: client, Registry: g.registry, Log: slog.New(slog.DiscardHandler)}
+	operator := &generator.Generator{Client: client, Registry: g.registry, Log: slog.New(secrecy.Handler(slog.DiscardHandler))}
 	options := append(generator.Queries(g.ns), kates.WithBackoff(10*time.Millisecond, 100*time.Millisecond), kates.WithQuietOwnWrites())
 	c, err := controller.New(client, "configmapgen", operator.Reconcile, options...)
 	require.NoError(t, err)
@@ -120,6 +121,7 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 	secret, template := objects[0], objects[1]
+	secrecy.Harmless("shop", "sam", "db.example.com")
 	for _, o := range objects {
 		o.SetNamespace(g.ns)
 	}

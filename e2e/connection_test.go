@@ -124,7 +124,7 @@ func TestG11CloseLeavesNoConnectionToTheServer(t *testing.T) {
 			open.Add(1)
 			return &openConn{conn, sync.OnceFunc(func() { open.Add(-1) })}, nil
 		}
-		client, err := kates.NewClientFromRESTConfig(config)
+		client, err := tapped(kates.NewClientFromRESTConfig(config))
 		require.NoError(t, err)
 		snapshots, err := kates.Watch[inputs](t.Context(), client, kates.Query{Name: "ConfigMaps", Namespace: ns})
 		require.NoError(t, err)

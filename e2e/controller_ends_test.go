@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -80,7 +81,7 @@ func (h *awaitedLog) Write(line []byte) (int, error) {
 func TestAControllerIsShutDownInTwoStages(t *testing.T) {
 	t.Parallel()
 	log := &awaitedLog{text: "a signal", has: make(chan struct{})}
-	r := newReplica(t, namespace(t), kates.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	r := newReplica(t, namespace(t), kates.WithLogger(slog.New(secrecy.Handler(slog.NewTextHandler(log, nil)))))
 	r.make("h", nil)
 	calls, begun, written := make(chan string, 10), make(chan context.Context, 1), make(chan error, 1)
 	reconciling(r, func(ctx context.Context, p *hostParts) (controller.Result, error) {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -188,7 +189,7 @@ func (m *hostMaker) remove(ctx context.Context, cm *corev1.ConfigMap) {
 func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	c, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithLogger(slog.New(slog.DiscardHandler)))
+	c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
 	reads, err := kubernetes.NewForConfig(testCluster.Config)

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/examples/configmapgen/generator"
 	"github.com/kates-go/kates/kates"
 )
@@ -49,7 +50,7 @@ func newCrashTest(t *testing.T) *crashTest {
 	t.Helper()
 	scheme, err := generator.Scheme()
 	require.NoError(t, err)
-	users, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithScheme(scheme))
+	users, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithScheme(scheme)))
 	require.NoError(t, err)
 	t.Cleanup(users.Close)
 	admin, err := kubernetes.NewForConfig(testCluster.Config)
@@ -262,7 +263,7 @@ func (c *crashTest) start() *crashable {
 	c.Helper()
 	p := &crashable{t: c, cmd: exec.Command(os.Args[0]), first: make(chan struct{}), read: make(chan struct{}), begun: map[string]bool{}}
 	p.cmd.Env = append(os.Environ(), crashingKubeconfig+"="+c.kubeconfig, crashingNamespaces+"="+c.ns+","+c.elsewhere)
-	p.cmd.Stderr = &p.errors
+	p.cmd.Stderr = io.MultiWriter(&p.errors, secrecy.Writer())
 	stdin, err := p.cmd.StdinPipe()
 	require.NoError(c, err)
 	p.stdin = stdin

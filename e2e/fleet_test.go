@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 )
@@ -109,7 +110,7 @@ func (w *fleetWorld) of(name, cluster string) func(*fleetView) bool {
 		return slices.ContainsFunc(v.Maps[name], func(m *kates.ConfigMap) bool {
 			return m.Name == "keep-0" && m.Data["of"] == cluster
 		}) && slices.ContainsFunc(v.Secrets, func(s fleet.Object[*kates.Secret]) bool {
-			return s.Cluster == name && s.Object.Name == "keep-0" && string(s.Object.Data["of"]) == cluster
+			return s.Cluster == name && s.Object.Name == "keep-0" && secrecy.Unmark(string(s.Object.Data["of"])) == cluster
 		})
 	}
 }

@@ -111,7 +111,7 @@ func newPlacingWorld(t *testing.T, others ...string) *placingWorld {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.Kill()) })
 	home, _ := homeClient(t, c.Config)
-	f, err := fleet.New(fleet.Options{Home: home, Probe: time.Second, Timeout: 2 * time.Second})
+	f, err := tappedFleet(fleet.New(fleet.Options{Home: home, Probe: time.Second, Timeout: 2 * time.Second}))
 	require.NoError(t, err)
 	t.Cleanup(f.Close)
 	w := &placingWorld{

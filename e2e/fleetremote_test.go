@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -74,7 +75,7 @@ func (r *remote) pass(t *testing.T, n int) {
 }
 
 func (r *remote) objects(name string) (*kates.ConfigMap, *kates.Secret) {
-	m, s := &kates.ConfigMap{Data: map[string]string{"of": r.name}}, &kates.Secret{StringData: map[string]string{"of": r.name}}
+	m, s := &kates.ConfigMap{Data: map[string]string{"of": r.name}}, &kates.Secret{StringData: map[string]string{"of": secrecy.Mark(r.name)}}
 	m.Namespace, m.Name = "default", name
 	s.Namespace, s.Name = "default", name
 	return m, s

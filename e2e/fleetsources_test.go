@@ -31,7 +31,7 @@ func homeClient(t *testing.T, config *rest.Config) (*kates.Client, *katestest.Fa
 	faults := katestest.NewFaults(t, 0)
 	config = rest.CopyConfig(config)
 	config.Wrap(faults.Wrap)
-	c, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{KindPoll: 500 * time.Millisecond})
+	c, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{KindPoll: 500 * time.Millisecond}))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c, faults
@@ -39,7 +39,7 @@ func homeClient(t *testing.T, config *rest.Config) (*kates.Client, *katestest.Fa
 
 func sourcedFleet(t *testing.T, s fleet.Source) *fleet.Fleet {
 	t.Helper()
-	f, err := fleet.New(fleet.Options{Sources: []fleet.Source{s}})
+	f, err := tappedFleet(fleet.New(fleet.Options{Sources: []fleet.Source{s}}))
 	require.NoError(t, err)
 	t.Cleanup(f.Close)
 	return f

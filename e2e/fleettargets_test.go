@@ -239,7 +239,7 @@ var targetResources = []string{
 // newTargetWorld starts four servers: that of the home cluster does nothing here but have the etcd.
 func newTargetWorld(t *testing.T) *targetWorld {
 	t.Helper()
-	f, err := fleet.New(fleet.Options{})
+	f, err := tappedFleet(fleet.New(fleet.Options{}))
 	require.NoError(t, err)
 	t.Cleanup(f.Close)
 	w := &targetWorld{
@@ -257,7 +257,7 @@ func newTargetWorld(t *testing.T) *targetWorld {
 			require.NoError(t, err)
 		}
 		s.config.QPS = -1
-		s.others, err = kates.NewClientFromRESTConfig(s.config)
+		s.others, err = tapped(kates.NewClientFromRESTConfig(s.config))
 		require.NoError(t, err)
 		t.Cleanup(s.others.Close)
 		watched := rest.CopyConfig(s.config)
@@ -344,14 +344,14 @@ func TestTargetsNeedNoMoreThanTheRightsToTheirNames(t *testing.T) {
 	config := rest.CopyConfig(testCluster.Config)
 	user.is(config)
 	x, y := namespace(t), namespace(t)
-	admin, err := kates.NewClientFromRESTConfig(testCluster.Config)
+	admin, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config))
 	require.NoError(t, err)
 	defer admin.Close()
 	for ns, name := range map[string]string{x: "one", y: "two"} {
 		require.NoError(t, admin.Create(t.Context(), &kates.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}, nil))
 		user.grant(ns, "read", rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{name}})
 	}
-	f, err := fleet.New(fleet.Options{})
+	f, err := tappedFleet(fleet.New(fleet.Options{}))
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, f.Add("a", config))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -103,7 +104,7 @@ func startFleetWorld(t *testing.T, names ...string) *fleetWorld {
 // join makes the fleet.
 func (w *fleetWorld) join(options fleet.Options) {
 	w.t.Helper()
-	f, err := fleet.New(options)
+	f, err := tappedFleet(fleet.New(options))
 	require.NoError(w.t, err)
 	w.t.Cleanup(f.Close)
 	w.fleet = f
@@ -274,7 +275,7 @@ func (w *fleetWorld) checkShown(v *fleetView, own map[string]map[string]string) 
 		}
 	}
 	for _, o := range v.Secrets {
-		count(o.Cluster, o.Object.Name, string(o.Object.Data["of"]))
+		count(o.Cluster, o.Object.Name, secrecy.Unmark(string(o.Object.Data["of"])))
 	}
 	for name := range w.steady {
 		total := 0

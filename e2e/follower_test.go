@@ -82,7 +82,7 @@ func newFollowerOf(t *testing.T, cluster *rest.Config, ns string, kind schema.Gr
 	var err error
 	f.others, err = dynamic.NewForConfig(cluster)
 	require.NoError(t, err)
-	f.client, err = kates.NewClientFromRESTConfig(c, append([]kates.Option{kates.WithInterval(0)}, options...)...)
+	f.client, err = tapped(kates.NewClientFromRESTConfig(c, append([]kates.Option{kates.WithInterval(0)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(f.client.Close)
 	return f

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -86,7 +87,7 @@ func (e *ear) heardAll() (accepts, queries []string, got string) {
 
 func (e *ear) client(t *testing.T, base *rest.Config, options ...kates.Option) *kates.Client {
 	t.Helper()
-	c, err := kates.NewClientFromRESTConfig(e.config(base), append([]kates.Option{kates.WithInterval(10 * time.Millisecond)}, options...)...)
+	c, err := tapped(kates.NewClientFromRESTConfig(e.config(base), append([]kates.Option{kates.WithInterval(10 * time.Millisecond)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -98,7 +99,7 @@ type briefs struct {
 }
 
 func secret(ns, name, in string) *corev1.Secret {
-	s := &corev1.Secret{ObjectMeta: named(ns, name), StringData: map[string]string{"k": "confidential"}}
+	s := &corev1.Secret{ObjectMeta: named(ns, name), StringData: map[string]string{"k": secrecy.Mark("confidential")}}
 	s.Labels = map[string]string{"in": in}
 	return s
 }

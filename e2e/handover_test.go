@@ -325,7 +325,7 @@ func (h *handover) startHere(t *testing.T, identity string, post *post) (stop fu
 		config.Dial = post.network.DialContext
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return posted{post, next} })
 	}
-	client, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithNamespace(h.ns))
+	client, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithNamespace(h.ns)))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -75,7 +76,7 @@ func TestALeaseWhoseNamespaceIsMissingIsSaidEverywhereAndHadWhenThereIsOne(t *te
 			ns, out := namespace(t), &leaseLog{}
 			nosuch := ns + "-leases"
 			missing := `namespaces "` + nosuch + `" not found`
-			r := newReplica(t, ns, kates.WithLogger(slog.New(slog.NewTextHandler(out, nil))))
+			r := newReplica(t, ns, kates.WithLogger(slog.New(secrecy.Handler(slog.NewTextHandler(out, nil)))))
 			require.NoError(t, r.client.Create(t.Context(), object(configMaps, ns, "x", nil), nil))
 			start := func(ctx context.Context) (called chan struct{}, done chan error) {
 				called, done = make(chan struct{}), make(chan error, 1)

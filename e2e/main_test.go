@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
+	hearing "github.com/kates-go/kates/internal/heard"
 )
 
 // testCluster is one control plane for all tests of the package. Each test has its own
@@ -34,7 +37,11 @@ func TestMain(m *testing.M) {
 	if kubeconfig := os.Getenv(crashingKubeconfig); kubeconfig != "" {
 		os.Exit(runCrashing(kubeconfig, os.Getenv(crashingNamespaces)))
 	}
-	os.Exit(runWithCluster(m))
+	os.Exit(secrecy.Main(func() int {
+		secrecy.Logs()
+		hearing.Listen(func(err error) { secrecy.Say("an error", err.Error()) })
+		return runWithCluster(m)
+	}))
 }
 
 // runWithCluster is the body of TestMain. It uses defer, which os.Exit would skip.
@@ -44,10 +51,13 @@ func runWithCluster(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	stop := statuses.read()
 	code := 1
 	if err = testCluster.InstallCRDs("../testdata/crds", "../testdata/validate/crd.yaml", "../examples/configmapgen/crd.yaml"); err == nil {
 		code = m.Run()
 	}
+	stop()
+	err = cmp.Or(err, hearEvents())
 	if stopErr := testCluster.Stop(); err == nil {
 		err = stopErr
 	}

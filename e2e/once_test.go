@@ -127,7 +127,7 @@ func TestG4AWriteThatWasStoredAndAnswered5xxIsNotSentAgainAndTheWatchTells(t *te
 			_, err := maps.Create(ctx, numbered(ns, "x", "0"), metav1.CreateOptions{})
 			require.NoError(t, err)
 			proxy := &overloaded{code: []int{500, 502, 503, 504}[i%4]}
-			c, err := kates.NewClientFromRESTConfig(proxy.config(), kates.WithInterval(0))
+			c, err := tapped(kates.NewClientFromRESTConfig(proxy.config(), kates.WithInterval(0)))
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			snapshots, err := kates.Watch[struct {

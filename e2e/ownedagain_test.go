@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -146,7 +147,7 @@ func withLists(ns string) []kates.Object {
 		&corev1.ServiceAccount{ObjectMeta: named(ns, "x"), ImagePullSecrets: []corev1.LocalObjectReference{{Name: "a"}, {Name: "b"}}},
 		&rbacv1.Role{ObjectMeta: named(ns, "x"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
 		&corev1.ConfigMap{ObjectMeta: named(ns, "x"), BinaryData: map[string][]byte{"b": {1, 2}}},
-		&corev1.Secret{ObjectMeta: named(ns, "x"), Data: map[string][]byte{"s": []byte("s")}, Type: corev1.SecretTypeOpaque},
+		&corev1.Secret{ObjectMeta: named(ns, "x"), Data: map[string][]byte{"s": []byte(secrecy.Mark("s"))}, Type: corev1.SecretTypeOpaque},
 	}
 }
 

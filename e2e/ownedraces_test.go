@@ -216,7 +216,7 @@ func TestApplyOwnedThroughABareDynamicClientKeepsToTheSameRules(t *testing.T) {
 	require.NoError(t, err)
 	disco, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
 	require.NoError(t, err)
-	o.client, err = kates.NewClientFromDynamic(dyn, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disco)))
+	o.client, err = tapped(kates.NewClientFromDynamic(dyn, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disco))))
 	require.NoError(t, err)
 	t.Cleanup(o.client.Close)
 	o.spy = newSpy(o.w, "configmaps")

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -43,7 +44,7 @@ func (m *teams) make(ctx context.Context, name string, snap *team) error {
 	m.mu.Lock()
 	has, wrote := "", m.written[name]
 	if len(snap.Secrets) > 0 {
-		has = string(snap.Secrets[0].Data["names"])
+		has = secrecy.Unmark(string(snap.Secrets[0].Data["names"]))
 	}
 	assert.Equal(m.t, wrote, has, "G4: the secret of %s", name)
 	assert.False(m.t, m.held[name], "%s is held by two", name)
@@ -78,13 +79,13 @@ func (m *teams) write(ctx context.Context, name string, snap *team, want string)
 	case len(snap.Secrets) == 0:
 		return m.client.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: "of-" + name, Labels: map[string]string{"team": name}},
-			Data:       map[string][]byte{"names": []byte(want)},
+			Data:       map[string][]byte{"names": []byte(secrecy.Mark(want))},
 		}, nil)
-	case string(snap.Secrets[0].Data["names"]) == want:
+	case secrecy.Unmark(string(snap.Secrets[0].Data["names"])) == want:
 		return nil
 	}
 	secret := snap.Secrets[0].DeepCopy()
-	secret.Data["names"] = []byte(want)
+	secret.Data["names"] = []byte(secrecy.Mark(want))
 	return m.client.Update(ctx, secret, nil)
 }
 
@@ -93,7 +94,7 @@ func (m *teams) write(ctx context.Context, name string, snap *team, want string)
 func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	c, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)))
+	c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
 	others, err := kubernetes.NewForConfig(testCluster.Config)
@@ -136,7 +137,7 @@ func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 		secrets, err := others.CoreV1().Secrets(ns).List(ctx, metav1.ListOptions{LabelSelector: "team"})
 		require.NoError(t, err)
 		for _, s := range secrets.Items {
-			got[s.Labels["team"]] = string(s.Data["names"])
+			got[s.Labels["team"]] = secrecy.Unmark(string(s.Data["names"]))
 		}
 		return maps.Equal(want, got)
 	}, patience, 100*time.Millisecond)

@@ -128,7 +128,7 @@ func TestG4G5CredentialsAreExchangedUnderLoadAndTheOldOnesRevoked(t *testing.T) 
 		require.NoError(t, err)
 	}
 	first := a.token("t0")
-	client, err := kates.NewClientFromRESTConfig(first, kates.WithInterval(0))
+	client, err := tapped(kates.NewClientFromRESTConfig(first, kates.WithInterval(0)))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	here := func(field string) kates.Query { return kates.Query{Name: field, Namespace: a.ns} }
@@ -221,7 +221,7 @@ func TestG5AClientGoesToAnotherServerOfItsClusterAndToNoOtherCluster(t *testing.
 	}
 	_, err = admin.CoreV1().ConfigMaps("ns").Create(t.Context(), number(0), metav1.CreateOptions{})
 	require.NoError(t, err)
-	client, err := kates.NewClientFromRESTConfig(at(c, c.Server()), kates.WithInterval(0))
+	client, err := tapped(kates.NewClientFromRESTConfig(at(c, c.Server()), kates.WithInterval(0)))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	acc, err := client.Watch(t.Context(), kates.Query{Name: "ConfigMaps", Kind: "configmaps", Namespace: "ns", FieldSelector: "metadata.name=c"})

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -41,7 +42,7 @@ func secretsOf(cm *corev1.ConfigMap) (names []types.NamespacedName) {
 var toSecrets = []kates.Ref{kates.RefsOf("ConfigMaps", secretsOf)}
 
 func secretNamed(name, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"v": []byte(value)}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"v": []byte(secrecy.Mark(value))}}
 }
 
 // The user may not list secrets.
@@ -54,7 +55,7 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 	user.grant(ns, "some", rbacv1.PolicyRule{Verbs: watch, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"one", "missing"}})
 	config := rest.CopyConfig(testCluster.Config)
 	user.is(config)
-	c, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)))
+	c, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
 	admin := user.admin.CoreV1()
@@ -134,7 +135,7 @@ func (o *outputs) make(_ context.Context, key string, snap *referrers) error {
 func valuesOf(cm *corev1.ConfigMap, get func(string) (*corev1.Secret, bool)) (text string) {
 	for _, which := range []string{"a", "b"} {
 		if s, found := get(cm.Data[which]); found {
-			text += string(s.Data["v"]) + " "
+			text += secrecy.Unmark(string(s.Data["v"])) + " "
 		} else {
 			text += "absent "
 		}
@@ -151,7 +152,7 @@ func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx := namespace(t), t.Context()
-			c, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)))
+			c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 			require.NoError(t, err)
 			defer c.Close()
 			admin, err := kubernetes.NewForConfig(testCluster.Config)
@@ -260,7 +261,7 @@ func wantedOutputs(t *testing.T, admin *kubernetes.Clientset, ns string) map[str
 func TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse(t *testing.T) {
 	t.Parallel()
 	ns, elsewhere, ctx := namespace(t), namespace(t), t.Context()
-	c, err := kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)))
+	c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
 	admin, err := kubernetes.NewForConfig(testCluster.Config)

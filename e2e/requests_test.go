@@ -46,7 +46,7 @@ func newServer(t *testing.T, options ...kates.Option) *server {
 	config := rest.CopyConfig(testCluster.Config)
 	config.Wrap(s.faults.Wrap)
 	// a server that has just started, or has a new kind, answers 429
-	warm, err := kates.NewClientFromRESTConfig(testCluster.Config)
+	warm, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config))
 	require.NoError(t, err)
 	for _, kind := range counted {
 		_, err := kates.NewLister[*kates.Unstructured](t.Context(), warm, kates.Query{Kind: kind.Resource})
@@ -55,7 +55,7 @@ func newServer(t *testing.T, options ...kates.Option) *server {
 	warm.Close()
 	poll(t, patience, func() bool { return s.open() == 0 })
 	require.Zero(t, s.open(), "nobody else")
-	s.client, err = kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...)
+	s.client, err = tapped(kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(s.client.Close)
 	s.before = s.served()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -70,7 +71,7 @@ type restoring struct {
 func newRestoring(t *testing.T) *restoring {
 	t.Helper()
 	r := &restoring{t: t, c: breakable(t)}
-	logged := kates.WithLogger(slog.New(slog.NewTextHandler(&r.log, nil)))
+	logged := kates.WithLogger(slog.New(secrecy.Handler(slog.NewTextHandler(&r.log, nil))))
 	r.all = watching(t, r.c.Config, r.c.Config, nil, logged)
 	r.late = newFollowerOf(t, r.c.Config, "ns", secrets, nil, logged)
 	r.late.start()

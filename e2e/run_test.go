@@ -62,7 +62,7 @@ func newReplica(t *testing.T, ns string, options ...kates.Option) *replica {
 	config.Dial = r.network.DialContext
 	config.Wrap(r.faults.Wrap)
 	var err error
-	r.client, err = kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...)
+	r.client, err = tapped(kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(r.client.Close)
 	r.others, err = dynamic.NewForConfig(testCluster.Config)

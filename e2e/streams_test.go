@@ -89,7 +89,7 @@ func user(t *testing.T, name string, rules ...rbacv1.PolicyRule) (*kates.Client,
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	c, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(10*time.Millisecond))
+	c, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(10*time.Millisecond)))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c, func(rules ...rbacv1.PolicyRule) {
@@ -155,7 +155,7 @@ func TestMistakesAreErrorsOfWatchThatNameTheQuery(t *testing.T) {
 		assert.ErrorContains(t, err, `query "Q"`, name)
 		t.Log(name, ":", err)
 	}
-	nobody, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "https://127.0.0.1:1"})
+	nobody, err := tapped(kates.NewClientFromRESTConfig(&rest.Config{Host: "https://127.0.0.1:1"}))
 	require.NoError(t, err)
 	t.Cleanup(nobody.Close)
 	_, err = nobody.Watch(t.Context(), kates.Query{Name: "Q", Kind: "configmaps"})

@@ -59,7 +59,7 @@ func runSuite(t *testing.T, defaults []kates.Option) {
 	suite.Run(t, suite.Backend{
 		Name: "API server", Real: true,
 		NewClient: func(t testing.TB, options ...kates.Option) *kates.Client {
-			c, err := kates.NewClientFromRESTConfig(of(t).config(), append(slices.Clone(defaults), options...)...)
+			c, err := tapped(kates.NewClientFromRESTConfig(of(t).config(), append(slices.Clone(defaults), options...)...))
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			return c

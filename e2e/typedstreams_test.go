@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -174,7 +175,7 @@ func TestATypedQueryOfABuiltInKindSpeaksProtobufAndNothingElse(t *testing.T) {
 			for _, o := range snap.Secrets {
 				assert.Equal(t, "v1 Secret", o.APIVersion+" "+o.Kind)
 				assert.Nil(t, o.ManagedFields)
-				assert.Equal(t, "confidential", string(o.Data["k"]))
+				assert.Equal(t, secrecy.Mark("confidential"), string(o.Data["k"]))
 			}
 			accepts, _, got := e.heardAll()
 			for _, accept := range accepts {

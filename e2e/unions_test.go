@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -311,7 +312,7 @@ func TestG1G7AQueryThatIsAddedIsShownWholeAndOneThatIsRemovedLeavesWhole(t *test
 	f.watch(kates.Query{Kind: "cm", Namespace: f.ns})
 	in := foreign(t).Resource(secrets).Namespace(f.ns)
 	writing := newCrowd(t, 2, func(ctx context.Context, r *rand.Rand) {
-		_, _ = in.Patch(ctx, fmt.Sprintf("o-%04d", r.IntN(40)), types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"n":"%d"}}`, r.IntN(1000)), metav1.PatchOptions{})
+		_, _ = in.Patch(ctx, fmt.Sprintf("o-%04d", r.IntN(40)), types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"n":%q}}`, secrecy.Mark(fmt.Sprint(r.IntN(1000)))), metav1.PatchOptions{})
 	})
 	shown := map[string]string{} // versions, according to the deltas
 	read := func() {

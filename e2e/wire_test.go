@@ -254,7 +254,7 @@ func (b *lateBody) Close() error {
 // client returns a client of the cluster through the wire.
 func (w *wire) client(t testing.TB, options ...kates.Option) *kates.Client {
 	t.Helper()
-	c, err := kates.NewClientFromRESTConfig(w.config(), append([]kates.Option{kates.WithInterval(10 * time.Millisecond)}, options...)...)
+	c, err := tapped(kates.NewClientFromRESTConfig(w.config(), append([]kates.Option{kates.WithInterval(10 * time.Millisecond)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

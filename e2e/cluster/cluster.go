@@ -18,6 +18,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kates-go/kates/e2e/internal/binaries"
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 )
 
 const (
@@ -187,6 +188,8 @@ func (c *Cluster) addUser(name string, groups ...string) (*envtest.Authenticated
 	user, err := c.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{
 		QPS:       -1,
 		UserAgent: "kates-e2e/" + name,
+		// what a run must not say
+		WrapTransport: secrecy.Transport,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add user %q: %w", name, err)
