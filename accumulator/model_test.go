@@ -211,6 +211,11 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 			return false, nil
 		}
 		return true, m.join(s.A, s.B, s.C)
+	case s.Op >= 103:
+		m.Reschema()
+		if s.A%2 == 0 {
+			m.Relist()
+		}
 	case s.Op >= 100:
 		return true, m.removeAndAdd(reader, s)
 	default:
@@ -416,6 +421,9 @@ func (m *model) settle() error {
 		if err := r.atRest(); err != nil {
 			return fmt.Errorf("G6: reader %d: %w", i, err)
 		}
+	}
+	if err := m.reschemed(); err != nil {
+		return fmt.Errorf("G6: after another list: %w", err)
 	}
 	if counted, stored := m.streams.Taken(), m.streams.Stored(); counted != stored {
 		return fmt.Errorf("G3: %d objects are stored, and %d are counted", stored, counted)

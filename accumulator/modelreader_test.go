@@ -290,7 +290,7 @@ func (r *modelReader) replayed(result Result) error {
 			return fmt.Errorf("several deltas of %s", name)
 		case d.Old != replay[key]:
 			return fmt.Errorf("the delta of %s starts from %v, not from %v", name, sim.Describe(d.Old), sim.Describe(replay[key]))
-		case d.Old != nil && d.New != nil && (object.UIDOf(d.Old) != object.UIDOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion() && !slot.anew):
+		case d.Old != nil && d.New != nil && (object.UIDOf(d.Old) != object.UIDOf(d.New) || d.Old.GetResourceVersion() == d.New.GetResourceVersion() && sim.SchemaOf(d.Old) == sim.SchemaOf(d.New) && !slot.anew):
 			return fmt.Errorf("an update of %s from %v to %v", name, sim.Describe(d.Old), sim.Describe(d.New))
 		}
 		if replay[key] = d.New; d.New == nil {
@@ -328,6 +328,9 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 	got := map[stream.Key]*unstructured.Unstructured{}
 	for _, o := range now {
 		got[object.KeyOf(o)] = o
+		if err := m.Showed(s.resource, o); err != nil {
+			return err
+		}
 	}
 	for _, key := range modelKeys {
 		least := s.since[key]

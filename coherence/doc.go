@@ -69,7 +69,10 @@
 //     it has passed both, the watch goes on in it. What differs up to the position is then shown
 //     as it was, until the object changes or a list comes.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
-//     object shown stays the very same one.
+//     object shown stays the very same one. A list may show that version with another content: a
+//     schema has gained a default, a conversion has changed, the server was upgraded. The list is
+//     what the server shows now, so its object takes the place of the stored one, and that is a
+//     change. Only lists are compared, and only where versions are equal.
 //  10. Last state. A DELETED event has the version of the deletion. Some servers and proxies send
 //     the object's last version in its place. So a DELETED event that has the UID and the version
 //     of the stored object is no old news (rule 1): it is the deletion of that object, at a version
@@ -108,7 +111,7 @@
 //
 // Exact deltas (G7). An entry changes a reading when it is made. When it ends, the reading is the
 // stored object: the same version, and then the same pointer (9), or a newer one, which is a
-// change. So a write and its echo are one change, and a delta that compares readings reports it
+// change. So is the same version with another content, which only a list brings. So a write and its echo are one change, and a delta that compares readings reports it
 // once.
 //
 // # Why an event that overtakes the answer to a deletion is enough
@@ -182,7 +185,8 @@
 // each stream is late in its own way. [Decide] decides, key by key, what the union shows.
 //
 //  1. U1 Newest. Of the objects that streams show for a key, the newest counts, but never in place
-//     of a newer one that was shown before.
+//     of a newer one that was shown before. Of several at one version, that of the stream which has
+//     listed last counts: it has the content that the server shows now (9).
 //  2. U2 Departure. A key left a stream by version D: an event, an own write or a list says so.
 //     While no stream shows an object that is D or newer, and some stream has not reached D,
 //     another stream may have the object. Until every stream has reached D, the union shows the

@@ -13,6 +13,9 @@ type Sight struct {
 	// SkippedRV is a version before which the key may have come and gone unnoticed: that of the
 	// latest list, or that up to which departures were forgotten.
 	SkippedRV string
+	// ListedRV is the version of the latest list of the stream. A later list may show one version of
+	// an object otherwise.
+	ListedRV string
 	// Left is how the key has left the stream since the reader took its departures. It is taken
 	// with the sight: no departure is handed out twice.
 	Left Departure
@@ -97,11 +100,17 @@ func DecideAnew(shown Object, sights []Sight) Decision {
 	return Decision{Object: best}
 }
 
-// newestOf returns the newest object that streams show, and whether a stream is lost.
+// newestOf returns the newest object that streams show, and whether a stream is lost. Of one version
+// it is that of the stream that has listed last.
 func newestOf(sights []Sight) (best Object, lost bool) {
+	listedRV := ""
 	for i := range sights {
-		lost = lost || sights[i].Lost
-		best = newerOf(best, sights[i].Object)
+		s := &sights[i]
+		lost = lost || s.Lost
+		later := best != nil && s.Object != nil && !isNewer(best, s.Object) && Newer(s.ListedRV, listedRV)
+		if isNewer(s.Object, best) || later {
+			best, listedRV = s.Object, s.ListedRV
+		}
 	}
 	return best, lost
 }

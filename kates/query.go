@@ -89,8 +89,10 @@ type Query struct {
 	// client holds no more. A field of []*PartialObjectMetadata, or of another form with that
 	// type, implies it.
 	MetadataOnly bool
-	// Transform, if any, changes each version of an object once, before anybody holds it: it
-	// drops what the program does not need. See [DropManagedFields], [DropFields] and
+	// Transform, if any, changes each version of an object before anybody holds it: it drops what
+	// the program does not need. It runs once per version, and again with each list that repeats
+	// the version, to see whether the object looks otherwise now. So it must make the same of the
+	// same object. See [DropManagedFields], [DropFields] and
 	// [Transforms]. [WithTransform] sets one for all queries that have none. The query selects
 	// objects before the transform.
 	//

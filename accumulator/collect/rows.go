@@ -32,8 +32,9 @@ func (r *rows) Convert(b *snapshot.Binding, i int, name string, o stream.Object)
 	return snapshot.Row{Source: o, Value: value}
 }
 
-// Same reports whether two objects are one version of one object, in one version of the API. A
-// query may have moved to another version of the API, and then shows that.
+// Same reports whether two objects are one version of one object, in one version of the API, and
+// with the same content. A query may have moved to another version of the API, and then shows that.
+// A list may show one version otherwise than before.
 func (r *rows) Same(shown, o stream.Object) bool {
 	if shown == o {
 		return true
@@ -41,7 +42,7 @@ func (r *rows) Same(shown, o stream.Object) bool {
 	version := o.GetResourceVersion()
 	return !r.streams.Config().ByContent && coherence.Comparable(version) &&
 		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
-		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind()
+		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind() && stream.Alike(shown, o)
 }
 
 // Report logs invalid objects, and calls the user's callback for each. A panic in it affects

@@ -121,7 +121,7 @@ func (u *union) merge(shown Shown, parts []*part, spaces *stream.Listener, whole
 	u.late, u.lateRV = nil, ""
 	l := looks{of: u.looks.of[:0], sights: u.looks.sights[:0]}
 	u.held.settle(&out, shown.Get, func(key stream.Key, left coherence.Departure) decision[coherence.Departure] {
-		l.look(ready, key)
+		l.look(ready, key, !u.leaving.Load())
 		return u.decide(shown, key, left, &l, out.NewHistory)
 	})
 	clear(l.sights[:cap(l.sights)]) // they would keep objects from being freed
@@ -187,13 +187,19 @@ type looks struct {
 	sights []coherence.Sight
 }
 
-// look asks the streams that cover a key.
-func (l *looks) look(parts []*part, key stream.Key) {
+// look asks the streams that cover a key. If they are not alike, because the kind moves to another
+// version of the API, it does not count which of them has listed last.
+func (l *looks) look(parts []*part, key stream.Key, alike bool) {
 	l.of, l.sights = l.of[:0], l.sights[:0]
 	for _, p := range parts {
-		if p.listener.Covers(key) {
-			l.of, l.sights = append(l.of, p.listener), append(l.sights, p.listener.Look(key))
+		if !p.listener.Covers(key) {
+			continue
 		}
+		sight := p.listener.Look(key)
+		if !alike {
+			sight.ListedRV = ""
+		}
+		l.of, l.sights = append(l.of, p.listener), append(l.sights, sight)
 	}
 }
 

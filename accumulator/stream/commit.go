@@ -16,6 +16,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 	if s.config.ByContent {
 		rv = "" // a fake's lists have versions, and its events have none: streams never reach them
 	}
+	l.compare()
 	s.mu.Lock()
 	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)
 	older := coherence.Newer(position, rv) && !s.config.ByContent
@@ -30,7 +31,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 		s.mu.Unlock() // it was under way already
 		return fmt.Errorf("a list at version %s, older than the newest own write", rv)
 	}
-	wake := s.swap(l.objects, rv, older)
+	wake := s.swap(l, rv, older)
 	if s.progress.synced {
 		s.health.restarts++
 	}
@@ -57,9 +58,9 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 }
 
 // swap puts the fresh store in the old one's place and marks what differs. Called with mu held.
-func (s *stream) swap(fresh map[Key]Object, rv string, restored bool) (wake []func()) {
-	old := s.store.objects
-	s.progress.asOfRV, s.progress.listedRV = rv, rv
+func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
+	old, fresh := s.store.objects, l.objects
+	s.progress.asOfRV, s.progress.listedRV, s.progress.contentRV = rv, rv, rv
 	overlaid := s.store.overlaid()
 	shown := func(key Key) Object {
 		if o, ok := overlaid[key]; ok {
@@ -85,7 +86,7 @@ func (s *stream) swap(fresh map[Key]Object, rv string, restored bool) (wake []fu
 		}
 		s.store.list(rv) // own writes that the list confirms end
 		for key, o := range fresh {
-			fresh[key] = s.store.echo(shown(key), o)
+			fresh[key] = s.store.listed(shown(key), o, l.compared[key])
 		}
 	}
 	for key := range fresh {

@@ -174,7 +174,7 @@ func (s *stream) vanished(why error) {
 	s.mu.Lock()
 	var wake []func()
 	if s.progress.synced {
-		wake = s.swap(make(map[Key]Object), "", false)
+		wake = s.swap(listing{objects: make(map[Key]Object)}, "", false)
 		clear(s.own.unsettled)
 		for _, e := range s.store.drop() {
 			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)

@@ -64,7 +64,7 @@ type ListenOptions struct {
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 	before, after = l.narrow.sees(key, before), l.narrow.sees(key, after)
-	if before == nil && after == nil {
+	if before == after { // nil, or the same part of two objects
 		return nil
 	}
 	l.noted()
@@ -215,6 +215,7 @@ func (l *Listener) Look(key Key) coherence.Sight {
 	now := coherence.Sight{
 		KnownRV: knownRV, Lost: s.own.givenUp,
 		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
+		ListedRV:  s.progress.contentRV,
 	}
 	if !bounded {
 		now.Gone, now.KnownRV = s.store.view.Gone(key)

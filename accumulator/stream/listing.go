@@ -156,6 +156,9 @@ func (f *reflector) listed(next listing, rv string, asked ask) error {
 type listing struct {
 	stream  *stream
 	objects map[Key]Object
+	// compared are the items of a version that the stream holds. It lacks those that are the held
+	// object by now.
+	compared map[Key]comparison
 	// newHistory: its versions may not compare with those of what the stream holds.
 	newHistory bool
 }
@@ -163,7 +166,7 @@ type listing struct {
 // begin starts a listing. The one before is given up.
 func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
-	return listing{s, make(map[Key]Object), newHistory}
+	return listing{s, make(map[Key]Object), make(map[Key]comparison), newHistory}
 }
 
 // put takes in an item of the list.
@@ -182,15 +185,22 @@ func (l listing) put(item runtime.Object) error {
 		}
 	}
 	held, same := l.stream.has(o)
-	if !same || l.newHistory {
-		held = l.stream.made(o, held)
+	switch {
+	case !same || l.newHistory:
+		l.objects[key] = l.stream.made(o, held)
+	default:
+		now := l.stream.again(o, held)
+		l.objects[key] = now // what is held already is not held twice
+		if now != held {
+			l.compared[key] = comparison{with: held}
+		}
 	}
-	l.objects[key] = held // a version that is held already is not held twice
 	return nil
 }
 
 // remove takes in a deletion.
 func (l listing) remove(key Key) {
 	delete(l.objects, key)
+	delete(l.compared, key)
 	l.stream.listing(len(l.objects))
 }

@@ -122,10 +122,14 @@ func (n *narrow) sees(key Key, o Object) Object {
 	case n.short == nil:
 		return o
 	}
-	if last := n.short[key]; last.of == o {
+	last := n.short[key]
+	if last.of == o {
 		return last.as
 	}
 	as := n.shorten(o)
+	if last.of != nil && last.of.GetResourceVersion() == o.GetResourceVersion() && Alike(last.as, as) {
+		as = last.as // a list shows the version otherwise, but not its metadata
+	}
 	n.short[key] = shortened{of: o, as: as}
 	return as
 }

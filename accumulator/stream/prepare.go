@@ -7,8 +7,10 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Transform changes an object before a stream holds it. It gets each version of an object once,
-// and nobody else has the object: it may write to it, but not to its identity and version
+// Transform changes an object before a stream holds it. It gets each version of an object once, and
+// again with each list that repeats the version: what it makes of it is compared with what is held.
+// It has to make the same of the same, else each list is a change of each object. Nobody else has
+// the object: it may write to it, but not to its identity and version
 // (apiVersion, kind, namespace, name, uid, resourceVersion). It is called without locks, by the
 // goroutine that lists and watches and by those that write, at the same time. Where it returns an
 // error or panics, that one object is left out as invalid, until its next version.
@@ -24,7 +26,7 @@ func (s *stream) prepare(o Object) Object {
 	}
 	held, same := s.has(o)
 	if same {
-		return held // once per version
+		return held // once per version: only lists are compared
 	}
 	return s.made(o, held)
 }

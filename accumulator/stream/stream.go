@@ -50,6 +50,9 @@ type progress struct {
 	// listedRV is the version of the latest list that was taken in. What came and went since
 	// the position before is not known.
 	listedRV string
+	// contentRV is the version of the latest list whose content was taken in: one version of an
+	// object may look different in a later list.
+	contentRV string
 }
 
 // noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10.

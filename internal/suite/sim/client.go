@@ -32,7 +32,7 @@ func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.D
 	got := o.Server.Put(resource, key, u)
 	After(answer)
 	_ = w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{
-		Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: got.DeepCopy(),
+		Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: o.shown(got),
 	}})
 }
 

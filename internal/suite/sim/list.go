@@ -150,7 +150,7 @@ func (s *Source) serve(o metav1.ListOptions) (runtime.Object, error) {
 	var items []unstructured.Unstructured
 	for _, u := range s.At(s.Resource, rev) {
 		if f.Shows(u) {
-			items = append(items, *u.DeepCopy())
+			items = append(items, *s.render(u))
 		}
 	}
 	sort.Slice(items, func(i, j int) bool {

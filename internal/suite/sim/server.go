@@ -41,13 +41,15 @@ type Server struct {
 	// LastState says which deletions are delivered with the last version of the object in place of
 	// their own, as some servers and proxies do.
 	LastState func(e Event) bool
-	Cuts      map[*Watch]struct{} // open watches
-	Lists     map[string]int      // requests by resource
-	Probes    map[string]int      // lists of one object
-	Watches   map[string]int
-	Streamed  map[string]int // watches with initial events
-	Pages     int
-	Asked     string // the least version that the latest list asked for
+	// Schema is how the server shows objects now, see Reschema.
+	Schema   int
+	Cuts     map[*Watch]struct{} // open watches
+	Lists    map[string]int      // requests by resource
+	Probes   map[string]int      // lists of one object
+	Watches  map[string]int
+	Streamed map[string]int // watches with initial events
+	Pages    int
+	Asked    string // the least version that the latest list asked for
 }
 
 // Event is one change of one object. New is nil for a deletion.
@@ -56,6 +58,7 @@ type Event struct {
 	Resource string
 	Key      stream.Key
 	old, New *unstructured.Unstructured
+	Schema   int // how the server showed objects then
 }
 
 // New returns a server without objects.
@@ -134,7 +137,7 @@ func (s *Server) putLocked(resource string, key stream.Key, u *unstructured.Unst
 	} else {
 		delete(objects, key)
 	}
-	s.History = append(s.History, Event{s.Rev, resource, key, old, u})
+	s.History = append(s.History, Event{s.Rev, resource, key, old, u, s.Schema})
 	s.changed.Broadcast()
 	return u
 }

@@ -69,7 +69,7 @@ func (s *Server) Do(resource string, key stream.Key, verb string, param int) (An
 		_ = unstructured.SetNestedField(next.Object, other(node, "n1", "n2"), "spec", "node")
 	case "nothing":
 		rev, _ := strconv.Atoi(old.GetResourceVersion())
-		return Answer{object: old, Uid: old.GetUID(), Rev: rev}, true
+		return Answer{object: s.render(old), Uid: old.GetUID(), Rev: rev}, true
 	case "delete":
 		return s.delete(resource, key, old, param%Deletions), true
 	case "finalize":
@@ -84,7 +84,7 @@ func (s *Server) Do(resource string, key stream.Key, verb string, param int) (An
 		next.SetFinalizers(nil)
 		if old.GetDeletionTimestamp() != nil { // the end of it, answered at the old version
 			s.putLocked(resource, key, nil)
-			return Answer{object: next, Uid: old.GetUID(), Rev: s.Rev}, true
+			return Answer{object: s.render(next), Uid: old.GetUID(), Rev: s.Rev}, true
 		}
 	}
 	return s.stored(resource, key, next), true
@@ -93,7 +93,7 @@ func (s *Server) Do(resource string, key stream.Key, verb string, param int) (An
 // stored stores an object, and returns the answer. Called with Mu held.
 func (s *Server) stored(resource string, key stream.Key, u *unstructured.Unstructured) Answer {
 	u = s.putLocked(resource, key, u)
-	return Answer{object: u, Uid: u.GetUID(), Rev: s.Rev}
+	return Answer{object: s.render(u), Uid: u.GetUID(), Rev: s.Rev}
 }
 
 // delete removes an object, or marks it if it has finalizers. Called with Mu held.
@@ -104,11 +104,11 @@ func (s *Server) delete(resource string, key stream.Key, old *unstructured.Unstr
 	a := Answer{verb: "delete", Uid: old.GetUID()}
 	switch {
 	case len(old.GetFinalizers()) > 0 && old.GetDeletionTimestamp() != nil: // again
-		a.object = old
+		a.object = s.render(old)
 		a.Rev, _ = strconv.Atoi(old.GetResourceVersion())
 		return a
 	case len(old.GetFinalizers()) > 0:
-		a.object = s.putLocked(resource, key, marked)
+		a.object = s.render(s.putLocked(resource, key, marked))
 		a.Rev = s.Rev
 		return a
 	}

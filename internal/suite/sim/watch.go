@@ -30,7 +30,7 @@ func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	if streamed {
 		for _, u := range s.At(s.Resource, s.Rev) {
 			if w.Filter.Shows(u) {
-				w.initial = append(w.initial, watch.Event{Type: watch.Added, Object: u.DeepCopy()})
+				w.initial = append(w.initial, watch.Event{Type: watch.Added, Object: s.render(u)})
 			}
 		}
 		w.initial = append(w.initial, bookmark(s.Rev, true))
@@ -183,11 +183,11 @@ func (w *Watch) event(e Event) (watch.Event, bool) {
 	old, now := w.Filter.Shows(e.old), w.Filter.Shows(e.New)
 	switch {
 	case now && old:
-		return watch.Event{Type: watch.Modified, Object: e.New.DeepCopy()}, true
+		return watch.Event{Type: watch.Modified, Object: w.sim.render(e.New)}, true
 	case now:
-		return watch.Event{Type: watch.Added, Object: e.New.DeepCopy()}, true
+		return watch.Event{Type: watch.Added, Object: w.sim.render(e.New)}, true
 	case old:
-		gone := e.old.DeepCopy()
+		gone := w.sim.render(e.old)
 		if e.New != nil || w.sim.LastState == nil || !w.sim.LastState(e) {
 			gone.SetResourceVersion(strconv.Itoa(e.Rev))
 		}
