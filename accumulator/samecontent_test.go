@@ -253,7 +253,7 @@ func TestG6AUnionShowsAVersionAsTheStreamThatHasListedLastShowsIt(t *testing.T) 
 	}
 }
 
-func TestAPredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
+func TestG6APredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("a"))
 		var seen []int
@@ -284,7 +284,7 @@ func TestAPredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
 	})
 }
 
-func TestWhatATransformLeavesIsCompared(t *testing.T) {
+func TestG6WhatATransformLeavesIsCompared(t *testing.T) {
 	for name, c := range map[string]struct {
 		transform stream.Transform
 		want      []string
@@ -335,7 +335,7 @@ func TestWhatATransformLeavesIsCompared(t *testing.T) {
 	}
 }
 
-func TestTypedObjectsFollowAndTheirMetadataAloneStaysWhereItIsTheSame(t *testing.T) {
+func TestG6TypedObjectsFollowAndTheirMetadataAloneStaysWhereItIsTheSame(t *testing.T) {
 	typedOrShared(t, true, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("as", sim.Thing("b", "bad", "yes"))
@@ -365,7 +365,7 @@ func TestTypedObjectsFollowAndTheirMetadataAloneStaysWhereItIsTheSame(t *testing
 	})
 }
 
-func TestAReaderOfOneQueryFollowsARelist(t *testing.T) {
+func TestG6AReaderOfOneQueryFollowsARelist(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("x"))
 		union := sim.Query("A", "as")

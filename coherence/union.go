@@ -81,7 +81,7 @@ func Decide(shown Object, left Departure, sights []Sight) Decision {
 		return Decision{Object: best}
 	}
 	d := Decision{Object: newerOf(best, left.Last), Open: true, Left: left, UntilRV: left.LeftRV}
-	if isNewer(shown, d.Object) {
+	if shown != nil && !isNewer(d.Object, shown) { // at one version, too: its content may be an older one
 		d.Object, d.Kept = shown, true
 	}
 	if o, replaced := left.replace(d.Object); replaced { // U4

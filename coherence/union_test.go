@@ -24,6 +24,10 @@ func TestG4G5UnionsTable(t *testing.T) {
 	type departure = coherence.Departure
 	none := coherence.Object(nil)
 	shows := func(rev int, knownRV string) sight { return sight{Object: at[rev], KnownRV: knownRV} }
+	again := &thing{key: at[3].key, uid: "x", rev: 3} // with another content
+	contentOf := func(o *thing, listedRV string) sight {
+		return sight{Object: o, KnownRV: "9", ListedRV: listedRV}
+	}
 	empty := func(knownRV string) sight { return sight{KnownRV: knownRV} }
 	listed := func(s sight, skippedRV string) sight { s.SkippedRV = skippedRV; return s }
 	left := func(leftRV string, last int) departure {
@@ -42,6 +46,14 @@ func TestG4G5UnionsTable(t *testing.T) {
 	}{
 		{"U1", "the newest of what streams show",
 			none, departure{}, []sight{shows(3, "3"), shows(2, "2")}, at[3], ""},
+		{"U1", "of one version, what the stream shows that has listed last",
+			at[3], departure{}, []sight{shows(3, "9"), contentOf(again, "5")}, again, ""},
+		{"U1", "of one version, the same the other way round",
+			at[3], departure{}, []sight{contentOf(again, "5"), contentOf(at[3], "4")}, again, ""},
+		{"U1", "a newer version, whoever has listed last",
+			at[3], departure{}, []sight{shows(4, "9"), contentOf(again, "5")}, at[4], ""},
+		{"U2", "while it is open, a version stays as it was shown last",
+			again, departure{LeftRV: "5", Last: again}, []sight{empty("5"), shows(3, "3")}, again, "5"},
 		{"U1", "one stream shows it, the other has never had it",
 			none, departure{}, []sight{shows(3, "3"), empty("9")}, at[3], ""},
 		{"U1", "no stream has ever had it",

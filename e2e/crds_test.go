@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -25,12 +27,21 @@ type gadget struct {
 	t     *testing.T
 	group string
 	kind  string // as queries name it, without a version
+	in    *rest.Config
 }
 
 func newGadget(t *testing.T, ns string) *gadget {
-	g := &gadget{t: t, group: ns + ".kates.io"}
+	g := &gadget{t: t, group: ns + ".kates.io", in: testCluster.Config}
 	g.kind = "gadgets." + g.group
 	return g
+}
+
+// others is another client of its cluster.
+func (g *gadget) others() dynamic.Interface {
+	g.t.Helper()
+	d, err := dynamic.NewForConfig(g.in)
+	require.NoError(g.t, err)
+	return d
 }
 
 // install makes the kind with these versions and waits until it is served. The last version is
@@ -46,7 +57,7 @@ func (g *gadget) installAs(scope string, versions ...string) {
 	for i, v := range versions {
 		served = append(served, gadgetVersion(v, i == len(versions)-1))
 	}
-	d := foreign(g.t).Resource(definitions)
+	d := g.others().Resource(definitions)
 	_, err := d.Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": g.kind},
@@ -75,7 +86,7 @@ func gadgetVersion(name string, stored bool) map[string]any {
 func (g *gadget) serving(version string, served bool) {
 	g.t.Helper()
 	require.Eventually(g.t, func() bool {
-		_, err := foreign(g.t).Resource(g.resource(version)).List(g.t.Context(), metav1.ListOptions{})
+		_, err := g.others().Resource(g.resource(version)).List(g.t.Context(), metav1.ListOptions{})
 		return served && err == nil || !served && kates.IsNotFound(err)
 	}, patience, 50*time.Millisecond)
 }
@@ -89,7 +100,7 @@ func (g *gadget) edit(pathsAndValues ...any) {
 	}
 	data, err := json.Marshal(patch)
 	require.NoError(g.t, err)
-	_, err = foreign(g.t).Resource(definitions).Patch(context.Background(), g.kind, types.JSONPatchType, data, metav1.PatchOptions{})
+	_, err = g.others().Resource(definitions).Patch(context.Background(), g.kind, types.JSONPatchType, data, metav1.PatchOptions{})
 	require.NoError(g.t, err)
 }
 
@@ -97,7 +108,7 @@ func (g *gadget) edit(pathsAndValues ...any) {
 func (g *gadget) make(version, ns string, names ...string) {
 	g.t.Helper()
 	for _, name := range names {
-		_, err := foreign(g.t).Resource(g.resource(version)).Namespace(ns).Create(context.Background(), g.object(version, ns, name, "red"), metav1.CreateOptions{})
+		_, err := g.others().Resource(g.resource(version)).Namespace(ns).Create(context.Background(), g.object(version, ns, name, "red"), metav1.CreateOptions{})
 		require.NoError(g.t, err)
 	}
 }
@@ -105,7 +116,7 @@ func (g *gadget) make(version, ns string, names ...string) {
 // remove deletes the kind, and its objects with it, and waits until it is gone.
 func (g *gadget) remove() {
 	g.t.Helper()
-	d := foreign(g.t).Resource(definitions)
+	d := g.others().Resource(definitions)
 	require.NoError(g.t, d.Delete(context.Background(), g.kind, metav1.DeleteOptions{}))
 	require.Eventually(g.t, func() bool {
 		_, err := d.Get(context.Background(), g.kind, metav1.GetOptions{})

@@ -44,7 +44,7 @@ func (g *gadget) installSelectable() {
 		properties[name] = map[string]any{"type": kind, "nullable": true}
 		declared = append(declared, map[string]any{"jsonPath": ".spec." + name})
 	}
-	_, err := foreign(g.t).Resource(definitions).Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	_, err := g.others().Resource(definitions).Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": g.kind},
 		"spec": map[string]any{
 			"group": g.group, "scope": "Namespaced",
@@ -69,7 +69,7 @@ func (g *gadget) installSelectable() {
 		return err == nil && strings.Contains(string(raw), "x-kubernetes-selectable-fields")
 	}, patience, 50*time.Millisecond)
 	require.Eventually(g.t, func() bool {
-		_, err := foreign(g.t).Resource(g.resource("v1")).List(g.t.Context(), metav1.ListOptions{FieldSelector: "spec.i=1"})
+		_, err := g.others().Resource(g.resource("v1")).List(g.t.Context(), metav1.ListOptions{FieldSelector: "spec.i=1"})
 		return err == nil
 	}, patience, 50*time.Millisecond)
 }

@@ -56,7 +56,7 @@ func (g *gadget) installWith(schema string) {
 	g.t.Helper()
 	var s map[string]any
 	require.NoError(g.t, json.Unmarshal([]byte(schema), &s))
-	_, err := foreign(g.t).Resource(definitions).Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	_, err := g.others().Resource(definitions).Create(g.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": g.kind},
 		"spec": map[string]any{
 			"group": g.group, "scope": "Namespaced",

@@ -20,6 +20,7 @@ import (
 type converter struct {
 	*httptest.Server
 	dead atomic.Bool
+	size atomic.Int64 // what it says of each object that it converts; 0: nothing
 }
 
 func newConverter(t *testing.T) *converter {
@@ -48,6 +49,9 @@ func (c *converter) convert(w http.ResponseWriter, r *http.Request) {
 	objects, _ := review.Request["objects"].([]any)
 	for _, o := range objects {
 		o.(map[string]any)["apiVersion"] = review.Request["desiredAPIVersion"]
+		if size := c.size.Load(); size != 0 {
+			o.(map[string]any)["size"] = size
+		}
 	}
 	review.Response = map[string]any{"uid": review.Request["uid"], "convertedObjects": objects, "result": map[string]any{"status": "Success"}}
 	review.Request = nil

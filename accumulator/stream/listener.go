@@ -64,8 +64,8 @@ type ListenOptions struct {
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 	before, after = l.narrow.sees(key, before), l.narrow.sees(key, after)
-	if before == after { // nil, or the same part of two objects
-		return nil
+	if before == after {
+		return nil // none, or the same part of two objects
 	}
 	l.noted()
 	if l.whole() {

@@ -44,7 +44,10 @@ const root = "../.."
 var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo", "last state"}
 
 func all() []mutant {
-	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage, probe, echo, lastState, collecting, isolation, overlay, several, runs, elections, partitions, gated, references, controllers, replicas, owned, changing, narrowing, following, statuses, connections, sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling)
+	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage,
+		probe, echo, lastState, collecting, isolation, overlay, several, runs, elections, partitions, gated,
+		references, controllers, replicas, owned, changing, narrowing, following, statuses, connections,
+		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents)
 }
 
 func (m mutant) breaks() string {

@@ -14,7 +14,7 @@ var narrowing = []mutant{
 	}, {
 		name: "what is not in a part signals it", says: part, file: subscription, caught: "TestAQueryForAPartIsServedByAWatchOfAll",
 		old: `before, after = l.narrow.sees(key, before), l.narrow.sees(key, after)
-	if before == nil && after == nil {`,
+	if before == after {`,
 		new: `if l.narrow.sees(key, before); false {`,
 	}, {
 		name: "another's change signals a part after an own write has failed", says: part, file: "accumulator/stream/own.go", caught: "TestQuietOwnWritesOfOtherObjectsDoNotSignalAPart",

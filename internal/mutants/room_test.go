@@ -59,7 +59,7 @@ var bounds = []mutant{
 		name: "what was shown goes where there is no room", says: "What is shown stays", file: "accumulator/stream/health.go", caught: nothingBack,
 		old: `	if state == Forbidden && what == toList {`,
 		new: `	if errors.Is(err, errFull) && s.progress.synced {
-		_ = s.swap(make(map[Key]Object), s.store.view.Position(), false)
+		_ = s.swap(listing{objects: make(map[Key]Object)}, s.store.view.Position(), false)
 	}
 	if state == Forbidden && what == toList {`,
 	},

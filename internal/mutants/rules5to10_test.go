@@ -145,7 +145,7 @@ var echo = []mutant{
 	},
 	{
 		name: "a list replaces every object", rule: 9, file: replacing, caught: "TestG5ARestartFromAnyListKeepsWhatIsShown",
-		old: `fresh[key] = s.store.echo(shown(key), o)`, new: `fresh[key] = o`,
+		old: `fresh[key] = s.store.listed(shown(key), o, l.compared[key])`, new: `fresh[key] = o`,
 	},
 	{
 		name: "a settling list replaces what is shown", rule: 9, file: "accumulator/stream/own.go", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",

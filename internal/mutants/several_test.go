@@ -38,7 +38,7 @@ var several = []mutant{
 
 	{
 		name: "a watch that is late takes back what another has shown", peer: torn, file: union, in: "accumulator", caught: "TestG5AUnionThatIsPutTogetherAnewTakesNothingBackThoughOneWatchIsLate",
-		old: `if isNewer(shown, d.Object) {`,
+		old: `if shown != nil && !isNewer(d.Object, shown) {`,
 		new: `if false {`,
 	},
 	{
@@ -216,8 +216,8 @@ var several = []mutant{
 	},
 	{
 		name: "a stream that has given up own writes is believed", peer: torn, file: union, caught: unionModel,
-		old: `lost = lost || sights[i].Lost`,
-		new: `_ = sights[i].Lost`,
+		old: `lost = lost || s.Lost`,
+		new: `_ = s.Lost`,
 	},
 	{
 		name: "an own write that was given up has never been", peer: torn, file: departed, caught: "TestG4G5GivenUpTable",
