@@ -46,7 +46,7 @@ func (g *gadget) look(version, ns string, config *rest.Config) *looks {
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: g.group, Version: version, Kind: "Gadget"}, &typedGadget{})
 	through := rest.CopyConfig(config)
 	through.Wrap(l.faults.Wrap)
-	c, err := kates.NewClientFromRESTConfig(through, kates.WithInterval(0), kates.WithScheme(scheme))
+	c, err := tapped(kates.NewClientFromRESTConfig(through, kates.WithInterval(0), kates.WithScheme(scheme)))
 	require.NoError(g.t, err)
 	g.t.Cleanup(c.Close)
 	kind := strings.Replace(g.kind, ".", "."+version+".", 1)
