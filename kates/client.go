@@ -111,6 +111,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	link := wire.NewLink(first)
 	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery())
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
+	requests.MaxObjectBytes = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 	return s.client(&core{
 		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),

@@ -47,6 +47,8 @@ type settings struct {
 
 	untyped, managedFields, streamLists, compressed bool
 
+	maxObjectBytes int64 // 0: defaultMaxObjectBytes
+
 	wrong error // the first option that makes no sense
 }
 
@@ -322,6 +324,11 @@ type Tuning struct {
 	Lists ListMode
 	// PageSize is the number of objects in a page, of lists that come in pages. Default: 500.
 	PageSize int64
+	// MaxObjectBytes bounds the memory that one object may take while it is read: an object of a
+	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
+	// an error of its query; what is shown stays. A server stores objects of a few megabytes at
+	// most, and their JSON may be several times as long. Default: 64 MiB.
+	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
 	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A
 	// list takes a fifth more CPU here, and a multiple of that at the server. It pays over a slow
@@ -348,6 +355,10 @@ type Tuning struct {
 	ShareWider bool
 }
 
+// defaultMaxObjectBytes is above what a server can hold: it takes requests of 3 MiB, and JSON may
+// write six bytes for one.
+const defaultMaxObjectBytes = 64 << 20
+
 // ListMode is how first lists are fetched, see [Tuning]. All modes are consistent. Pages cost the
 // server and the client less CPU. For untyped objects, streams save the client the memory of a
 // page.
@@ -370,6 +381,7 @@ func (t Tuning) check() (err error) {
 	err = least0(err, "Tuning.KindPoll", t.KindPoll, "is the default, 2s")
 	err = least0(err, "Tuning.PendingWrites", t.PendingWrites, "is the default, 10,000")
 	err = least0(err, "Tuning.PageSize", t.PageSize, "is the default, 500")
+	err = least0(err, "Tuning.MaxObjectBytes", t.MaxObjectBytes, "is the default, 64 MiB")
 	if err != nil {
 		return err
 	}
@@ -387,6 +399,7 @@ func (t Tuning) applyToClient(s *settings) {
 	set(&s.streams.KindPoll, t.KindPoll)
 	set(&s.streams.PendingMax, t.PendingWrites)
 	set(&s.streams.PageSize, t.PageSize)
+	set(&s.maxObjectBytes, t.MaxObjectBytes)
 	set(&s.compressed, t.CompressedLists)
 	set(&s.untyped, t.UntypedStreams)
 	set(&s.streams.Share, t.ShareWider)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/wire/frames"
 )
 
 // restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
@@ -21,6 +22,8 @@ type restSource struct {
 	resource  stream.Resource
 	namespace string
 	form      stream.Form // that was asked for
+	// maxObjectBytes bounds each object of an answer.
+	maxObjectBytes int64
 	stream.Untyped
 }
 
@@ -48,6 +51,11 @@ var (
 func (s *restSource) get(ctx context.Context, o metav1.ListOptions) *rest.Request {
 	return over(ctx, s.client).Get().AbsPath(path(s.resource, s.namespace)...).
 		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
+}
+
+// wanted is what an answer is to have.
+func (s *restSource) wanted() frames.Wanted {
+	return frames.Wanted{MaxObjectBytes: s.maxObjectBytes}
 }
 
 func (s *restSource) ListItems(

@@ -29,12 +29,18 @@ type Server struct {
 	ManagedFields bool
 	// StreamTyped says that the initial lists of typed sources are streamed.
 	StreamTyped bool
+	// MaxObjectBytes bounds each object that is listed or watched.
+	MaxObjectBytes int64
 }
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
 func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) stream.Source {
-	whole := &restSource{client: s.Plain, resource: r, namespace: namespace, form: form}
-	short := &restSource{client: s.Metadata, resource: r, namespace: namespace}
+	whole := &restSource{
+		client: s.Plain, resource: r, namespace: namespace, form: form, maxObjectBytes: s.MaxObjectBytes,
+	}
+	short := &restSource{
+		client: s.Metadata, resource: r, namespace: namespace, maxObjectBytes: s.MaxObjectBytes,
+	}
 	switch form {
 	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}

@@ -85,7 +85,7 @@ func (s *typedSource) ListItems(
 		return metav1.ListMeta{}, err
 	}
 	defer func() { _ = body.Close() }() // its error says nothing about what was read
-	m, e, err := frames.List(body, func(raw []byte, e frames.Encoding) error {
+	m, e, err := frames.List(body, s.rest.wanted(), func(raw []byte, e frames.Encoding) error {
 		item, err := s.decode(raw, e)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (s *typedSource) WatchWithContext(
 	if err != nil {
 		return nil, err
 	}
-	events := &typedEvents{s, frames.Watch(body), body}
+	events := &typedEvents{s, frames.Watch(body, s.rest.maxObjectBytes), body}
 	reporter := apierrors.NewClientErrorReporter(
 		http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), events, reporter), nil

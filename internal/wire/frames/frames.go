@@ -3,7 +3,7 @@
 // envelope. The first bytes of an answer tell its encoding, whatever was asked for.
 //
 // An answer is read through one buffer, which grows to the largest object: the whole list is never
-// in memory. Objects are cut out and not checked: the decoder finds what is wrong with one object,
+// in memory. A bound keeps it from growing for ever ([ErrTooLarge]). Objects are cut out and not checked: the decoder finds what is wrong with one object,
 // and the next object is found all the same. JSON is scanned by hand because a json.Decoder
 // scans each object twice and copies it. The formats are in
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
@@ -41,11 +41,22 @@ type body struct {
 	at, end int // unread: buf[at:end]
 	kept    int
 	gone    int64 // bytes that were read and are no longer in the buffer
+	most    int64 // what may be kept at once
 }
 
 const bufferSize = 32 << 10
 
-func newBody(r io.Reader) *body { return &body{r: r, buf: make([]byte, bufferSize)} }
+// ErrTooLarge is an answer with a piece that is larger than what may be kept of it.
+var ErrTooLarge = errors.New("larger than the client reads (Tuning.MaxObjectBytes)")
+
+// newBody reads an answer of which so many bytes may be kept at once.
+func newBody(r io.Reader, most int64) *body {
+	return &body{r: r, buf: make([]byte, min(bufferSize, max(most, 1))), most: most}
+}
+
+func (b *body) tooLarge() error {
+	return fmt.Errorf("%w: %w: a piece of more than %d bytes", errSyntax, ErrTooLarge, b.most)
+}
 
 // inMemory reads bytes that are in memory.
 func inMemory(raw []byte) *body { return &body{buf: raw, end: len(raw)} }
@@ -65,7 +76,11 @@ func (b *body) more() (shift int, err error) {
 		b.gone += int64(shift)
 	}
 	if b.end == len(b.buf) {
-		b.buf = append(b.buf, make([]byte, len(b.buf))...)
+		larger := min(2*int64(len(b.buf)), b.most)
+		if larger <= int64(len(b.buf)) {
+			return shift, b.tooLarge()
+		}
+		b.buf = append(b.buf, make([]byte, larger-int64(len(b.buf)))...)
 	}
 	for range 100 { // like bufio: a reader may return nothing
 		n, err := b.r.Read(b.buf[b.end:])
@@ -97,6 +112,9 @@ func (b *body) peek() (byte, error) {
 // take returns the next n bytes, valid until the next read.
 func (b *body) take(n int) ([]byte, error) {
 	b.drop()
+	if int64(n) > b.most {
+		return nil, b.tooLarge()
+	}
 	for b.end-b.at < n {
 		if _, err := b.more(); err != nil {
 			return nil, unexpected(err)

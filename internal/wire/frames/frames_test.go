@@ -63,6 +63,11 @@ func podOf(t testing.TB, raw []byte, e Encoding) *corev1.Pod {
 	return p
 }
 
+// most is a bound that nothing exceeds.
+const most = 64 << 20
+
+var anything = Wanted{MaxObjectBytes: most}
+
 // readers are ways in which an answer may arrive.
 var readers = map[string]func(io.Reader) io.Reader{
 	"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
@@ -78,7 +83,7 @@ func TestListsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
 	for e, raw := range map[Encoding][]byte{Protobuf: wrap(t, list, "PodList"), JSON: inJSON(t, list)} {
 		for name, arrives := range readers {
 			var got []corev1.Pod
-			m, came, err := List(arrives(bytes.NewReader(raw)), func(raw []byte, e Encoding) error {
+			m, came, err := List(arrives(bytes.NewReader(raw)), anything, func(raw []byte, e Encoding) error {
 				got = append(got, *podOf(t, raw, e))
 				return nil
 			})
@@ -91,7 +96,7 @@ func TestListsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
 			if n > 300 && n%997 != 0 {
 				continue
 			}
-			_, _, err := List(bytes.NewReader(raw[:n]), func([]byte, Encoding) error { return nil })
+			_, _, err := List(bytes.NewReader(raw[:n]), anything, func([]byte, Encoding) error { return nil })
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%s cut at %d", e, n)
 		}
 	}
@@ -104,14 +109,14 @@ func TestAListMayHaveItsMetadataLastAndNoItems(t *testing.T) {
 		`{"metadata":{"resourceVersion":"9"},"items":[]}`:                                                                  0,
 	} {
 		n := 0
-		m, _, err := List(strings.NewReader(text), func([]byte, Encoding) error { n++; return nil })
+		m, _, err := List(strings.NewReader(text), anything, func([]byte, Encoding) error { n++; return nil })
 		require.NoError(t, err, text)
 		assert.Equal(t, want, n, text)
 		assert.Equal(t, "9", m.ResourceVersion)
 	}
 	empty := &corev1.PodList{}
 	empty.ResourceVersion = "9"
-	m, _, err := List(bytes.NewReader(wrap(t, empty, "PodList")), nil)
+	m, _, err := List(bytes.NewReader(wrap(t, empty, "PodList")), anything, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "9", m.ResourceVersion)
 }
@@ -122,11 +127,11 @@ func TestWhatIsNoListIsAnErrorThatSaysSo(t *testing.T) {
 		`{"metadata":7,"items":[]}`, "k9s\x00", "k8s\x00\x07", "k8s\x00\x12\x01\x0a", "k8s\x00\x12\x03\x12\x02\x00",
 		"k8s\x00\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
 	} {
-		_, _, err := List(strings.NewReader(text), func([]byte, Encoding) error { return nil })
+		_, _, err := List(strings.NewReader(text), anything, func([]byte, Encoding) error { return nil })
 		require.Error(t, err, "%q", text)
 	}
 	enough := errors.New("enough")
-	_, _, err := List(strings.NewReader(`{"items":[1,2]}`), func([]byte, Encoding) error { return enough })
+	_, _, err := List(strings.NewReader(`{"items":[1,2]}`), anything, func([]byte, Encoding) error { return enough })
 	require.ErrorIs(t, err, enough)
 }
 
@@ -154,7 +159,7 @@ func TestEventsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
 			want = append(want, p)
 		}
 		for name, arrives := range readers {
-			events := Watch(arrives(bytes.NewReader(all)))
+			events := Watch(arrives(bytes.NewReader(all)), most)
 			for _, p := range want {
 				event, err := events.Next()
 				require.NoError(t, err, "%s %s", e, name)
@@ -167,7 +172,7 @@ func TestEventsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
 			_, err := events.Next()
 			require.Equal(t, io.EOF, err, "the very error")
 		}
-		events := Watch(bytes.NewReader(all[:len(all)-2]))
+		events := Watch(bytes.NewReader(all[:len(all)-2]), most)
 		var err error
 		for err == nil {
 			_, err = events.Next()
@@ -178,7 +183,7 @@ func TestEventsOfBothEncodingsAreTakenApartHoweverTheyArrive(t *testing.T) {
 
 func TestWhatIsNoEventIsAnErrorThatSaysSo(t *testing.T) {
 	for _, text := range []string{"<html>", "{}", `{"type":7,"object":{}}`, "\x05\x00\x00\x00", "\x00\x00\x00\x00", "\x00\x00\x00\x02\x0a\x05", "\x04\x00\x00\x01"} {
-		_, err := Watch(strings.NewReader(text)).Next()
+		_, err := Watch(strings.NewReader(text), most).Next()
 		require.Error(t, err, "%q", text)
 	}
 }
@@ -222,7 +227,7 @@ func FuzzListsInJSONAreTakenApartAsEncodingJSONDoes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var got []json.RawMessage
-		_, _, err := List(bytes.NewReader(raw), func(raw []byte, _ Encoding) error {
+		_, _, err := List(bytes.NewReader(raw), anything, func(raw []byte, _ Encoding) error {
 			got = append(got, bytes.Clone(raw))
 			return nil
 		})
@@ -254,8 +259,8 @@ func FuzzNothingPanics(f *testing.F) {
 	f.Add(wrap(f, &corev1.PodList{Items: []corev1.Pod{*pod("p", 3)}}, "PodList"))
 	f.Add(watched(f, "ADDED", pod("p", 3), Protobuf))
 	f.Fuzz(func(_ *testing.T, raw []byte) {
-		_, _, _ = List(bytes.NewReader(raw), func([]byte, Encoding) error { return nil })
-		_, _ = Watch(bytes.NewReader(raw)).Next()
+		_, _, _ = List(bytes.NewReader(raw), anything, func([]byte, Encoding) error { return nil })
+		_, _ = Watch(bytes.NewReader(raw), most).Next()
 		for _, e := range []Encoding{JSON, Protobuf} {
 			_ = IdentityOf(raw, e)
 			_ = DropManagedFields(bytes.Clone(raw), e)

@@ -9,11 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Wanted is what was asked for.
+type Wanted struct {
+	// MaxObjectBytes bounds each object of the answer.
+	MaxObjectBytes int64
+}
+
 // List reads a list and calls item with each of its items, in order: JSON, or the item's protobuf
 // message. The function may write to the bytes until it returns; its error ends the list. List
 // returns the list's own metadata, which may come before or after the items, and the encoding.
-func List(r io.Reader, item func(raw []byte, e Encoding) error) (metav1.ListMeta, Encoding, error) {
-	b := newBody(r)
+func List(
+	r io.Reader, w Wanted, item func(raw []byte, e Encoding) error,
+) (metav1.ListMeta, Encoding, error) {
+	b := newBody(r, w.MaxObjectBytes)
 	var m metav1.ListMeta
 	c, err := b.space()
 	if err != nil {

@@ -20,11 +20,8 @@ type Event struct {
 // Events reads the events of a watch. It is for one goroutine.
 type Events struct{ b *body }
 
-// Watch reads the answer to a watch.
-func Watch(r io.Reader) *Events { return &Events{newBody(r)} }
-
-// maxFrame is what a length must not exceed; etcd takes objects of 1.5 MB.
-const maxFrame = 64 << 20
+// Watch reads the answer to a watch. No event may have more bytes than the bound.
+func Watch(r io.Reader, maxObjectBytes int64) *Events { return &Events{newBody(r, maxObjectBytes)} }
 
 // Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an
 // event it is io.ErrUnexpectedEOF.
@@ -33,8 +30,9 @@ func (w *Events) Next() (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	// A frame of protobuf begins with its length in four bytes, of which the first is small.
-	if c <= maxFrame>>24 {
+	// A frame of protobuf begins with its length in four bytes, of which the first is small. An
+	// event in JSON begins with a bracket, or with white space, of which the least is the tab.
+	if c < '\t' {
 		return w.b.eventProto()
 	}
 	if c, err = w.b.space(); err != nil {
@@ -77,11 +75,7 @@ func (b *body) eventProto() (Event, error) {
 	if err != nil {
 		return e, err
 	}
-	n := binary.BigEndian.Uint32(head)
-	if n > maxFrame {
-		return e, broken("an event of %d bytes", n)
-	}
-	raw, err := b.take(int(n))
+	raw, err := b.take(int(binary.BigEndian.Uint32(head)))
 	if err != nil {
 		return e, err
 	}
