@@ -42,6 +42,7 @@ type health struct {
 	heard     time.Time
 	before    time.Time // heard, before the latest watch was opened
 	gone      bool      // there is certainly no such resource, or no such namespace
+	misread   bool      // err is about an event of the watch that goes on
 }
 
 // set moves to a state. It reports whether that is another one. That there is no room is one of
@@ -51,8 +52,14 @@ func (h *health) set(state State, err error) (changed bool) {
 	if changed {
 		h.state, h.since = state, time.Now()
 	}
-	h.err = err
+	h.err, h.misread = err, false
 	return changed
+}
+
+// read notes that an event or a bookmark made sense. It reports whether the one before did not.
+func (h *health) read() (recovered bool) {
+	h.heard = time.Now()
+	return h.misread && h.set(Synced, nil)
 }
 
 // turn notes whether the resource is gone.
@@ -135,6 +142,7 @@ func (s *stream) failed(what request, err error) {
 		s.health.forbidden++
 	}
 	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.synced, s.listeners))
+	s.health.misread = what == toRead
 	wake := s.listeners.trouble(nil)
 	s.mu.Unlock()
 	if changed {

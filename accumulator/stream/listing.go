@@ -118,25 +118,41 @@ func initial(ctx context.Context, w watch.Interface, next listing) (rv string, e
 				return "", errors.New("the connection ended in the middle of the initial list")
 			}
 			idle.Reset(initialIdle)
-			switch e.Type {
-			case watch.Added, watch.Modified:
-				if err := next.put(e.Object); err != nil {
-					return "", err
-				}
-			case watch.Deleted:
-				if o, ok := e.Object.(Object); ok {
-					next.remove(object.KeyOf(o))
-				}
-			case watch.Bookmark:
-				m, err := meta.Accessor(e.Object)
-				if err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-					return m.GetResourceVersion(), nil
-				}
-			case watch.Error:
-				return "", apierrors.FromObject(e.Object)
+			if rv, err = next.initial(e); rv != "" || err != nil {
+				return rv, err
 			}
 		}
 	}
+}
+
+// initial takes in an event of a streamed list. It returns the version of the bookmark that ends
+// the list.
+func (l listing) initial(e watch.Event) (rv string, err error) {
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		o, ok := e.Object.(Object)
+		if !ok {
+			return "", unreadable{fmt.Errorf("unexpected %T in a list of %s", e.Object, l.stream.key.resource)}
+		}
+		if err := l.stream.misfit(o); err != nil {
+			return "", unreadable{err}
+		}
+		if e.Type == watch.Deleted {
+			l.remove(object.KeyOf(o))
+			return "", nil
+		}
+		return "", l.put(o)
+	case watch.Bookmark:
+		m, err := meta.Accessor(e.Object)
+		if err != nil || m.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+			return "", nil
+		}
+		if rv = m.GetResourceVersion(); rv == "" || rv == "0" {
+			return "", unreadable{fmt.Errorf("the list ends with a bookmark at version %q, which is no version", rv)}
+		}
+		return rv, nil
+	}
+	return "", refused(e)
 }
 
 // listed takes in a whole list.

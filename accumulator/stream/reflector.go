@@ -35,6 +35,7 @@ type reflector struct {
 
 	// Of run's goroutine alone:
 	pace     wait.Backoff // between failures
+	unread   int          // watches in a row that could not be read
 	streamed bool         // lists are streamed (KEP-3157), until the server refuses
 	watchRV  string       // from which the watch goes on
 	doubt    bool         // the server's newest version was older than one that it has had
@@ -56,10 +57,10 @@ type target interface {
 	listing(objects int)
 	// commit puts a whole list in the place of the store.
 	commit(l listing, rv string, asked ask) error
-	// event takes in a live event of the watch.
+	// event takes in a live event of the watch, and bookmark a position without an object. An error
+	// ends the watch.
 	event(o runtime.Object, deleted bool) error
-	// bookmark takes in a position without an object.
-	bookmark(rv string)
+	bookmark(rv string) error
 	// position is the version up to which the target is complete, "" before the first list.
 	position() string
 	// floor is the version that no list may be older than.
@@ -83,6 +84,8 @@ const (
 	steady = time.Second
 	// openTimeout bounds the opening of a watch and a probe; a list may take longer.
 	openTimeout = 30 * time.Second
+	// pauseMost is the longest pause between failures.
+	pauseMost = 30 * time.Second
 )
 
 func newReflector(t target, source Source, r requests, c *Config) *reflector {
@@ -151,7 +154,7 @@ func (f *reflector) relist() {
 }
 
 func (f *reflector) backoff() wait.Backoff {
-	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
+	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: pauseMost}
 }
 
 // rest waits after a failure: as long as the server advises, if it does.

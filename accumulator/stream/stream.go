@@ -101,11 +101,19 @@ func (s *stream) floor() string {
 	return coherence.Newest(s.position(), written)
 }
 
-// event takes in a live event of the watch.
+// event takes in a live event of the watch. An error means that the watch cannot go on: that there
+// is no room for the object, or that no server should send it.
 func (s *stream) event(item runtime.Object, deleted bool) error {
 	o, ok := item.(Object)
 	if !ok {
-		return fmt.Errorf("unexpected %T in a watch of %s", item, s.key.resource)
+		return unreadable{fmt.Errorf("unexpected %T in a watch of %s", item, s.key.resource)}
+	}
+	err := s.misfit(o)
+	if err == nil {
+		err = s.unversioned("an event", o.GetResourceVersion())
+	}
+	if err != nil {
+		return unreadable{err}
 	}
 	key := object.KeyOf(o)
 	in := !deleted && s.matches(o)
@@ -116,7 +124,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	var few [8]func()
 	wake := few[:0]
 	s.mu.Lock()
-	s.health.heard = time.Now()
+	recovered := s.health.read()
 	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
 	if last {
 		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
@@ -139,18 +147,31 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
 	s.mu.Unlock()
+	s.logRecovered(recovered)
 	run(wake)
 	return nil
 }
 
-// bookmark takes in a position without an object.
-func (s *stream) bookmark(rv string) {
+// bookmark takes in a position without an object. One that the watch has passed says nothing.
+func (s *stream) bookmark(rv string) error {
+	if err := s.unversioned("a bookmark", rv); err != nil {
+		return unreadable{err}
+	}
 	s.mu.Lock()
-	s.health.heard, s.progress.asOfRV = time.Now(), rv
+	s.health.heard = time.Now()
+	if positionRV := s.store.view.Position(); coherence.Newer(positionRV, rv) {
+		s.mu.Unlock()
+		s.failed(toRead, s.requests.named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, positionRV)))
+		return nil
+	}
+	recovered := s.health.read()
+	s.progress.asOfRV = rv
 	wake := s.settle(nil, s.store.view.Advance(rv), Key{})
 	s.waiters.wake()
 	s.mu.Unlock()
+	s.logRecovered(recovered)
 	run(wake)
+	return nil
 }
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It

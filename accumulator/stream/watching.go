@@ -29,15 +29,19 @@ type ending struct {
 	err error
 	// bad: it ended before its time. The server has to be probed (rule 8).
 	bad bool
-	// short: it brought nothing and did not last.
-	short bool
+	// barren: it brought nothing new, and failed or did not last. There has to be a pause.
+	barren bool
+	// unheard: it brought nothing at all.
+	unheard bool
+	// long: it lasted. What was before does not count.
+	long bool
 	// silent: nothing came, not even a bookmark.
 	silent bool
 	// moved: it is still open, over a connection that was exchanged.
 	moved bool
 }
 
-// errShort is the end of a watch that brought nothing.
+// errShort is the end of a watch that brought nothing new.
 var errShort = errors.New("the server ended it as soon as it was open")
 
 // follow reads w, if there is one, and then one watch after the other, each from the version at
@@ -65,25 +69,44 @@ func (f *reflector) follow(ctx context.Context, w *dialled) error {
 		}
 		w.Stop()
 		w = nil
-		if last.short {
-			f.target.unheard()
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case expired(last.err), errors.Is(last.err, errFull):
-			return last.err // deletions that make room come after the event: only a list shows them
-		case last.err != nil:
-			f.target.failed(toWatch, f.requests.named(last.err))
-		case last.short: // a pause is next, without a watch
-			f.target.failed(toWatch, f.requests.named(errShort))
-		}
-		if last.short {
-			f.rest(ctx, last.err)
-		} else {
-			f.pace = f.backoff()
+		if err := f.ended(ctx, last); err != nil {
+			return err
 		}
 	}
+}
+
+// ended notes how a watch ended, and waits where there has to be a pause. It returns an error
+// where only a new list helps.
+func (f *reflector) ended(ctx context.Context, last ending) error {
+	if last.barren && last.unheard {
+		f.target.unheard()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case expired(last.err), errors.Is(last.err, errFull):
+		return last.err // deletions that make room come after the event: only a list shows them
+	case last.err != nil:
+		f.target.failed(toWatch, f.requests.named(last.err))
+	case last.barren: // a pause is next, without a watch
+		f.target.failed(toWatch, f.requests.named(errShort))
+	}
+	if last.long || !last.barren {
+		f.pace = f.backoff()
+	}
+	switch {
+	case !last.barren:
+		f.unread = 0
+		return nil
+	case !isUnreadable(last.err):
+	case f.unread+1 == unreadableMost:
+		f.unread = 0
+		return last.err
+	default:
+		f.unread++
+	}
+	f.rest(ctx, last.err)
+	return nil
 }
 
 // open opens the next watch. It retries errors that may pass, so that a broken connection costs no
@@ -181,10 +204,12 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 	silence := f.config.IdleTimeout
 	quiet := time.NewTimer(silence)
 	defer quiet.Stop()
-	started, brought := time.Now(), false
+	started, from, brought := time.Now(), f.target.position(), false
 	defer func() {
 		lasted := time.Since(started)
-		end.short = !brought && lasted < steady
+		news := brought && (!coherence.Comparable(from) || coherence.Newer(f.target.position(), from))
+		end.barren, end.unheard = !news && (end.err != nil || lasted < steady), !brought
+		end.long = lasted > pauseMost
 		// The server ends a watch after five minutes at the earliest.
 		end.bad = end.bad || lasted < 5*time.Minute-openTimeout
 	}()
@@ -202,40 +227,50 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 			if !open {
 				return ending{}
 			}
-			if e.Type == watch.Error {
-				return ending{err: apierrors.FromObject(e.Object), bad: true}
+			if err := f.take(e); err != nil {
+				return ending{err: err, bad: !errors.Is(err, errFull)}
 			}
 			brought = true
 			quiet.Reset(silence)
-			if err := f.take(e); err != nil {
-				return ending{err: err}
-			}
 		}
 	}
 }
 
-// take takes in one event. An error means that there is no room for its object, and that the watch
-// cannot go on without it.
+// take takes in one event. An error ends the watch: it is the server's, or there is no room for an
+// object, or the event makes no sense.
 func (f *reflector) take(e watch.Event) error {
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+	default:
+		return refused(e)
+	}
 	m, err := meta.Accessor(e.Object)
 	if err != nil {
-		f.target.failed(toRead, f.requests.named(err))
-		return nil
+		return unreadable{fmt.Errorf("%s event: %w", e.Type, err)}
 	}
-	switch e.Type {
-	case watch.Bookmark:
-		f.target.bookmark(m.GetResourceVersion())
-	default:
-		err := f.target.event(e.Object, e.Type == watch.Deleted)
-		if errors.Is(err, errFull) {
-			return err
-		}
-		if err != nil {
-			f.target.failed(toRead, f.requests.named(err))
-		}
+	if e.Type == watch.Bookmark {
+		err = f.target.bookmark(m.GetResourceVersion())
+	} else {
+		err = f.target.event(e.Object, e.Type == watch.Deleted)
 	}
-	f.watchRV = m.GetResourceVersion()
-	return nil
+	if err == nil {
+		f.watchRV = m.GetResourceVersion()
+	}
+	return err
+}
+
+// refused is the error of an event that has no object: the server's, or that it makes no sense.
+func refused(e watch.Event) error {
+	if e.Type != watch.Error {
+		return unreadable{fmt.Errorf("an event of the unknown type %q", brief(string(e.Type)))}
+	}
+	switch o := e.Object.(type) {
+	case *Unreadable:
+		return unreadable{o.Err}
+	case *metav1.Status:
+		return apierrors.FromObject(o)
+	}
+	return unreadable{fmt.Errorf("an ERROR event with a %T, and no Status", e.Object)}
 }
 
 // errResidue asks for a list: something waits for a version that the watch does not show.

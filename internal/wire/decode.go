@@ -131,13 +131,6 @@ func (d *decoder) notDecoded(key stream.Key, err error) error {
 	return snapshot.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
 }
 
-// position decodes a bookmark: its version and annotations. The rest of the object is empty, and
-// need not suit the kind's type.
-func position(raw []byte, e frames.Encoding) (runtime.Object, error) {
-	var o metav1.PartialObjectMetadata
-	return &o, decodeInto(&o, raw, e)
-}
-
 // decodeInto decodes by apimachinery's rules. It may run code of the user's types.
 func decodeInto(p any, raw []byte, e frames.Encoding) error {
 	return guard.Call(func() error {

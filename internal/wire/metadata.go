@@ -100,8 +100,7 @@ func (s *metadataSource) WatchWithContext(
 	if s.refused.Load() {
 		return s.whole.WatchWithContext(ctx, o)
 	}
-	o.Watch = true
-	w, err := s.rest.get(ctx, o).SetHeader("Accept", acceptShort).Watch(ctx)
+	w, err := s.rest.watch(ctx, o, acceptShort, short(s.rest.resource))
 	if err != nil && s.refuses(err) {
 		return s.whole.WatchWithContext(ctx, o)
 	}

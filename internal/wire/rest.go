@@ -71,6 +71,17 @@ func (s *restSource) ListItems(
 func (s *restSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {
+	return s.watch(ctx, o, acceptJSON, untyped(s.resource))
+}
+
+// watch opens a watch. Like client-go's watches, it does not count for the rate limit.
+func (s *restSource) watch(
+	ctx context.Context, o metav1.ListOptions, accept string, decode objectDecoder,
+) (watch.Interface, error) {
 	o.Watch = true
-	return s.get(ctx, o).Watch(ctx)
+	body, err := s.get(ctx, o).SetHeader("Accept", accept).Throttle(nil).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return read(body, s.maxObjectBytes, decode), nil
 }

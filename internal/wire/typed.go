@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
@@ -107,38 +105,8 @@ func (s *typedSource) WatchWithContext(
 	if err != nil {
 		return nil, err
 	}
-	events := &typedEvents{s, frames.Watch(body, s.rest.maxObjectBytes), body}
-	reporter := apierrors.NewClientErrorReporter(
-		http.StatusInternalServerError, "GET", "ClientWatchDecoding")
-	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), events, reporter), nil
-}
-
-// typedEvents decodes the events of a watch.
-type typedEvents struct {
-	source *typedSource
-	events *frames.Events
-	body   io.Closer
-}
-
-func (t *typedEvents) Close() { _ = t.body.Close() }
-
-func (t *typedEvents) Decode() (watch.EventType, runtime.Object, error) {
-	e, err := t.events.Next()
-	if err != nil {
-		return "", nil, err
-	}
-	t.source.heard(e.Encoding)
-	var o runtime.Object
-	switch e.Type {
-	case watch.Added, watch.Modified, watch.Deleted:
-		o, err = t.source.decode(e.Object, e.Encoding)
-	case watch.Bookmark:
-		o, err = position(e.Object, e.Encoding)
-	case watch.Error:
-		status := &metav1.Status{}
-		o, err = status, decodeInto(status, e.Object, e.Encoding)
-	default:
-		err = fmt.Errorf("an event of type %q", e.Type)
-	}
-	return e.Type, o, err
+	return read(body, s.rest.maxObjectBytes, func(raw []byte, e frames.Encoding) (runtime.Object, error) {
+		s.heard(e)
+		return s.decode(raw, e)
+	}), nil
 }

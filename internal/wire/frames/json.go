@@ -1,8 +1,9 @@
 package frames
 
-// space skips white space and returns the next byte without reading it.
+// space skips white space and returns the next byte without reading it. White space that never
+// ends is too large.
 func (b *body) space() (byte, error) {
-	for {
+	for start := b.offset(); ; {
 		c, err := b.peek()
 		if err != nil {
 			return 0, err
@@ -10,6 +11,9 @@ func (b *body) space() (byte, error) {
 		switch c {
 		case ' ', '\n', '\r', '\t':
 			b.at++
+			if b.r != nil && b.offset()-start > b.most {
+				return 0, b.tooLarge()
+			}
 		default:
 			return c, nil
 		}

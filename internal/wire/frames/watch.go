@@ -38,10 +38,15 @@ func (w *Events) Next() (Event, error) {
 	if c, err = w.b.space(); err != nil {
 		return Event{}, err
 	}
-	if c != '{' {
-		return Event{}, broken("an event begins with %q", c)
+	switch c {
+	case '{':
+		return w.b.eventJSON()
+	case '<':
+		return Event{}, broken("it is a page of HTML or XML, and no watch")
+	case magic[0]:
+		return Event{}, broken("it is an object in protobuf, and no watch")
 	}
-	return w.b.eventJSON()
+	return Event{}, broken("an event begins with %q", c)
 }
 
 func (b *body) eventJSON() (Event, error) {
@@ -64,9 +69,22 @@ func (b *body) eventJSON() (Event, error) {
 		return nil
 	})
 	if err == nil && e.Object == nil {
-		err = broken("an event without an object")
+		err = noEvent(raw)
 	}
 	return e, err
+}
+
+// mostText is how much of a text by the server is in an error.
+const mostText = 200
+
+// noEvent says what is there in place of an event.
+func noEvent(raw []byte) error {
+	var is struct{ Kind, Message string }
+	if json.Unmarshal(raw, &is) != nil || is.Kind == "" {
+		return broken("an event without an object")
+	}
+	kind, message := is.Kind[:min(len(is.Kind), mostText)], is.Message[:min(len(is.Message), mostText)]
+	return broken("a %s in place of an event: %q", kind, message)
 }
 
 func (b *body) eventProto() (Event, error) {

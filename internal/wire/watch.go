@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/wire/frames"
+)
+
+// objectDecoder makes an object of the bytes of an event.
+type objectDecoder func(raw []byte, e frames.Encoding) (runtime.Object, error)
+
+// reading is an open watch. One goroutine reads it; Stop ends that. client-go's own watch keeps
+// neither the cause of its end nor a bound on what it reads.
+type reading struct {
+	body   io.Closer
+	events *frames.Events
+	decode objectDecoder
+	result chan watch.Event
+	done   chan struct{}
+	stop   func()
+}
+
+// read reads the answer to a watch. No event may have more bytes than the bound. What cannot be
+// read ends the watch with an error event, whose object is a [stream.Unreadable].
+func read(body io.ReadCloser, maxObjectBytes int64, decode objectDecoder) watch.Interface {
+	r := &reading{
+		body: body, events: frames.Watch(body, maxObjectBytes), decode: decode,
+		result: make(chan watch.Event), done: make(chan struct{}),
+	}
+	r.stop = sync.OnceFunc(func() {
+		close(r.done)
+		_ = body.Close() // its error says nothing about what was read
+	})
+	go r.run()
+	return r
+}
+
+func (r *reading) ResultChan() <-chan watch.Event { return r.result }
+
+// Stop ends the watch. It may be called more than once.
+func (r *reading) Stop() { r.stop() }
+
+// run hands out the events until the watch ends.
+func (r *reading) run() {
+	defer close(r.result)
+	defer r.stop()
+	for {
+		e, err := r.next()
+		if plainEnd(err) {
+			return
+		}
+		if err != nil {
+			e = watch.Event{Type: watch.Error, Object: &stream.Unreadable{Err: err}}
+		}
+		select {
+		case r.result <- e:
+		case <-r.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// plainEnd reports whether a watch has ended between two events. Connections do so all the time.
+func plainEnd(err error) bool {
+	switch {
+	case err == nil, errors.Is(err, io.ErrUnexpectedEOF):
+		return false
+	}
+	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
+}
+
+// next waits for an event and decodes it.
+func (r *reading) next() (watch.Event, error) {
+	e, err := r.events.Next()
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return watch.Event{}, fmt.Errorf("the connection ended in the middle of an event: %w", err)
+	case err != nil:
+		return watch.Event{}, err
+	}
+	var o runtime.Object
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		o, err = r.decode(e.Object, e.Encoding)
+	case watch.Bookmark:
+		o, err = position(e.Object, e.Encoding)
+	case watch.Error:
+		o, err = failure(e.Object, e.Encoding)
+	default:
+		return watch.Event{}, fmt.Errorf("an event of the unknown type %q", clip(string(e.Type)))
+	}
+	if err != nil {
+		return watch.Event{}, fmt.Errorf("%s event: %w", e.Type, err)
+	}
+	return watch.Event{Type: e.Type, Object: o}, nil
+}
+
+// position decodes a bookmark: its version and annotations. The rest of the object is empty, and
+// need not suit the kind's type.
+func position(raw []byte, e frames.Encoding) (runtime.Object, error) {
+	var o metav1.PartialObjectMetadata
+	return &o, decodeInto(&o, raw, e)
+}
+
+// failure decodes the object of an error event: a Status that tells of a failure.
+func failure(raw []byte, e frames.Encoding) (runtime.Object, error) {
+	s := &metav1.Status{}
+	if err := decodeInto(s, raw, e); err != nil {
+		return nil, fmt.Errorf("its object is no Status: %w", err)
+	}
+	if s.Kind != "" && s.Kind != "Status" {
+		return nil, fmt.Errorf("its object is a %s, and no Status", clip(s.Kind))
+	}
+	if s.Status == metav1.StatusSuccess || s.Status == "" && s.Code == 0 && s.Reason == "" {
+		return nil, errors.New("its object is no Status of a failure")
+	}
+	if s.Message = clip(s.Message); s.Message == "" {
+		s.Message = fmt.Sprintf("an error without a message, of code %d and reason %q", s.Code, clip(string(s.Reason)))
+	}
+	return s, nil
+}
+
+// untyped makes an untyped object of JSON. An object with a value that Go cannot hold is left out
+// like one that does not decode; what is no JSON at all ends the watch, which may have been
+// garbled on its way.
+func untyped(r stream.Resource) objectDecoder {
+	return func(raw []byte, e frames.Encoding) (runtime.Object, error) {
+		if e != frames.JSON {
+			return nil, fmt.Errorf("an object in %s, where JSON was asked for", e)
+		}
+		u := &unstructured.Unstructured{}
+		err := jsonform.Decode(raw, &u.Object)
+		switch {
+		case err == nil && u.GetKind() == "":
+			return nil, errors.New("there is no object in it, or one without a kind")
+		case err == nil:
+			return u, nil
+		}
+		id := frames.IdentityOf(raw, e)
+		if id.Name == "" || !json.Valid(raw) {
+			return nil, fmt.Errorf("its object does not decode: %w", err)
+		}
+		key := stream.Key{Namespace: id.Namespace, Name: id.Name}
+		return stream.Undecoded(r, key, types.UID(id.UID), id.Version, nil, err), nil
+	}
+}
+
+// short makes the metadata of an object. A server that does not know how to shorten objects sends
+// whole ones.
+func short(r stream.Resource) objectDecoder {
+	return func(raw []byte, e frames.Encoding) (runtime.Object, error) {
+		o := &metav1.PartialObjectMetadata{}
+		if err := decodeInto(o, raw, e); err != nil {
+			return nil, fmt.Errorf("its object does not decode: %w", err)
+		}
+		if k := o.Kind; k != "" && k != "PartialObjectMetadata" && k != r.Kind.Kind {
+			return nil, fmt.Errorf("the metadata of a %s in place of a %s", clip(k), r.Kind.Kind)
+		}
+		return o, nil
+	}
+}
+
+// mostText is how much of a text by the server is in an error.
+const mostText = 1024
+
+// clip shortens a text by the server: errors stay in memory, and go to logs.
+func clip(text string) string {
+	if len(text) > mostText {
+		return text[:mostText] + "…"
+	}
+	return text
+}
