@@ -37,8 +37,7 @@ func TestAPieceThatNeverEndsIsReadUpToTheBound(t *testing.T) {
 	}
 	for name, start := range starts {
 		rest := &endless{c: '1'}
-		put := func([]byte, Encoding) error { return nil }
-		_, _, err := List(io.MultiReader(strings.NewReader(start), rest), Wanted{MaxObjectBytes: bound}, put)
+		_, _, err := List(io.MultiReader(strings.NewReader(start), rest), Wanted{MaxObjectBytes: bound}, ignore)
 		require.ErrorIs(t, err, ErrTooLarge, name)
 		assert.LessOrEqual(t, rest.read, 2*bound, name)
 	}
@@ -81,9 +80,8 @@ func TestTheBoundIsForEachObjectAndNotForAllOfThem(t *testing.T) {
 	exact, err := json.Marshal(pod("p", 3000))
 	require.NoError(t, err)
 	text := fmt.Sprintf(`{"items":[%s]}`, exact)
-	put := func([]byte, Encoding) error { return nil }
-	_, _, err = List(strings.NewReader(text), Wanted{MaxObjectBytes: int64(len(exact))}, put)
+	_, _, err = List(strings.NewReader(text), Wanted{MaxObjectBytes: int64(len(exact))}, ignore)
 	require.NoError(t, err, "an object of just that size")
-	_, _, err = List(strings.NewReader(text), Wanted{MaxObjectBytes: int64(len(exact)) - 1}, put)
+	_, _, err = List(strings.NewReader(text), Wanted{MaxObjectBytes: int64(len(exact)) - 1}, ignore)
 	require.ErrorIs(t, err, ErrTooLarge)
 }

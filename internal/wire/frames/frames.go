@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // Encoding is how an answer is encoded.
@@ -49,9 +50,12 @@ const bufferSize = 32 << 10
 // ErrTooLarge is an answer with a piece that is larger than what may be kept of it.
 var ErrTooLarge = errors.New("larger than the client reads (Tuning.MaxObjectBytes)")
 
-// newBody reads an answer of which so many bytes may be kept at once.
+// newBody reads an answer of which so many bytes may be kept at once; 0 is no bound.
 func newBody(r io.Reader, most int64) *body {
-	return &body{r: r, buf: make([]byte, min(bufferSize, max(most, 1))), most: most}
+	if most <= 0 {
+		most = math.MaxInt64 / 2 // twice as many are a number
+	}
+	return &body{r: r, buf: make([]byte, min(bufferSize, most)), most: most}
 }
 
 func (b *body) tooLarge() error {
@@ -59,7 +63,9 @@ func (b *body) tooLarge() error {
 }
 
 // inMemory reads bytes that are in memory.
-func inMemory(raw []byte) *body { return &body{buf: raw, end: len(raw)} }
+func inMemory(raw []byte) *body {
+	return &body{buf: raw, end: len(raw), most: int64(len(raw))}
+}
 
 // offset is the number of bytes read so far.
 func (b *body) offset() int64 { return b.gone + int64(b.at) }
@@ -124,9 +130,15 @@ func (b *body) take(n int) ([]byte, error) {
 	return b.buf[b.at-n : b.at], nil
 }
 
-// drain reads to the end, which lets the connection be reused.
-func (b *body) drain() error {
-	_, err := io.Copy(io.Discard, b.r)
+// finish reads to the end, which lets the connection be reused. Only white space may be left.
+func (b *body) finish() error {
+	c, err := b.space()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		err = broken("%q behind the end", c)
+	}
 	return err
 }
 

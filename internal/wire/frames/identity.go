@@ -3,6 +3,7 @@ package frames
 import (
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -10,7 +11,8 @@ import (
 // Identity is what can be read of an object that does not decode.
 type Identity struct{ Namespace, Name, UID, Version string }
 
-// IdentityOf reads the identity of an object that does not decode, as far as possible.
+// IdentityOf reads the identity of an object that does not decode, as far as possible. It is empty
+// if a part of it is there twice, and a part that is no valid UTF-8 is left out.
 func IdentityOf(raw []byte, e Encoding) (id Identity) {
 	if e == Protobuf {
 		_ = fields(raw, func(number protowire.Number, value []byte) {
@@ -24,17 +26,36 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 		})
 		return id
 	}
-	at(raw, `"metadata"`, func(metadata []byte) {
-		b := inMemory(metadata)
-		_ = b.object(func(key []byte) error {
-			value, err := b.value()
-			if into := id.place(0, string(key)); err == nil && into != nil {
-				_ = json.Unmarshal(value, into)
+	var metadata []byte
+	if !each(raw, `"metadata"`, func(value []byte) { metadata = value }) {
+		return Identity{}
+	}
+	for _, key := range []string{`"name"`, `"namespace"`, `"uid"`, `"resourceVersion"`} {
+		if !each(metadata, key, func(value []byte) {
+			if utf8.Valid(value) {
+				_ = json.Unmarshal(value, id.place(0, key))
 			}
-			return err
-		})
-	})
+		}) {
+			return Identity{}
+		}
+	}
 	return id
+}
+
+// each calls the function with the value of a member of a JSON object, as far as the object can be
+// read. It is false if the object has the member twice: nobody can tell which one counts.
+func each(raw []byte, key string, f func(value []byte)) (once bool) {
+	n := 0
+	b := inMemory(raw)
+	_ = b.object(func(k []byte) error {
+		value, err := b.value()
+		if err == nil && string(k) == key {
+			n++
+			f(value)
+		}
+		return err
+	})
+	return n < 2
 }
 
 // place returns where a field of ObjectMeta belongs, by its number or by its key in JSON; nil for

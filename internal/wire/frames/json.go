@@ -1,19 +1,24 @@
 package frames
 
-// space skips white space and returns the next byte without reading it. White space that never
-// ends is too large.
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// space skips white space and returns the next byte without reading it. White space that is longer
+// than an object may be is an error.
 func (b *body) space() (byte, error) {
-	for start := b.offset(); ; {
+	for skipped := int64(0); ; skipped++ {
 		c, err := b.peek()
 		if err != nil {
 			return 0, err
 		}
 		switch c {
 		case ' ', '\n', '\r', '\t':
-			b.at++
-			if b.r != nil && b.offset()-start > b.most {
+			if skipped >= b.most {
 				return 0, b.tooLarge()
 			}
+			b.at++
 		default:
 			return c, nil
 		}
@@ -150,7 +155,9 @@ func (b *body) object(member func(key []byte) error) error {
 		if err != nil {
 			return err
 		}
-		key = append(key[:0], raw...) // reading on overwrites it
+		if key, err = plain(append(key[:0], raw...)); err != nil { // reading on overwrites it
+			return err
+		}
 		if err := b.expect(':'); err != nil {
 			return err
 		}
@@ -158,10 +165,28 @@ func (b *body) object(member func(key []byte) error) error {
 	})
 }
 
+// plain returns a key as the decoder will read it: a letter may be written as an escape.
+func plain(key []byte) ([]byte, error) {
+	if key[0] != '"' {
+		return nil, broken("a key that begins with %q", key[0])
+	}
+	if bytes.IndexByte(key, '\\') < 0 {
+		return key, nil
+	}
+	var s string
+	if err := json.Unmarshal(key, &s); err != nil {
+		return nil, broken("a key: %v", err)
+	}
+	return append(append(append(key[:0], '"'), s...), '"'), nil
+}
+
 // array reads an array, or null, element by element.
 func (b *body) array(element func(raw []byte) error) error {
 	if c, err := b.space(); err == nil && c == 'n' {
-		_, err = b.value()
+		raw, err := b.value()
+		if err == nil && string(raw) != "null" {
+			err = broken("items that begin with %q", c)
+		}
 		return err
 	}
 	return b.sequence('[', ']', func() error {
