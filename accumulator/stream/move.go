@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,11 +183,11 @@ func (f *reflector) try(ctx context.Context, probe bool) (*opened, error) {
 	}
 	w, err := f.dialApart(ctx, f.watchFrom(resume))
 	for tried := 1; err != nil && tried < patientTries; tried++ {
-		seconds, later := apierrors.SuggestsClientDelay(err)
+		_, later := apierrors.SuggestsClientDelay(err)
 		if !later || ctx.Err() != nil {
 			break
 		}
-		Sleep(ctx, time.Duration(seconds)*time.Second)
+		Sleep(ctx, advised(err))
 		w, err = f.dialApart(ctx, f.watchFrom(resume))
 	}
 	switch {

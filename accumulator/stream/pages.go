@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,11 +54,11 @@ func patiently(list ListOnce) ListOnce {
 	return func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 		for tried := 1; ; tried++ {
 			m, err := list(ctx, o, put)
-			seconds, later := apierrors.SuggestsClientDelay(err)
+			_, later := apierrors.SuggestsClientDelay(err)
 			if err == nil || !later || tried == patientTries || ctx.Err() != nil {
 				return m, err
 			}
-			Sleep(ctx, time.Duration(seconds)*time.Second)
+			Sleep(ctx, advised(err))
 		}
 	}
 }

@@ -167,9 +167,7 @@ func (f *reflector) rest(ctx context.Context, err error) {
 		// Somebody heals it by hand, and waits for the effect.
 		d = min(d, wait.Jitter(f.config.KindPoll, 0.5))
 	}
-	if s, ok := apierrors.SuggestsClientDelay(err); ok {
-		d = max(d, time.Duration(s)*time.Second)
-	}
+	d = max(d, advised(err))
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -179,6 +177,21 @@ func (f *reflector) rest(ctx context.Context, err error) {
 	case <-ctx.Done():
 	}
 }
+
+// advisedMost is the longest pause that a server is granted: a mistake of its own, or of a proxy,
+// must not end a watch for years.
+const advisedMost = 5 * time.Minute
+
+// advised is how long the server wants the next try to wait after an error, 0 if it does not say.
+func advised(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	if tooLong(seconds) {
+		return advisedMost
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func tooLong(seconds int) bool { return seconds > int(advisedMost/time.Second) }
 
 // ask is what was known when a list was asked for.
 type ask struct {
@@ -218,8 +231,12 @@ type requests struct {
 // options of a request for the stream's query.
 func (r requests) options() metav1.ListOptions { return r.selection }
 
-// named says what was being done when err came.
+// named says what was being done when err came, and how long the next request waits if the server
+// asks for more.
 func (r requests) named(err error) error {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && tooLong(seconds) {
+		err = fmt.Errorf("%w (the server asks for a pause of %d seconds; the next try is after %s)", err, seconds, advisedMost)
+	}
 	if r.namespace != "" {
 		return fmt.Errorf("watch %s in %q: %w", r.resource, r.namespace, err)
 	}

@@ -55,8 +55,8 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
 	p := reflect.New(d.typ).Interface()
 	err := decodeInto(p, raw, e)
 	if o, ok := p.(stream.Object); err == nil && ok && o.GetName() != "" {
-		if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" && kind != d.resource.Kind.Kind {
-			return nil, fmt.Errorf("an object of kind %s in place of a %s", kind, d.resource.Kind.Kind)
+		if err := ofKind(d.resource, o.GetObjectKind().GroupVersionKind()); err != nil {
+			return nil, err
 		}
 		return d.finish(o), nil
 	}

@@ -12,9 +12,14 @@ const maxRedirects = 10
 // WithinServer returns the client with redirects restricted: it follows them for reads only, and
 // only to the server that was asked. client-go adds the credentials to every request, so an
 // aggregated API server or a proxy could otherwise have them sent elsewhere (CVE-2022-3172). It
-// could also turn a write into a read, and the answer to that read would pass for the write's.
+// could also turn a write into a read, and the answer to that read would pass for the write's. Of
+// an error that never ends, the client reads the beginning.
 func WithinServer(hc *http.Client) *http.Client {
 	within := *hc // it may be http.DefaultClient
+	if within.Transport == nil {
+		within.Transport = http.DefaultTransport
+	}
+	within.Transport = &briefErrors{within.Transport}
 	within.CheckRedirect = func(to *http.Request, via []*http.Request) error {
 		switch asked := via[0]; {
 		case len(via) >= maxRedirects:

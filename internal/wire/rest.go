@@ -83,5 +83,5 @@ func (s *restSource) watch(
 	if err != nil {
 		return nil, err
 	}
-	return read(body, s.maxObjectBytes, decode), nil
+	return s.read(body, decode), nil
 }

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -105,8 +106,11 @@ func (s *typedSource) WatchWithContext(
 	if err != nil {
 		return nil, err
 	}
-	return read(body, s.rest.maxObjectBytes, func(raw []byte, e frames.Encoding) (runtime.Object, error) {
-		s.heard(e)
-		return s.decode(raw, e)
+	return s.rest.read(body, func(e frames.Event) (runtime.Object, error) {
+		s.heard(e.Encoding)
+		if err := ofKind(s.resource, schema.FromAPIVersionAndKind(e.APIVersion, e.Kind)); err != nil {
+			return nil, err
+		}
+		return s.decode(e.Object, e.Encoding)
 	}), nil
 }

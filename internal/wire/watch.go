@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
@@ -19,13 +21,12 @@ import (
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
-// objectDecoder makes an object of the bytes of an event.
-type objectDecoder func(raw []byte, e frames.Encoding) (runtime.Object, error)
+// objectDecoder makes the object of an event. It refuses another kind than that of the resource.
+type objectDecoder func(e frames.Event) (runtime.Object, error)
 
 // reading is an open watch. One goroutine reads it; Stop ends that. client-go's own watch keeps
 // neither the cause of its end nor a bound on what it reads.
 type reading struct {
-	body   io.Closer
 	events *frames.Events
 	decode objectDecoder
 	result chan watch.Event
@@ -35,9 +36,9 @@ type reading struct {
 
 // read reads the answer to a watch. No event may have more bytes than the bound. What cannot be
 // read ends the watch with an error event, whose object is a [stream.Unreadable].
-func read(body io.ReadCloser, maxObjectBytes int64, decode objectDecoder) watch.Interface {
+func (s *restSource) read(body io.ReadCloser, decode objectDecoder) watch.Interface {
 	r := &reading{
-		body: body, events: frames.Watch(body, maxObjectBytes), decode: decode,
+		events: frames.Watch(body, s.maxObjectBytes), decode: decode,
 		result: make(chan watch.Event), done: make(chan struct{}),
 	}
 	r.stop = sync.OnceFunc(func() {
@@ -59,7 +60,7 @@ func (r *reading) run() {
 	defer r.stop()
 	for {
 		e, err := r.next()
-		if plainEnd(err) {
+		if err != nil && r.plain(err) {
 			return
 		}
 		if err != nil {
@@ -76,10 +77,10 @@ func (r *reading) run() {
 	}
 }
 
-// plainEnd reports whether a watch has ended between two events. Connections do so all the time.
-func plainEnd(err error) bool {
-	switch {
-	case err == nil, errors.Is(err, io.ErrUnexpectedEOF):
+// plain reports whether an error is one with which a watch ends between two events. Connections do
+// so all the time.
+func (r *reading) plain(err error) bool {
+	if r.events.Inside() {
 		return false
 	}
 	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
@@ -89,19 +90,19 @@ func plainEnd(err error) bool {
 func (r *reading) next() (watch.Event, error) {
 	e, err := r.events.Next()
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return watch.Event{}, fmt.Errorf("the connection ended in the middle of an event: %w", err)
+	case err != nil && r.events.Inside():
+		return watch.Event{}, fmt.Errorf("in the middle of an event: %w", err)
 	case err != nil:
 		return watch.Event{}, err
 	}
 	var o runtime.Object
 	switch e.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		o, err = r.decode(e.Object, e.Encoding)
+		o, err = r.decode(e)
 	case watch.Bookmark:
 		o, err = position(e.Object, e.Encoding)
 	case watch.Error:
-		o, err = failure(e.Object, e.Encoding)
+		o, err = failure(e)
 	default:
 		return watch.Event{}, fmt.Errorf("an event of the unknown type %q", clip(string(e.Type)))
 	}
@@ -119,13 +120,14 @@ func position(raw []byte, e frames.Encoding) (runtime.Object, error) {
 }
 
 // failure decodes the object of an error event: a Status that tells of a failure.
-func failure(raw []byte, e frames.Encoding) (runtime.Object, error) {
+func failure(e frames.Event) (runtime.Object, error) {
 	s := &metav1.Status{}
-	if err := decodeInto(s, raw, e); err != nil {
-		return nil, fmt.Errorf("its object is no Status: %w", err)
+	err := decodeInto(s, e.Object, e.Encoding)
+	if k := cmp.Or(e.Kind, s.Kind); k != "" && k != "Status" {
+		return nil, fmt.Errorf("its object is a %s, and no Status", clip(k))
 	}
-	if s.Kind != "" && s.Kind != "Status" {
-		return nil, fmt.Errorf("its object is a %s, and no Status", clip(s.Kind))
+	if err != nil {
+		return nil, fmt.Errorf("its object is no Status: %w", err)
 	}
 	if s.Status == metav1.StatusSuccess || s.Status == "" && s.Code == 0 && s.Reason == "" {
 		return nil, errors.New("its object is no Status of a failure")
@@ -140,20 +142,20 @@ func failure(raw []byte, e frames.Encoding) (runtime.Object, error) {
 // like one that does not decode; what is no JSON at all ends the watch, which may have been
 // garbled on its way.
 func untyped(r stream.Resource) objectDecoder {
-	return func(raw []byte, e frames.Encoding) (runtime.Object, error) {
-		if e != frames.JSON {
-			return nil, fmt.Errorf("an object in %s, where JSON was asked for", e)
+	return func(e frames.Event) (runtime.Object, error) {
+		if e.Encoding != frames.JSON {
+			return nil, fmt.Errorf("an object in %s, where JSON was asked for", e.Encoding)
 		}
 		u := &unstructured.Unstructured{}
-		err := jsonform.Decode(raw, &u.Object)
+		err := jsonform.Decode(e.Object, &u.Object)
 		switch {
 		case err == nil && u.GetKind() == "":
 			return nil, errors.New("there is no object in it, or one without a kind")
 		case err == nil:
 			return u, nil
 		}
-		id := frames.IdentityOf(raw, e)
-		if id.Name == "" || !json.Valid(raw) {
+		id := frames.IdentityOf(e.Object, e.Encoding)
+		if id.Name == "" || !json.Valid(e.Object) {
 			return nil, fmt.Errorf("its object does not decode: %w", err)
 		}
 		key := stream.Key{Namespace: id.Namespace, Name: id.Name}
@@ -164,16 +166,25 @@ func untyped(r stream.Resource) objectDecoder {
 // short makes the metadata of an object. A server that does not know how to shorten objects sends
 // whole ones.
 func short(r stream.Resource) objectDecoder {
-	return func(raw []byte, e frames.Encoding) (runtime.Object, error) {
+	return func(e frames.Event) (runtime.Object, error) {
 		o := &metav1.PartialObjectMetadata{}
-		if err := decodeInto(o, raw, e); err != nil {
+		if err := decodeInto(o, e.Object, e.Encoding); err != nil {
 			return nil, fmt.Errorf("its object does not decode: %w", err)
 		}
-		if k := o.Kind; k != "" && k != "PartialObjectMetadata" && k != r.Kind.Kind {
-			return nil, fmt.Errorf("the metadata of a %s in place of a %s", clip(k), r.Kind.Kind)
+		is := schema.FromAPIVersionAndKind(cmp.Or(e.APIVersion, o.APIVersion), cmp.Or(e.Kind, o.Kind))
+		if is.Kind == "PartialObjectMetadata" && is.Group == metav1.GroupName {
+			return o, nil
 		}
-		return o, nil
+		return o, ofKind(r, is)
 	}
+}
+
+// ofKind returns an error if an object says that it is of another kind than the resource's.
+func ofKind(r stream.Resource, is schema.GroupVersionKind) error {
+	if is.Kind == "" || is.GroupKind() == r.Kind.GroupKind() {
+		return nil
+	}
+	return fmt.Errorf("an object of kind %s, where %s was asked for", clip(is.GroupKind().String()), r.Kind.GroupKind())
 }
 
 // mostText is how much of a text by the server is in an error.

@@ -15,21 +15,31 @@ type Event struct {
 	Type     watch.EventType
 	Object   []byte
 	Encoding Encoding
+	// APIVersion and Kind are those of the envelope. JSON has none, and has them in the object.
+	APIVersion, Kind string
 }
 
 // Events reads the events of a watch. It is for one goroutine.
-type Events struct{ b *body }
+type Events struct {
+	b      *body
+	inside bool
+}
 
 // Watch reads the answer to a watch. No event may have more bytes than the bound.
-func Watch(r io.Reader, maxObjectBytes int64) *Events { return &Events{newBody(r, maxObjectBytes)} }
+func Watch(r io.Reader, maxObjectBytes int64) *Events { return &Events{b: newBody(r, maxObjectBytes)} }
+
+// Inside reports whether the latest error came in the middle of an event, and not between two.
+func (w *Events) Inside() bool { return w.inside }
 
 // Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an
 // event it is io.ErrUnexpectedEOF.
 func (w *Events) Next() (Event, error) {
+	w.inside = false
 	c, err := w.b.peek()
 	if err != nil {
 		return Event{}, err
 	}
+	w.inside = c < '\t'
 	// A frame of protobuf begins with its length in four bytes, of which the first is small. An
 	// event in JSON begins with a bracket, or with white space, of which the least is the tab.
 	if c < '\t' {
@@ -38,6 +48,7 @@ func (w *Events) Next() (Event, error) {
 	if c, err = w.b.space(); err != nil {
 		return Event{}, err
 	}
+	w.inside = true
 	switch c {
 	case '{':
 		return w.b.eventJSON()
@@ -61,10 +72,12 @@ func (b *body) eventJSON() (Event, error) {
 		switch {
 		case err != nil:
 			return err
-		case string(key) == `"type"`:
+		case string(key) == `"type"` && e.Type == "":
 			return json.Unmarshal(value, &e.Type)
-		case string(key) == `"object"`:
+		case string(key) == `"object"` && e.Object == nil:
 			e.Object = value
+		case string(key) == `"type"`, string(key) == `"object"`:
+			return broken("an event with %s twice", key)
 		}
 		return nil
 	})
@@ -112,19 +125,27 @@ func (b *body) eventProto() (Event, error) {
 	}); err != nil {
 		return e, err
 	}
-	e.Object, err = open(object)
-	return e, err
+	return e, e.open(object)
 }
 
-// open returns the object within its envelope.
-func open(object []byte) (raw []byte, err error) {
+// open takes the object out of its envelope.
+func (e *Event) open(object []byte) error {
 	if len(object) < len(magic) || string(object[:len(magic)]) != magic {
-		return nil, broken("an event without an object")
+		return broken("an event without an object")
 	}
-	err = fields(object[len(magic):], func(number protowire.Number, value []byte) {
-		if number == unknownRaw {
-			raw = value
+	return fields(object[len(magic):], func(number protowire.Number, value []byte) {
+		switch number {
+		case unknownType:
+			_ = fields(value, func(number protowire.Number, value []byte) {
+				switch number {
+				case typeVersion:
+					e.APIVersion = string(value)
+				case typeKind:
+					e.Kind = string(value)
+				}
+			})
+		case unknownRaw:
+			e.Object = value
 		}
 	})
-	return raw, err
 }
