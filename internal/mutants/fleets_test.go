@@ -54,11 +54,11 @@ var fleets = []mutant{
 	},
 	{
 		name: "a watch that brings rubbish at once counts as heard", says: "the start of a watch that did not end at once", file: "accumulator/stream/watching.go", in: "fleet", caught: lied,
-		old: `			f.target.unheard()`, new: ``,
+		old: `		f.target.unheard()`, new: ``,
 	},
 	{
-		name: "objects of another kind are taken for those of the watch", says: "keeps what was last known of it", file: "internal/wire/decode.go", in: "fleet", caught: lied + "/watches_bring_another_kind",
-		old: `kind != "" && kind != d.resource.Kind.Kind`, new: `kind == "?"`,
+		name: "objects of another kind are taken for those of the watch", says: "keeps what was last known of it", file: watchReader, in: "fleet", caught: lied + "/watches_bring_another_kind",
+		old: `is.Kind == "" || is.GroupKind() == r.Kind.GroupKind()`, new: `is.Kind != "?"`,
 	},
 	{
 		name: "a server that serves nothing at all has no objects", says: "keeps what was last known of it", file: "internal/kinds/served.go", in: "fleet", caught: lied + "/discovery_is_empty,_and_nothing_is_found",

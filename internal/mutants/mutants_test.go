@@ -47,7 +47,8 @@ func all() []mutant {
 	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage,
 		probe, echo, lastState, collecting, isolation, overlay, several, runs, elections, partitions, gated,
 		references, controllers, replicas, owned, changing, narrowing, following, statuses, connections,
-		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents)
+		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
+		unbelievable)
 }
 
 func (m mutant) breaks() string {

@@ -63,7 +63,7 @@ var collecting = []mutant{
 		name: "an event waits until all have read the one before", peer: slowStalls, file: stream, caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
 		old: `	wake := few[:0]
 	s.mu.Lock()
-	s.health.heard`,
+	recovered`,
 		new: `	wake := few[:0]
 	s.mu.Lock()
 	for l := range s.listeners {
@@ -73,7 +73,7 @@ var collecting = []mutant{
 			s.mu.Lock()
 		}
 	}
-	s.health.heard`,
+	recovered`,
 	},
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing, file: stream, caught: "TestG1ALateSubscriberHasEverythingFromTheStore",

@@ -24,10 +24,7 @@ var bounds = []mutant{
 	},
 	{
 		name: "the watch goes on without the object", says: "a watch ends at the object that would be one too many", file: "accumulator/stream/watching.go", caught: nothingBack,
-		old: `		if errors.Is(err, errFull) {
-			return err
-		}
-		if err`, new: `		if err`,
+		old: `			if err := f.take(e); err != nil {`, new: `			if err := f.take(e); err != nil && !errors.Is(err, errFull) {`,
 	},
 	{
 		name: "a list that failed keeps its places", says: "Who has room keeps it", file: "accumulator/stream/listing.go", caught: givenBack,
@@ -65,12 +62,10 @@ var bounds = []mutant{
 	},
 	{
 		name: "a watch without room is opened again, and no list made", says: "the list is tried again", file: "accumulator/stream/watching.go", caught: makeRoom,
-		old: `		case expired(last.err), errors.Is(last.err, errFull):
-			return last.err // deletions that make room come after the event: only a list shows them
-`, new: `		case expired(last.err):
-			return last.err
-		case errors.Is(last.err, errFull):
-			f.rest(ctx, last.err)
+		old: `	case expired(last.err), errors.Is(last.err, errFull):
+		return last.err // deletions that make room come after the event: only a list shows them
+`, new: `	case expired(last.err):
+		return last.err
 `,
 	},
 }

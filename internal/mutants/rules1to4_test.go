@@ -26,14 +26,13 @@ var position = []mutant{
 	},
 	{
 		name: "initial events move the position", rule: 1, file: listing, caught: "TestG4HalfAListMovesNoPosition",
-		old: `				if err := next.put(e.Object); err != nil {`,
-		new: `				m, _ := meta.Accessor(e.Object)
-				next.stream.bookmark(m.GetResourceVersion())
-				if err := next.put(e.Object); err != nil {`,
+		old: `		return "", l.put(o)`,
+		new: `		_ = l.stream.bookmark(o.GetResourceVersion())
+		return "", l.put(o)`,
 	},
 	{
 		name: "a bookmark moves nothing", rule: 1, file: "accumulator/stream/watching.go", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
-		old: `f.target.bookmark(m.GetResourceVersion())`, new: `return nil`,
+		old: `err = f.target.bookmark(m.GetResourceVersion())`, new: `return nil`,
 	},
 	{
 		name: "a list moves nothing", rule: 1, file: view, caught: viewModel,
