@@ -31,7 +31,7 @@ type ending struct {
 	bad bool
 	// barren: it brought nothing new, and failed or did not last. There has to be a pause.
 	barren bool
-	// unheard: it brought nothing at all.
+	// unheard: it is barren, and says nothing about how new the objects are.
 	unheard bool
 	// long: it lasted. What was before does not count.
 	long bool
@@ -78,7 +78,7 @@ func (f *reflector) follow(ctx context.Context, w *dialled) error {
 // ended notes how a watch ended, and waits where there has to be a pause. It returns an error
 // where only a new list helps.
 func (f *reflector) ended(ctx context.Context, last ending) error {
-	if last.barren && last.unheard {
+	if last.unheard {
 		f.target.unheard()
 	}
 	switch {
@@ -208,7 +208,8 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 	defer func() {
 		lasted := time.Since(started)
 		news := brought && (!coherence.Comparable(from) || coherence.Newer(f.target.position(), from))
-		end.barren, end.unheard = !news && (end.err != nil || lasted < steady), !brought
+		end.barren = !news && (end.err != nil || lasted < steady)
+		end.unheard = end.barren && (!brought || lasted < steady)
 		end.long = lasted > pauseMost
 		// The server ends a watch after five minutes at the earliest.
 		end.bad = end.bad || lasted < 5*time.Minute-openTimeout

@@ -135,3 +135,39 @@ func TestAnEventThatMakesSenseEndsTheErrorOfABookmarkThatDidNot(t *testing.T) {
 		})
 	}
 }
+
+// TestAWatchThatBringsNothingNewAndEndsSaysNothingOfHowNewTheObjectsAre: QueryStatus.Heard is what a
+// fleet knows a stale cluster by.
+func TestAWatchThatBringsNothingNewAndEndsSaysNothingOfHowNewTheObjectsAre(t *testing.T) {
+	for name, lie := range map[string]func(*answer){
+		"nothing": func(a *answer) { a.start() },
+		"an old event": func(a *answer) {
+			a.start()
+			a.event("ADDED", configMap("x", "101"))
+		},
+	} {
+		for _, form := range all {
+			t.Run(name+", "+form, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newServer(t, false)
+					s.put("x")
+					r := newReader(t, s, form, kates.Tuning{})
+					time.Sleep(time.Second)
+					r.expect("x@101")
+					began := time.Now()
+					s.tell(lie)
+					time.Sleep(patience)
+					synctest.Wait()
+					if heard := r.query().Heard; heard.After(began) {
+						t.Errorf("the server was heard %s after it began to lie", heard.Sub(began))
+					}
+					s.tell(nil)
+					r.heals("x@101")
+					if heard := r.query().Heard; !heard.After(began.Add(patience)) {
+						t.Error("the server was not heard when it told the truth")
+					}
+				})
+			})
+		}
+	}
+}

@@ -53,7 +53,7 @@ var fleets = []mutant{
 		old: `		case <-wait.C:`, new: "		case <-wait.C:\n			return nil",
 	},
 	{
-		name: "a watch that brings rubbish at once counts as heard", says: "the start of a watch that did not end at once", file: "accumulator/stream/watching.go", in: "fleet", caught: lied,
+		name: "a watch that brings rubbish at once counts as heard", says: "the start of a watch that did not end at once", file: follows, in: hostile, caught: "TestAWatchThatBringsNothingNewAndEndsSaysNothingOfHowNewTheObjectsAre",
 		old: `		f.target.unheard()`, new: ``,
 	},
 	{
