@@ -83,10 +83,10 @@ var unbelievable = []mutant{
 		old: `	if len(text) > mostText {`, new: `	if len(text) > mostText<<20 {`,
 	},
 	{
-		name: "an event that is cut is a plain end", says: harmless, in: hostile, file: watchReader, caught: isTold + "an_object_that_is_cut,_untyped",
-		old: `	if r.events.Inside() {
-		return false`, new: `	if r.events.Inside() && false {
-		return false`,
+		name: "an event that is cut is a plain end", says: harmless, in: hostile, file: "internal/wire/frames/watch.go", caught: isTold + "an_object_that_is_cut,_untyped",
+		old: `	w.inside = true
+`, new: `	w.inside = false
+`,
 	},
 	{
 		name: "two objects in one event are one", says: harmless, in: hostile, file: "internal/wire/frames/watch.go", caught: isTold + "two_objects,_untyped",
