@@ -230,11 +230,9 @@ func (s *site) list(w http.ResponseWriter, r *http.Request, token, resource stri
 			items = append(items, shaped(r, u).Object)
 		}
 	}
-	kind := &kates.Unstructured{Object: map[string]any{"kind": "List", "apiVersion": "v1"}}
-	if kind = shaped(r, kind); kind.GetAPIVersion() != "v1" {
-		kind.SetKind(kind.GetKind() + "List")
-	}
-	list := map[string]any{"kind": kind.GetKind(), "apiVersion": kind.GetAPIVersion(), "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.rev)}, "items": items}
+	of := map[string]string{"configmaps": "ConfigMap", "secrets": "Secret"}[resource]
+	kind := shaped(r, &kates.Unstructured{Object: map[string]any{"kind": of, "apiVersion": "v1"}})
+	list := map[string]any{"kind": kind.GetKind() + "List", "apiVersion": kind.GetAPIVersion(), "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.rev)}, "items": items}
 	raw, _ := json.Marshal(list)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")

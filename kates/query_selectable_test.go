@@ -15,8 +15,10 @@ import (
 func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *testing.T) {
 	s := kindstest.New(t, false)
 	s.Declare("spec.hostname", "spec.count")
-	for _, list := range []string{kindstest.HostsList, "/api/v1/pods"} {
-		s.Respond(list, http.StatusOK, `{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":[]}`)
+	for path, of := range map[string]string{
+		kindstest.HostsList: `"apiVersion":"getambassador.io/v3alpha1","kind":"HostList"`, "/api/v1/pods": `"apiVersion":"v1","kind":"PodList"`,
+	} {
+		s.Respond(path, http.StatusOK, `{`+of+`,"metadata":{"resourceVersion":"1"},"items":[]}`)
 	}
 	c, err := NewClientFromRESTConfig(&rest.Config{Host: s.URL})
 	require.NoError(t, err)

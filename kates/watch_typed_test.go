@@ -170,13 +170,14 @@ func (s *wireServer) list() []byte {
 		for _, o := range s.objects {
 			raw = append(raw, field(2, s.encode(o, false))...)
 		}
-		return append([]byte("k8s\x00"), field(2, raw)...)
+		kind := field(1, append(field(1, []byte("v1")), field(2, []byte("ConfigMapList"))...))
+		return append(append([]byte("k8s\x00"), kind...), field(2, raw)...)
 	}
 	items := []json.RawMessage{}
 	for _, o := range s.objects {
 		items = append(items, s.encode(o, false))
 	}
-	return must(json.Marshal(map[string]any{"kind": "L", "items": items, "metadata": map[string]any{"resourceVersion": "7"}}))
+	return must(json.Marshal(map[string]any{"kind": "ConfigMapList", "apiVersion": "v1", "items": items, "metadata": map[string]any{"resourceVersion": "7"}}))
 }
 
 func (s *wireServer) send(kind string, o any) {
@@ -300,7 +301,7 @@ func TestAServerThatRefusesProtobufIsAskedForJSON(t *testing.T) {
 func TestWhatIsNoListIsInTheStatus(t *testing.T) {
 	for body, want := range map[string]string{
 		"<html>":                              "cannot be read",
-		`{"kind":"Pod"}`:                      "without items",
+		`{"kind":"Pod"}`:                      "a list that does not say what it is",
 		`{"items":[{"spec":{}}]}`:             "without a name",
 		`{"items":[{"metadata":{"name":"x"}}`: "EOF",
 	} {
@@ -349,7 +350,7 @@ func TestATransformGetsTheGoType(t *testing.T) {
 }
 
 func TestAnErrorOfASecretOnTheWireTellsNothingOfIt(t *testing.T) {
-	raw := `{"items":[{"metadata":{"name":"s","namespace":"ns","uid":"u","resourceVersion":"5"},"data":{"k":"SENSITIVE"}}],"metadata":{"resourceVersion":"7"}}`
+	raw := `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"s","namespace":"ns","uid":"u","resourceVersion":"5"},"data":{"k":"SENSITIVE"}}],"metadata":{"resourceVersion":"7"}}`
 	type secrets struct {
 		Secrets []*kates.Secret
 		Invalid []kates.Invalid

@@ -1,16 +1,20 @@
 package wire
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"unicode/utf8"
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/guard"
@@ -27,11 +31,14 @@ type decoder struct {
 	resource stream.Resource
 	typ      reflect.Type // a struct
 	keep     bool         // managedFields stay
+	proto    bool         // protobuf is taken, too
 	strings  *intern.Table
 }
 
 func newDecoder(r stream.Resource, typ reflect.Type, keep bool) *decoder {
-	return &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
+	d := &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
+	d.proto = reflect.PointerTo(typ).Implements(reflect.TypeFor[protobuf]()) && !nests(typ)
+	return d
 }
 
 // protobuf has the methods of generated Go types that decode from protobuf.
@@ -40,36 +47,77 @@ type protobuf interface {
 	Unmarshal([]byte) error
 }
 
-// hasProtobuf reports whether the type can be decoded from protobuf.
-func (d *decoder) hasProtobuf() bool {
-	return reflect.PointerTo(d.typ).Implements(reflect.TypeFor[protobuf]())
+// decode decodes an object, and may write to its bytes. For an object that does not decode it
+// returns an [stream.Undecoded]. It is an error if not even the name can be read, if the kind is
+// another one, and if the bytes are no JSON: no server has stored such an object.
+func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
+	o, _, err := d.item(raw, e)
+	return o, err
 }
 
-// decode decodes an object, and may write to its bytes. For an object that does not decode it
-// returns an [stream.Undecoded], or an error if not even the name can be read, or if the kind is
-// another one.
-func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
+// item is decode that tells whether the object says its kind.
+func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent bool, _ error) {
+	if e == frames.Protobuf && !d.proto {
+		return nil, false, fmt.Errorf("a %s in %s: nobody asked for that", d.resource.Kind.Kind, e)
+	}
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
 	}
 	p := reflect.New(d.typ).Interface()
 	err := decodeInto(p, raw, e)
-	if o, ok := p.(stream.Object); err == nil && ok && o.GetName() != "" {
-		if err := ofKind(d.resource, o.GetObjectKind().GroupVersionKind()); err != nil {
-			return nil, err
-		}
-		return d.finish(o), nil
+	if errors.Is(err, errDamaged) {
+		return nil, false, damaged(d.resource, raw, e, err)
 	}
+	if o, ok := p.(stream.Object); err == nil && ok && o.GetName() != "" {
+		silent = o.GetObjectKind().GroupVersionKind().Empty()
+		if err := isOf(o, d.resource.Kind); !silent && err != nil {
+			return nil, false, err
+		}
+		return d.finish(o), silent, nil
+	}
+	o, err := undecoded(d.resource, raw, e, d, cmp.Or(err, errNoMetadata))
+	return o, false, err
+}
+
+// isOf is an error for an object of another kind.
+func isOf(o runtime.Object, kind schema.GroupVersionKind) error {
+	if got := o.GetObjectKind().GroupVersionKind(); got != kind {
+		return &kindError{what: anObject, got: got, want: kind}
+	}
+	return nil
+}
+
+// errDamaged is an object that no server has stored: it was damaged on its way, or it is a lie.
+var errDamaged = errors.New("it is damaged")
+
+// damaged is the error of such an object, with its name as far as that can be read.
+func damaged(r stream.Resource, raw []byte, e frames.Encoding, err error) error {
+	id := frames.IdentityOf(raw, e)
+	if r.Kind.Kind == "Secret" {
+		err = fmt.Errorf("%w (details are withheld: they could quote the secret)", errDamaged)
+	}
+	return fmt.Errorf("the %s %q: %w", r.Kind.Kind, stream.Key{Namespace: id.Namespace, Name: id.Name}, err)
+}
+
+var errNoMetadata = errors.New("its metadata does not decode")
+
+// undecoded stands for an object that does not decode. The decoder reads its metadata, if there is
+// one. An object without a name is an error.
+func undecoded(
+	r stream.Resource, raw []byte, e frames.Encoding, d *decoder, err error,
+) (stream.Object, error) {
 	id := frames.IdentityOf(raw, e)
 	if id.Name == "" {
-		return nil, fmt.Errorf("an object of kind %s without a name", d.resource.Kind.Kind)
-	}
-	if err == nil {
-		err = errors.New("its metadata does not decode")
+		return nil, fmt.Errorf("an object of kind %s without a name", r.Kind.Kind)
 	}
 	key := stream.Key{Namespace: id.Namespace, Name: id.Name}
-	err = d.notDecoded(key, err)
-	return stream.Undecoded(d.resource, key, types.UID(id.UID), id.Version, d.metadata(raw, e), err), nil
+	into := reflect.TypeFor[*unstructured.Unstructured]()
+	var metadata *metav1.PartialObjectMetadata
+	if d != nil {
+		into, metadata = reflect.PointerTo(d.typ), d.metadata(raw, e)
+	}
+	err = snapshot.NotDecoded(r.Kind.Kind, key, into, err)
+	return stream.Undecoded(r, key, types.UID(id.UID), id.Version, metadata, err), nil
 }
 
 // metadata decodes the metadata of an object of which the rest does not decode; nil if that does
@@ -131,11 +179,13 @@ func (d *decoder) notDecoded(key stream.Key, err error) error {
 	return snapshot.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
 }
 
-// decodeInto decodes by apimachinery's rules. It may run code of the user's types.
+// decodeInto decodes by apimachinery's rules. It may run code of the user's types. JSON that no
+// server sends is errDamaged: it breaks the syntax, is nested too deeply, has a key twice or is no
+// valid UTF-8.
 func decodeInto(p any, raw []byte, e frames.Encoding) error {
 	return guard.Call(func() error {
 		if e == frames.JSON {
-			return utiljson.Unmarshal(raw, p)
+			return unmarshal(raw, p)
 		}
 		m, ok := p.(protobuf)
 		if !ok {
@@ -143,4 +193,45 @@ func decodeInto(p any, raw []byte, e frames.Encoding) error {
 		}
 		return m.Unmarshal(raw)
 	})
+}
+
+func unmarshal(raw []byte, p any) error {
+	if !utf8.Valid(raw) {
+		return fmt.Errorf("%w: it is no valid UTF-8", errDamaged)
+	}
+	twice, err := kjson.UnmarshalStrict(raw, p, kjson.DisallowDuplicateFields)
+	switch {
+	case err != nil && !json.Valid(raw): // the error may be of a user's type
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	case err == nil && len(twice) > 0:
+		return fmt.Errorf("%w: %w", errDamaged, twice[0])
+	}
+	return err
+}
+
+// nests reports whether objects of a type may be nested within each other, to any depth. JSON has
+// a bound for that. Generated decoders of protobuf have none, and a few megabytes are enough to
+// end the process.
+func nests(t reflect.Type) bool { return nestsIn(t, make(map[reflect.Type]bool)) }
+
+// nestsIn looks for a type within itself. A type that is false was looked through.
+func nestsIn(t reflect.Type, under map[reflect.Type]bool) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return nestsIn(t.Elem(), under)
+	case reflect.Struct:
+	default:
+		return false
+	}
+	if is, met := under[t]; met {
+		return is
+	}
+	under[t] = true
+	for i := range t.NumField() {
+		if nestsIn(t.Field(i).Type, under) {
+			return true
+		}
+	}
+	under[t] = false
+	return false
 }

@@ -3,7 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"sync/atomic"
 
@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/wire/frames"
 )
 
 // metadataSource lists and watches the metadata of a resource's objects. A server that cannot
@@ -61,12 +62,22 @@ func (s *metadataSource) Form() stream.Form {
 	return stream.Metadata
 }
 
-// refuses notes that a server cannot shorten objects: it says so, or sends something else.
+// refuses notes that a server cannot shorten objects: it says so, or sends whole objects.
 func (s *metadataSource) refuses(err error) bool {
-	if apierrors.IsNotAcceptable(err) || runtime.IsNotRegisteredError(err) {
+	if apierrors.IsNotAcceptable(err) || runtime.IsNotRegisteredError(err) || s.isWhole(err) {
 		s.refused.Store(true)
 	}
 	return s.refused.Load()
+}
+
+// isWhole reports whether an answer was refused that is a list of whole objects.
+func (s *metadataSource) isWhole(err error) bool {
+	var other *kindError
+	if !errors.As(err, &other) || other.what != aList {
+		return false
+	}
+	want := s.whole.lists.wanted()
+	return other.got == want || other.got.GroupVersion() == want.GroupVersion() && s.whole.lists.custom()
 }
 
 func (s *metadataSource) ListItems(
@@ -75,23 +86,33 @@ func (s *metadataSource) ListItems(
 	if s.refused.Load() {
 		return s.whole.ListItems(ctx, o, put)
 	}
-	result := s.rest.get(ctx, o).SetHeader("Accept", acceptShortList).Do(ctx)
-	err := result.Error()
-	var list runtime.Object
+	body, err := s.rest.get(ctx, o).SetHeader("Accept", acceptShortList).Stream(ctx)
+	var m metav1.ListMeta
 	if err == nil {
-		list, err = result.Get()
+		m, _, err = s.rest.readList(body, s.rest.lists, s.decode, put)
 	}
-	switch {
-	case err == nil:
-	case s.refuses(err):
+	if err != nil && s.refuses(err) {
 		return s.whole.ListItems(ctx, o, put)
-	default:
-		return metav1.ListMeta{}, err
 	}
-	if _, ok := list.(*metav1.PartialObjectMetadataList); !ok {
-		return metav1.ListMeta{}, fmt.Errorf("asked for a list of metadata, got a %T", list)
+	return m, err
+}
+
+// decode decodes the metadata of an object.
+func (s *metadataSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
+	o := &metav1.PartialObjectMetadata{}
+	err := decodeInto(o, raw, e)
+	if errors.Is(err, errDamaged) {
+		return nil, false, damaged(s.rest.resource, raw, e, err)
 	}
-	return stream.EachItem(list, put)
+	if err != nil || o.Name == "" {
+		o, err := undecoded(s.rest.resource, raw, e, nil, cmp.Or(err, errNoMetadata))
+		return o, false, err
+	}
+	silent := o.GroupVersionKind().Empty()
+	if err := isOf(o, shortKind); !silent && err != nil {
+		return nil, false, err
+	}
+	return o, silent, nil
 }
 
 func (s *metadataSource) WatchWithContext(

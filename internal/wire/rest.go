@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +27,7 @@ type restSource struct {
 	form      stream.Form // that was asked for
 	// maxObjectBytes bounds each object of an answer.
 	maxObjectBytes int64
+	lists          *lists
 	stream.Untyped
 }
 
@@ -53,19 +57,36 @@ func (s *restSource) get(ctx context.Context, o metav1.ListOptions) *rest.Reques
 		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
 }
 
-// wanted is what an answer is to have.
-func (s *restSource) wanted() frames.Wanted {
-	return frames.Wanted{MaxObjectBytes: s.maxObjectBytes}
-}
-
 func (s *restSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	list := &unstructured.UnstructuredList{}
-	if err := s.get(ctx, o).Do(ctx).Into(list); err != nil {
+	body, err := s.get(ctx, o).SetHeader("Accept", acceptJSON).Stream(ctx)
+	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	return stream.EachItem(list, put)
+	m, _, err := s.readList(body, s.lists, s.decode, put)
+	return m, err
+}
+
+// decode makes an untyped object.
+func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
+	u := &unstructured.Unstructured{}
+	if e != frames.JSON {
+		return nil, false, fmt.Errorf("an untyped object in %s: nobody asked for that", e)
+	}
+	err := decodeInto(&u.Object, raw, e)
+	if errors.Is(err, errDamaged) {
+		return nil, false, damaged(s.resource, raw, e, err)
+	}
+	if err != nil || u.GetName() == "" {
+		o, err := undecoded(s.resource, raw, e, nil, cmp.Or(err, errNoMetadata))
+		return o, false, err
+	}
+	silent := u.Object["kind"] == nil && u.Object["apiVersion"] == nil
+	if silent {
+		u.SetGroupVersionKind(s.resource.Kind)
+	}
+	return u, silent, isOf(u, s.resource.Kind)
 }
 
 func (s *restSource) WatchWithContext(

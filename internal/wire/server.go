@@ -36,18 +36,22 @@ type Server struct {
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
 func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) stream.Source {
 	whole := &restSource{
-		client: s.Plain, resource: r, namespace: namespace, form: form, maxObjectBytes: s.MaxObjectBytes,
+		client: s.Plain, resource: r, namespace: namespace, form: form,
+		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind),
 	}
 	short := &restSource{
-		client: s.Metadata, resource: r, namespace: namespace, maxObjectBytes: s.MaxObjectBytes,
+		client: s.Metadata, resource: r, namespace: namespace,
+		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind),
 	}
 	switch form {
 	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}
 	case stream.Typed:
 		if typ, ok := TypeOf(s.Scheme, r.Kind); ok {
+			rest := *whole
+			rest.client = s.Metadata
 			d := newDecoder(r, typ, s.ManagedFields)
-			return &typedSource{rest: short, decoder: d, streamed: s.StreamTyped}
+			return &typedSource{rest: &rest, decoder: d, streamed: s.StreamTyped}
 		}
 	}
 	return whole

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync/atomic"
 
@@ -59,7 +58,7 @@ func (s *typedSource) Lists() stream.ListMode {
 // open sends a request and returns the body of the answer. If the server refuses protobuf, it is
 // asked for JSON from then on.
 func (s *typedSource) open(ctx context.Context, o metav1.ListOptions) (io.ReadCloser, error) {
-	if s.hasProtobuf() && !s.refused.Load() {
+	if s.proto && !s.refused.Load() {
 		body, err := s.rest.get(ctx, o).SetHeader("Accept", acceptProtobuf).Stream(ctx)
 		if !apierrors.IsNotAcceptable(err) && !apierrors.IsUnsupportedMediaType(err) {
 			return body, err
@@ -83,19 +82,11 @@ func (s *typedSource) ListItems(
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	defer func() { _ = body.Close() }() // its error says nothing about what was read
-	m, e, err := frames.List(body, s.rest.wanted(), func(raw []byte, e frames.Encoding) error {
-		item, err := s.decode(raw, e)
-		if err != nil {
-			return err
-		}
-		return put(item)
-	})
-	if err != nil {
-		return m, fmt.Errorf("read a list: %w", err)
+	m, e, err := s.rest.readList(body, s.rest.lists, s.item, put)
+	if err == nil {
+		s.heard(e)
 	}
-	s.heard(e)
-	return m, nil
+	return m, err
 }
 
 func (s *typedSource) WatchWithContext(
