@@ -60,14 +60,17 @@
 //  7. Coverage. A write counts for every stream of the same stored resource, in whatever group and
 //     version the stream watches it.
 //  8. Probe. A stream whose watch ended with an error, or was silent for longer than a bookmark
-//     period, asks for the server's newest version before it goes on. If that is older than the
-//     position or the floor, and the list that follows is too, the cluster was restored from a
-//     backup. Then a new history starts at the list, and the entries, tombstones, seen deletions
-//     and the position of the old one are dropped. If the watch was only silent, and something
-//     waits for it, a list ends the wait. This assumes that the new history is still older than
-//     the position or the floor when the stream asks: versions alone tell two histories apart. If
-//     it has passed both, the watch goes on in it. What differs up to the position is then shown
-//     as it was, until the object changes or a list comes.
+//     period, asks for the server's newest version before it goes on. So does one whose list was
+//     older than the position or the floor, before it lists again. If the newest version is older
+//     than those, and the list that follows is too, the cluster was restored from a backup. A list
+//     alone, however often it comes, is no proof of that: it may be a bad answer. A version that
+//     does not compare says nothing, and is no answer at all. After a restore a new history starts
+//     at the list, and the entries, tombstones, seen deletions and the position of the old one are
+//     dropped. If the watch was only silent, and something waits for it, a list ends the wait. This
+//     assumes that the new history is still older than the position or the floor when the stream
+//     asks: versions alone tell two histories apart. If it has passed both, the watch goes on in
+//     it. What differs up to the position is then shown as it was, until the object changes or a
+//     list comes.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
 //     object shown stays the very same one. A list may show that version with another content: a
 //     schema has gained a default, a conversion has changed, the server was upgraded. The list is

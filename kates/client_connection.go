@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -187,6 +188,14 @@ func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) 
 	return u.GetUID(), nil
 }
 
+// bounds are those of the server's answers. A page of a list may have its number of objects, each
+// as large as an object may be.
+func (s *settings) bounds() wire.Bounds {
+	object := cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
+	items := max(s.streams.PageSize, pageSize)
+	return wire.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1)}
+}
+
 // restConfig returns the configuration of all connections: a copy of the caller's, with what the
 // options say.
 func (s *settings) restConfig(config *rest.Config) *rest.Config {
@@ -209,6 +218,7 @@ func (s *settings) restConfig(config *rest.Config) *rest.Config {
 	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
 	wire.RereadToken(cfg)
-	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport) // innermost
+	// The fence is innermost, the bounds count what all others make of an answer.
+	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport, s.bounds().Transport)
 	return cfg
 }

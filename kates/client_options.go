@@ -327,7 +327,9 @@ type Tuning struct {
 	// MaxObjectBytes bounds the memory that one object may take while it is read: an object of a
 	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
 	// an error of its query; what is shown stays. A server stores objects of a few megabytes at
-	// most, and their JSON may be several times as long. Default: 64 MiB.
+	// most, and their JSON may be several times as long. It also bounds every other answer that is
+	// read as a whole: an object that is read or written, an error, discovery. A page of a list
+	// may have as many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
 	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
 	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A

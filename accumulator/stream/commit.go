@@ -10,8 +10,8 @@ import (
 // commit takes in a whole list, as of a version.
 //
 // A list that is older than the stream, or than an own write, is refused and asked for again. If
-// the server, asked for its newest state, gives an older list twice, it was restored from a
-// backup: then the list is taken, and a new history begins.
+// the server's newest version is older as well (see reflector.confirm), and the next list is, the
+// server was restored from a backup: then the list is taken, and a new history begins.
 func (s *stream) commit(l listing, rv string, asked ask) error {
 	if s.config.ByContent {
 		rv = "" // a fake's lists have versions, and its events have none: streams never reach them
@@ -19,6 +19,10 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 	l.compare()
 	s.mu.Lock()
 	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)
+	if err := s.dated(rv, position); err != nil {
+		s.mu.Unlock()
+		return err
+	}
 	older := coherence.Newer(position, rv) && !s.config.ByContent
 	switch {
 	case older && !coherence.Newer(asked.atLeastRV, rv):

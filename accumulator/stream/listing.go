@@ -15,8 +15,12 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// pageTimeout bounds the request of one page.
-const pageTimeout = 3 * time.Minute
+const (
+	// pageTimeout bounds the request of one page.
+	pageTimeout = 3 * time.Minute
+	// wholeTimeout bounds that of a list in one page, which may be of any size.
+	wholeTimeout = 30 * time.Minute
+)
 
 // initialIdle is how long a streamed list may bring nothing before the server counts as one that
 // does not stream lists: some servers ignore what they do not know.
@@ -35,6 +39,11 @@ var errNotStreamed = errors.New("the server does not stream lists")
 func (f *reflector) list(ctx context.Context) (*dialled, error) {
 	f.target.reach(AtList, Key{})
 	defer f.target.listing(0)
+	if f.doubt == listOlder {
+		if err := f.confirm(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if f.streamed {
 		w, err := f.listStreamed(ctx)
 		if !errors.Is(err, errNotStreamed) {
@@ -54,6 +63,7 @@ func (f *reflector) listPaged(ctx context.Context) error {
 	rv, err := Pages(ctx, f.page, o, func() func(runtime.Object) error {
 		asked = f.asks()
 		next = f.target.begin(asked.doubted)
+		next.paged = true
 		return next.put
 	})
 	if err != nil {
@@ -65,11 +75,12 @@ func (f *reflector) listPaged(ctx context.Context) error {
 // page asks for a page, or, without a limit, for the whole list. A page that does not come is
 // given up; the server's own time limit for a request is a minute.
 func (f *reflector) page(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
-	if o.Limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, pageTimeout)
-		defer cancel()
+	most := pageTimeout
+	if o.Limit == 0 {
+		most = wholeTimeout
 	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
 	return f.source.ListItems(ctx, o, put)
 }
 
@@ -159,10 +170,13 @@ func (l listing) initial(e watch.Event) (rv string, err error) {
 func (f *reflector) listed(next listing, rv string, asked ask) error {
 	f.target.reach(AtListed, Key{})
 	err := f.target.commit(next, rv, asked)
-	f.doubt = errors.Is(err, errOlder)
 	if err != nil {
+		if errors.Is(err, errOlder) {
+			f.doubt = listOlder
+		}
 		return err
 	}
+	f.doubt = noDoubt
 	f.watchRV = rv
 	f.outdated()
 	return nil
@@ -177,12 +191,14 @@ type listing struct {
 	compared map[Key]comparison
 	// newHistory: its versions may not compare with those of what the stream holds.
 	newHistory bool
+	// paged: each object comes once. A streamed list may bring its next version, too.
+	paged bool
 }
 
 // begin starts a listing. The one before is given up.
 func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
-	return listing{s, make(map[Key]Object), make(map[Key]comparison), newHistory}
+	return listing{stream: s, objects: make(map[Key]Object), compared: make(map[Key]comparison), newHistory: newHistory}
 }
 
 // put takes in an item of the list.
@@ -191,11 +207,18 @@ func (l listing) put(item runtime.Object) error {
 	if !ok {
 		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
 	}
+	key := object.KeyOf(o)
+	if err := l.stream.plausible(key); err != nil {
+		return err
+	}
 	if !l.stream.matches(o) {
 		return nil
 	}
-	key := object.KeyOf(o)
-	if _, again := l.objects[key]; !again {
+	_, again := l.objects[key]
+	switch {
+	case again && l.paged:
+		return fmt.Errorf("the server sends %q twice in one list", key)
+	case !again:
 		if err := l.stream.admit(len(l.objects) + 1); err != nil {
 			return err
 		}

@@ -183,11 +183,11 @@ func (f *reflector) try(ctx context.Context, probe bool) (*opened, error) {
 	}
 	w, err := f.dialApart(ctx, f.watchFrom(resume))
 	for tried := 1; err != nil && tried < patientTries; tried++ {
-		_, later := apierrors.SuggestsClientDelay(err)
+		pause, later := advised(err)
 		if !later || ctx.Err() != nil {
 			break
 		}
-		Sleep(ctx, advised(err))
+		Sleep(ctx, pause)
 		w, err = f.dialApart(ctx, f.watchFrom(resume))
 	}
 	switch {

@@ -2,8 +2,10 @@ package stream
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,29 +21,76 @@ const pageSize = 500
 // ListOnce makes one list request and hands its items to put.
 type ListOnce func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error)
 
-// Pages lists in pages of one version, and returns that version. Each try asks start where the
-// items go. Where the version expires half-way, Pages starts over with one page of everything.
+// Pages lists in pages of one version, and returns that of the first page. Each try asks start
+// where the items go. Where the version expires half-way, Pages starts over with one page of
+// everything. It does not follow a server in circles: a token that comes again is an error, and so
+// are too many pages without an item.
 func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start func() func(runtime.Object) error) (rv string, err error) {
 	if first.Limit <= 0 {
 		first.Limit = pageSize
 	}
-	o, put := first, start()
+	o, way := first, newWay(start())
 	for {
 		lockorder.CallOut("a list request")
-		m, err := list(ctx, o, put)
+		m, err := list(ctx, o, way.put)
 		switch {
-		case err != nil && o.Continue != "" && expired(err):
-			o, put = first, start()
+		case err != nil && o.Continue != "" && o.Limit > 0 && expired(err):
+			o, way = first, newWay(start())
 			o.Limit = 0
 			continue
 		case err != nil:
 			return "", err
 		}
+		if way.pages == 0 {
+			rv = m.ResourceVersion // what came since then, the watch brings
+		}
 		o.ResourceVersion, o.ResourceVersionMatch = "", "" // the token stands for them
 		if o.Continue = m.Continue; o.Continue == "" {
-			return m.ResourceVersion, nil
+			return rv, nil
+		}
+		if err := way.goesOn(m.Continue); err != nil {
+			return "", err
 		}
 	}
+}
+
+// emptyPages is how many pages in a row may have no item: a server may leave out the items that a
+// selector drops.
+const emptyPages = 1000
+
+// way is the way through the pages of one list.
+type way struct {
+	put          func(runtime.Object) error
+	pages, items int // items of the page that is being read
+	empty        int // pages in a row
+	tokens       map[[sha256.Size]byte]bool
+}
+
+func newWay(put func(runtime.Object) error) *way {
+	w := &way{tokens: make(map[[sha256.Size]byte]bool)}
+	w.put = func(item runtime.Object) error {
+		w.items++
+		return put(item)
+	}
+	return w
+}
+
+// goesOn notes a page with a token for the next one. It is an error if the way leads nowhere.
+func (w *way) goesOn(token string) error {
+	w.pages++
+	w.empty++
+	if w.items > 0 {
+		w.items, w.empty = 0, 0
+	}
+	digest := sha256.Sum256([]byte(token)) // a token may be of any size
+	switch {
+	case w.tokens[digest]:
+		return errors.New("the server gives the same continue token twice in one list")
+	case w.empty >= emptyPages:
+		return fmt.Errorf("the server has given %d pages without an item, and goes on", w.empty)
+	}
+	w.tokens[digest] = true
+	return nil
 }
 
 // patientTries is how often a list that somebody waits for is tried.
@@ -54,11 +103,11 @@ func patiently(list ListOnce) ListOnce {
 	return func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 		for tried := 1; ; tried++ {
 			m, err := list(ctx, o, put)
-			_, later := apierrors.SuggestsClientDelay(err)
+			pause, later := advised(err)
 			if err == nil || !later || tried == patientTries || ctx.Err() != nil {
 				return m, err
 			}
-			Sleep(ctx, advised(err))
+			Sleep(ctx, pause)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type reflector struct {
 	unread   int          // watches in a row that could not be read
 	streamed bool         // lists are streamed (KEP-3157), until the server refuses
 	watchRV  string       // from which the watch goes on
-	doubt    bool         // the server's newest version was older than one that it has had
+	doubt    doubt
 
 	moves atomic.Int64  // how often the connection was exchanged, see Set.Move
 	moved chan struct{} // gets a signal each time
@@ -75,6 +75,8 @@ type target interface {
 	vanished(why error)
 	// reach lets tests do something at a point.
 	reach(p Point, key Key)
+	// dated is an error if a list's version is of no use, after another one.
+	dated(rv, beforeRV string) error
 	// lost reports whether err makes it certain that there is nothing left to watch.
 	lost(ctx context.Context, err error) bool
 }
@@ -167,7 +169,9 @@ func (f *reflector) rest(ctx context.Context, err error) {
 		// Somebody heals it by hand, and waits for the effect.
 		d = min(d, wait.Jitter(f.config.KindPoll, 0.5))
 	}
-	d = max(d, advised(err))
+	if pause, ok := advised(err); ok {
+		d = max(d, pause)
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -178,30 +182,24 @@ func (f *reflector) rest(ctx context.Context, err error) {
 	}
 }
 
-// advisedMost is the longest pause that a server is granted: a mistake of its own, or of a proxy,
-// must not end a watch for years.
-const advisedMost = 5 * time.Minute
-
-// advised is how long the server wants the next try to wait after an error, 0 if it does not say.
-func advised(err error) time.Duration {
-	seconds, _ := apierrors.SuggestsClientDelay(err)
-	if tooLong(seconds) {
-		return advisedMost
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-func tooLong(seconds int) bool { return seconds > int(advisedMost/time.Second) }
-
 // ask is what was known when a list was asked for.
 type ask struct {
 	atLeastRV string // the newest version that the target or an own write had had
-	doubted   bool   // the list before was refused as too old
+	doubted   bool   // the server's newest version was older than that
 }
 
 func (f *reflector) asks() ask {
-	return ask{f.target.floor(), f.doubt}
+	return ask{f.target.floor(), f.doubt == probeOlder}
 }
+
+// doubt is what speaks for a server that was restored from a backup.
+type doubt int
+
+const (
+	noDoubt    doubt = iota
+	listOlder        // a list was older than what the server has had: is it the server, or the list?
+	probeOlder       // its newest version was, when it was asked for nothing else
+)
 
 // errOlder is a server whose newest state is older than what it has shown. If it insists, it was
 // restored from a backup.
@@ -234,9 +232,7 @@ func (r requests) options() metav1.ListOptions { return r.selection }
 // named says what was being done when err came, and how long the next request waits if the server
 // asks for more.
 func (r requests) named(err error) error {
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && tooLong(seconds) {
-		err = fmt.Errorf("%w (the server asks for a pause of %d seconds; the next try is after %s)", err, seconds, advisedMost)
-	}
+	err = cappedAdvice(err)
 	if r.namespace != "" {
 		return fmt.Errorf("watch %s in %q: %w", r.resource, r.namespace, err)
 	}

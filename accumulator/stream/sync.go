@@ -156,6 +156,9 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 			return nil
 		}
 	})
+	if err == nil {
+		err = s.dated(g.rv, s.position())
+	}
 	return g, err
 }
 

@@ -290,7 +290,7 @@ func (f *reflector) probe(ctx context.Context, last ending) error {
 	case err != nil:
 		return err
 	case coherence.Newer(asked.atLeastRV, newestRV):
-		f.doubt = true
+		f.doubt = probeOlder
 		return errOlder
 	case last.silent && f.target.owed():
 		return errResidue
@@ -306,7 +306,26 @@ func (f *reflector) newest(ctx context.Context) (rv string, err error) {
 	o.Limit = 1
 	lockorder.CallOut("a probe")
 	list, err := f.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
+	if err == nil {
+		err = f.target.dated(list.ResourceVersion, f.target.position())
+	}
 	return list.ResourceVersion, err
+}
+
+// confirm asks whether the server is as old as its list was (rule 8). If it is not, the list was
+// wrong.
+func (f *reflector) confirm(ctx context.Context) error {
+	asked := f.asks()
+	newestRV, err := f.newest(ctx)
+	switch {
+	case err != nil:
+		return err
+	case coherence.Newer(asked.atLeastRV, newestRV):
+		f.doubt = probeOlder
+	default:
+		f.doubt = noDoubt
+	}
+	return nil
 }
 
 // passing reports whether resuming at the same version may yet succeed.

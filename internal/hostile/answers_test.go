@@ -55,10 +55,10 @@ var failures = []lie{
 		a.wait()
 		code(500, metav1.StatusReasonInternalError)(a)
 	}},
-	{name: "an error that asks for a pause of years", says: "asks for a pause of 1073741824 seconds; the next try is after 5m0s", watches: 4, tell: fails(func(s *metav1.Status) {
+	{name: "an error that asks for a pause of years", says: "asks for a pause of 1073741824 seconds: it is asked again after 5m0s", watches: 4, tell: fails(func(s *metav1.Status) {
 		s.Code, s.Reason, s.Details = 429, metav1.StatusReasonTooManyRequests, &metav1.StatusDetails{RetryAfterSeconds: years}
 	})},
-	{name: "a refusal that asks for a pause of years", says: "asks for a pause of 1073741824 seconds; the next try is after 5m0s", watches: 4, tell: func(a *answer) {
+	{name: "a refusal that asks for a pause of years", says: "asks for a pause of 1073741824 seconds: it is asked again after 5m0s", watches: 4, tell: func(a *answer) {
 		a.w.Header().Set("Retry-After", "1073741824")
 		refuses(429, "text/plain", "later")(a)
 	}},

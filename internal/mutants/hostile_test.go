@@ -120,16 +120,6 @@ var unbelievable = []mutant{
 		old: `const unreadableMost = 4`, new: `const unreadableMost = 1`,
 	},
 	{
-		name: "a server may ask for a pause of years", says: "at most five minutes", in: hostile, file: "accumulator/stream/reflector.go", caught: isTold + "an_error_that_asks_for_a_pause_of_years,_untyped",
-		old: `	if tooLong(seconds) {
-		return advisedMost`, new: `	if tooLong(seconds) && false {
-		return advisedMost`,
-	},
-	{
-		name: "the status does not say that a pause is shorter", says: "at most five minutes", in: hostile, file: "accumulator/stream/reflector.go", caught: isTold + "an_error_that_asks_for_a_pause_of_years,_untyped",
-		old: `ok && tooLong(seconds) {`, new: `ok && tooLong(seconds) && false {`,
-	},
-	{
 		name: "an error is read however long it is", says: "cut off", in: hostile, file: "internal/wire/errors.go", caught: isTold + "a_page_that_never_ends,_with_500,_untyped",
 		old: `const maxErrorBytes = 1 << 20`, new: `const maxErrorBytes = 64 << 20`,
 	},

@@ -15,6 +15,9 @@ import (
 // loggedFailures is how many failures in a row are worth a line in the program's log.
 const loggedFailures = 3
 
+// adviceMost is the longest pause that a server may ask for, in seconds.
+const adviceMost = 5 * 60
+
 // pace is when a log is tried again.
 type pace struct {
 	attempts.Backoff
@@ -42,7 +45,7 @@ func (p *pace) wait(ctx context.Context, err error) {
 	}
 	pause := wait.Jitter(p.After(p.failed), 0.5)
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		pause = max(pause, time.Duration(seconds)*time.Second)
+		pause = max(pause, time.Duration(min(seconds, adviceMost))*time.Second)
 	}
 	timer := p.clock.NewTimer(pause)
 	defer timer.Stop()

@@ -102,16 +102,16 @@ func TestAWriteThatTheServerHasNotBegunIsSentAgain(t *testing.T) {
 	}
 }
 
-// answering is a transport of a user, which answers by itself.
-type answering struct{ response *http.Response }
+// standIn is a transport of a user, which answers by itself.
+type standIn struct{ response *http.Response }
 
-func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.response, nil }
+func (a standIn) RoundTrip(*http.Request) (*http.Response, error) { return a.response, nil }
 
 func TestTheUsersTransportsAnswerIsJudgedAndLeftAsItIs(t *testing.T) {
 	header := http.Header{retryAfter: {"1"}, "X": {"y"}}
 	theirs := &http.Response{StatusCode: 503, Header: header, Body: http.NoBody}
 	config := &rest.Config{Host: "http://server", WrapTransport: func(http.RoundTripper) http.RoundTripper {
-		return answering{theirs}
+		return standIn{theirs}
 	}}
 	made, err := Connect(config)
 	require.NoError(t, err)

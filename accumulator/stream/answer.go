@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// What no answer of a server may be, whatever else it says. Such an answer is an error of its
+// request: it is tried again, with growing pauses, and what is shown stays (G5, G8).
+
+// errNoVersion is a list that does not say of which version it is: no watch can go on from there,
+// and nothing can be told of its age.
+var errNoVersion = errors.New("the server does not say of which version its list is")
+
+// dated is an error if a list's version is of no use, after what has been shown up to another one.
+func (s *shape) dated(rv, beforeRV string) error {
+	switch {
+	case s.config.ByContent, coherence.Comparable(rv):
+		return nil
+	case rv == "", rv == "0":
+		return fmt.Errorf("%w (resourceVersion %q)", errNoVersion, rv)
+	case coherence.Comparable(beforeRV):
+		return fmt.Errorf("a list of version %q, which does not compare with %s before", rv, beforeRV)
+	}
+	return nil
+}
+
+// plausible is an error if no server has an object of that key for the stream.
+func (s *shape) plausible(key Key) error {
+	switch {
+	case key.Name == "":
+		return errors.New("the server sends an object without a name")
+	case !nameable(key.Name), key.Namespace != "" && !nameable(key.Namespace):
+		return fmt.Errorf("the server sends an object with a name that no object can have: %q", key)
+	case s.key.namespace != "" && key.Namespace != s.key.namespace:
+		return fmt.Errorf("the server sends %q, and was asked for objects in %q alone", key, s.key.namespace)
+	}
+	return nil
+}
+
+// nameable reports whether a name can be a part of a URL, which every name is.
+func nameable(name string) bool {
+	return len(path.IsValidPathSegmentName(name)) == 0 && utf8.ValidString(name)
+}
+
+// adviceMost is the longest pause that a server may ask for.
+const adviceMost = 5 * time.Minute
+
+// advised is the pause that the server asks for with an error, and whether it does.
+func advised(err error) (pause time.Duration, yes bool) {
+	seconds, yes := apierrors.SuggestsClientDelay(err)
+	if over(seconds) {
+		return adviceMost, yes
+	}
+	return time.Duration(max(seconds, 0)) * time.Second, yes
+}
+
+func over(seconds int) bool { return seconds > int(adviceMost/time.Second) }
+
+// cappedAdvice says in an error that a pause which the server asks for is too long.
+func cappedAdvice(err error) error {
+	if seconds, yes := apierrors.SuggestsClientDelay(err); yes && over(seconds) {
+		const says = "%w (the server asks for a pause of %d seconds: it is asked again after %s)"
+		return fmt.Errorf(says, err, seconds, adviceMost)
+	}
+	return err
+}
