@@ -315,15 +315,14 @@ func (f *reflector) newest(ctx context.Context) (rv string, err error) {
 // confirm asks whether the server is as old as its list was (rule 8). If it is not, the list was
 // wrong.
 func (f *reflector) confirm(ctx context.Context) error {
-	asked := f.asks()
-	newestRV, err := f.newest(ctx)
-	switch {
-	case err != nil:
+	atLeastRV := f.target.floor()
+	rv, err := f.newest(ctx)
+	if err != nil {
 		return err
-	case coherence.Newer(asked.atLeastRV, newestRV):
+	}
+	f.doubt = noDoubt
+	if coherence.Newer(atLeastRV, rv) {
 		f.doubt = probeOlder
-	default:
-		f.doubt = noDoubt
 	}
 	return nil
 }

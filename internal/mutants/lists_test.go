@@ -47,7 +47,7 @@ var badLists = []mutant{
 	},
 	{
 		name: "a key that is written with an escape is another key", says: noBadList, file: framedJSON, in: "internal/wire/frames", caught: "TestAListMayHaveItsMetadataLastAndNoItems",
-		old: `	if bytes.IndexByte(key, '\\') < 0 {`, new: `	if true {`,
+		old: `	if bytes.IndexByte(key, '\\') < 0 {`, new: `	if bytes.IndexByte(key, '\\') < 9 {`,
 	},
 	{
 		name: "what follows a list is passed over", says: noBadList, file: "internal/wire/frames/frames.go", in: "internal/wire/frames", caught: "TestWhatIsNoListIsAnErrorThatSaysSo",
@@ -105,9 +105,7 @@ var badLists = []mutant{
 	},
 	{
 		name: "a list is not confirmed by a probe", rule: 8, file: "accumulator/stream/watching.go", caught: "TestG5ARestoredClusterStartsANewHistory",
-		old: `	case coherence.Newer(asked.atLeastRV, newestRV):
-		f.doubt = probeOlder
-	default:`, new: `	default:`,
+		old: `	if coherence.Newer(atLeastRV, rv) {`, new: `	if rv == "" && atLeastRV == "?" {`,
 	},
 	{
 		name: "a probe may be answered without a version", rule: 8, file: "accumulator/stream/watching.go", in: "kates", caught: badList + "an_old_version,_and_a_probe_without_one",

@@ -3,9 +3,10 @@
 // envelope. The first bytes of an answer tell its encoding, whatever was asked for.
 //
 // An answer is read through one buffer, which grows to the largest object: the whole list is never
-// in memory. A bound keeps it from growing for ever ([ErrTooLarge]). Objects are cut out and not checked: the decoder finds what is wrong with one object,
-// and the next object is found all the same. JSON is scanned by hand because a json.Decoder
-// scans each object twice and copies it. The formats are in
+// in memory. A bound keeps it from growing for ever ([ErrTooLarge]). Objects are cut out and not
+// checked: the decoder finds what is wrong with one object, and the next object is found all the
+// same. JSON is scanned by hand because a json.Decoder scans each object twice and copies it. The
+// formats are in
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
 package frames
 
