@@ -81,12 +81,12 @@ var endings = []lie{
 
 // objects are events of objects that cannot be.
 var objects = []lie{
-	{name: "a Secret", says: "kind Secret, where ConfigMap was asked for", tell: sends("ADDED", secret()), forms: []string{untyped, typed, proto}},
-	{name: "the metadata of a Secret", says: "kind Secret, where ConfigMap was asked for", forms: []string{short}, tell: sends("ADDED", secret())},
-	{name: "an unknown kind", says: "kind Lie, where ConfigMap", forms: inJSON, tell: with(func(o *corev1.ConfigMap) { o.Kind = "Lie" })},
-	{name: "the kind of another group", says: "kind ConfigMap.example.com, where ConfigMap", forms: inJSON, tell: with(func(o *corev1.ConfigMap) { o.APIVersion = "example.com/v1" })},
-	{name: "no kind", says: "without a kind", forms: []string{untyped}, tell: with(func(o *corev1.ConfigMap) { o.Kind = "" })},
-	{name: "metadata for a whole object", says: "kind PartialObjectMetadata.meta.k8s.io, where ConfigMap", forms: []string{untyped, typed, proto}, tell: sends("ADDED", shortened(configMap("lie", "900")))},
+	{name: "a Secret", says: "kind Secret (v1) in place of a ConfigMap (v1)", tell: sends("ADDED", secret()), forms: []string{untyped, typed, proto}},
+	{name: "the metadata of a Secret", says: "kind Secret (v1) in place of a ConfigMap (v1)", forms: []string{short}, tell: sends("ADDED", secret())},
+	{name: "an unknown kind", says: "kind Lie (v1) in place of a ConfigMap", forms: inJSON, tell: with(func(o *corev1.ConfigMap) { o.Kind = "Lie" })},
+	{name: "the kind of another group", says: "kind ConfigMap (example.com/v1) in place of a ConfigMap", forms: inJSON, tell: with(func(o *corev1.ConfigMap) { o.APIVersion = "example.com/v1" })},
+	{name: "no kind", says: "does not say what it is", forms: []string{untyped}, tell: with(func(o *corev1.ConfigMap) { o.Kind = "" })},
+	{name: "metadata for a whole object", says: "kind PartialObjectMetadata (meta.k8s.io/v1) in place of a ConfigMap", forms: []string{untyped, typed, proto}, tell: sends("ADDED", shortened(configMap("lie", "900")))},
 	{name: "another namespace", says: `in the namespace "other", where "default" was asked for`, tell: with(func(o *corev1.ConfigMap) { o.Namespace = "other" })},
 	{name: "a deletion in another namespace", says: `in the namespace "other", where "default" was asked for`, tell: func(a *answer) {
 		a.start()
@@ -127,6 +127,10 @@ var objects = []lie{
 		a.start()
 		a.text(`{"type":"DELETED","type":"ADDED","object":{"kind":"ConfigMap"}}`)
 	}},
+	{name: "a member that the object has twice", says: "it is damaged", forms: inJSON, tell: brings("ADDED",
+		`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"default","name":"y","uid":"u","resourceVersion":"900","uid":"v"}}`)},
+	{name: "JSON that is no UTF-8", says: "it is no valid UTF-8", forms: inJSON, tell: brings("ADDED",
+		`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"default","name":"y","uid":"`+"\xff"+`","resourceVersion":"900"}}`)},
 	{name: "two objects", says: `"object" twice`, forms: inJSON, tell: func(a *answer) {
 		a.start()
 		a.text(`{"type":"ADDED","object":{"kind":"ConfigMap"},"object":{"kind":"ConfigMap"}}`)

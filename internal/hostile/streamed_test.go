@@ -42,7 +42,7 @@ var initials = []lie{
 	{name: "a bookmark without a version", says: `a bookmark at version "", which is no version`, tell: streamed(func(a *answer) { a.bookmark("", true); a.hold() })},
 	{name: "a bookmark at 0", says: `a bookmark at version "0", which is no version`, tell: streamed(func(a *answer) { a.bookmark("0", true); a.hold() })},
 	{name: "a bookmark that does not end the list, and an end", says: "ended in the middle of the initial list", tell: streamed(func(a *answer) { a.bookmark("101", false) })},
-	{name: "an item of another kind", says: "kind Secret, where ConfigMap was asked for", tell: streamed(func(a *answer) { a.event("ADDED", secret()); a.hold() })},
+	{name: "an item of another kind", says: "kind Secret (v1) in place of a ConfigMap (v1)", tell: streamed(func(a *answer) { a.event("ADDED", secret()); a.hold() })},
 	{name: "an item of another namespace", says: `in the namespace "other"`, tell: item(func(o *corev1.ConfigMap) { o.Namespace = "other" })},
 	{name: "an item without a name", says: "without a name", tell: item(func(o *corev1.ConfigMap) { o.Name = "" })},
 	{name: "an item with a name that cannot be", says: `the name "..", which cannot be`, tell: item(func(o *corev1.ConfigMap) { o.Name = ".." })},

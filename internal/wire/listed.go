@@ -33,7 +33,7 @@ func (e *kindError) Error() string {
 }
 
 func named(k schema.GroupVersionKind) string {
-	return fmt.Sprintf("%s (%s)", k.Kind, k.GroupVersion())
+	return clip(fmt.Sprintf("%s (%s)", k.Kind, k.GroupVersion()))
 }
 
 // lists judges what a kind's lists say of themselves. They are named after the kind. A custom kind

@@ -72,7 +72,7 @@ func (s *restSource) ListItems(
 func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
 	u := &unstructured.Unstructured{}
 	if e != frames.JSON {
-		return nil, false, fmt.Errorf("an untyped object in %s: nobody asked for that", e)
+		return nil, false, fmt.Errorf("an untyped object in %s, where JSON was asked for", e)
 	}
 	err := decodeInto(&u.Object, raw, e)
 	if errors.Is(err, errDamaged) {
@@ -92,7 +92,7 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool,
 func (s *restSource) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {
-	return s.watch(ctx, o, acceptJSON, untyped(s.resource))
+	return s.watch(ctx, o, acceptJSON, s.event)
 }
 
 // watch opens a watch. Like client-go's watches, it does not count for the rate limit.

@@ -2,22 +2,18 @@ package wire
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
@@ -138,29 +134,17 @@ func failure(e frames.Event) (runtime.Object, error) {
 	return s, nil
 }
 
-// untyped makes an untyped object of JSON. An object with a value that Go cannot hold is left out
-// like one that does not decode; what is no JSON at all ends the watch, which may have been
-// garbled on its way.
-func untyped(r stream.Resource) objectDecoder {
-	return func(e frames.Event) (runtime.Object, error) {
-		if e.Encoding != frames.JSON {
-			return nil, fmt.Errorf("an object in %s, where JSON was asked for", e.Encoding)
-		}
-		u := &unstructured.Unstructured{}
-		err := jsonform.Decode(e.Object, &u.Object)
-		switch {
-		case err == nil && u.GetKind() == "":
-			return nil, errors.New("there is no object in it, or one without a kind")
-		case err == nil:
-			return u, nil
-		}
-		id := frames.IdentityOf(e.Object, e.Encoding)
-		if id.Name == "" || !json.Valid(e.Object) {
-			return nil, fmt.Errorf("its object does not decode: %w", err)
-		}
-		key := stream.Key{Namespace: id.Namespace, Name: id.Name}
-		return stream.Undecoded(r, key, types.UID(id.UID), id.Version, nil, err), nil
+// event makes an untyped object, by the rules for lists. A list may leave out the kind of its
+// items, an event may not.
+func (s *restSource) event(e frames.Event) (runtime.Object, error) {
+	o, silent, err := s.decode(e.Object, e.Encoding)
+	switch {
+	case err != nil:
+		return nil, err
+	case silent:
+		return nil, errors.New("there is no object in it, or one without a kind")
 	}
+	return o, nil
 }
 
 // short makes the metadata of an object. A server that does not know how to shorten objects sends
@@ -181,10 +165,10 @@ func short(r stream.Resource) objectDecoder {
 
 // ofKind returns an error if an object says that it is of another kind than the resource's.
 func ofKind(r stream.Resource, is schema.GroupVersionKind) error {
-	if is.Kind == "" || is.GroupKind() == r.Kind.GroupKind() {
+	if is.Kind == "" || is == r.Kind {
 		return nil
 	}
-	return fmt.Errorf("an object of kind %s, where %s was asked for", clip(is.GroupKind().String()), r.Kind.GroupKind())
+	return &kindError{what: anObject, got: is, want: r.Kind}
 }
 
 // mostText is how much of a text by the server is in an error.
