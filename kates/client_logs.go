@@ -11,11 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
@@ -228,5 +228,5 @@ func (s *logSource) Pod(ctx context.Context, pod types.NamespacedName) (*corev1.
 		return nil, err
 	}
 	p := &corev1.Pod{}
-	return p, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
+	return p, asjson.Decode(u.Object, p)
 }

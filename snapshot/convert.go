@@ -7,17 +7,14 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 )
 
 const secretKind = "Secret"
-
-// converter converts without JSON text in between.
-var converter = runtime.DefaultUnstructuredConverter
 
 var (
 	errNoUID    = errors.New("it has no UID, which is the key in its map")
@@ -103,14 +100,10 @@ func (f *form) element(p reflect.Value) Value {
 
 // decode decodes the object into a fresh value of the base type and returns a pointer to it.
 func (f *form) decode(src Object) (reflect.Value, error) {
-	u, untyped := src.(*unstructured.Unstructured)
-	if untyped && f.decoding == asAPIType {
+	u, ok := src.(*unstructured.Unstructured)
+	if ok && f.decoding == asAPIType {
 		p := reflect.New(f.base)
-		if guard.Call(func() error { return converter.FromUnstructured(u.Object, p.Interface()) }) == nil {
-			return p, nil
-		}
-		// The reflective converter does not say which field is wrong, and panics at fields that
-		// are not exported, which JSON ignores. So the result of JSON is the one that counts.
+		return p, asjson.Decode(u.Object, p.Interface())
 	}
 	data, err := encode(src)
 	if err != nil {
@@ -150,7 +143,7 @@ func kindOf(src Object) string {
 	if kind := src.GetObjectKind().GroupVersionKind().Kind; kind != "" {
 		return kind
 	}
-	if _, untyped := src.(*unstructured.Unstructured); untyped {
+	if _, ok := src.(*unstructured.Unstructured); ok {
 		return "object"
 	}
 	return reflect.Indirect(reflect.ValueOf(src)).Type().Name()

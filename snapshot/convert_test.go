@@ -233,6 +233,14 @@ func TestErrorsNeverTellASecretsContent(t *testing.T) {
 	}
 }
 
+func TestG8ANumberThatDoesNotFitItsFieldIsInvalidAndIsNotCut(t *testing.T) {
+	type snap struct{ Services []*corev1.Service }
+	b := compile[snap](t, "Services")
+	u := untyped("prod", "web", 1<<32+80) // its lower bits are 80
+	_, err := b.Convert(0, u)
+	require.ErrorContains(t, err, `convert Service "prod/web" to *v1.Service: json: cannot unmarshal number 4294967376`)
+}
+
 func FuzzConvert(f *testing.F) {
 	f.Add([]byte(`{"kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{"port":80,"targetPort":"http"}]}}`))
 	f.Add([]byte(`{"metadata":7,"spec":{"ports":{}},"data":[null]}`))

@@ -5,8 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/internal/asjson"
 )
 
 // Form is how a stream asks for, decodes and holds its objects. One query in two forms is two
@@ -77,7 +78,7 @@ func Shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetad
 		*short = *o // a copy: a pointer into the list would keep the whole page
 	case *unstructured.Unstructured:
 		content := map[string]any{"metadata": o.Object["metadata"]}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, short); err != nil {
+		if err := asjson.Decode(content, short); err != nil {
 			return nil, fmt.Errorf("read the metadata: %w", err)
 		}
 	default:

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -202,7 +203,7 @@ func read(element any) (c Condition, err error) {
 	if !ok {
 		return c, errors.New("it is not an object")
 	}
-	return c, runtime.DefaultUnstructuredConverter.FromUnstructured(m, &c)
+	return c, asjson.Decode(m, &c)
 }
 
 // Check returns an error for what the API would reject. The transition time is filled in later.

@@ -13,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
@@ -95,7 +95,7 @@ func (l *lock) read(ctx context.Context) (*coordinationv1.LeaseSpec, error) {
 		return nil, err
 	}
 	var lease coordinationv1.Lease
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
+	if err := asjson.Decode(u.Object, &lease); err != nil {
 		l.note(ctx, toRead, err)
 		return nil, err
 	}

@@ -19,8 +19,8 @@ var unbelievable = []mutant{
 		old: `	if is.Kind == "" || is.GroupKind() == r.Kind.GroupKind() {`, new: `	if true || is.Kind == "" || is.GroupKind() == r.Kind.GroupKind() {`,
 	},
 	{
-		name: "the kind of the envelope is not looked at", says: harmless, in: hostile, file: "internal/wire/frames/watch.go", caught: isTold + "a_Secret,_typed_from_protobuf",
-		old: `					e.Kind = string(value)`, new: `					e.Kind = ""`,
+		name: "the kind of the envelope is not looked at", says: harmless, in: hostile, file: "internal/wire/frames/list.go", caught: isTold + "a_Secret,_typed_from_protobuf",
+		old: `			kind = string(value)`, new: `			kind = ""`,
 	},
 	{
 		name: "an untyped event of another kind is taken", says: harmless, in: hostile, file: judges, caught: isTold + "a_Secret,_untyped",

@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/guard"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire/frames"
@@ -134,17 +135,7 @@ func (d *decoder) metadata(raw []byte, e frames.Encoding) *metav1.PartialObjectM
 // Typed makes a typed object of the answer to an own write.
 func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	p := reflect.New(d.typ).Interface()
-	err := guard.Call(func() error {
-		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
-	})
-	if err != nil { // JSON decides: it names the field that is wrong, and accepts more
-		p = reflect.New(d.typ).Interface()
-		var raw []byte
-		if raw, err = u.MarshalJSON(); err == nil {
-			err = decodeInto(p, raw, frames.JSON)
-		}
-	}
-	if err != nil {
+	if err := guard.Call(func() error { return asjson.Decode(u.Object, p) }); err != nil {
 		return nil, d.notDecoded(objects.KeyOf(u), err)
 	}
 	return d.finish(p.(stream.Object)), nil

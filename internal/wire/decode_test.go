@@ -7,7 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/accumulator/stream"
 )
@@ -31,4 +33,13 @@ func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestG8AnAnswerToAnOwnWriteWithANumberThatDoesNotFitItsFieldIsInvalid(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": "ns", "name": "p"},
+		"spec":     map[string]any{"priority": int64(1<<32 + 7)}, // its lower bits are 7
+	}}
+	_, err := podDecoder().Typed(u)
+	require.ErrorContains(t, err, `convert Pod "ns/p" to *v1.Pod: json: cannot unmarshal number 4294967303`)
 }

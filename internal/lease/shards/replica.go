@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
@@ -235,7 +235,7 @@ func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error
 		return peer{}, err
 	}
 	var lease coordinationv1.Lease
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &lease); err != nil {
+	if err := asjson.Decode(u.Object, &lease); err != nil {
 		return peer{}, err
 	}
 	got, ok := peerOf(r.config.Group, &lease)

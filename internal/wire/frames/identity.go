@@ -15,16 +15,7 @@ type Identity struct{ Namespace, Name, UID, Version string }
 // if a part of it is there twice, and a part that is no valid UTF-8 is left out.
 func IdentityOf(raw []byte, e Encoding) (id Identity) {
 	if e == Protobuf {
-		_ = fields(raw, func(number protowire.Number, value []byte) {
-			if number == 1 {
-				_ = fields(value, func(number protowire.Number, value []byte) {
-					if into := id.place(number, ""); into != nil {
-						*into = string(value)
-					}
-				})
-			}
-		})
-		return id
+		return identityInProto(raw)
 	}
 	var metadata []byte
 	if !each(raw, `"metadata"`, func(value []byte) { metadata = value }) {
@@ -38,6 +29,39 @@ func IdentityOf(raw []byte, e Encoding) (id Identity) {
 		}) {
 			return Identity{}
 		}
+	}
+	return id
+}
+
+// identityInProto is IdentityOf for protobuf. Objects and their metadata have more fields than
+// fields can know.
+func identityInProto(raw []byte) (id Identity) {
+	var metadata []byte
+	n := 0
+	_ = fields(raw, 0, func(number protowire.Number, value []byte) error {
+		if number == 1 {
+			metadata = value
+			n++
+		}
+		return nil
+	})
+	seen := map[*string]bool{}
+	_ = fields(metadata, 0, func(number protowire.Number, value []byte) error {
+		into := id.place(number, "")
+		if into == nil {
+			return nil
+		}
+		if seen[into] {
+			n++
+		}
+		seen[into] = true
+		if utf8.Valid(value) {
+			*into = string(value)
+		}
+		return nil
+	})
+	if n > 1 {
+		return Identity{}
 	}
 	return id
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Wanted is what was asked for.
@@ -144,7 +145,7 @@ func (l *list) read(into any, member string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
+	if err := utiljson.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("%w: %s of a list: %w", errSyntax, member, err)
 	}
 	return nil
@@ -172,16 +173,19 @@ func (l *list) optional(into *string) error {
 	return nil
 }
 
-// The field numbers of runtime.Unknown, the envelope, of its TypeMeta, and of every list.
+// The field numbers of runtime.Unknown, the envelope, of its TypeMeta, and of every list. All
+// fields are bytes; the envelope has four of them, and a list has two.
 const (
-	unknownType = 1
-	unknownRaw  = 2
+	unknownType   = 1
+	unknownRaw    = 2
+	unknownFields = 4
 
 	typeVersion = 1
 	typeKind    = 2
 
-	listMeta  = 1
-	listItems = 2
+	listMeta   = 1
+	listItems  = 2
+	listFields = 2
 )
 
 // readProto reads a list in protobuf.
@@ -190,7 +194,7 @@ func (l *list) readProto(item func(raw []byte) error) error {
 		return err
 	}
 	whole := false
-	err := l.message(-1, func(number protowire.Number, n int) error {
+	err := l.message(-1, unknownFields, func(number protowire.Number, n int) error {
 		switch number {
 		case unknownType:
 			return l.typeMeta(n)
@@ -212,6 +216,20 @@ func (l *list) readProto(item func(raw []byte) error) error {
 	return err
 }
 
+// typeOf reads the type in an envelope.
+func typeOf(raw []byte) (apiVersion, kind string, err error) {
+	err = fields(raw, typeKind, func(number protowire.Number, value []byte) error {
+		switch number {
+		case typeVersion:
+			apiVersion = string(value)
+		case typeKind:
+			kind = string(value)
+		}
+		return nil
+	})
+	return apiVersion, kind, err
+}
+
 // typeMeta reads what the list says of itself.
 func (l *list) typeMeta(n int) error {
 	if err := l.once("type"); err != nil {
@@ -221,14 +239,7 @@ func (l *list) typeMeta(n int) error {
 	if err != nil {
 		return err
 	}
-	if err := fields(raw, func(number protowire.Number, value []byte) {
-		switch number {
-		case typeVersion:
-			l.apiVersion = string(value)
-		case typeKind:
-			l.kind = string(value)
-		}
-	}); err != nil {
+	if l.apiVersion, l.kind, err = typeOf(raw); err != nil {
 		return err
 	}
 	return l.says(false)
@@ -239,7 +250,7 @@ func (l *list) content(n int, item func(raw []byte) error) error {
 	if l.kind == statusKind {
 		return l.decoded(n, "a Status", l.status.Unmarshal)
 	}
-	return l.message(l.offset()+int64(n), func(number protowire.Number, n int) error {
+	return l.message(l.offset()+int64(n), listFields, func(number protowire.Number, n int) error {
 		switch number {
 		case listMeta:
 			if err := l.once("metadata"); err != nil {

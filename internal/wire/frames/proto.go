@@ -27,8 +27,11 @@ func (b *body) uvarint() (uint64, error) {
 
 // message reads the fields of a message that ends at an offset, or at the end of the answer if
 // until is negative. The function reads each field of bytes, which has n of them; fields of other
-// types are skipped. The walk is by hand because protowire needs the whole message in memory.
-func (b *body) message(until int64, field func(number protowire.Number, n int) error) error {
+// types are skipped, but an error if their number is known: a list whose items are no bytes is not
+// empty. The walk is by hand because protowire needs the whole message in memory.
+func (b *body) message(
+	until int64, known protowire.Number, field func(number protowire.Number, n int) error,
+) error {
 	for until < 0 || b.offset() < until {
 		if _, err := b.peek(); err != nil {
 			if until < 0 && err == io.EOF {
@@ -44,6 +47,8 @@ func (b *body) message(until int64, field func(number protowire.Number, n int) e
 		switch {
 		case !number.IsValid():
 			err = broken("a field of number %d", number)
+		case number <= known && kind != protowire.BytesType:
+			err = wrongType(number, kind)
 		case kind == protowire.VarintType:
 			_, err = b.uvarint()
 		case kind == protowire.Fixed64Type:
@@ -102,13 +107,30 @@ func (b *body) pass(n int) error {
 	return nil
 }
 
+func wrongType(number protowire.Number, kind protowire.Type) error {
+	return broken("field %d of wire type %d", number, kind)
+}
+
 // fields calls the function with each field of bytes of a message. It stops at the first field
-// that is broken.
-func fields(raw []byte, field func(number protowire.Number, value []byte)) error {
+// that is broken, or that is known and is of another type or there twice, and at an error of the
+// function.
+func fields(
+	raw []byte, known protowire.Number, field func(number protowire.Number, value []byte) error,
+) error {
+	var seen [unknownFields + 1]bool
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeTag(raw)
 		if n < 0 {
 			return broken("a field: %v", protowire.ParseError(n))
+		}
+		if number <= known && kind != protowire.BytesType {
+			return wrongType(number, kind)
+		}
+		if number <= known {
+			if seen[number] {
+				return broken("field %d twice", number)
+			}
+			seen[number] = true
 		}
 		raw = raw[n:]
 		var value []byte
@@ -121,7 +143,9 @@ func fields(raw []byte, field func(number protowire.Number, value []byte)) error
 			return broken("field %d: %v", number, protowire.ParseError(n))
 		}
 		if kind == protowire.BytesType {
-			field(number, value)
+			if err := field(number, value); err != nil {
+				return err
+			}
 		}
 		raw = raw[n:]
 	}

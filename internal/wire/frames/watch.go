@@ -67,17 +67,23 @@ func (b *body) eventJSON() (Event, error) {
 		return e, err
 	}
 	event := inMemory(raw)
+	typed := false
 	err = event.object(func(key []byte) error {
 		value, err := event.value()
 		switch {
 		case err != nil:
 			return err
-		case string(key) == `"type"` && e.Type == "":
-			return json.Unmarshal(value, &e.Type)
+		case string(key) == `"type"` && !typed:
+			typed = true
+			if json.Unmarshal(value, &e.Type) != nil {
+				return broken("the type of an event is no string")
+			}
 		case string(key) == `"object"` && e.Object == nil:
 			e.Object = value
 		case string(key) == `"type"`, string(key) == `"object"`:
 			return broken("an event with %s twice", key)
+		case !json.Valid(value):
+			return broken("a member of an event that is not JSON")
 		}
 		return nil
 	})
@@ -100,6 +106,14 @@ func noEvent(raw []byte) error {
 	return broken("a %s in place of an event: %q", kind, message)
 }
 
+// The field numbers of metav1.WatchEvent.
+const (
+	eventType   = 1
+	eventObject = 2
+
+	eventFields = 2
+)
+
 func (b *body) eventProto() (Event, error) {
 	e := Event{Encoding: Protobuf}
 	head, err := b.take(4)
@@ -111,17 +125,19 @@ func (b *body) eventProto() (Event, error) {
 		return e, err
 	}
 	var object []byte
-	if err := fields(raw, func(number protowire.Number, value []byte) {
+	if err := fields(raw, eventFields, func(number protowire.Number, value []byte) error {
 		switch number {
-		case 1:
+		case eventType:
 			e.Type = watch.EventType(value)
-		case 2:
-			_ = fields(value, func(number protowire.Number, value []byte) {
+		case eventObject:
+			return fields(value, 1, func(number protowire.Number, value []byte) error {
 				if number == 1 {
 					object = value
 				}
+				return nil
 			})
 		}
+		return nil
 	}); err != nil {
 		return e, err
 	}
@@ -133,19 +149,13 @@ func (e *Event) open(object []byte) error {
 	if len(object) < len(magic) || string(object[:len(magic)]) != magic {
 		return broken("an event without an object")
 	}
-	return fields(object[len(magic):], func(number protowire.Number, value []byte) {
+	return fields(object[len(magic):], unknownFields, func(number protowire.Number, value []byte) (err error) {
 		switch number {
 		case unknownType:
-			_ = fields(value, func(number protowire.Number, value []byte) {
-				switch number {
-				case typeVersion:
-					e.APIVersion = string(value)
-				case typeKind:
-					e.Kind = string(value)
-				}
-			})
+			e.APIVersion, e.Kind, err = typeOf(value)
 		case unknownRaw:
 			e.Object = value
 		}
+		return err
 	})
 }
