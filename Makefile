@@ -35,6 +35,7 @@ export GOWORK := off
 BIN := $(CURDIR)/.cache/bin
 STAGE := $(CURDIR)/tools/stage
 TESTGATE := $(BIN)/testgate
+FUZZGATE := $(BIN)/fuzzgate
 STATICCHECK := $(BIN)/staticcheck
 
 # Modules with Go code. e2e/apiserver has none: it only pins versions.
@@ -59,13 +60,18 @@ EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 200000
 SOAK_STEPS ?= 10000000
 SOAK_TIMEOUT ?= 1h
+# How long each fuzz test runs, and how many inputs it tries in `make test`: the time of a loaded
+# machine would be the time of its compiler.
+FUZZTIME ?= 10m
+FUZZ_SMOKE ?= 300x
+FUZZ_ONLY ?=
 
 .PHONY: help
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit extras model mutants e2e bench-smoke examples readme ## everything, as continuous integration does
+test: lint unit extras model fuzz-smoke mutants e2e bench-smoke examples readme ## everything, as continuous integration does
 	@echo "=== all stages passed"
 
 .PHONY: lint
@@ -113,6 +119,16 @@ model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
 .PHONY: soak
 soak: build-testgate ## the same, $(SOAK_STEPS) steps each (not part of test)
 	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -list -- -timeout $(SOAK_TIMEOUT) $(MODEL_TESTS) -series 0 -steps $(SOAK_STEPS)
+
+# The compiler instruments all that is fuzzed, and all that it needs, which takes most of the time
+# of fuzz-smoke. What fuzz tests have found interesting stays in the build cache, for the next run.
+.PHONY: fuzz
+fuzz: build-fuzzgate ## each fuzz test for $(FUZZTIME), or those with FUZZ_ONLY in their name (not part of test)
+	@$(STAGE) "fuzzing" "$(FUZZGATE)" -time $(FUZZTIME) -only "$(FUZZ_ONLY)" -- $(TESTFLAGS)
+
+.PHONY: fuzz-smoke
+fuzz-smoke: build-fuzzgate ## each fuzz test, $(FUZZ_SMOKE) inputs
+	@$(STAGE) "fuzzing a little" "$(FUZZGATE)" -time $(FUZZ_SMOKE) -only "$(FUZZ_ONLY)" -- $(TESTFLAGS)
 
 .PHONY: mutants
 mutants: build-testgate ## break the library on purpose, and see the tests of the guarantees fail: one of $(MUTANTS_PARTS) parts, by the commit, for $(MUTANTS_TIME)
@@ -178,9 +194,12 @@ examples: ## run each example for a few seconds
 readme: build-testgate ## compile the Go blocks of README.md and docs
 	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -race -count=1 ./internal/readme
 
-.PHONY: build-testgate build-staticcheck build-bench
+.PHONY: build-testgate build-fuzzgate build-staticcheck build-bench
 build-testgate:
 	@$(GO) -C tools build -o "$(TESTGATE)" ./testgate
+
+build-fuzzgate:
+	@$(GO) -C tools build -o "$(FUZZGATE)" ./fuzzgate
 
 build-bench:
 	@$(STAGE) "building bench" $(GO) -C bench build -o "$(BENCH)" .

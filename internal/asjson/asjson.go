@@ -22,13 +22,12 @@ import (
 // are not exported, and its errors do not name the field. In these cases JSON decides.
 func Decode(content map[string]any, p any) error {
 	v := reflect.ValueOf(p).Elem()
-	v.SetZero()
 	if boundsOf(v.Type()).hold(content) && guard.Call(func() error {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(content, p)
 	}) == nil {
 		return nil
 	}
-	v.SetZero()
+	v.SetZero() // the converter does that, too
 	data, err := json.Marshal(content)
 	if err != nil {
 		return err

@@ -1,0 +1,132 @@
+// Command fuzzgate runs the fuzz tests of a module, one after the other, and fails on a finding.
+//
+//	fuzzgate -time 10m [-only NAME] [-- GO-TEST-ARGUMENTS]
+//
+// The time is that of each fuzz test, as `go test -fuzztime` takes it: a duration, or a number of
+// executions with an x behind it. Fuzzgate prints the executions of each fuzz test and of all. A
+// run without any fuzz test fails, and so does one of which a fuzz test has executed nothing.
+//
+// An input that fails is written to testdata/fuzz of its package by go test, and fails the test
+// from then on. Make a test of it that says what is wrong.
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	limit := flag.String("time", "200x", "how long, or how often (with an x), each is run")
+	only := flag.String("only", "", "run those whose name contains this")
+	flag.Parse()
+	// An interrupt from the terminal reaches go test too, which ends itself.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	if err := run(".", *limit, *only, flag.Args(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "fuzzgate:", err)
+		os.Exit(1)
+	}
+}
+
+// fuzzTest is one fuzz test of the module, and the folder of its package.
+type fuzzTest struct{ dir, name string }
+
+var declared = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
+
+// find returns the fuzz tests below a folder, other modules not included, in order.
+func find(root, only string) (all []fuzzTest, err error) {
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			name := entry.Name()
+			_, module := os.Stat(filepath.Join(path, "go.mod"))
+			if path != root && (module == nil || name[0] == '.' || name[0] == '_' || name == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range declared.FindAllSubmatch(text, -1) {
+			if name := string(found[1]); strings.Contains(name, only) {
+				all = append(all, fuzzTest{filepath.Dir(path), name})
+			}
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b fuzzTest) int {
+		return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.name, b.name))
+	})
+	return all, err
+}
+
+// run runs all fuzz tests of the module in a folder, and reports on out.
+func run(root, limit, only string, args []string, out io.Writer) error {
+	tests, err := find(root, only)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	var total int64
+	start := time.Now()
+	for _, test := range tests {
+		begun := time.Now()
+		execs, err := fuzz(test, limit, args, out)
+		total += execs
+		fmt.Fprintf(out, "    %s %s: %d executions in %s\n",
+			test.dir, test.name, execs, time.Since(begun).Round(100*time.Millisecond))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s in %s: %w", test.name, test.dir, err))
+		}
+	}
+	if len(tests) == 0 {
+		errs = append(errs, errors.New("there is no such fuzz test"))
+	}
+	fmt.Fprintf(out, "fuzzing: %d fuzz tests, %d executions, %d findings in %s\n",
+		len(tests), total, len(errs), time.Since(start).Round(100*time.Millisecond))
+	return errors.Join(errs...)
+}
+
+// tries is how often a fuzz test is begun that ends by a fault of go test.
+const tries = 3
+
+// fuzz runs one fuzz test, and returns how many inputs it has executed.
+func fuzz(test fuzzTest, limit string, args []string, out io.Writer) (execs int64, err error) {
+	args = append([]string{
+		"test", "-run", "^$", "-fuzz", "^" + test.name + "$", "-fuzztime", limit,
+		"-fuzzminimizetime", "100x",
+	}, args...)
+	for range tries {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = test.dir
+		output, failed := cmd.CombinedOutput()
+		o := read(string(output))
+		execs += o.execs
+		switch {
+		case failed == nil && o.execs > 0:
+			return execs, nil
+		case failed == nil:
+			return execs, errors.New("it has executed nothing")
+		case o.late && o.execs > 0: // it ran to its end
+			return execs, nil
+		case !o.late:
+			fmt.Fprint(out, o.text)
+			return execs, fmt.Errorf("go test: %w", failed)
+		}
+	}
+	return execs, fmt.Errorf("%d times its time was over before it had executed anything", tries)
+}
