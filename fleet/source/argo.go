@@ -67,6 +67,9 @@ func argoName(secret *kates.Secret) string {
 // argo makes a member of a Secret of Argo CD.
 func (s *secrets) argo(secret *kates.Secret) fleet.Member {
 	m := fleet.Member{Labels: maps.Clone(secret.Labels)}
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
 	for _, key := range []string{"project", "namespaces", "clusterResources"} {
 		if value := secret.Data[key]; len(value) > 0 {
 			m.Labels["argocd.argoproj.io/"+key] = string(value)

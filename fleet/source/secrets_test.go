@@ -88,6 +88,14 @@ func argoSecret(name, server, config string) *kates.Secret {
 	return secret("argocd", "cluster-"+name, map[string]string{argoLabel: "cluster"}, data)
 }
 
+func TestASecretOfArgoCDWithoutLabelsIsACluster(t *testing.T) {
+	secret := &kates.Secret{Data: map[string][]byte{"server": []byte("https://x"), "config": []byte(`{"bearerToken":"t"}`), "project": []byte("p")}}
+	m := (&secrets{}).argo(secret)
+	if m.Err != nil || m.Labels["argocd.argoproj.io/project"] != "p" || secret.Labels != nil {
+		t.Fatalf("%+v of %+v", m, secret)
+	}
+}
+
 func TestArgoCDsSecretsAreClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limited := argoSecret("limited", "https://limited", `{"username":"me","password":"`+canary+`"}`)

@@ -124,8 +124,8 @@ func FuzzMarksOfAnObjectAreReadWhateverItIs(f *testing.F) {
 		if utiljson.Unmarshal([]byte(object), &u.Object) != nil || u.Object == nil {
 			return
 		}
-		owner := &metav1.PartialObjectMetadata{}
-		owner.Name, owner.UID = "root", "u"
+		owner := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Root"}}
+		owner.Name, owner.Namespace, owner.UID = "root", "ns", "u"
 		for _, remote := range []bool{false, true} {
 			s := &Set{Owner: owner, Label: "example.com/set", Annotation: "example.com/applied", Remote: remote, Scheme: runtime.NewScheme(),
 				BuiltIn: func(schema.GroupVersionKind) bool { return remote }, Annotate: true}

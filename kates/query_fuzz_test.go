@@ -1,0 +1,89 @@
+package kates
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/kinds"
+)
+
+func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {
+	for _, tag := range []string{"hosts.getambassador.io,optional", "-", "", ",", ",root", "a,owned,root", "a,optional,optional", " a ,Optional", "a, optional", "\xff,"} {
+		f.Add(tag)
+	}
+	f.Fuzz(func(t *testing.T, tag string) {
+		got, err := parseTag(tag)
+		parts := strings.Split(tag, ",")
+		roles := 0
+		known := true
+		for _, option := range parts[1:] {
+			switch option {
+			case "optional":
+			case "root", "owned":
+				roles++
+			default:
+				known = false
+			}
+		}
+		if (err == nil) != (known && roles <= 1) {
+			t.Fatalf("%q: %+v, %v", tag, got, err)
+		}
+		if err != nil {
+			return
+		}
+		if got.kind != strings.TrimSpace(parts[0]) || got.optional != slices.Contains(parts[1:], "optional") || (got.role != "") != (roles == 1) {
+			t.Fatalf("%q: %+v", tag, got)
+		}
+		_ = kinds.Check(got.kind)
+		_ = saysVersion(got.kind)
+	})
+}
+
+func FuzzAQueryIsRefusedOrSelectsSome(f *testing.F) {
+	f.Add("ns", "a=b", "metadata.name=x", "ns", "app=x")
+	f.Add("", " ", ",", "", "")
+	f.Add("../x", "a in ()", "a", "\xff", "!a")
+	f.Add("", "a notin (b),c", "spec.a!=x,spec.a=y", "", "a,")
+	f.Fuzz(func(t *testing.T, namespace, labels, fields, other, spaces string) {
+		q := Query{Name: "Q", Kind: "svc", Namespace: namespace, LabelSelector: labels, FieldSelector: fields, NamespaceSelector: spaces}
+		if other != "" {
+			q.Namespaces = []string{other}
+		}
+		if err := q.checkNamespaces(); err == nil && (namespace != "" || other != "") && spaces != "" {
+			t.Fatalf("%+v is taken", q)
+		}
+		s, err := query.ParseSelection(labels, fields, stream.Selection{})
+		if err != nil {
+			return
+		}
+		if (labels != "") != (s.Labels != nil) || (fields != "") != (s.Fields != nil) {
+			t.Fatalf("%q and %q: %+v", labels, fields, s)
+		}
+		if s.Labels != nil && s.Labels.Empty() || s.Fields != nil && s.Fields.Empty() {
+			t.Fatalf("%q and %q select everything", labels, fields)
+		}
+	})
+}
+
+func FuzzADeltaIsReadAsItWasWritten(f *testing.F) {
+	f.Add([]byte(`{"kind":"Pod","metadata":{"name":"a"},"deltaType":"update","query":"Pods"}`))
+	f.Add([]byte(`{"deltaType":7}`))
+	f.Add([]byte(`{"deltaType":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var d, again Delta
+		if json.Unmarshal(data, &d) != nil {
+			return
+		}
+		text, err := json.Marshal(&d)
+		if err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if err := json.Unmarshal(text, &again); err != nil || again.DeltaType != d.DeltaType || again.Query != d.Query || again.Name != d.Name {
+			t.Fatalf("%s is written as %s: %v", data, text, err)
+		}
+	})
+}
