@@ -63,7 +63,7 @@ SOAK_TIMEOUT ?= 1h
 # How long each fuzz test runs, and how many inputs it tries in `make test`: the time of a loaded
 # machine would be the time of its compiler.
 FUZZTIME ?= 10m
-FUZZ_SMOKE ?= 300x
+FUZZ_SMOKE ?= 100x
 FUZZ_ONLY ?=
 
 .PHONY: help

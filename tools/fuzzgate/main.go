@@ -1,6 +1,6 @@
 // Command fuzzgate runs the fuzz tests of a module, one after the other, and fails on a finding.
 //
-//	fuzzgate -time 10m [-only NAME] [-- GO-TEST-ARGUMENTS]
+//	fuzzgate -time 10m [-only NAME] [-- BUILD-ARGUMENTS]
 //
 // The time is that of each fuzz test, as `go test -fuzztime` takes it: a duration, or a number of
 // executions with an x behind it. Fuzzgate prints the executions of each fuzz test and of all. A
@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -74,18 +73,30 @@ func find(root, only string) (all []fuzzTest, err error) {
 	return all, err
 }
 
-// run runs all fuzz tests of the module in a folder, and reports on out.
+// run runs all fuzz tests of the module in a folder, and reports on out. Args are those of the
+// go command that builds them.
 func run(root, limit, only string, args []string, out io.Writer) error {
 	tests, err := find(root, only)
 	if err != nil {
 		return err
 	}
+	if len(tests) == 0 {
+		return errors.New("there is no such fuzz test")
+	}
+	b, err := newBuilder(root, args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(b.temporary) }()
 	var errs []error
 	var total int64
 	start := time.Now()
 	for _, test := range tests {
 		begun := time.Now()
-		execs, err := fuzz(test, limit, args, out)
+		var execs int64
+		if err = b.build(test.dir, out); err == nil {
+			execs, err = b.fuzz(test, limit, out)
+		}
 		total += execs
 		fmt.Fprintf(out, "    %s %s: %d executions in %s\n",
 			test.dir, test.name, execs, time.Since(begun).Round(100*time.Millisecond))
@@ -93,40 +104,7 @@ func run(root, limit, only string, args []string, out io.Writer) error {
 			errs = append(errs, fmt.Errorf("%s in %s: %w", test.name, test.dir, err))
 		}
 	}
-	if len(tests) == 0 {
-		errs = append(errs, errors.New("there is no such fuzz test"))
-	}
 	fmt.Fprintf(out, "fuzzing: %d fuzz tests, %d executions, %d findings in %s\n",
 		len(tests), total, len(errs), time.Since(start).Round(100*time.Millisecond))
 	return errors.Join(errs...)
-}
-
-// tries is how often a fuzz test is begun that ends by a fault of go test.
-const tries = 3
-
-// fuzz runs one fuzz test, and returns how many inputs it has executed.
-func fuzz(test fuzzTest, limit string, args []string, out io.Writer) (execs int64, err error) {
-	args = append([]string{
-		"test", "-run", "^$", "-fuzz", "^" + test.name + "$", "-fuzztime", limit,
-		"-fuzzminimizetime", "100x",
-	}, args...)
-	for range tries {
-		cmd := exec.Command("go", args...)
-		cmd.Dir = test.dir
-		output, failed := cmd.CombinedOutput()
-		o := read(string(output))
-		execs += o.execs
-		switch {
-		case failed == nil && o.execs > 0:
-			return execs, nil
-		case failed == nil:
-			return execs, errors.New("it has executed nothing")
-		case o.late && o.execs > 0: // it ran to its end
-			return execs, nil
-		case !o.late:
-			fmt.Fprint(out, o.text)
-			return execs, fmt.Errorf("go test: %w", failed)
-		}
-	}
-	return execs, fmt.Errorf("%d times its time was over before it had executed anything", tries)
 }
