@@ -68,10 +68,14 @@ func (b *builder) fuzz(test fuzzTest, limit string, out io.Writer) (execs int64,
 	if err != nil {
 		return 0, err
 	}
+	cache := b.cache
+	if strings.HasSuffix(limit, "x") { // inputs of former runs would use them up
+		cache = b.temporary
+	}
 	args := []string{
 		"-test.run", "^$", "-test.fuzz", "^" + test.name + "$", "-test.fuzztime", limit,
 		"-test.fuzzminimizetime", "100x",
-		"-test.fuzzcachedir", filepath.Join(b.cache, "fuzz", path.Join(b.module, filepath.ToSlash(in))),
+		"-test.fuzzcachedir", filepath.Join(cache, "fuzz", path.Join(b.module, filepath.ToSlash(in))),
 	}
 	for range tries {
 		cmd := exec.Command(b.binary(), args...)

@@ -3,8 +3,9 @@
 //	fuzzgate -time 10m [-only NAME] [-- BUILD-ARGUMENTS]
 //
 // The time is that of each fuzz test, as `go test -fuzztime` takes it: a duration, or a number of
-// executions with an x behind it. Fuzzgate prints the executions of each fuzz test and of all. A
-// run without any fuzz test fails, and so does one of which a fuzz test has executed nothing.
+// executions with an x behind it, which begin with the seeds alone. Fuzzgate prints the executions
+// of each fuzz test and of all. A run without any fuzz test fails, and so does one of which a fuzz
+// test has executed nothing.
 //
 // An input that fails is written to testdata/fuzz of its package by go test, and fails the test
 // from then on. Make a test of it that says what is wrong.

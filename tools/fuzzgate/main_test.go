@@ -83,7 +83,8 @@ func TestTheEndOfTheTimeIsNoFinding(t *testing.T) {
 		begun + "--- FAIL: FuzzA (10.03s)\n    context deadline exceeded\n    Failing input written to testdata/x\n" + end: false,
 		begun + "--- FAIL: FuzzA (1.03s)\n    --- FAIL: FuzzA (0.00s)\n        fake_test.go:7: broken\n" + end:             false,
 		begun + "PASS\nok  \texample.com/fake\t10.03s\n":                                                                   false,
-		"": false,
+		begun: false,
+		"":    false,
 	} {
 		o := read(output)
 		if o.late != want || strings.Contains(o.text, "elapsed") {
@@ -92,5 +93,13 @@ func TestTheEndOfTheTimeIsNoFinding(t *testing.T) {
 		if output != "" && o.execs != 14565 {
 			t.Errorf("%d executions of:\n%s", o.execs, output)
 		}
+	}
+}
+
+func TestARunThatEndsWithItsFirstInputsHasExecutedThem(t *testing.T) {
+	o := read("fuzz: elapsed: 0s, gathering baseline coverage: 0/194 completed\n" +
+		"fuzz: elapsed: 9s, gathering baseline coverage: 100/194 completed\nPASS\n")
+	if o.execs != 100 || o.text != "PASS\n" {
+		t.Errorf("%+v", o)
 	}
 }

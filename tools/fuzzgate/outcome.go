@@ -13,8 +13,9 @@ type outcome struct {
 	text  string // the output without the lines on its progress
 }
 
-// progress is a line like "fuzz: elapsed: 3s, execs: 33250 (6228/sec), new interesting: 7".
-var progress = regexp.MustCompile(`^fuzz: elapsed: .*?(?:, execs: (\d+) .*)?$`)
+// progress is a line like "fuzz: elapsed: 3s, execs: 33250 (6228/sec), new interesting: 7", or, at
+// the beginning, "fuzz: elapsed: 0s, gathering baseline coverage: 8/8 completed".
+var progress = regexp.MustCompile(`^fuzz: elapsed: .*?(?:(?:, execs: | coverage: )(\d+)\b.*)?$`)
 
 // read reads the output of go test -fuzz.
 //
@@ -31,7 +32,7 @@ func read(output string) (o outcome) {
 		line = strings.TrimRight(line, "\r\n")
 		if found := progress.FindStringSubmatch(line); found != nil {
 			if n, err := strconv.ParseInt(found[1], 10, 64); err == nil {
-				o.execs = n // each line has the number since the start
+				o.execs = max(o.execs, n) // each line has the number since the start
 			}
 			continue
 		}
