@@ -105,7 +105,7 @@ var bodies = []lie{
 	}},
 	{name: "a list", says: `a ConfigMapList in place of an event`, forms: inJSON, tell: func(a *answer) { a.list() }},
 	{name: "a list in protobuf", says: "an object in protobuf, and no watch", forms: protobufs, tell: func(a *answer) { a.list() }},
-	{name: "protobuf, where JSON was asked for", says: "in protobuf, where JSON was asked for", forms: []string{untyped}, tell: func(a *answer) {
+	{name: "protobuf, where JSON was asked for", says: "in protobuf: nobody asked for that", forms: []string{untyped}, tell: func(a *answer) {
 		a.start()
 		a.protobuf = true
 		a.event("ADDED", configMap("lie", "900"))

@@ -72,7 +72,7 @@ func (s *restSource) ListItems(
 func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
 	u := &unstructured.Unstructured{}
 	if e != frames.JSON {
-		return nil, false, fmt.Errorf("an untyped object in %s, where JSON was asked for", e)
+		return nil, false, fmt.Errorf("an untyped object in %s: nobody asked for that", e)
 	}
 	err := decodeInto(&u.Object, raw, e)
 	if errors.Is(err, errDamaged) {
