@@ -46,8 +46,10 @@ func newAudited(t *testing.T) *audited {
 
 // auditEvent holds the fields that the tests read of an event of audit.k8s.io/v1.
 type auditEvent struct {
-	Verb string `json:"verb"`
-	User struct {
+	AuditID    string `json:"auditID"`
+	RequestURI string `json:"requestURI"`
+	Verb       string `json:"verb"`
+	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	ObjectRef *struct {

@@ -46,12 +46,17 @@ type history struct {
 	states map[id][]state // by version
 	byUID  map[types.UID]uint64
 	strips bool
+	plain  func(*kates.Unstructured) *kates.Unstructured // as of the world
+}
+
+func (w *world) newHistory() *history {
+	return &history{states: map[id][]state{}, byUID: map[types.UID]uint64{}, strips: w.strips, plain: w.plain}
 }
 
 // follow starts the history. It ends with ctx.
 func (w *world) follow(ctx context.Context, t *testing.T, tasks *sync.WaitGroup) *history {
 	t.Helper()
-	h := &history{states: map[id][]state{}, byUID: map[types.UID]uint64{}, strips: w.strips}
+	h := w.newHistory()
 	for _, gvr := range worldKinds {
 		for _, ns := range w.namespaces {
 			in := w.others.Resource(gvr).Namespace(ns)
@@ -77,8 +82,13 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 	if !ok || e.Type == watch.Bookmark || e.Type == watch.Error {
 		return
 	}
-	s := state{objectRV: number(u.GetResourceVersion()), uid: u.GetUID(), gone: e.Type == watch.Deleted, leaving: u.GetDeletionTimestamp() != nil, labels: u.GetLabels(), content: content(u)}
-	s.note = fmt.Sprintf("%s, finalizers %v, deleted %v", e.Type, u.GetFinalizers(), u.GetDeletionTimestamp())
+	h.add(gvr.Resource, u, e.Type)
+}
+
+// add adds what an object is from its version on.
+func (h *history) add(resource string, u *unstructured.Unstructured, what watch.EventType) {
+	s := state{objectRV: number(u.GetResourceVersion()), uid: u.GetUID(), gone: what == watch.Deleted, leaving: u.GetDeletionTimestamp() != nil, labels: u.GetLabels(), content: contentAs(h.plain, u)}
+	s.note = fmt.Sprintf("%s, finalizers %v, deleted %v", what, u.GetFinalizers(), u.GetDeletionTimestamp())
 	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil {
 		s.note += fmt.Sprintf(", grace %d", *grace)
 	}
@@ -87,12 +97,12 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 		return text
 	}
 	s.fields = fields.Set{"spec.nodeName": text("spec", "nodeName"), "status.phase": text("status", "phase"), "spec.hostname": text("spec", "hostname")}
-	k := id{gvr.Resource, u.GetNamespace(), u.GetName()}
+	k := id{resource, u.GetNamespace(), u.GetName()}
 	if h.strips {
 		if err := strip(u); err != nil {
 			panic(err)
 		}
-		s.stripped = content(u)
+		s.stripped = contentAs(h.plain, u)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,6 +110,14 @@ func (h *history) take(gvr schema.GroupVersionResource, e watch.Event) {
 	if s.gone {
 		h.byUID[s.uid] = s.objectRV
 	}
+}
+
+// contentAs is a hash of what plain leaves of an object.
+func contentAs(plain func(*kates.Unstructured) *kates.Unstructured, u *kates.Unstructured) uint64 {
+	if plain != nil {
+		u = plain(u)
+	}
+	return content(u)
 }
 
 // content is a hash of a whole object.

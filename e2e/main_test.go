@@ -22,6 +22,9 @@ import (
 // namespaces. A test that breaks the server starts its own cluster.
 var testCluster *cluster.Cluster
 
+// clusterFlags are flags of its API server.
+var clusterFlags func() []string
+
 const (
 	// patience is how long a test waits for what must come, on any machine.
 	patience = 2 * time.Minute
@@ -47,7 +50,11 @@ func TestMain(m *testing.M) {
 // runWithCluster is the body of TestMain. It uses defer, which os.Exit would skip.
 func runWithCluster(m *testing.M) int {
 	var err error
-	if testCluster, err = cluster.Start(context.Background()); err != nil {
+	var flags []string
+	if clusterFlags != nil {
+		flags = clusterFlags()
+	}
+	if testCluster, err = cluster.Start(context.Background(), flags...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

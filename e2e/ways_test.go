@@ -104,7 +104,7 @@ func (j *witness) open(ctx context.Context, queries []kates.Query) error {
 }
 
 // lookUp is update for readers.
-func (j *witness) lookUp(known int) bool {
+func (j *witness) lookUp(known int, unserved map[string]bool) bool {
 	var all untypedWorld
 	for resource, into := range map[string]*[]*kates.Unstructured{"pods": &all.Pods, "configmaps": &all.ConfigMaps, "hosts": &all.Hosts} {
 		var err error
@@ -124,6 +124,6 @@ func (j *witness) lookUp(known int) bool {
 		named[k] = named[k] || !still
 	}
 	maps.DeleteFunc(named, func(_ id, changed bool) bool { return !changed })
-	j.looked(known, named, now, absent)
+	j.looked(known, named, now, absent, unserved)
 	return true
 }

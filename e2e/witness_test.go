@@ -33,6 +33,8 @@ type look struct {
 	now    map[id]seen
 	absent map[string]bool // kinds that are not in the snapshot
 	at     time.Time
+	// unserved are kinds that the client says are not served, before the Update or after it.
+	unserved map[string]bool
 }
 
 // query is a query with what it selects, in any of its selections.
@@ -180,7 +182,7 @@ func (j *witness) now(changed map[id]bool) (all map[id]seen, absent map[string]b
 		k := id{resource, o.GetNamespace(), o.GetName()}
 		s := seen{uid: o.GetUID(), objectRV: number(o.GetResourceVersion())}
 		if u, ok := o.(*kates.Unstructured); ok && changed[k] {
-			s.content = content(u)
+			s.content = contentAs(j.w.plain, u)
 		}
 		all[k] = s
 	})
@@ -190,8 +192,9 @@ func (j *witness) now(changed map[id]bool) (all map[id]seen, absent map[string]b
 // update reads a snapshot. It returns false after a failure.
 func (j *witness) update() bool {
 	known, _ := j.w.known()
+	unserved := j.unserved(nil)
 	if j.readers != nil {
-		return j.lookUp(known)
+		return j.lookUp(known, unserved)
 	}
 	var deltas []*kates.Delta
 	var changed bool
@@ -206,7 +209,7 @@ func (j *witness) update() bool {
 	}
 	// most Updates change nothing; some are looked at anyway
 	if !changed && len(deltas) == 0 && len(j.looks)%8 != 0 {
-		j.looks = append(j.looks, look{known: known, absent: j.looks[len(j.looks)-1].absent, at: time.Now()})
+		j.looks = append(j.looks, look{known: known, absent: j.looks[len(j.looks)-1].absent, at: time.Now(), unserved: j.unserved(unserved)})
 		return true
 	}
 	named := map[id]bool{}
@@ -219,13 +222,29 @@ func (j *witness) update() bool {
 			"G7: %s: a change has deltas", j.name) || !j.replay(deltas, now) {
 		return false
 	}
-	j.looked(known, named, now, absent)
+	j.looked(known, named, now, absent, unserved)
 	return true
 }
 
+// unserved adds the kinds that the client says are not served, or not known for certain.
+func (j *witness) unserved(to map[string]bool) map[string]bool {
+	if j.w.plain == nil {
+		return nil // the run has one server, whose kinds stay
+	}
+	for _, q := range j.status().Queries {
+		if q.State == kates.StateMissing || q.State == kates.StateWaiting || q.State == kates.StateListing {
+			if to == nil {
+				to = map[string]bool{}
+			}
+			to[q.Kind[:strings.IndexByte(q.Kind+".", '.')]] = true
+		}
+	}
+	return to
+}
+
 // looked records what an Update has shown.
-func (j *witness) looked(known int, named map[id]bool, now map[id]seen, absent map[string]bool) {
-	l := look{known: known, now: map[id]seen{}, absent: absent, at: time.Now()}
+func (j *witness) looked(known int, named map[id]bool, now map[id]seen, absent, unserved map[string]bool) {
+	l := look{known: known, now: map[id]seen{}, absent: absent, at: time.Now(), unserved: j.unserved(unserved)}
 	for k := range named {
 		l.now[k] = now[k]
 	}

@@ -60,6 +60,11 @@ func (c *Cluster) Compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return c.CompactAt(ctx, newest)
+}
+
+// CompactAt makes etcd forget everything before a revision.
+func (c *Cluster) CompactAt(ctx context.Context, newest int64) error {
 	return c.ask(ctx, "kv/compaction", map[string]any{"revision": strconv.FormatInt(newest, 10), "physical": true}, &struct{}{})
 }
 
