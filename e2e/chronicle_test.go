@@ -87,12 +87,17 @@ func (c *chronicle) take(change cluster.Change) {
 	c.ready = max(c.ready, change.Revision)
 }
 
-// knows reports whether the last era is known up to a revision.
-func (c *chronicle) knows(revision int64) bool {
+// behind is an error unless the last era is known up to a revision.
+func (c *chronicle) behind(revision int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ready >= revision
+	if c.ready < revision {
+		return fmt.Errorf("the chronicle has come to %d, and etcd to %d", c.ready, revision)
+	}
+	return nil
 }
+
+func (c *chronicle) doubt(d doubt) { c.doubts = append(c.doubts, d) }
 
 // stored returns which object of the world a key of etcd is.
 func (w *world) stored(key string) (id, bool) {
