@@ -61,11 +61,14 @@ EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 200000
 SOAK_STEPS ?= 10000000
 SOAK_TIMEOUT ?= 1h
-# How long each fuzz test runs, and how many inputs it tries in `make test`: the time of a loaded
-# machine would be the time of its compiler.
+# How long each fuzz test runs, and how many inputs it tries in fuzz-smoke: in the time of a
+# loaded machine it might try none.
 FUZZTIME ?= 10m
 FUZZ_SMOKE ?= 100x
 FUZZ_ONLY ?=
+# How long the run on three API servers takes, and its seed: another one each time.
+SOAK_TIME ?= 1h
+SOAK_SEED ?=
 
 .PHONY: help
 help: ## list the targets
@@ -87,13 +90,13 @@ fmt: ## fail if a file is not formatted as gofmt does
 vet: $(MODULES:%=vet-in-%) ## go vet in every module
 
 $(MODULES:%=vet-in-%): vet-in-%:
-	@$(STAGE) "go vet in $*" $(GO) -C $* vet ./...
+	@$(STAGE) "go vet in $*" $(GO) -C $* vet -tags soak ./...
 
 .PHONY: staticcheck
 staticcheck: $(LINTED:%=staticcheck-in-%) ## staticcheck, at the version in tools/go.mod
 
 $(LINTED:%=staticcheck-in-%): staticcheck-in-%: build-staticcheck
-	@$(STAGE) "staticcheck in $*" sh -c 'cd "$*" && "$(STATICCHECK)" ./...'
+	@$(STAGE) "staticcheck in $*" sh -c 'cd "$*" && "$(STATICCHECK)" -tags soak ./...'
 
 .PHONY: unit
 unit: build-testgate ## unit tests, with the race detector and the check of the lock order
@@ -118,8 +121,17 @@ model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
 	@$(STAGE) "model tests" "$(TESTGATE)" -name "model tests" -list -- -timeout $(UNIT_TIMEOUT) $(MODEL_TESTS) -steps $(MODEL_STEPS)
 
 .PHONY: soak
-soak: build-testgate ## the same, $(SOAK_STEPS) steps each (not part of test)
+soak: soak-models soak-servers ## both long runs (not part of test)
+
+.PHONY: soak-models
+soak-models: build-testgate ## the model tests, $(SOAK_STEPS) steps each, new cases each time
 	@$(STAGE) "soak" "$(TESTGATE)" -name "soak" -list -- -timeout $(SOAK_TIMEOUT) $(MODEL_TESTS) -series 0 -steps $(SOAK_STEPS)
+
+# Its output has the seed, and after each round the counts.
+.PHONY: soak-servers
+soak-servers: apiserver ## three API servers on one etcd under chaos, for $(SOAK_TIME) (SOAK_SEED)
+	@$(STAGE) "three servers" sh -c 'cd e2e && exec $(GO) test -tags soak -count=1 -v -timeout 0 $(TESTFLAGS) \
+		-run "^TestG4G5G6G7UnderChaosOfThreeServersOnOneEtcd$$" . -soak.time $(SOAK_TIME) $(if $(SOAK_SEED),-seed $(SOAK_SEED))'
 
 # The compiler instruments all that is fuzzed, and all that it needs, which takes most of the time
 # of fuzz-smoke. What fuzz tests have found interesting stays in the build cache, for the next run.

@@ -24,7 +24,7 @@ const enoughLost = 500
 // killed and paused, etcd is killed and compacted, rights and definitions change. At the end of a
 // round etcd may be restored from a backup of that round. etcd's own history and the audit logs of
 // the servers are the judges.
-func TestSoakG4G5G6G7ThreeServersOnOneEtcd(t *testing.T) {
+func TestG4G5G6G7UnderChaosOfThreeServersOnOneEtcd(t *testing.T) {
 	// Connections to a paused server are noticed by pings.
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "3")
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "3")
