@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/accumulator/collect"
@@ -84,6 +86,38 @@ func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestG6AnUnsettledWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
+	q := sim.Query("A", "as")
+	q.Fields = fields.OneTermEqualSelector("spec.node", "")
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("old"))
+		backup := s.Rev
+		a := watching(t, streams, collect.Options{}, q)
+		synctest.Wait()
+		s.Late(time.Hour)
+		s.Failing(func(verb, _ string) error {
+			if verb == "list" {
+				return apierrors.NewInternalError(errors.New("gone"))
+			}
+			return nil
+		})
+		sim.NewClient(s, streams).Put("as", sim.Thing("lost"), 0)
+		require.Equal(t, 1, a.Status()[0].Unsettled)
+		s.Failing(nil)
+		s.Restore(backup)
+		sim.After(10 * time.Second)
+		synctest.Wait()
+		var snap one
+		update(t, a, &snap)
+		require.Equal(t, []string{"old"}, sim.Names(snap.A))
+		assert.Zero(t, a.Status()[0].Unsettled, "its version is of the old history")
+		lists := a.Status()[0].Restarts
+		sim.After(3 * idle)
+		synctest.Wait()
+		assert.Equal(t, lists, a.Status()[0].Restarts, "and no list is made for it")
+	})
 }
 
 func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {

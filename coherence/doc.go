@@ -65,12 +65,12 @@
 //     than those, and the list that follows is too, the cluster was restored from a backup. A list
 //     alone, however often it comes, is no proof of that: it may be a bad answer. A version that
 //     does not compare says nothing, and is no answer at all. After a restore a new history starts
-//     at the list, and the entries, tombstones, seen deletions and the position of the old one are
-//     dropped. If the watch was only silent, and something waits for it, a list ends the wait. This
-//     assumes that the new history is still older than the position or the floor when the stream
-//     asks: versions alone tell two histories apart. If it has passed both, the watch goes on in
-//     it. What differs up to the position is then shown as it was, until the object changes or a
-//     list comes.
+//     at the list, and the entries, tombstones, seen deletions, unsettled writes and the position
+//     of the old one are dropped. If the watch was only silent, and something waits for it, a list
+//     ends the wait. This assumes that the new history is still older than the position or the
+//     floor when the stream asks: versions alone tell two histories apart. If it has passed both,
+//     the watch goes on in it. What differs up to the position is then shown as it was, until the
+//     object changes or a list comes.
 //  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
 //     object shown stays the very same one. A list may show that version with another content: a
 //     schema has gained a default, a conversion has changed, the server was upgraded. The list is
@@ -114,8 +114,8 @@
 //
 // Exact deltas (G7). An entry changes a reading when it is made. When it ends, the reading is the
 // stored object: the same version, and then the same pointer (9), or a newer one, which is a
-// change. So is the same version with another content, which only a list brings. So a write and its echo are one change, and a delta that compares readings reports it
-// once.
+// change. So is the same version with another content, which only a list brings. So a write and
+// its echo are one change, and a delta that compares readings reports it once.
 //
 // # Why an event that overtakes the answer to a deletion is enough
 //

@@ -100,8 +100,8 @@ func DecideAnew(shown Object, sights []Sight) Decision {
 	return Decision{Object: best}
 }
 
-// newestOf returns the newest object that streams show, and whether a stream is lost. Of one version
-// it is that of the stream that has listed last.
+// newestOf returns the newest object that streams show, and whether a stream is lost. Of one
+// version it is that of the stream that has listed last.
 func newestOf(sights []Sight) (best Object, lost bool) {
 	listedRV := ""
 	for i := range sights {

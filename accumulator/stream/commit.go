@@ -75,6 +75,7 @@ func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 	s.store.objects = fresh
 	if restored { // versions of the two histories do not compare
 		s.store.view.Reset(rv)
+		clear(s.own.unsettled)
 		for l := range s.listeners {
 			l.restart()
 			l.newHistory = true

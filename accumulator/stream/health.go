@@ -94,8 +94,8 @@ func (s *stream) opened() {
 	s.logRecovered(recovered)
 }
 
-// unheard notes that the latest watch brought nothing new and failed: that it was opened says nothing
-// about the server's objects.
+// unheard notes that the latest watch brought nothing new and failed: that it was opened says
+// nothing about the server's objects.
 func (s *stream) unheard() {
 	s.mu.Lock()
 	s.health.heard = s.health.before

@@ -37,9 +37,9 @@ type Source interface {
 	// own, as it would have been decoded from the wire. An error means that it does not decode.
 	Typed(o *unstructured.Unstructured) (Object, error)
 	// Compact lets typed objects share memory. It is called once for an object that is about to
-	// be stored, or to be compared with what is stored. Nobody else has it yet. Unless it is final, a [Transform] may still write to
-	// it. before is nil, or another version of the object, which is published: it is only read.
-	// It need not have the object's Go type.
+	// be stored, or to be compared with what is stored. Nobody else has it yet. Unless it is final, a
+	// [Transform] may still write to it. before is nil, or another version of the object, which is
+	// published: it is only read. It need not have the object's Go type.
 	Compact(o, before Object, final bool)
 	// Within returns the source of one namespace, for a source of all namespaces, or nil if it has
 	// none. A server finds an object by its namespace and name at once; by its name alone it

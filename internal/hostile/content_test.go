@@ -78,8 +78,8 @@ func TestG8DataThatIsNoUTF8IsShownAndTheWatchGoesOn(t *testing.T) {
 	})
 }
 
-// TestG5G6AListShowsWhatAWatchThatCannotBeReadDoesNot: the server's watches are broken for good, its
-// lists are not. One in four failures is followed by a list.
+// TestG5G6AListShowsWhatAWatchThatCannotBeReadDoesNot: the server's watches are broken for good,
+// its lists are not. One in four failures is followed by a list.
 func TestG5G6AListShowsWhatAWatchThatCannotBeReadDoesNot(t *testing.T) {
 	for _, form := range all {
 		t.Run(form, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestAnEventThatMakesSenseEndsTheErrorOfABookmarkThatDidNot(t *testing.T) {
 	}
 }
 
-// TestAWatchThatBringsNothingNewAndEndsSaysNothingOfHowNewTheObjectsAre: QueryStatus.Heard is what a
-// fleet knows a stale cluster by.
+// TestAWatchThatBringsNothingNewAndEndsSaysNothingOfHowNewTheObjectsAre: QueryStatus.Heard is what
+// a fleet knows a stale cluster by.
 func TestAWatchThatBringsNothingNewAndEndsSaysNothingOfHowNewTheObjectsAre(t *testing.T) {
 	for name, lie := range map[string]func(*answer){
 		"nothing": func(a *answer) { a.start() },

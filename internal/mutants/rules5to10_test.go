@@ -115,6 +115,10 @@ var probe = []mutant{
 		old: `case older && !asked.doubted:`, new: `case older:`,
 	},
 	{
+		name: "what was not settled outlives its history", rule: 8, file: replacing, caught: "TestG6AnUnsettledWriteThatABackupLacksIsGoneWithIt",
+		old: `		clear(s.own.unsettled)`, new: ``,
+	},
+	{
 		name: "one older list is a restored cluster", rule: 8, file: replacing, caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
 		old: `case older && !asked.doubted:`, new: `case false:`,
 	},

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// discreet decodes answers as another serializer does. Its errors quote nothing: apimachinery's have
-// the whole object, which may be a Secret.
+// discreet decodes answers as another serializer does. Its errors quote nothing: apimachinery's
+// have the whole object, which may be a Secret.
 type discreet struct{ runtime.NegotiatedSerializer }
 
 // DecoderToVersion returns a decoder of objects, and of the objects in events.

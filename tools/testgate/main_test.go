@@ -60,8 +60,8 @@ func TestPassingTestsAreCountedAndListed(t *testing.T) {
 	}
 }
 
-// The text of a package with a skipped test is written to a temporary folder, and run there. No test
-// of kates is skipped: this one shows that the gate refuses such a test.
+// The text of a package with a skipped test is written to a temporary folder, and run there. No
+// test of kates is skipped: this one shows that the gate refuses such a test.
 func TestASkippedTestFailsTheRunAndSaysWhy(t *testing.T) {
 	out, err := outcome(t, map[string]string{
 		"TestA(t *testing.T)": ``,
