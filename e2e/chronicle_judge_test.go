@@ -120,7 +120,7 @@ func (p *pretender) some() {
 // run plays two histories with a restore between them, and judges them.
 func (p *pretender) run() error {
 	p.some()
-	backup := max(1, p.rv) - 1
+	backup := 1 + p.r.Uint64N(max(1, p.rv)) // some objects are newer
 	p.some()
 	p.c.restored(p.time, int64(backup), []*world{p.w})
 	p.look()

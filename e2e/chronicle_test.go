@@ -144,7 +144,9 @@ func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) {
 		if i < 0 {
 			i = len(states)
 		}
-		next.states[k] = slices.Clone(states[:i])
+		if i > 0 {
+			next.states[k] = slices.Clone(states[:i])
+		}
 	}
 	maps.Copy(next.byUID, last.byUID)
 	maps.DeleteFunc(next.byUID, func(_ types.UID, goneRV uint64) bool { return goneRV > next.startRV })
