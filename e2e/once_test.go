@@ -77,27 +77,27 @@ var doubtful = []struct {
 	done         func(all []*kates.Unstructured) bool
 }{
 	{"Create", http.MethodPost, func(ctx context.Context, c *kates.Client, ns string) error {
-		return c.Create(ctx, numbered(ns, "new", "1"), nil)
+		return c.Create(ctx, withNumber(ns, "new", "1"), nil)
 	}, func(all []*kates.Unstructured) bool { return len(all) == 2 }},
 	{"Create with generateName", http.MethodPost, func(ctx context.Context, c *kates.Client, ns string) error {
-		u := numbered(ns, "", "1")
+		u := withNumber(ns, "", "1")
 		u.SetGenerateName("new-")
 		return c.Create(ctx, u, nil)
 	}, func(all []*kates.Unstructured) bool { return len(all) == 2 }},
 	{"Update", http.MethodPut, func(ctx context.Context, c *kates.Client, ns string) error {
-		return c.Update(ctx, numbered(ns, "x", "1"), nil)
+		return c.Update(ctx, withNumber(ns, "x", "1"), nil)
 	}, isOne},
 	{"Upsert", http.MethodPut, func(ctx context.Context, c *kates.Client, ns string) error {
-		return c.Upsert(ctx, nil, numbered(ns, "x", "1"), nil)
+		return c.Upsert(ctx, nil, withNumber(ns, "x", "1"), nil)
 	}, isOne},
 	{"Patch", http.MethodPatch, func(ctx context.Context, c *kates.Client, ns string) error {
-		return c.Patch(ctx, numbered(ns, "x", ""), kates.MergePatchType, []byte(`{"data":{"n":"1"}}`), nil)
+		return c.Patch(ctx, withNumber(ns, "x", ""), kates.MergePatchType, []byte(`{"data":{"n":"1"}}`), nil)
 	}, isOne},
 	{"Apply", http.MethodPatch, func(ctx context.Context, c *kates.Client, ns string) error {
-		return c.Apply(ctx, numbered(ns, "x", "1"), nil, kates.ForceOwnership())
+		return c.Apply(ctx, withNumber(ns, "x", "1"), nil, kates.ForceOwnership())
 	}, isOne},
 	{"Modify", http.MethodPatch, func(ctx context.Context, c *kates.Client, ns string) error {
-		_, err := kates.Modify(ctx, c, numbered(ns, "x", ""), func(cm *kates.ConfigMap) error {
+		_, err := kates.Modify(ctx, c, withNumber(ns, "x", ""), func(cm *kates.ConfigMap) error {
 			n, err := strconv.Atoi(cm.Data["n"])
 			cm.Data["n"] = strconv.Itoa(n + 1)
 			return err
@@ -105,13 +105,13 @@ var doubtful = []struct {
 		return err
 	}, isOne},
 	{"Delete", http.MethodDelete, func(ctx context.Context, c *kates.Client, ns string) error {
-		return c.Delete(ctx, numbered(ns, "x", ""), nil)
+		return c.Delete(ctx, withNumber(ns, "x", ""), nil)
 	}, func(all []*kates.Unstructured) bool { return len(all) == 0 }},
 }
 
 func isOne(all []*kates.Unstructured) bool { return len(all) == 1 && dataOf(all[0], "n") == "1" }
 
-func numbered(ns, name, n string) *kates.Unstructured {
+func withNumber(ns, name, n string) *kates.Unstructured {
 	u := object(configMaps, ns, name, nil)
 	u.Object["data"] = map[string]any{"n": n}
 	return u
@@ -124,7 +124,7 @@ func TestG4AWriteThatWasStoredAndAnswered5xxIsNotSentAgainAndTheWatchTells(t *te
 			t.Parallel()
 			ns, ctx := namespace(t), t.Context()
 			maps := foreign(t).Resource(configMaps).Namespace(ns)
-			_, err := maps.Create(ctx, numbered(ns, "x", "0"), metav1.CreateOptions{})
+			_, err := maps.Create(ctx, withNumber(ns, "x", "0"), metav1.CreateOptions{})
 			require.NoError(t, err)
 			proxy := &overloaded{code: []int{500, 502, 503, 504}[i%4]}
 			c, err := tapped(kates.NewClientFromRESTConfig(proxy.config(), kates.WithInterval(0)))

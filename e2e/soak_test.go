@@ -154,8 +154,8 @@ func (s *soaking) newSoaker(n int) *soaker {
 	file, err := os.Create(filepath.Join(soakDir, name+".log"))
 	require.NoError(s, err)
 	out := &soakLog{file: file}
-	client, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{IdleTimeout: 5 * time.Second},
-		kates.WithLogger(slog.New(slog.NewTextHandler(out, nil))))
+	client, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.Tuning{IdleTimeout: 5 * time.Second},
+		kates.WithLogger(slog.New(slog.NewTextHandler(out, nil)))))
 	require.NoError(s, err)
 	s.Cleanup(client.Close)
 	var w *world
