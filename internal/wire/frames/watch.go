@@ -75,8 +75,8 @@ func (b *body) eventJSON() (Event, error) {
 			return err
 		case string(key) == `"type"` && !typed:
 			typed = true
-			if json.Unmarshal(value, &e.Type) != nil {
-				return broken("the type of an event is no string")
+			if err := json.Unmarshal(value, &e.Type); err != nil {
+				return broken("the type of an event: %v", err)
 			}
 		case string(key) == `"object"` && e.Object == nil:
 			e.Object = value
