@@ -57,8 +57,8 @@ var fleets = []mutant{
 		old: `		f.target.unheard()`, new: ``,
 	},
 	{
-		name: "objects of another kind are taken for those of the watch", says: "keeps what was last known of it", file: watchReader, in: "fleet", caught: lied + "/watches_bring_another_kind",
-		old: `is.Kind == "" || is.GroupKind() == r.Kind.GroupKind()`, new: `is.Kind != "?"`,
+		name: "objects of another kind are taken for those of the watch", says: "keeps what was last known of it", file: "internal/wire/decode.go", in: "fleet", caught: lied + "/watches_bring_another_kind",
+		old: `got != kind {`, new: `got != kind && got.Empty() {`,
 	},
 	{
 		name: "a server that serves nothing at all has no objects", says: "keeps what was last known of it", file: "internal/kinds/served.go", in: "fleet", caught: lied + "/discovery_is_empty,_and_nothing_is_found",
