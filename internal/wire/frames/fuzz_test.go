@@ -341,7 +341,8 @@ func readable(raw []byte, e Encoding, id Identity) Identity {
 	return id
 }
 
-// lastFields returns the fields of bytes of a message, the last of each number, and how many it has.
+// lastFields returns the fields of bytes of a message, the last of each number, and how many it
+// has.
 func lastFields(raw []byte) (last map[protowire.Number][]byte, times map[protowire.Number]int) {
 	last, times = map[protowire.Number][]byte{}, map[protowire.Number]int{}
 	for len(raw) > 0 {
