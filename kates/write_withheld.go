@@ -67,11 +67,8 @@ func (o *object) hider() *strings.Replacer {
 		if len(value) < shortestValue {
 			continue
 		}
-		for _, form := range []string{
-			value, strings.Trim(fmt.Sprintf("%q", value), `"`), base64.StdEncoding.EncodeToString([]byte(value)),
-		} {
-			all = append(all, form)
-		}
+		quoted, encoded := strings.Trim(fmt.Sprintf("%q", value), `"`), base64.StdEncoding.EncodeToString([]byte(value))
+		all = append(all, value, quoted, encoded)
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // a whole before its parts
 	var pairs []string

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -47,7 +47,7 @@ func (s *shape) plausible(key Key) error {
 
 // nameable reports whether a name can be a part of a URL, which every name is.
 func nameable(name string) bool {
-	return len(path.IsValidPathSegmentName(name)) == 0 && utf8.ValidString(name)
+	return len(content.IsPathSegmentName(name)) == 0 && utf8.ValidString(name)
 }
 
 // adviceMost is the longest pause that a server may ask for.

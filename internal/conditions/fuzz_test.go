@@ -11,7 +11,6 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/jsonform"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 var phases = map[Phase]bool{Current: true, InProgress: true, Failed: true, Terminating: true, Unknown: true}
@@ -43,9 +42,8 @@ func FuzzTheStatusOfAnyObjectIsOneOfFive(f *testing.F) {
 			}
 		}
 		// The Go type of the kind says the same, if the object decodes and nothing is lost.
-		typed, err := jsonform.Typed(clientscheme.Scheme, u)
-		o, ok := typed.(objects.Object)
-		if _, untyped := typed.(*unstructured.Unstructured); err != nil || !ok || untyped {
+		o, err := jsonform.Typed(clientscheme.Scheme, u)
+		if _, untyped := o.(*unstructured.Unstructured); err != nil || o == nil || untyped {
 			return
 		}
 		back, err := jsonform.ToUnstructured(clientscheme.Scheme, o)

@@ -81,7 +81,7 @@ var badLists = []mutant{
 	},
 	{
 		name: "an object may have any name", says: noBadList, file: answers, in: "kates", caught: badList + "a_name_that_is_a_path",
-		old: `	return len(path.IsValidPathSegmentName(name)) == 0 && utf8`, new: `	return len(path.IsValidPathSegmentName(name)) < 9 && utf8`,
+		old: `	return len(content.IsPathSegmentName(name)) == 0 && utf8`, new: `	return len(content.IsPathSegmentName(name)) < 9 && utf8`,
 	},
 	{
 		name: "an object may be twice in a list", says: noBadList, file: "accumulator/stream/listing.go", in: "kates", caught: badList + "the_same_object_twice",
