@@ -10,21 +10,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/kates-go/kates/internal/guard"
 )
 
 // Decode decodes content into what p points to, which is zeroed before. The result, and the error,
-// are those of decoding its JSON, except that fields of type any may share memory with content.
+// are those of decoding its JSON, except that fields of type any may share memory with content. It
+// calls methods of p's type: what they panic with goes to the caller.
 //
 // apimachinery's converter needs a third of the time. It cuts numbers to the bits of their fields
 // (a port 4294967376 becomes 80), and reads fields that JSON leaves out. It panics at fields that
 // are not exported, and its errors do not name the field. In these cases JSON decides.
 func Decode(content map[string]any, p any) error {
 	v := reflect.ValueOf(p).Elem()
-	if boundsOf(v.Type()).hold(content) && guard.Call(func() error {
-		return runtime.DefaultUnstructuredConverter.FromUnstructured(content, p)
-	}) == nil {
+	if boundsOf(v.Type()).hold(content) && convert(content, p) {
 		return nil
 	}
 	v.SetZero() // the converter does that, too
@@ -33,6 +30,13 @@ func Decode(content map[string]any, p any) error {
 		return err
 	}
 	return utiljson.Unmarshal(data, p)
+}
+
+// convert reports whether the converter could decode the content. What panics here does so again in
+// the JSON decoder, unless it was the converter itself.
+func convert(content map[string]any, p any) (done bool) {
+	defer func() { _ = recover() }()
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, p) == nil
 }
 
 // bounds are the numbers that fit into each field of a Go type that is a number.
