@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/guard"
 )
 
 // Decode decodes content into what p points to, which is zeroed before. The result, and the error,
@@ -34,9 +36,10 @@ func Decode(content map[string]any, p any) error {
 
 // convert reports whether the converter could decode the content. What panics here does so again in
 // the JSON decoder, unless it was the converter itself.
-func convert(content map[string]any, p any) (done bool) {
-	defer func() { _ = recover() }()
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, p) == nil
+func convert(content map[string]any, p any) bool {
+	return guard.Library(func() error {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(content, p)
+	}) == nil
 }
 
 // bounds are the numbers that fit into each field of a Go type that is a number.

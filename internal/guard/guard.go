@@ -6,7 +6,8 @@
 // caller's own. A function that ends its goroutine (runtime.Goexit) is not a panic: nothing
 // returns.
 //
-// No lock is held during the call, which the build tag lockorder checks.
+// No lock is held during these calls, which the build tag lockorder checks. [Library] is for code
+// that is not the user's.
 package guard
 
 import (
@@ -42,8 +43,16 @@ func Attribute(err error) []any {
 func Call(f func() error) error { return Named("", f) }
 
 // Named calls f. A panic becomes a [*Panic] with this name.
-func Named(what string, f func() error) (err error) {
+func Named(what string, f func() error) error {
 	lockorder.CallOut("a user's function")
+	return caught(what, f)
+}
+
+// Library calls a function of a library that panics at odd input. It is no user's function, so
+// locks may be held.
+func Library(f func() error) error { return caught("", f) }
+
+func caught(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Panic{What: what, Value: p, Stack: debug.Stack()}
