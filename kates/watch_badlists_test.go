@@ -225,24 +225,27 @@ func listedNames[T interface{ GetName() string }](objects []T) (all []string) {
 }
 
 func TestG5G8NoBadListIsShownOrTakesAnythingBackAndTheStatusSaysWhatIsWrong(t *testing.T) {
+	forms := map[string]func(*testing.T, badList){
+		"typed": func(t *testing.T, b badList) {
+			bears(t, b, func(s *badlyTyped) []string { return listedNames(s.ConfigMaps) })
+		},
+		"untyped": func(t *testing.T, b badList) {
+			bears(t, b, func(s *badlyUntyped) []string { return listedNames(s.ConfigMaps) })
+		},
+		"metadata": func(t *testing.T, b badList) {
+			bears(t, b, func(s *badlyShort) []string { return listedNames(s.ConfigMaps) })
+		},
+	}
 	for _, row := range slices.Concat(badBodies, badObjects, badVersions, badPages, badTransfers) {
-		for form, try := range map[string]func(*testing.T, badList){
-			"typed": func(t *testing.T, b badList) {
-				bears(t, b, func(s *badlyTyped) []string { return listedNames(s.ConfigMaps) })
-			},
-			"untyped": func(t *testing.T, b badList) {
-				bears(t, b, func(s *badlyUntyped) []string { return listedNames(s.ConfigMaps) })
-			},
-			"metadata": func(t *testing.T, b badList) {
-				bears(t, b, func(s *badlyShort) []string { return listedNames(s.ConfigMaps) })
-			},
-		} {
-			if row.form == "" || row.form == form {
-				t.Run(row.name+"/"+form, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { try(t, row) })
-				})
+		t.Run(row.name, func(t *testing.T) {
+			for form, try := range forms {
+				if row.form == "" || row.form == form {
+					t.Run(form, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { try(t, row) })
+					})
+				}
 			}
-		}
+		})
 	}
 }
 

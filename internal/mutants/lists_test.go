@@ -104,7 +104,7 @@ var badLists = []mutant{
 		old: `			f.doubt = listOlder`, new: `			f.doubt = probeOlder`,
 	},
 	{
-		name: "a list is not confirmed by a probe", rule: 8, file: "accumulator/stream/watching.go", caught: "TestG5ARestoredClusterStartsANewHistory",
+		name: "a list is not confirmed by a probe", rule: 8, file: "accumulator/stream/watching.go", caught: "TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt",
 		old: `	if coherence.Newer(atLeastRV, rv) {`, new: `	if rv == "" && atLeastRV == "?" {`,
 	},
 	{
