@@ -355,5 +355,6 @@ func TestBothFormsOfOneKindMayBeWatchedAtOnce(t *testing.T) {
 	require.Len(t, snap.Whole, 1)
 	brief := snap.Brief[types.NamespacedName{Namespace: ns, Name: "x"}]
 	assert.Equal(t, snap.Whole[0].ResourceVersion, brief.ResourceVersion)
-	assert.Equal(t, 2, w.openWatches())
+	// A watch is opened after its list, which is all that Ready waits for.
+	require.Eventually(t, func() bool { return w.openWatches() == 2 }, patience, 10*time.Millisecond)
 }
