@@ -282,3 +282,14 @@ func TestTheIdentityOfABrokenObjectIsReadAsFarAsItGoes(t *testing.T) {
 	}
 	assert.Equal(t, Identity{UID: "u"}, IdentityOf([]byte("\x0a\x06\x0a\x01\xff\x2a\x01u"), Protobuf))
 }
+
+// Without this, one bracket or quote that was garbled would swallow all later events.
+func TestG5AnEventThatWasGarbledDoesNotSwallowTheNextOne(t *testing.T) {
+	for _, text := range []string{`{"type":"A","object":{}`, `{"type":"A","object":{"a":["b"}}`, `{"type":"A","object":{"a":"b}}`} {
+		waits, write := io.Pipe()
+		go func() { _, _ = write.Write([]byte(text + "\n" + `{"type":"B","object":{}}` + "\n")) }()
+		_, err := Watch(waits, most).Next()
+		require.ErrorIs(t, err, errSyntax, text)
+		_ = waits.Close()
+	}
+}

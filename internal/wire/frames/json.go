@@ -81,7 +81,9 @@ func (b *body) composite() error {
 			}
 			switch c {
 			case '{', '[':
-				depth++
+				if depth++; b.follows(b.at + n - 1) {
+					return broken("%q right behind a value: something before it is garbled", c)
+				}
 			case '}', ']':
 				depth--
 			default:
@@ -105,6 +107,17 @@ func (b *body) composite() error {
 	}
 }
 
+// follows reports whether a value has ended right before a place. No value may begin there: it is
+// another event, and without this check one garbled bracket would swallow all that come after it.
+func (b *body) follows(at int) bool {
+	before := bytes.TrimRight(b.buf[b.kept:at], " \t\r\n")
+	if len(before) == 0 {
+		return false
+	}
+	last := before[len(before)-1]
+	return last == '}' || last == ']' || last == '"'
+}
+
 // text skips the rest of a string.
 func (b *body) text() error {
 	escaped := false
@@ -118,6 +131,8 @@ func (b *body) text() error {
 			case c == '"':
 				b.at += i + 1
 				return nil
+			case c == '\n':
+				return broken("a line ends in a text")
 			}
 		}
 		b.at = b.end
