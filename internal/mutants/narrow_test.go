@@ -44,8 +44,8 @@ var narrowing = []mutant{
 		new: `return ID{stream: l.stream}`,
 	}, {
 		name: "the metadata of one version is made again", says: "what did not change is the same pointer", file: narrow, caught: "TestMetadataIsServedByAWatchOfWholeObjects",
-		old: `last.of == o`,
-		new: `false`,
+		old: `last := n.short[key]`,
+		new: `last := shortened{}`,
 	}, {
 		name: "what does not decode is invalid in every part", says: part, file: narrow, caught: "TestAnObjectThatDoesNotDecodeIsInvalidWhereItIsSelected",
 		old: `whole := o.(*rejected).metadata; whole != nil`,
