@@ -25,19 +25,56 @@ type lateness struct {
 	target string
 }
 
-// Tend removes streams that the query no longer wants, and aligns those of a union.
+// await has the server asked on behalf of streams that are late, whatever else waits. It reports
+// whether there is a new one. Called with mu held.
+func (u *union) await(late []*stream.Listener, at position) (more bool) {
+	for _, l := range late {
+		if !slices.Contains(u.waiting, l) {
+			u.waiting, more = append(slices.Clip(u.waiting), l), true
+		}
+	}
+	if late != nil {
+		u.untilRV, u.deletion = coherence.Newest(u.untilRV, at.rv), max(u.deletion, at.deletion)
+	}
+	return more
+}
+
+// Tend has streams take over that have come, if no reader does it in its turn, and aligns those of
+// a union.
 func (u *union) Tend() {
 	u.mu.Lock()
-	left := u.retire(u.query, u.resource)
-	u.noteLeaving()
+	ready, turned := u.mayTurn(), false
+	var left []*stream.Listener
+	if ready && !u.taken {
+		left, turned = u.takeOver(u.resource), true
+	}
+	turned = turned || ready && !u.caughtUp
+	u.caughtUp = u.caughtUp || ready
 	aligned := u.aligned.Load()
 	u.align()
-	turned := u.aligned.Load() != aligned || left != nil
+	turned = turned || u.aligned.Load() != aligned
 	u.mu.Unlock()
 	closeAll(left)
 	if turned {
 		u.wake()
 	}
+}
+
+// mayTurn reports whether the parts that come may take over: each has its list, and has passed what
+// those before have shown (G5). A stream may be late though its list is in: another reader may have
+// had it for long. Called with mu held.
+func (u *union) mayTurn() bool {
+	if !u.moving.Load() {
+		return false
+	}
+	coming := u.coming()
+	if slices.ContainsFunc(coming, func(p *part) bool { return !p.settled(u.query.Optional) }) {
+		return false
+	}
+	at := u.newest()
+	late := u.behind(coming, at)
+	u.await(late, at)
+	return late == nil
 }
 
 // align starts to note departures once all streams of a union have their first lists. The union is
@@ -47,7 +84,7 @@ func (u *union) align() {
 		return
 	}
 	var ready []*part
-	for _, p := range u.parts {
+	for _, p := range u.counting() {
 		if !p.settled(u.query.Optional) {
 			return // not yet
 		}
@@ -81,15 +118,15 @@ type Late struct {
 // catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
 const catchUpAfter = 100 * time.Millisecond
 
-// Patience is how long the stream may take by itself. For one of a successor it doubles each time:
-// if what is shown is newer again each time, the server is not asked more and more. A bookmark
+// Patience is how long the stream may take by itself. For one that does not count yet it doubles
+// each time: if what is shown is newer again each time, the server is not asked more and more. A bookmark
 // helps, too.
 func (l Late) Patience() time.Duration {
 	u := l.union
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, p := range u.parts {
-		if p.listener == l.stream && u.awaited.Load() {
+		if p.listener == l.stream && (u.awaited.Load() || p.standing == partComes) {
 			return catchUpAfter << min(p.helped, 7)
 		}
 	}
@@ -123,16 +160,21 @@ func (l Late) CatchUp(ctx context.Context) (ok bool) {
 
 // goesBack notes that the server's newest state is older than what an object waits for: the cluster
 // was restored from a backup. The stream has not noticed if it is new: the kind is served in
-// another version, say, and the former stream has shown what the backup lacks. So the next batch
-// has all objects, and does not compare them with those shown. A successor's first batch does not
-// either.
+// another version, say, and the former stream has shown what the backup lacks. So the batch that
+// has it first has all objects, and does not compare them with those shown. A successor's first
+// batch does not either.
 func (u *union) goesBack(l *stream.Listener) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.awaited.Load() || !slices.ContainsFunc(u.parts, func(p *part) bool { return p.listener == l && !p.outgoing }) {
+	i := slices.IndexFunc(u.parts, func(p *part) bool { return p.listener == l && p.standing != partLeaves })
+	switch {
+	case u.awaited.Load() || i < 0:
 		return false
+	case u.parts[i].standing == partComes:
+		u.parts[i].wentBack = true
+	default:
+		u.regroup, u.newHistory = true, true
 	}
-	u.regroup, u.newHistory = true, true
 	return true
 }
 

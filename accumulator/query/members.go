@@ -7,28 +7,39 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// members are the streams of a query. The lock of the query guards them. A part counts once it has
-// its whole first list. If the kind is served in another way, other parts replace the old ones. A
-// part that the query no longer wants counts until those that replace it do, so there is neither a
-// gap nor a duplicate.
+// members are the streams of a query. The lock of the query guards them. If the kind is served in
+// another way, other parts replace the old ones, all at once, see union.turn. So there is neither a
+// gap nor a duplicate, and nothing that was shown is taken back.
 type members struct {
 	parts  []*part          // replaced, never changed
 	spaces *stream.Listener // lists the selected namespaces; nil selects all
 	// regroup: the parts have changed, so the next batch has all objects.
 	regroup bool
-	// newHistory: parts that have left belonged to another resource.
+	// newHistory: what was shown is of another resource, or of another history of the cluster.
 	newHistory bool
-	// leaving: parts that the query no longer wants wait for those that replace them, see retire.
-	// It is read without the lock.
-	leaving atomic.Bool
+	// moving: some part does not count yet. It is read without the lock.
+	moving atomic.Bool
 }
+
+// standing is whether a part counts: whether the query shows what it has.
+//
+//	counts ──▶ leaves ──▶ closed
+//	               comes ──▶ counts
+type standing uint8
+
+const (
+	partCounts standing = iota
+	partLeaves          // it counts until the parts that come take over
+	partComes           // it does not count yet: it may be behind what was shown
+)
 
 // part is one stream of a query.
 type part struct {
 	listener *stream.Listener
-	// outgoing: the query no longer wants the part. It leaves when no part is incoming. Guarded by
-	// the lock of the query.
-	outgoing bool
+	standing standing // guarded by the lock of the query
+	// wentBack: the server's history went back while the part was to come. Guarded by the lock of
+	// the query.
+	wentBack bool
 	// caughtRV is the version that the stream was asked to reach. When it was as new as the server,
 	// it counted as having done so. Guarded by the lock of the query.
 	caughtRV string
@@ -48,17 +59,23 @@ func (p *part) ready() bool { return p.listener.State().Ready() }
 func (p *part) settled(optional bool) bool { return p.listener.State().Settled(optional) }
 
 // wanted returns the parts that the query wants.
-func (m *members) wanted() []*part {
-	if !slices.ContainsFunc(m.parts, (*part).leaves) {
+func (m *members) wanted() []*part { return m.but(partLeaves) }
+
+// counting returns the parts whose objects the query shows.
+func (m *members) counting() []*part { return m.but(partComes) }
+
+// but returns the parts of any other standing.
+func (m *members) but(s standing) []*part {
+	if !m.moving.Load() {
 		return m.parts
 	}
-	return slices.DeleteFunc(slices.Clone(m.parts), (*part).leaves)
+	return slices.DeleteFunc(slices.Clone(m.parts), func(p *part) bool { return p.standing == s })
 }
 
-func (p *part) leaves() bool { return p.outgoing }
-
-// noteLeaving notes whether there are parts that the query no longer wants.
-func (m *members) noteLeaving() { m.leaving.Store(slices.ContainsFunc(m.parts, (*part).leaves)) }
+// coming returns the parts that do not count yet.
+func (m *members) coming() []*part {
+	return slices.DeleteFunc(slices.Clone(m.parts), func(p *part) bool { return p.standing != partComes })
+}
 
 // listeners returns those of all parts, and that of the namespaces.
 func (m *members) listeners() (all []*stream.Listener) {
@@ -69,20 +86,55 @@ func (m *members) listeners() (all []*stream.Listener) {
 	return all
 }
 
-// retire removes the parts that are no longer wanted, once no part is incoming. It returns their
-// listeners, for the caller to close without the lock. Called with the lock held.
-func (m *members) retire(q Query, r stream.Resource) (left []*stream.Listener) {
-	outgoing, incoming := false, false
+// swap has other parts come, and the present ones leave. It returns listeners that nobody needs:
+// new ones that the query already has, and those of parts that were to come. Called with the lock
+// held.
+func (m *members) swap(fresh []*part) (unneeded []*stream.Listener) {
+	kept := m.parts[:0:0]
+	had := make(map[stream.ID]bool)
+	wanted := make(map[stream.ID]bool)
+	for _, p := range fresh {
+		wanted[p.listener.Stream()] = true
+	}
+	moving := false
 	for _, p := range m.parts {
-		outgoing = outgoing || p.outgoing
-		incoming = incoming || !p.outgoing && !p.settled(q.Optional)
+		switch stays := wanted[p.listener.Stream()]; {
+		case !stays && p.standing == partComes:
+			unneeded = append(unneeded, p.listener)
+			continue
+		case !stays:
+			p.standing = partLeaves
+		case p.standing == partLeaves:
+			p.standing = partCounts
+		}
+		moving = moving || p.standing != partCounts
+		kept = append(kept, p)
+		had[p.listener.Stream()] = true
 	}
-	if !outgoing || incoming {
-		return nil
+	for _, p := range fresh {
+		if had[p.listener.Stream()] {
+			unneeded = append(unneeded, p.listener)
+			continue
+		}
+		had[p.listener.Stream()] = true // a query may say one thing twice
+		if m.parts != nil {
+			p.standing, moving = partComes, true
+		}
+		kept = append(kept, p)
 	}
+	m.parts = kept
+	m.moving.Store(moving)
+	return unneeded
+}
+
+// takeOver has the parts count that have come, in place of those that leave. It returns the
+// listeners of these. Called with the lock held.
+func (m *members) takeOver(r stream.Resource) (left []*stream.Listener) {
 	kept := m.parts[:0:0]
 	for _, p := range m.parts {
-		if !p.outgoing {
+		if p.standing != partLeaves {
+			m.newHistory = m.newHistory || p.wentBack
+			p.standing, p.wentBack = partCounts, false
 			kept = append(kept, p)
 			continue
 		}
@@ -90,34 +142,8 @@ func (m *members) retire(q Query, r stream.Resource) (left []*stream.Listener) {
 		left = append(left, p.listener)
 	}
 	m.parts, m.regroup = kept, true
+	m.moving.Store(false)
 	return left
-}
-
-// swap replaces the parts. It returns new listeners that the query already has. Called with the
-// lock held.
-func (m *members) swap(fresh []*part) (leaving []*stream.Listener) {
-	kept := m.parts[:0:0]
-	had := make(map[stream.ID]bool)
-	isFresh := make(map[stream.ID]bool)
-	for _, p := range fresh {
-		isFresh[p.listener.Stream()] = true
-	}
-	for _, p := range m.parts {
-		p.outgoing = !isFresh[p.listener.Stream()]
-		kept = append(kept, p)
-		had[p.listener.Stream()] = true
-	}
-	m.regroup = m.regroup || m.parts != nil
-	for _, p := range fresh {
-		if had[p.listener.Stream()] {
-			leaving = append(leaving, p.listener)
-			continue
-		}
-		had[p.listener.Stream()] = true // a query may say one thing twice
-		kept = append(kept, p)
-	}
-	m.parts = kept
-	return leaving
 }
 
 func closeAll(listeners []*stream.Listener) {

@@ -24,9 +24,13 @@ type merging struct {
 // Take takes the changes of all streams as one batch.
 func (u *union) Take(shown Shown) Batch {
 	u.mu.Lock() // read once: the flags belong to these parts
-	left := u.retire(u.query, u.resource)
-	u.noteLeaving()
-	parts, spaces, known, optional := u.parts, u.spaces, u.known(), u.query.Optional
+	var left []*stream.Listener
+	if u.mayTurn() {
+		left = u.takeOver(u.resource)
+	}
+	all, parts, spaces, known, optional := u.parts, u.counting(), u.spaces, u.known(), u.query.Optional
+	taken := u.taken
+	u.taken = true
 	regroup, newHistory := u.regroup, u.newHistory
 	u.regroup, u.newHistory, u.caughtUp = false, false, false
 	alone := len(parts) == 1 && spaces == nil && !regroup && u.held.keys == nil
@@ -42,13 +46,20 @@ func (u *union) Take(shown Shown) Batch {
 	default:
 		b = u.merge(shown, parts, spaces, regroup, newHistory)
 	}
-	b.Absent = b.OK && optional && gone(parts)
+	b.Absent = b.OK && optional && gone(all)
 	u.mu.Lock()
+	u.taken = taken || b.OK
 	u.regroup, u.newHistory = u.regroup || regroup && !b.OK, u.newHistory || newHistory && !b.OK
 	u.waiting, u.untilRV, u.undecided, u.deletion = u.late, u.lateRV, len(u.held.keys), 0
+	due := u.mayTurn()
+	u.caughtUp = u.caughtUp || due
+	waits := u.waiting != nil
 	u.mu.Unlock()
-	if u.late != nil {
+	if waits {
 		u.host.Attend()
+	}
+	if due {
+		u.wake()
 	}
 	return b
 }
@@ -63,7 +74,7 @@ func (u *union) Untake() {
 	for _, l := range u.listeners() {
 		l.Untake()
 	}
-	u.within, u.target = nil, ""
+	u.within, u.target, u.taken = nil, "", false
 	u.aligned.Store(false)
 	u.mu.Unlock()
 	u.host.Attend()
@@ -121,7 +132,7 @@ func (u *union) merge(shown Shown, parts []*part, spaces *stream.Listener, whole
 	u.late, u.lateRV = nil, ""
 	l := looks{of: u.looks.of[:0], sights: u.looks.sights[:0]}
 	u.held.settle(&out, shown.Get, func(key stream.Key, left coherence.Departure) decision[coherence.Departure] {
-		l.look(ready, key, !u.leaving.Load())
+		l.look(ready, key)
 		return u.decide(shown, key, left, &l, out.NewHistory)
 	})
 	clear(l.sights[:cap(l.sights)]) // they would keep objects from being freed
@@ -187,19 +198,14 @@ type looks struct {
 	sights []coherence.Sight
 }
 
-// look asks the streams that cover a key. If they are not alike, because the kind moves to another
-// version of the API, it does not count which of them has listed last.
-func (l *looks) look(parts []*part, key stream.Key, alike bool) {
+// look asks the streams that cover a key.
+func (l *looks) look(parts []*part, key stream.Key) {
 	l.of, l.sights = l.of[:0], l.sights[:0]
 	for _, p := range parts {
 		if !p.listener.Covers(key) {
 			continue
 		}
-		sight := p.listener.Look(key)
-		if !alike {
-			sight.ListedRV = ""
-		}
-		l.of, l.sights = append(l.of, p.listener), append(l.sights, sight)
+		l.of, l.sights = append(l.of, p.listener), append(l.sights, p.listener.Look(key))
 	}
 }
 

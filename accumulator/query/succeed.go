@@ -1,8 +1,6 @@
 package query
 
 import (
-	"slices"
-
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
 )
@@ -12,11 +10,16 @@ import (
 func (u *union) position() (at position) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	return u.newest()
+}
+
+// newest is position, called with mu held.
+func (u *union) newest() (at position) {
 	if !u.known() {
 		return at
 	}
 	at.storage = u.resource.Storage
-	for _, p := range u.parts {
+	for _, p := range u.counting() {
 		if p.listener.Storage() == at.storage {
 			rv, deletion := p.listener.Newest()
 			at.rv, at.deletion = coherence.Newest(at.rv, rv), max(at.deletion, deletion)
@@ -26,29 +29,33 @@ func (u *union) position() (at position) {
 }
 
 // passed reports whether all streams have reached a version of the same resource. Those that have
-// not are late: the server is asked on their behalf. A stream that is as new as the server counts,
-// whatever its version: the server may have been restored. It has to be that new if a deletion that
-// was shown has no version. Where contents are compared, versions say nothing.
+// not are late: the server is asked on their behalf.
 func (u *union) passed(at position) bool {
 	u.mu.Lock()
-	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
-		u.mu.Unlock()
-		return true
-	}
-	var late []*stream.Listener
-	for _, p := range u.parts {
-		behind := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV)
-		if p.ready() && (behind || at.deletion > p.caught) {
-			late = append(late, p.listener)
-		}
-	}
-	more := slices.ContainsFunc(late, func(l *stream.Listener) bool { return !slices.Contains(u.waiting, l) })
-	u.waiting, u.untilRV, u.deletion = late, at.rv, at.deletion
+	late := u.behind(u.counting(), at)
+	more := u.await(late, at)
 	u.mu.Unlock()
 	if more {
 		u.host.Attend()
 	}
 	return late == nil
+}
+
+// behind returns the streams of some parts that have not reached a version. A stream that is as new
+// as the server counts, whatever its version: the server may have been restored. It has to be that
+// new if a deletion that was shown has no version. Where contents are compared, versions say
+// nothing. Called with mu held.
+func (u *union) behind(parts []*part, at position) (late []*stream.Listener) {
+	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
+		return nil
+	}
+	for _, p := range parts {
+		older := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV)
+		if p.ready() && (older || at.deletion > p.caught) {
+			late = append(late, p.listener)
+		}
+	}
+	return late
 }
 
 // takeFirst takes the first batch of a union that takes another's place. What the reader has of the

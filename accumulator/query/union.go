@@ -27,6 +27,8 @@ type union struct {
 	aligned atomic.Bool
 	// awaited: it is a successor that waits.
 	awaited atomic.Bool
+	// taken: a reader takes batches, so parts change in its turn. Guarded by mu.
+	taken bool
 
 	merging // belongs to the reader's turn
 }
@@ -50,24 +52,16 @@ func (u *union) now() (parts []*part, spaces *stream.Listener, k kind) {
 	return u.parts, u.spaces, u.kind
 }
 
-// current returns the streams that count now: those that the query no longer wants do not once
-// their successors are settled, see retire.
+// current returns the streams that count now.
 func (u *union) current() (parts []*part, spaces *stream.Listener) {
 	u.mu.Lock()
-	parts, wanted, spaces, optional := u.parts, u.wanted(), u.spaces, u.query.Optional
-	u.mu.Unlock()
-	if len(wanted) == len(parts) {
-		return parts, spaces
-	}
-	if slices.ContainsFunc(wanted, func(p *part) bool { return !p.settled(optional) }) {
-		return parts, spaces
-	}
-	return wanted, spaces
+	defer u.mu.Unlock()
+	return u.counting(), u.spaces
 }
 
 func (u *union) Phase() Phase {
 	u.mu.Lock()
-	all, wanted, spaces, k := u.parts, u.wanted(), u.spaces, u.kind
+	parts, moving, spaces, k := u.counting(), u.moving.Load(), u.spaces, u.kind
 	u.mu.Unlock()
 	if !k.known() {
 		return k.phase()
@@ -77,11 +71,11 @@ func (u *union) Phase() Phase {
 	switch {
 	case k.query.Union() && !u.aligned.Load():
 		return Incomplete // rule U8: the reader has nothing of it yet
-	case spaces != nil && !spaces.State().Settled(optional), slices.ContainsFunc(wanted, unsettled):
-		return phaseOf(listenersOf(all))
+	case moving, spaces != nil && !spaces.State().Settled(optional), slices.ContainsFunc(parts, unsettled):
+		return phaseOf(listenersOf(parts))
 	case optional && spaces != nil && spaces.State().Refused:
 		return Empty // the selected namespaces cannot be known
-	case slices.ContainsFunc(all, func(p *part) bool { return !optional || !p.listener.State().Refused }):
+	case slices.ContainsFunc(parts, func(p *part) bool { return !optional || !p.listener.State().Refused }):
 		return Complete
 	}
 	return Empty
@@ -116,7 +110,7 @@ func (u *union) News() bool {
 func (u *union) AtRest() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return !u.regroup && !u.caughtUp && !u.leaving.Load() && u.waiting == nil && u.held.keys == nil
+	return !u.regroup && !u.caughtUp && !u.moving.Load() && u.waiting == nil && u.held.keys == nil
 }
 
 func (u *union) Get(key stream.Key) (newest stream.Object) {
@@ -268,15 +262,14 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 		closeAll(listenersOf(parts))
 		return stream.ErrClosed
 	}
-	leaving := u.swap(parts)
-	u.noteLeaving()
+	unneeded := u.swap(parts)
 	if old := u.spaces; old != nil && old != spaces {
-		leaving = append(leaving, old)
+		unneeded = append(unneeded, old)
 	}
 	u.serve(q, r)
 	u.spaces = spaces // at once: the parts would show too much without it
 	u.mu.Unlock()
-	closeAll(leaving)
+	closeAll(unneeded)
 	u.wake() // a first list may have been in before the query was
 	return nil
 }
@@ -288,7 +281,7 @@ func (u *union) join(q Query, r stream.Resource) (parts []*part, err error) {
 	union := l.Union != nil
 	l.Wake = func() {
 		u.wake()
-		if union && !u.aligned.Load() || u.leaving.Load() {
+		if union && !u.aligned.Load() || u.moving.Load() {
 			u.host.Attend()
 		}
 	}
