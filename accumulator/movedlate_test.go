@@ -20,7 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// twoVersions serves the resource "as" in two versions. The first may go, and the watches of the
+// twoVersions serves each resource in two versions. The first may go, and the watches of the
 // second may be late. The server's lock guards the watches.
 type twoVersions struct {
 	*sim.Server
@@ -50,11 +50,11 @@ func (v *twoVersions) source(r stream.Resource, ns string, f stream.Form) cache.
 	return lw
 }
 
-// query returns a query of a version. With "" it is of the one that is served.
-func (v *twoVersions) query(version string) query.Query {
-	q := sim.Query("A", "as")
+// of has a query be of a version. With "" it is of the one that is served.
+func (v *twoVersions) of(version string, q query.Query) query.Query {
+	resource := q.Kind
 	q.Resolve = func(context.Context) (stream.Resource, error) {
-		r := sim.Resource("as")
+		r := sim.Resource(resource)
 		switch {
 		case version != "":
 			r.Version = version
@@ -112,14 +112,11 @@ func TestG5AnotherVersionsWatchThatIsLateTakesNothingBack(t *testing.T) {
 				defer streams.Close()
 				v.Create("as", sim.Thing("x", "in", "yes"))
 				v.Create("as", sim.Thing("y", "in", "no"))
-				of := func(version string) query.Query {
-					q := v.query(version)
-					change(&q)
-					return q
-				}
-				other := watching(t, streams, collect.Options{}, of("v2"))
+				q := sim.Query("A", "as")
+				change(&q)
+				other := watching(t, streams, collect.Options{}, v.of("v2", q))
 				require.True(t, signalled(other))
-				a := watching(t, streams, collect.Options{}, of(""))
+				a := watching(t, streams, collect.Options{}, v.of("", q))
 				require.True(t, signalled(a))
 				var snap one
 				require.Equal(t, []string{"+x", "+y"}, told(update(t, a, &snap)))
@@ -144,6 +141,37 @@ func TestG5AnotherVersionsWatchThatIsLateTakesNothingBack(t *testing.T) {
 	}
 }
 
+// TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver: the former watch had a bookmark that the
+// other one has not, so the server is asked whether that is all.
+func TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newTwoVersions()
+		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+		defer streams.Close()
+		v.Create("as", sim.Thing("x"))
+		other := watching(t, streams, collect.Options{}, v.of("v2", sim.Query("A", "as")))
+		require.True(t, signalled(other))
+		a := watching(t, streams, collect.Options{}, v.of("", sim.Query("A", "as")))
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		v.late.Store(int64(24 * time.Hour))
+		v.Put("bs", stream.Key{Namespace: "ns", Name: "z"}, sim.Thing("z")) // a newer version
+		v.Bookmarks()
+		synctest.Wait()
+		v.end()
+		q := a.collector.Fields()[0].Query
+		require.Len(t, q.Listeners(), 1)
+		was := q.Listeners()[0]
+		for range 60 {
+			sim.After(time.Minute)
+			assert.Empty(t, told(update(t, a, &snap)))
+		}
+		require.Len(t, q.Listeners(), 1)
+		assert.NotSame(t, was, q.Listeners()[0])
+	})
+}
+
 // TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack is about one that looks objects
 // up, without snapshots.
 func TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack(t *testing.T) {
@@ -152,10 +180,10 @@ func TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack(t *testing
 		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
 		defer streams.Close()
 		v.Create("as", sim.Thing("x"))
-		other, err := Open(t.Context(), streams, v.query("v2"))
+		other, err := Open(t.Context(), streams, v.of("v2", sim.Query("A", "as")))
 		require.NoError(t, err)
 		require.NoError(t, other.Wait(t.Context()))
-		r, err := Open(t.Context(), streams, v.query(""))
+		r, err := Open(t.Context(), streams, v.of("", sim.Query("A", "as")))
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		v.late.Store(int64(time.Hour))
@@ -172,5 +200,54 @@ func TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack(t *testing
 		v.Create("as", sim.Thing("z"))
 		synctest.Wait()
 		assert.Len(t, r.List("", nil), 1)
+	})
+}
+
+// TestG5AnotherVersionsWatchOfANamedObjectThatIsLateTakesNothingBack is about objects that others
+// name: each has a watch of its own.
+func TestG5AnotherVersionsWatchOfANamedObjectThatIsLateTakesNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newTwoVersions()
+		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+		defer streams.Close()
+		v.Create("as", sim.Thing("a", "refs", "x.y"))
+		v.Create("bs", sim.Thing("x"))
+		v.Create("bs", sim.Thing("y"))
+		of := func(version string) *Accumulator {
+			var all []query.Query
+			for _, q := range namingQueries() {
+				all = append(all, v.of(version, q))
+			}
+			a := watching(t, streams, collect.Options{}, all...)
+			require.True(t, signalled(a))
+			return a
+		}
+		of("v2")
+		a := of("")
+		var snap two
+		update(t, a, &snap)
+		require.Equal(t, "a / x y", shownIn(snap))
+		v.late.Store(int64(time.Hour))
+		v.Remove("bs", "x")
+		v.Touch("bs", "y", 1)
+		synctest.Wait()
+		update(t, a, &snap)
+		require.Equal(t, "a / y", shownIn(snap))
+		touched := snap.B[0].GetResourceVersion()
+		v.end()
+		for range 30 * 60 * 2 {
+			sim.After(time.Second / 2)
+			require.Empty(t, told(update(t, a, &snap)), "nothing is taken back")
+			require.Equal(t, "a / y", shownIn(snap))
+		}
+		v.late.Store(0)
+		sim.After(time.Hour)
+		update(t, a, &snap)
+		require.Equal(t, "a / y", shownIn(snap))
+		assert.Equal(t, touched, snap.B[0].GetResourceVersion())
+		v.Create("bs", sim.Thing("x"))
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, "a / x y", shownIn(snap))
 	})
 }

@@ -109,8 +109,8 @@ func (u *union) align() {
 	}
 }
 
-// Late is a stream of a query that objects wait for.
-type Late struct {
+// lateStream is a stream of a union that something waits for.
+type lateStream struct {
 	union  *union
 	stream *stream.Listener
 }
@@ -121,7 +121,7 @@ const catchUpAfter = 100 * time.Millisecond
 // Patience is how long the stream may take by itself. For one that does not count yet it doubles
 // each time: if what is shown is newer again each time, the server is not asked more and more. A bookmark
 // helps, too.
-func (l Late) Patience() time.Duration {
+func (l lateStream) Patience() time.Duration {
 	u := l.union
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -135,7 +135,7 @@ func (l Late) Patience() time.Duration {
 
 // CatchUp asks the server on behalf of the stream, if something still waits for it. It returns
 // false if that failed.
-func (l Late) CatchUp(ctx context.Context) (ok bool) {
+func (l lateStream) CatchUp(ctx context.Context) (ok bool) {
 	u := l.union
 	u.mu.Lock()
 	waits, until, deletion := slices.Contains(u.waiting, l.stream), u.untilRV, u.deletion
@@ -143,16 +143,12 @@ func (l Late) CatchUp(ctx context.Context) (ok bool) {
 	if !waits {
 		return true
 	}
-	to := until
-	if deletion > 0 {
-		to = "" // the present
-	}
-	listRV, err := l.stream.CatchUp(ctx, to)
+	backTo, err := catchUp(ctx, l.stream, position{rv: until, deletion: deletion})
 	if err != nil {
 		return false
 	}
-	if coherence.Comparable(listRV) && coherence.Newer(until, listRV) && u.goesBack(l.stream) {
-		l.stream.WentBack(listRV)
+	if backTo != "" && u.goesBack(l.stream) {
+		l.stream.WentBack(backTo)
 	}
 	u.reached(l.stream, until, deletion)
 	return true
@@ -182,7 +178,7 @@ func (u *union) Late() (all []Late) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, l := range u.waiting {
-		all = append(all, Late{u, l})
+		all = append(all, lateStream{u, l})
 	}
 	return all
 }

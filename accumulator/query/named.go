@@ -23,7 +23,8 @@ type reference struct {
 	ahead int              // how many of a successor do, which nobody has yet
 	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
 	since time.Time
-	gone  bool // nothing names it any more. Guarded by fresh.mu
+	floor position // the reader may have had the object as new as this, see behind
+	gone  bool     // nothing names it any more. Guarded by fresh.mu
 }
 
 // watches returns the streams.
@@ -116,6 +117,9 @@ func (r *references) join(ref *reference) {
 	}
 	l.Wake = func() {
 		r.fresh.note(ref)
+		if r.isBehind(ref) {
+			r.host.Attend()
+		}
 		r.host.Follow()
 		r.host.Wake()
 	}

@@ -35,6 +35,8 @@ type references struct {
 	serving int // how often the kind was served in another way
 	warned  bool
 	closed  bool
+	// wentBack: the server's history went back, so the next batch is of another one.
+	wentBack bool
 
 	fixed
 }
@@ -88,7 +90,7 @@ func (r *references) News() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ref := range r.fresh.now() {
-		if ref.by > 0 && ref.watch != nil && ref.watch.State().News {
+		if ref.by > 0 && ref.watch != nil && ref.watch.State().News && !r.behind(ref) {
 			return true
 		}
 	}
@@ -105,14 +107,15 @@ func (r *references) Take(Shown) Batch {
 	dropped, fresh := r.dropped, make(map[stream.Key]*stream.Listener)
 	r.dropped = nil
 	for ref := range r.fresh.take() {
-		if ref.by == 0 {
+		if ref.by == 0 || r.behind(ref) {
 			r.fresh.note(ref) // it is for later
 		} else if ref.watch != nil {
 			fresh[ref.key] = ref.watch
 		}
 	}
 	// one object that is not found says nothing about the kind
-	out := Batch{OK: true, Absent: r.state == kindAbsent}
+	out := Batch{OK: true, Absent: r.state == kindAbsent, NewHistory: r.wentBack}
+	r.wentBack = false
 	r.mu.Unlock()
 	now := make(map[stream.Key]stream.Object, len(fresh)+len(dropped))
 	for key := range dropped {
@@ -246,6 +249,7 @@ func (r *references) serveAs(resource stream.Resource) {
 	r.serving++
 	refs, old := make([]*reference, 0, len(r.named)), r.watches()
 	for _, ref := range r.named {
+		ref.floor = ref.floorFor(resource)
 		ref.since, ref.watch = time.Now(), nil
 		refs = append(refs, ref)
 	}
@@ -259,8 +263,6 @@ func (r *references) serveAs(resource stream.Resource) {
 }
 
 func (r *references) Tend() {}
-
-func (r *references) Late() []Late { return nil }
 
 func (r *references) Waits() Waits {
 	r.mu.Lock()

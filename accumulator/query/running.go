@@ -72,7 +72,7 @@ type Running interface {
 	// Rank is the length of the longest chain of names that leads to the query. Lower ranks are
 	// taken first.
 	Rank() int
-	// Late returns the streams that objects wait for, or a successor does.
+	// Late returns the streams that objects wait for, or that have to be as new as what was shown.
 	Late() []Late
 
 	// Listeners returns the listeners of all streams.
@@ -81,6 +81,15 @@ type Running interface {
 	Waits() Waits
 	// Close leaves all streams.
 	Close()
+}
+
+// Late is a stream of a query that is late. Values compare.
+type Late interface {
+	// Patience is how long the stream may take by itself.
+	Patience() time.Duration
+	// CatchUp asks the server on behalf of the stream, if something still waits for it. It returns
+	// false if that failed.
+	CatchUp(ctx context.Context) (ok bool)
 }
 
 // Naming is a [Running] whose objects name those of others.

@@ -148,7 +148,7 @@ var references = []mutant{
 	{
 		name: "what a successor names is shown before it is", says: "what they alone name is watched, and not shown", file: "accumulator/query/references.go",
 		in: "accumulator", caught: "TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName",
-		old: `if ref.by == 0 {`, new: `if false {`,
+		old: `if ref.by == 0 || r.behind(ref) {`, new: `if r.behind(ref) {`,
 	},
 	{
 		name: "names are read before all namespaces are known", says: "the first snapshot waits until each object that is named is known", file: "accumulator/collect/taking.go",

@@ -170,7 +170,7 @@ var lastState = []mutant{
 	{
 		name: "a query that replaces another brings back what was deleted without a version", rule: 10, file: "accumulator/query/succeed.go",
 		caught: "TestG5ADeletionWithoutItsVersionIsNotTakenBackByAQueryThatReplacesAnother",
-		old:    `(behind || at.deletion > p.caught)`, new: `behind`,
+		old:    `(older || at.deletion > p.caught)`, new: `older`,
 	},
 	{
 		name: "a deletion with the last version of its object is old news", rule: 10, file: stream, caught: "TestG2ADeletionThatHasTheStoredVersionIsADeletion/all",

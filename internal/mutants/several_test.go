@@ -264,9 +264,9 @@ var several = []mutant{
 	},
 	{
 		name: "nobody helps a watch that is too quiet", peer: torn, file: "accumulator/query/align.go", caught: "TestG5ADeletionThatOneWatchOfAUnionIsTooQuietToConfirmIsShownSoon",
-		old: `CatchUp(ctx, to)
+		old: `deletion: deletion})
 	if err != nil {`,
-		new: `CatchUp(ctx, to)
+		new: `deletion: deletion})
 	if err != nil || true {`,
 	},
 	{
@@ -276,8 +276,38 @@ var several = []mutant{
 	},
 	{
 		name: "a stream that is no longer wanted stays", peer: torn, file: fields, caught: "TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap",
-		old: `p.outgoing = !isFresh[p.listener.Stream()]`,
-		new: `p.outgoing = false`,
+		old: `p.standing = partLeaves`,
+		new: `p.standing = partCounts`,
+	},
+	{
+		name: "a watch that another reader has had for long takes over at once", rule: 10, file: "accumulator/query/align.go",
+		caught: "TestG5AnotherVersionsWatchThatIsLateTakesNothingBack",
+		old:    `	return late == nil
+}
+
+// align`,
+		new: `	return true
+}
+
+// align`,
+	},
+	{
+		name: "watches that come count at once", rule: 10, file: fields, caught: "TestG5AnotherVersionsWatchThatIsLateTakesNothingBack",
+		old: `p.standing, moving = partComes, true`,
+		new: `p.standing, moving = partCounts, true`,
+	},
+	{
+		name: "nobody asks on behalf of watches that come", rule: 10, file: "accumulator/query/align.go",
+		caught: "TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver",
+		old:    `	u.await(late, at)
+	return late == nil`,
+		new: `	return late == nil`,
+	},
+	{
+		name: "a named object's other watch is taken however old it is", rule: 10, file: "accumulator/query/behind.go",
+		caught: "TestG5AnotherVersionsWatchOfANamedObjectThatIsLateTakesNothingBack",
+		old:    `return st.Ready() && (`,
+		new:    `return false && st.Ready() && (`,
 	},
 	{
 		name: "a query that is added is shown by halves", peer: firstPage, file: "accumulator/collect/changes.go", caught: "TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem",
@@ -364,7 +394,7 @@ var several = []mutant{
 	{
 		name: "a union whose first batch was taken back is shown as far as it is", peer: torn, file: "accumulator/query/union.go", in: "accumulator",
 		caught: "TestG1AUnionWhoseFirstBatchWasTakenBackIsWholeInTheFirstSnapshot",
-		old:    `return Incomplete // rule U8`, new: `return phaseOf(listenersOf(all)) // rule U8`,
+		old:    `return Incomplete // rule U8`, new: `return phaseOf(listenersOf(parts)) // rule U8`,
 	},
 	{
 		name: "a union begins again whenever it is asked too early", peer: torn, file: "accumulator/collect/taking.go", in: "accumulator",
