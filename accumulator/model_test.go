@@ -46,6 +46,8 @@ type model struct {
 	truth   sync.Mutex
 	written map[storedKey]int // the version of the server after an own write
 	synced  int               // the server's version at the call of the latest Sync that returned
+	moved   bool              // a version was not served: a Sync waits for none that is not
+	prefer  int               // which of the versions discovery says, where both are served
 }
 
 type storedKey struct {
@@ -65,7 +67,7 @@ const modelStride = 12
 // modelQueries returns the queries of readers: with and without selectors, with selectors that
 // only the server can judge, of another version of the same stored resource, unions, and sets of
 // namespaces.
-func modelQueries() []query.Query {
+func modelQueries(m *model) []query.Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
 	out := labels.SelectorFromSet(labels.Set{"in": "no"})
 	node := fields.OneTermEqualSelector("spec.node", "n1")
@@ -94,7 +96,7 @@ func modelQueries() []query.Query {
 			resource = sim.Resource(modelResources[1])
 		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
-		all[i].Resolve = func(context.Context) (stream.Resource, error) { return resource, nil }
+		all[i].Resolve = func(context.Context) (stream.Resource, error) { return m.inServed(resource), nil }
 	}
 	return all
 }
@@ -119,7 +121,8 @@ func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 }
 
 func runScript(s sim.Script, taken func()) error {
-	m := &model{Server: sim.New(), script: s, queries: modelQueries(), written: map[storedKey]int{}}
+	m := &model{Server: sim.New(), script: s, written: map[storedKey]int{}}
+	m.queries = modelQueries(m)
 	m.DelayOf = m.latency(0, 0)
 	if s.LastStates {
 		m.LastState = func(e sim.Event) bool { return e.Rev%2 == 0 }
@@ -211,6 +214,8 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 			return false, nil
 		}
 		return true, m.join(s.A, s.B, s.C)
+	case s.Op >= 106:
+		return m.serve(s.A), nil
 	case s.Op >= 103:
 		m.Reschema()
 		if s.A%2 == 0 {
@@ -235,7 +240,7 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 // own writes as this client. The answer comes at once or later, or never. It reports whether the
 // server did anything.
 func (m *model) own(resource string, key stream.Key, verb string, s sim.Step) bool {
-	w := m.streams.Begin(sim.Resource(resource), key)
+	w := m.streams.Begin(m.inServed(sim.Resource(resource)), key)
 	a, ok := m.Server.Do(resource, key, verb, s.A+s.B+s.C)
 	if !ok || s.A == 0 { // refused, or the connection is lost
 		w.Abandon()
@@ -275,6 +280,9 @@ func (m *model) latency(a, b int) func(*sim.Watch) time.Duration {
 	return func(w *sim.Watch) time.Duration {
 		labels, fields := w.Filter.Labels.String(), w.Filter.Fields.String()
 		n := len(labels) + 3*len(fields) + 5*len(w.Source.Resource) + len(w.Filter.Namespace)
+		if w.Source.Version == "v2" {
+			n += 2
+		}
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(w.Source.Resource + " " + w.Filter.Namespace + " " + labels + " " + fields))
 		return sim.ModelPauses[(a+n*b)%len(sim.ModelPauses)] + time.Microsecond + time.Duration(h.Sum32()%997)
@@ -370,7 +378,9 @@ func (m *model) syncing() {
 		if m.streams.Sync(ctx) == nil {
 			m.truth.Lock()
 			defer m.truth.Unlock()
-			m.synced = max(m.synced, now)
+			if !m.moved {
+				m.synced = max(m.synced, now)
+			}
 		}
 	})
 }

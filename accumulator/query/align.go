@@ -46,7 +46,7 @@ func (u *union) Tend() {
 	ready, turned := u.mayTurn(), false
 	var left []*stream.Listener
 	if ready && !u.taken {
-		left, turned = u.takeOver(u.resource), true
+		left, turned = u.turn(), true
 	}
 	turned = turned || ready && !u.caughtUp
 	u.caughtUp = u.caughtUp || ready
@@ -77,10 +77,19 @@ func (u *union) mayTurn() bool {
 	return late == nil
 }
 
+// turn has the parts take over that have come. A union that is not aligned begins again. Called
+// with mu held.
+func (u *union) turn() (left []*stream.Listener) {
+	if !u.aligned.Load() {
+		u.target = ""
+	}
+	return u.takeOver(u.resource)
+}
+
 // align starts to note departures once all streams of a union have their first lists. The union is
 // aligned when all have since reached one version (U8). Called with mu held.
 func (u *union) align() {
-	if !u.query.Union() || u.aligned.Load() || !u.known() {
+	if !u.query.Union() || u.aligned.Load() || u.moving.Load() || !u.known() {
 		return
 	}
 	var ready []*part

@@ -26,7 +26,7 @@ func (u *union) Take(shown Shown) Batch {
 	u.mu.Lock() // read once: the flags belong to these parts
 	var left []*stream.Listener
 	if u.mayTurn() {
-		left = u.takeOver(u.resource)
+		left = u.turn()
 	}
 	all, parts, spaces, known, optional := u.parts, u.counting(), u.spaces, u.known(), u.query.Optional
 	taken := u.taken

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator/stream"
@@ -19,7 +20,7 @@ import (
 
 // Source returns what lists and watches a resource in a namespace ("" for all).
 func (s *Server) Source(r stream.Resource, namespace string, _ stream.Form) cache.ListerWatcherWithContext {
-	return &Source{s, r.Resource, namespace}
+	return &Source{s, r.Resource, r.Version, namespace}
 }
 
 // Plain makes sources of listers and watchers. Some of these implement more.
@@ -33,10 +34,10 @@ func Plain(source func(stream.Resource, string, stream.Form) cache.ListerWatcher
 	}
 }
 
-// Source lists and watches one resource of the server.
+// Source lists and watches one resource of the server, in one version of the API.
 type Source struct {
 	*Server
-	Resource, namespace string
+	Resource, Version, namespace string
 }
 
 // Filter says which objects a request selects.
@@ -75,13 +76,16 @@ func (s *Source) request(ctx context.Context, verb string, limit int64) error {
 	default:
 		s.Watches[s.Resource]++
 	}
-	fail := s.Fail
+	fail, unserved := s.Fail, s.Unserved[s.Resource+"/"+s.Version]
 	s.Mu.Unlock()
 	if verb == "list" {
 		s.delayList(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if unserved {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: s.Resource}, "")
 	}
 	if fail != nil {
 		return fail(verb, s.Resource)

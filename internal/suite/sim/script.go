@@ -25,7 +25,7 @@ type Script struct {
 func DrawScript(t *rapid.T) Script {
 	small := rapid.IntRange(0, 59)
 	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step {
-		return Step{rapid.IntRange(0, 105).Draw(t, "op"), small.Draw(t, "a"), small.Draw(t, "b"), small.Draw(t, "c")}
+		return Step{rapid.IntRange(0, 109).Draw(t, "op"), small.Draw(t, "a"), small.Draw(t, "b"), small.Draw(t, "c")}
 	}), 20, 300)
 	return Script{
 		Stream:     rapid.Bool().Draw(t, "stream"),

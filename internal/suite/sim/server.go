@@ -41,6 +41,8 @@ type Server struct {
 	// LastState says which deletions are delivered with the last version of the object in place of
 	// their own, as some servers and proxies do.
 	LastState func(e Event) bool
+	// Unserved are the resources and versions of the API that are not served, see Serve.
+	Unserved map[string]bool
 	// Schema is how the server shows objects now, see Reschema.
 	Schema   int
 	Cuts     map[*Watch]struct{} // open watches
@@ -66,6 +68,7 @@ func New() *Server {
 	s := &Server{
 		Rev: 100, Now: map[string]map[stream.Key]*unstructured.Unstructured{},
 		Cuts: map[*Watch]struct{}{}, Lists: map[string]int{}, Probes: map[string]int{}, Streamed: map[string]int{}, Watches: map[string]int{},
+		Unserved: map[string]bool{},
 	}
 	s.changed = sync.NewCond(&s.Mu)
 	return s
@@ -105,6 +108,25 @@ func (s *Server) Failing(f func(verb, resource string) error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Fail = f
+}
+
+// Serve serves a resource in a version of the API, or no longer: that ends its watches.
+func (s *Server) Serve(resource, version string, served bool) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Unserved[resource+"/"+version] = !served
+	for w := range s.Cuts {
+		if !served && w.Source.Resource == resource && w.Source.Version == version {
+			w.StopLocked()
+		}
+	}
+}
+
+// Serves reports whether a resource is served in a version of the API.
+func (s *Server) Serves(resource, version string) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return !s.Unserved[resource+"/"+version]
 }
 
 // Opened counts the lists of a resource, streamed or not. The caller holds Mu.
