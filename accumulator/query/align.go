@@ -128,8 +128,8 @@ type lateStream struct {
 const catchUpAfter = 100 * time.Millisecond
 
 // Patience is how long the stream may take by itself. For one that does not count yet it doubles
-// each time: if what is shown is newer again each time, the server is not asked more and more. A bookmark
-// helps, too.
+// each time: if what is shown is newer again each time, the server is not asked more and more. A
+// bookmark helps, too.
 func (l lateStream) Patience() time.Duration {
 	u := l.union
 	u.mu.Lock()
