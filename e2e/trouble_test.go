@@ -199,6 +199,7 @@ func byFault(err error) bool {
 	var connection net.Error
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) ||
 		strings.Contains(err.Error(), "invalid character") || strings.Contains(err.Error(), "unexpected end of JSON") ||
+		strings.Contains(err.Error(), "the server's answer ") || // it is no object, or no JSON
 		strings.Contains(err.Error(), "0-length response") || // nothing is left of the answer
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &request) || errors.As(err, &connection)
 }
