@@ -33,6 +33,10 @@ func harmless(t *testing.T, from string, c *rest.Config) {
 	if err := checkAddress("server", c.Host); err != nil {
 		t.Fatalf("%q: %v", from, err)
 	}
+	u, _, err := rest.DefaultServerUrlFor(c)
+	if err != nil || strings.HasPrefix(strings.ToLower(c.Host), "https:") && u.Scheme != "https" {
+		t.Fatalf("%q is reached at %v, without TLS: %v", from, u, err)
+	}
 }
 
 func FuzzAKubeconfigThatIsNotAllowedAnythingDoesNothing(f *testing.F) {

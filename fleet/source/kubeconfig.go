@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -93,7 +94,7 @@ func connectionOf(config *clientcmdapi.Config, context string, allow Allow) (con
 		return connection{}, errors.New("the kubeconfig does not have the user that the context names")
 	case user == nil:
 		user = clientcmdapi.NewAuthInfo()
-	case !hasCredentials(user) && strings.HasPrefix(cluster.Server, "https:"):
+	case !hasCredentials(user) && encrypted(cluster):
 		// A half-written file looks so, and the server may take an anonymous request.
 		return connection{}, errors.New("the user in the kubeconfig has no credentials")
 	}
@@ -104,6 +105,14 @@ func connectionOf(config *clientcmdapi.Config, context string, allow Allow) (con
 func hasCredentials(u *clientcmdapi.AuthInfo) bool {
 	return u.Token != "" || u.TokenFile != "" || u.Username != "" || u.Exec != nil || u.AuthProvider != nil ||
 		u.ClientCertificate != "" || len(u.ClientCertificateData) > 0
+}
+
+// encrypted reports whether client-go reaches a cluster over TLS. A server that is a name alone is,
+// if there is an authority for it.
+func encrypted(c *clientcmdapi.Cluster) bool {
+	return rest.IsConfigTransportTLS(rest.Config{Host: c.Server, TLSClientConfig: rest.TLSClientConfig{
+		CAFile: c.CertificateAuthority, CAData: c.CertificateAuthorityData, Insecure: c.InsecureSkipTLSVerify,
+	}})
 }
 
 // connect returns how a cluster is reached as a user.
@@ -168,21 +177,21 @@ func (a Allow) check(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)
 	return fmt.Errorf("the configuration is refused: it %s", strings.Join(refused, "; it "))
 }
 
-// checkAddress checks the address of a server. The error does not quote it: it may have a
-// password.
+// checkAddress checks the address of a server as client-go reads it: a URL, or else a host with or
+// without a port, which is reached without TLS. So a URL with a slash too few would be a host that
+// is called https. The error does not quote the address: it may have a password.
 func checkAddress(what, address string) error {
 	if address == "" {
 		return fmt.Errorf("the kubeconfig has no %s", what)
 	}
-	if !strings.Contains(address, "://") {
-		address = "http://" + address // as kubectl takes it
-	}
-	u, err := url.Parse(address)
+	u, _, err := rest.DefaultServerURL(address, "", schema.GroupVersion{}, false)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		return fmt.Errorf("the %s is no address", what)
 	case u.User != nil:
 		return fmt.Errorf("the %s has credentials in its address, where they would be shown", what)
+	case strings.EqualFold(u.Hostname(), "https") || strings.EqualFold(u.Hostname(), "http"):
+		return fmt.Errorf("the %s is no address: behind http: and https: belong two slashes", what)
 	}
 	return nil
 }

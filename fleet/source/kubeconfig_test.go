@@ -143,6 +143,42 @@ func TestABrokenKubeconfigIsNotQuoted(t *testing.T) {
 	}
 }
 
+// client-go takes what is no URL for the name of a server, and connects to it without TLS.
+func TestAnAddressThatLacksASlashIsRefusedAndIsNotAServerCalledHTTPS(t *testing.T) {
+	for _, address := range []string{
+		"https:/", "https:", "HTTPS:/", "http:/", "https:443", "https:/me:" + canary + "@a", "https://https://a", "a/b", "://a", "//a",
+	} {
+		cluster := clientcmdapi.NewCluster()
+		cluster.Server = address
+		c, err := connect(cluster, clientcmdapi.NewAuthInfo(), allowEverything)
+		if err == nil {
+			t.Errorf("%q is reached by %q", address, c.config.Host)
+		} else if !strings.Contains(err.Error(), "is no address") || strings.Contains(err.Error(), canary) {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	for _, address := range []string{"a", "a:6443", "http://a", "HTTPS://a", "https://a:6443/prefix", "[::1]:6443", "https.ns.svc"} {
+		if err := checkAddress("server", address); err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func TestAUserWithoutCredentialsIsRefusedHoweverTheServerOfTLSIsWritten(t *testing.T) {
+	anonymous := func(c *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		u.Token, c.CertificateAuthorityData = "", []byte("ca")
+	}
+	for _, address := range []string{"https://a", "HTTPS://a", "a", "a:6443"} {
+		_, _, err := fromText([]byte(kubeconfig(t, address, anonymous)), "", 0)
+		if err == nil || !strings.Contains(err.Error(), "has no credentials") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	if _, _, err := fromText([]byte(kubeconfig(t, "http://a", anonymous)), "", 0); err != nil {
+		t.Error("without TLS no credentials are sent: ", err)
+	}
+}
+
 func TestAVersionIsThatOfTheConfigurationAlone(t *testing.T) {
 	version := func(text string) string {
 		_, version, err := fromText([]byte(text), "", 0)

@@ -120,11 +120,28 @@ func FuzzAnObjectKeepsItsContentFromFormToForm(f *testing.F) {
 			t.Fatalf("%s: %v", data, err)
 		}
 		for _, field := range []string{"any", "words", "raw"} {
-			if want, had := u.Object[field]; had && !empty(want) && !sameJSON(want, back.Object[field]) {
+			want, had := u.Object[field]
+			if field == "any" {
+				want = inFloats(t, want)
+			}
+			if had && !empty(want) && !sameJSON(want, back.Object[field]) {
 				t.Fatalf("%s: %s is %v, want %v", data, field, back.Object[field], want)
 			}
 		}
 	})
+}
+
+// inFloats is a value as encoding/json decodes it into a struct of a program: a number is a float64,
+// which is not exact for integers past 2^53.
+func inFloats(t *testing.T, v any) (decoded any) {
+	raw, err := Encode(v)
+	if err == nil {
+		err = json.Unmarshal(raw, &decoded)
+	}
+	if err != nil {
+		t.Fatalf("%v: %v", v, err)
+	}
+	return decoded
 }
 
 // sameJSON compares two values as they are sent: 1.0 is sent as 1, and -0 is read as 0.

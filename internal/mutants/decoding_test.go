@@ -51,6 +51,14 @@ var decoders = []mutant{
 		old: `case !json.Valid(raw):`,
 		new: `case raw == nil:`,
 	}, {
+		name: "a key has control characters", says: asItIs, file: framedJSON, caught: "TestAKeyWithAControlCharacterIsNoJSONAndAnError",
+		old: `return r < ' ' }`,
+		new: `return r < 0 }`,
+	}, {
+		name: "a backslash makes a part of a text of the line's end", says: asItIs, file: framedJSON, caught: "TestG5AnEventThatWasGarbledDoesNotSwallowTheNextOne",
+		old: `case c == '\n':`,
+		new: `case c == '\n' && !escaped:`,
+	}, {
 		name: "the metadata of a list has its fields in any case", says: asItIs, file: framed, in: "internal/wire/frames", caught: "TestAFieldOfAListIsWrittenAsItIsCalled",
 		old: `	if err := utiljson.Unmarshal(raw, into); err != nil {`,
 		new: `	_ = utiljson.Unmarshal

@@ -25,6 +25,16 @@ var sourced = []mutant{
 		old: `case !hasCredentials(user) &&`, new: `case user.Token == "-" &&`,
 	},
 	{
+		name: "an address that lacks a slash is a server called https", says: "So a URL with a slash too few would be a host that is called https",
+		file: kubeconfigs, caught: "TestAnAddressThatLacksASlashIsRefusedAndIsNotAServerCalledHTTPS",
+		old: `	case strings.EqualFold(u.Hostname(), "https") ||`, new: `	case u.Hostname() == "" ||`,
+	},
+	{
+		name: "TLS is only what begins with https", says: "A server that is a name alone is,", file: kubeconfigs,
+		caught: "TestAUserWithoutCredentialsIsRefusedHoweverTheServerOfTLSIsWritten",
+		old:    `!hasCredentials(user) && encrypted(cluster):`, new: `!hasCredentials(user) && encrypted(cluster) && strings.HasPrefix(cluster.Server, "https:"):`,
+	},
+	{
 		name: "a half-written file removes its cluster", says: "does not parse because it is half written, is an error of its cluster",
 		file: "fleet/source/directory.go", caught: "TestAHalfWrittenFileRemovesNothing",
 		old: `		all.add("file "+name, files[name].member)`, new: `		if files[name].member.Err == nil {

@@ -2,13 +2,13 @@ package object
 
 import (
 	"bytes"
-	"encoding/json"
 	"reflect"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // SameContent reports whether two objects have the same content, all of it: identity and version,
@@ -189,13 +189,13 @@ func structs(t reflect.Type) comparer {
 }
 
 // sameRaw compares JSON that was not decoded. The answer to an own write may have it in another
-// text than a list.
+// text than a list. Integers stay integers: as float64, two that differ past 2^53 could be the same.
 func sameRaw(a, b reflect.Value, _ int) bool {
 	if bytes.Equal(a.Bytes(), b.Bytes()) {
 		return true
 	}
 	var x, y any
-	return json.Unmarshal(a.Bytes(), &x) == nil && json.Unmarshal(b.Bytes(), &y) == nil && reflect.DeepEqual(x, y)
+	return utiljson.Unmarshal(a.Bytes(), &x) == nil && utiljson.Unmarshal(b.Bytes(), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func pointers(t reflect.Type) comparer {

@@ -97,6 +97,7 @@ func TestEachDifferenceIsAnotherContent(t *testing.T) {
 	assert.False(t, SameContent(&one, &metav1.PartialObjectMetadata{}), "another type")
 	assert.False(t, SameContent(&one, nil), "nothing")
 	assert.False(t, SameContent(&widget{Any: int64(1)}, &widget{Any: "1"}), "another type in an interface")
+	assert.False(t, SameContent(&widget{Raw: raw(`[9007199254740992]`)}, &widget{Raw: raw(`[9007199254740993]`)}), "as float64 they are the same")
 	assert.False(t, SameContent(&widget{Strings: map[string]string{"a": "b"}}, &widget{Strings: map[string]string{"b": "b"}}))
 	assert.False(t, SameContent(&widget{Nested: map[string]*widget{"a": {}}}, &widget{Nested: map[string]*widget{"b": {}}}))
 	spelled := func(s string) *corev1.Pod {

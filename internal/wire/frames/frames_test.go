@@ -177,6 +177,19 @@ func TestAKeyMayBeWrittenWithEscapes(t *testing.T) {
 	assert.Equal(t, "n", IdentityOf([]byte(`{"met\u0061data":{"n\u0061me":"n"}}`), JSON).Name)
 }
 
+func TestAKeyWithAControlCharacterIsNoJSONAndAnError(t *testing.T) {
+	for _, c := range []string{"\v", "\t", "\x00", "\x1f"} {
+		_, _, err := List(strings.NewReader(`{"a`+c+`":"","items":[]}`), anything, ignore)
+		require.ErrorIs(t, err, errSyntax, "%q in a list", c)
+		_, err = Watch(strings.NewReader(`{"type":"A","object":{},"a`+c+`":""}`), most).Next()
+		require.ErrorIs(t, err, errSyntax, "%q in an event", c)
+		require.ErrorContains(t, err, "control character")
+		assert.Empty(t, IdentityOf([]byte(`{"a`+c+`":"","metadata":{"name":"n"}}`), JSON))
+	}
+	_, _, err := List(strings.NewReader(`{"a\t\u000b":"","items":[]}`), anything, ignore)
+	require.NoError(t, err, "with escapes it is JSON")
+}
+
 func TestAFieldOfAListIsWrittenAsItIsCalled(t *testing.T) {
 	m, _, err := List(strings.NewReader(`{"metadata":{"Continue":"x"},"items":[]}`), anything, ignore)
 	require.NoError(t, err)
@@ -292,4 +305,6 @@ func TestG5AnEventThatWasGarbledDoesNotSwallowTheNextOne(t *testing.T) {
 		require.ErrorIs(t, err, errSyntax, text)
 		_ = waits.Close()
 	}
+	_, err := Watch(strings.NewReader(`{"type":"A","object":{"a":"b\`+"\n"), most).Next()
+	require.ErrorIs(t, err, errSyntax, "a backslash does not make a part of the text of the line's end")
 }

@@ -124,6 +124,8 @@ func (b *body) text() error {
 	for {
 		for i, c := range b.buf[b.at:b.end] {
 			switch {
+			case c == '\n':
+				return broken("a line ends in a text")
 			case escaped:
 				escaped = false
 			case c == '\\':
@@ -131,8 +133,6 @@ func (b *body) text() error {
 			case c == '"':
 				b.at += i + 1
 				return nil
-			case c == '\n':
-				return broken("a line ends in a text")
 			}
 		}
 		b.at = b.end
@@ -180,10 +180,14 @@ func (b *body) object(member func(key []byte) error) error {
 	})
 }
 
-// plain returns a key as the decoder will read it: a letter may be written as an escape.
+// plain returns a key as the decoder will read it: a letter may be written as an escape, and a
+// control character has to be. No decoder reads the keys of a list and of an event after this.
 func plain(key []byte) ([]byte, error) {
 	if key[0] != '"' {
 		return nil, broken("a key that begins with %q", key[0])
+	}
+	if i := bytes.IndexFunc(key, func(r rune) bool { return r < ' ' }); i >= 0 {
+		return nil, broken("a key with the control character %q", key[i])
 	}
 	if bytes.IndexByte(key, '\\') < 0 {
 		return key, nil
