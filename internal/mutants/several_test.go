@@ -282,7 +282,7 @@ var several = []mutant{
 	{
 		name: "a watch that another reader has had for long takes over at once", rule: 10, file: "accumulator/query/align.go",
 		caught: "TestG5AnotherVersionsWatchThatIsLateTakesNothingBack",
-		old:    `	return late == nil
+		old: `	return late == nil
 }
 
 // align`,
@@ -299,7 +299,7 @@ var several = []mutant{
 	{
 		name: "nobody asks on behalf of watches that come", rule: 10, file: "accumulator/query/align.go",
 		caught: "TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver",
-		old:    `	u.await(late, at)
+		old: `	u.await(late, at)
 	return late == nil`,
 		new: `	return late == nil`,
 	},
