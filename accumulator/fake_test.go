@@ -100,3 +100,21 @@ func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
 		assert.Equal(t, want, stream.Selects(stream.Resource{}, stream.Selection{Fields: f}, u), text)
 	}
 }
+
+// The answer is about a scale, say. The object that it has changed is still there.
+func TestG4OnAFakeAWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
+	onFake(t, func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator, snap *one) {
+		s.Create("as", sim.Thing("x", "in", "yes"))
+		synctest.Wait()
+		update(t, a, snap)
+		s.Late(time.Hour)
+		key := stream.Key{Namespace: "ns", Name: "x"}
+		w := streams.Begin(sim.Resource("as"), key)
+		_, ok := s.Do("as", key, "move", 0)
+		require.True(t, ok)
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
+		update(t, a, snap)
+		require.Len(t, snap.A, 1)
+		assert.Equal(t, "no", snap.A[0].GetLabels()["in"])
+	})
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
@@ -249,7 +250,11 @@ func (m *model) own(resource string, key stream.Key, verb string, s sim.Step) bo
 	answered := func() {
 		m.landing.Add(1)
 		defer m.landing.Add(-1)
-		if w.Commit(context.Background(), stream.Outcome{Write: a.Write(key)}) != nil {
+		out := stream.Outcome{Write: a.Write(key)}
+		if verb == "delete" && (s.A+s.B+s.C)%5 == 0 { // nobody can read the answer
+			out = stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}
+		}
+		if w.Commit(context.Background(), out) != nil {
 			return // not settled: the watch will show it
 		}
 		m.truth.Lock()

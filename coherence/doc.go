@@ -55,8 +55,11 @@
 //     the server knows, it watches another version of the stored resource, a subresource is of
 //     another kind, or rule 4 says so. Then, before the write returns, the server is asked for the
 //     object as the stream would show it, no older than the write. Its answer is the truth at the
-//     list's version, and makes an entry of that version. If the server cannot be asked, the write
-//     is unsettled: it is reported, and shown when the watch brings it.
+//     list's version, and makes an entry of that version. An answer that does not tell what became
+//     of the object at all (nobody can read it, or it is about a subresource of another kind) is
+//     replaced first: the server is asked once, without selectors, and what it says takes the
+//     place of the answer. If the server cannot be asked, the write is unsettled: it is reported,
+//     and shown when the watch brings it.
 //  7. Coverage. A write counts for every stream of the same stored resource, in whatever group and
 //     version the stream watches it.
 //  8. Probe. A stream whose watch ended with an error, or was silent for longer than a bookmark

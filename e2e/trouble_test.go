@@ -201,5 +201,6 @@ func byFault(err error) bool {
 		strings.Contains(err.Error(), "invalid character") || strings.Contains(err.Error(), "unexpected end of JSON") ||
 		strings.Contains(err.Error(), "the server's answer ") || // it is no object, or no JSON
 		strings.Contains(err.Error(), "0-length response") || // nothing is left of the answer
+		strings.Contains(err.Error(), "http2: client connection") || // lost or closed; the error has no type
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &request) || errors.As(err, &connection)
 }

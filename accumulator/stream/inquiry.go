@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // inquiry is what the server has said, stream by stream, of an own write whose answer does not tell
@@ -26,6 +28,37 @@ type answer struct {
 	version string
 	// since is the UID of the object if another one was written.
 	since types.UID
+}
+
+// told returns an outcome that tells what became of the object: its answer, or what the server says
+// when it is asked for the object. One answer is about one moment. If each stream asked for
+// itself, the object might move from one to another meanwhile, and none would tell where it is.
+// They do so all the same where versions say nothing. On an error no stream shows the write.
+func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
+	s := w.set
+	s.mu.Lock()
+	streams := slices.DeleteFunc(s.over(w.resource.Storage), func(st *stream) bool { return !st.covers(o.Key) })
+	s.mu.Unlock()
+	if !o.Unknown || s.config.ByContent || len(streams) == 0 {
+		return o, nil
+	}
+	lockorder.CallOut("Config.Source")
+	all := requests{source: s.config.Source(w.resource, o.Key.Namespace, Whole), namespace: o.Key.Namespace}
+	object, version, err := all.lookup(ctx, o.Key, o.Version)
+	if err != nil {
+		for _, st := range streams {
+			st.unsettle(o.Key, o.Version)
+		}
+		return o, fmt.Errorf("ask for %s %s: %w", w.resource.Resource, o.Key, err)
+	}
+	now := Outcome{Write: coherence.Write{Key: o.Key, UID: o.UID, Version: version}}
+	if object != nil {
+		now.UID, now.Version, now.Object = object.GetUID(), object.GetResourceVersion(), object
+	}
+	if !coherence.Comparable(now.Version) {
+		return o, nil
+	}
+	return now, nil
 }
 
 func (q *inquiry) add(st *stream, a answer) {

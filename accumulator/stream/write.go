@@ -56,7 +56,7 @@ func (w *Write) land(done *coherence.Write) {
 // Outcome is what the server's answer to a write tells.
 type Outcome struct {
 	coherence.Write
-	// Unknown: the answer does not tell what became of the object (rule 6): each stream asks.
+	// Unknown: the answer does not tell what became of the object (rule 6): the server is asked.
 	Unknown bool
 }
 
@@ -69,6 +69,11 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s := w.set
 	if !w.resource.Namespaced {
 		o.Key.Namespace = ""
+	}
+	o, err := w.told(ctx, o)
+	if err != nil {
+		w.land(nil)
+		return err
 	}
 	s.mu.Lock()
 	s.journal.Commit(w.resource.Storage, o.Write)

@@ -53,8 +53,20 @@ var settling = []mutant{
 		old: `if !ok || written.GroupVersionResource != s.resource.GroupVersionResource {`, new: `if !ok {`,
 	},
 	{
-		name: "an unknown outcome is a deletion", rule: 6, file: write, caught: "TestG4AWriteOfUnknownOutcomeIsAskedFor",
+		name: "an unknown outcome is a deletion", rule: 6, file: write, caught: "TestG4OnAFakeAWriteOfUnknownOutcomeIsAskedFor",
 		old: `if o.Unknown {`, new: `if false {`,
+	},
+	{
+		name: "each stream is asked what became of an object", rule: 6, file: inquiry, caught: "TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsInAUnion",
+		old: `if !o.Unknown || s.config.ByContent || len(streams) == 0 {`, new: `if true {`,
+	},
+	{
+		name: "a write of which the server cannot be asked is forgotten", rule: 6, file: inquiry, caught: "TestG4AWriteOfWhichTheServerCannotBeAskedIsReported",
+		old: `			st.unsettle(o.Key, o.Version)
+		}
+		return o, fmt`, new: `			_ = st
+		}
+		return o, fmt`,
 	},
 	{
 		name: "the server is asked without the stream's selector", rule: 6, file: pages, caught: "TestG4WhereAWriteCannotBeJudgedTheServerIsAsked",
