@@ -44,6 +44,16 @@ func parsePeak(status []byte) (float64, error) {
 	return 0, fmt.Errorf("read the peak memory: there is no VmHWM in the process's status")
 }
 
+// ResidentBytes returns the resident size of this process, 0 on a system without /proc.
+func ResidentBytes() float64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	if fields := bytes.Fields(text); len(fields) > 1 {
+		pages, _ := strconv.ParseFloat(string(fields[1]), 64)
+		return pages * float64(os.Getpagesize())
+	}
+	return 0
+}
+
 // LiveBytes returns the heap after two collections. The second one frees what finalizers and
 // pools released in the first.
 func LiveBytes() float64 {
