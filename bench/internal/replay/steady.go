@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/bench/internal/usage"
 )
 
 // Steady is a server of pods, services and config maps whose watches send the events of a
@@ -113,7 +115,9 @@ func (s *Steady) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		body = Begun{s.start.UnixNano()}
 	case SentPath:
-		body = s.tally.sent(s.plan)
+		sent := s.tally.sent(s.plan)
+		sent.Waited = usage.WaitedSeconds()
+		body = sent
 	default:
 		code, body = discovery(r.URL.Path)
 	}

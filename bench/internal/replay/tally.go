@@ -17,6 +17,7 @@ type Sent struct {
 	LateP99 float64 // ms from when an event is due to when it is written
 	Late    float64 // the same, at most
 	Blocked float64 // ms that a write took, at most: the client did not read meanwhile
+	Waited  float64 // seconds in which a thread of the server's process had no CPU
 	Batches []Batch
 }
 

@@ -112,6 +112,8 @@ func (r Result) String() string {
 	memory("RSS", r.RSS)
 	row("peak RSS, MB", "%.3g", r.Peak)
 	row("CPU, with the checks, s", "%.3g", r.CPU)
+	row("threads that waited for a CPU, and those of the server, s", "%.3g, %.3g", r.Waited, r.Sent.Waited)
+	row("load average of the machine, least, median and most", "%.3g, %.3g, %.3g", slices.Min(r.Machine), stats.Median(r.Machine), slices.Max(r.Machine))
 	return b.String()
 }
 

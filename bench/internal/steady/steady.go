@@ -40,6 +40,8 @@ type Result struct {
 	RSS       []float64 // MB, sampled with it
 	Peak      float64   // MB, of RSS
 	CPU       float64   // seconds, with the checks
+	Waited    float64   // seconds in which a thread could run, and had no CPU
+	Machine   []float64 // load average, sampled with memory
 	Sent      replay.Sent
 }
 
@@ -92,6 +94,7 @@ func (m *measurement) run(ctx context.Context) error {
 		return err
 	}
 	m.start = time.Unix(0, begun.UnixNano)
+	waited := usage.WaitedSeconds()
 	cpu, err := usage.CPUSeconds()
 	if err != nil {
 		return err
@@ -106,7 +109,7 @@ func (m *measurement) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.r.CPU = end - cpu
+	m.r.CPU, m.r.Waited = end-cpu, usage.WaitedSeconds()-waited
 	if m.r.Peak, err = usage.PeakBytes(); err != nil {
 		return err
 	}
@@ -160,6 +163,7 @@ func (m *measurement) reconcile(ctx context.Context) error {
 		m.sampled = now
 		m.r.Heap = append(m.r.Heap, (usage.LiveBytes()-m.base)/1e6)
 		m.r.RSS = append(m.r.RSS, usage.ResidentBytes()/1e6)
+		m.r.Machine = append(m.r.Machine, usage.LoadAverage())
 	}
 	select {
 	case <-time.After(m.load.Reconcile):
