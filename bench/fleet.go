@@ -35,35 +35,46 @@ func manyClusters(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if *serve {
 		return many.Serve(*clusters, *hung, *objects, os.Stdin, stdout)
 	}
-	self, err := os.Executable()
+	addresses, end, err := serveApart(ctx, stderr, *clusters, append([]string{"fleet", "-serve"}, args...)...)
 	if err != nil {
 		return err
 	}
-	servers := exec.CommandContext(ctx, self, append([]string{"fleet", "-serve"}, args...)...)
-	servers.Stderr = stderr
-	stdin, err := servers.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := servers.StdoutPipe()
-	if err == nil {
-		err = servers.Start()
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stdin.Close(); _ = servers.Wait() }()
-	var addresses []string
-	for lines := bufio.NewScanner(out); len(addresses) < *clusters && lines.Scan(); {
-		addresses = append(addresses, lines.Text())
-	}
-	if len(addresses) < *clusters {
-		return errors.New("the servers have not started")
-	}
+	defer end()
 	result, err := many.Measure(ctx, addresses, *changes, *deadline, *idle)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprint(stdout, result)
 	return err
+}
+
+// serveApart starts this program again, with other arguments, and reads a number of addresses that
+// it prints. end ends it.
+func serveApart(ctx context.Context, stderr io.Writer, n int, args ...string) (addresses []string, end func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	servers := exec.CommandContext(ctx, self, args...)
+	servers.Stderr = stderr
+	stdin, err := servers.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := servers.StdoutPipe()
+	if err == nil {
+		err = servers.Start()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() { _ = stdin.Close(); _ = servers.Wait() }
+	for lines := bufio.NewScanner(out); len(addresses) < n && lines.Scan(); {
+		addresses = append(addresses, lines.Text())
+	}
+	if len(addresses) < n {
+		end()
+		return nil, nil, errors.New("the servers have not started")
+	}
+	return addresses, end, nil
 }

@@ -48,7 +48,8 @@ func TestFlagsSayWhatIsMeasuredOfOperators(t *testing.T) {
 }
 
 func TestMistakesOfTheUserAreErrors(t *testing.T) {
-	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"operate"}, {"operate", "nobody"}, {"report", "-out", t.TempDir()}} {
+	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"operate"}, {"operate", "nobody"}, {"report", "-out", t.TempDir()},
+		{"load", "-rate", "0"}, {"load", "-objects", "0"}, {"load", "-for", "1ms"}, {"load", "-reconcile", "-1s"}, {"load", "more"}} {
 		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), args)
 	}
 }

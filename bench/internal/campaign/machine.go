@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/bench/internal/report"
+	own "github.com/kates-go/kates/bench/internal/usage"
 )
 
 // compared are the modules whose versions the report names.
@@ -53,19 +54,7 @@ func valueOf(path, key string) string {
 	return ""
 }
 
-// loadAverage returns the load of the last minute, or 0 if the system does not report it.
-func loadAverage() float64 {
-	content, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(content), " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0
-	}
-	return load
-}
+func loadAverage() float64 { return own.LoadAverage() }
 
 // versions returns the version of kates, from git, and of the modules that it is compared with.
 func versions(ctx context.Context) []string {

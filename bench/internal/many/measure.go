@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,7 +77,7 @@ func Measure(ctx context.Context, addresses []string, changes int, deadline, idl
 		r.Update = append(r.Update, float64(time.Since(began).Nanoseconds())/1e3)
 		return snap.Maps["c-0000"], err
 	})
-	r.Heap, r.Goroutines, r.RSS = usage.LiveBytes()-before, runtime.NumGoroutine(), resident()
+	r.Heap, r.Goroutines, r.RSS = usage.LiveBytes()-before, runtime.NumGoroutine(), usage.ResidentBytes()
 	return r, err
 }
 
@@ -136,16 +135,6 @@ func seconds() float64 {
 		panic(err) // a system that has getrusage
 	}
 	return s
-}
-
-// resident is the memory of the process, by /proc; 0 where there is none.
-func resident() float64 {
-	text, _ := os.ReadFile("/proc/self/statm")
-	if fields := strings.Fields(string(text)); len(fields) > 1 {
-		pages, _ := strconv.ParseFloat(fields[1], 64)
-		return pages * float64(os.Getpagesize())
-	}
-	return 0
 }
 
 // String is the result as a table of Markdown's rows.

@@ -22,6 +22,7 @@ type kind struct {
 	list     func() runtime.Object
 	objects  []object
 	events   []event
+	version  int // of its lists
 }
 
 type object interface {
@@ -38,7 +39,7 @@ type event struct {
 
 func (e event) key() string { return e.object.GetNamespace() + "/" + e.object.GetName() }
 
-// listRV is the version of all lists. Events are newer, objects older.
+// listRV is the version of lists before the events. Events are newer, objects older.
 const listRV = 1_000_000
 
 // kinds makes a number of objects of each kind, and a number of events in all.
@@ -54,6 +55,7 @@ func kinds(objects, events int) []kind {
 		func(i int) object { return workload.ConfigMap(i) },
 	}
 	for k := range all {
+		all[k].version = listRV
 		for i := range objects {
 			o := sources[k](i)
 			o.SetResourceVersion(strconv.Itoa(1 + k*objects + i))
@@ -85,12 +87,19 @@ type encoder struct {
 	info    runtime.SerializerInfo
 }
 
-func encodeAll(mediaType string, kinds []kind) (*encoding, error) {
+func newEncoder(mediaType string) (encoder, error) {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
 	if !ok || info.StreamSerializer == nil {
-		return nil, fmt.Errorf("there is no serializer for %s", mediaType)
+		return encoder{}, fmt.Errorf("there is no serializer for %s", mediaType)
 	}
-	e := encoder{scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), info}
+	return encoder{scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), info}, nil
+}
+
+func encodeAll(mediaType string, kinds []kind) (*encoding, error) {
+	e, err := newEncoder(mediaType)
+	if err != nil {
+		return nil, err
+	}
 	all := new(encoding)
 	for _, k := range kinds {
 		one, err := e.kind(k)
@@ -111,7 +120,7 @@ func (e encoder) kind(k kind) (encodedKind, error) {
 	if err := meta.SetList(list, items); err != nil {
 		return encodedKind{}, err
 	}
-	list.(metav1.ListInterface).SetResourceVersion(strconv.Itoa(listRV))
+	list.(metav1.ListInterface).SetResourceVersion(strconv.Itoa(k.version))
 	encoded, err := runtime.Encode(e.objects, list)
 	if err != nil {
 		return encodedKind{}, err
@@ -123,7 +132,7 @@ func (e encoder) kind(k kind) (encodedKind, error) {
 		}
 	}
 	end := k.empty()
-	end.SetResourceVersion(strconv.Itoa(listRV))
+	end.SetResourceVersion(strconv.Itoa(k.version))
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	if err := e.frame(&initial, watch.Bookmark, end); err != nil {
 		return encodedKind{}, err

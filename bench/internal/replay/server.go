@@ -1,6 +1,7 @@
 // Package replay is a server of pods, services and config maps. Its watches send events that were
 // encoded in advance, as fast as they are read. It forwards everything else to a real API server,
-// so that discovery is the real one.
+// so that discovery is the real one ([Start]). A second one, [Steady], sends events at a steady
+// rate, and needs no other server.
 package replay
 
 import (

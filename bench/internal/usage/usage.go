@@ -1,4 +1,5 @@
-// Package usage measures its own process: CPU time, memory, and profiles of both.
+// Package usage measures its own process: CPU time, memory, and profiles of both. It also reads the
+// load of the machine.
 package usage
 
 import (
@@ -6,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -42,6 +45,39 @@ func parsePeak(status []byte) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("read the peak memory: there is no VmHWM in the process's status")
+}
+
+// ResidentBytes returns the resident size of this process, 0 on a system without /proc.
+func ResidentBytes() float64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	if fields := bytes.Fields(text); len(fields) > 1 {
+		pages, _ := strconv.ParseFloat(string(fields[1]), 64)
+		return pages * float64(os.Getpagesize())
+	}
+	return 0
+}
+
+// LoadAverage returns the load of the machine in the last minute, or 0 if the system does not report
+// it.
+func LoadAverage() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
+}
+
+// WaitedSeconds returns for how long the threads of this process could run and had no CPU, or 0 if
+// the system does not report it. Threads that have ended do not count.
+func WaitedSeconds() (sum float64) {
+	threads, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, path := range threads {
+		text, _ := os.ReadFile(path) // a thread may end meanwhile
+		if fields := bytes.Fields(text); len(fields) > 1 {
+			ns, _ := strconv.ParseFloat(string(fields[1]), 64)
+			sum += ns / 1e9
+		}
+	}
+	return sum
 }
 
 // LiveBytes returns the heap after two collections. The second one frees what finalizers and

@@ -3,6 +3,7 @@ package usage
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,6 +28,12 @@ func TestWhatTheProcessUsesIsAboveZero(t *testing.T) {
 	}
 	assert.Positive(t, LiveBytes())
 	assert.Positive(t, AllocatedBytes())
+	if runtime.GOOS == "linux" {
+		assert.Positive(t, ResidentBytes())
+	}
+	for _, measure := range []func() float64{WaitedSeconds, LoadAverage} {
+		assert.GreaterOrEqual(t, measure(), 0.0, "of an idle machine it is zero")
+	}
 }
 
 func TestAProfileIsTwoFiles(t *testing.T) {
