@@ -21,7 +21,8 @@ import (
 // era is what etcd had between two restores from a backup.
 type era struct {
 	*history
-	startRV uint64    // the newest version of the backup
+	startRV uint64    // the newest version of the backup, or from where on nobody is judged yet
+	knownRV uint64    // the states before this version are forgotten
 	began   time.Time // when the restore began
 	// known is the number of own writes that had returned before, for each client.
 	known map[*world]int
@@ -134,11 +135,15 @@ func (h *history) stored(k id, change cluster.Change) {
 }
 
 // restored begins the era after a restore that began at a time. The own writes that have returned
-// by now belong to the era before.
-func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) {
+// by now belong to the era before. It is an error to go back to what is forgotten: the judge would
+// take all that is shown then for what never was.
+func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) error {
 	last := c.now()
+	if uint64(revision) < last.knownRV {
+		return fmt.Errorf("etcd was restored to %d, and the chronicle has forgotten what was before %d", revision, last.knownRV)
+	}
 	last.mu.Lock()
-	next := &era{history: c.world.newHistory(), startRV: uint64(revision), began: began, known: map[*world]int{}}
+	next := &era{history: c.world.newHistory(), startRV: uint64(revision), knownRV: last.knownRV, began: began, known: map[*world]int{}}
 	for k, states := range last.states {
 		i := slices.IndexFunc(states, func(s state) bool { return s.objectRV > next.startRV })
 		if i < 0 {
@@ -153,37 +158,46 @@ func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) {
 	last.mu.Unlock()
 	for _, w := range worlds {
 		w.mu.Lock()
-		next.known[w], w.newestRV = len(w.record), 0
+		next.known[w], w.newestRV = len(w.record), next.startRV
 		w.mu.Unlock()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready = revision
 	c.eras = append(c.eras, next)
+	return nil
 }
 
 // forget drops what nobody needs who has been judged up to the newest revision of the last era:
-// the eras before, and all but the last state of each object. Nobody writes meanwhile.
-func (c *chronicle) forget(all []*trial) {
+// the eras before, and what each object was before a revision to which etcd may yet be restored.
+// Nobody writes meanwhile.
+func (c *chronicle) forget(all []*trial, mayReturn int64) {
 	last := c.now()
 	c.eras = []*era{last}
 	last.mu.Lock()
 	defer last.mu.Unlock()
 	c.mu.Lock()
-	last.startRV = uint64(c.ready)
+	last.startRV, last.knownRV = uint64(c.ready), uint64(min(c.ready, mayReturn))
 	c.mu.Unlock()
 	for _, j := range all {
 		clear(j.at)
 		clear(j.bounds)
 	}
 	for k, states := range last.states {
-		newest := states[len(states)-1]
-		last.states[k] = []state{newest}
-		if newest.gone { // its name may be free for ever: the server chose it
-			delete(last.states, k)
+		i := slices.IndexFunc(states, func(s state) bool { return s.objectRV > last.knownRV })
+		if i < 0 {
+			i = len(states)
 		}
+		if i > 0 && !states[i-1].gone {
+			i-- // what it was then
+		}
+		if i == len(states) { // its name may be free for ever: the server chose it
+			delete(last.states, k)
+			continue
+		}
+		last.states[k] = slices.Clone(states[i:])
 	}
-	clear(last.byUID)
+	maps.DeleteFunc(last.byUID, func(_ types.UID, goneRV uint64) bool { return goneRV <= last.knownRV })
 }
 
 // doubted reports whether the kind may count as not served in a look, and so as empty. By rule

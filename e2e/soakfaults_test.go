@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -44,9 +45,9 @@ type disaster struct {
 
 	mu     sync.Mutex
 	counts map[string]int
-	// backup is the newest one, and since is a revision that is no older.
-	backup *cluster.Backup
-	since  int64
+	// backup is the newest one. Its revision is no older than from, and no newer than since.
+	backup      *cluster.Backup
+	from, since int64
 	// cuts are the times in which a server was about to die, and did not write its log.
 	cuts [][2]time.Time
 }
@@ -173,15 +174,30 @@ func (d *disaster) backUp() {
 		assert.NoError(d, d.backup.Remove())
 		d.backup = nil
 	}
+	d.revision(&d.from)
 	b, err := d.Backup()
 	if !assert.NoError(d, err) {
 		return
 	}
-	d.until("etcd's revision", func() error {
-		d.since, err = d.Revision(context.Background())
+	d.revision(&d.since)
+	d.backup = &b
+}
+
+// revision asks for etcd's revision.
+func (d *disaster) revision(into *int64) {
+	d.until("etcd's revision", func() (err error) {
+		*into, err = d.Revision(context.Background())
 		return err
 	})
-	d.backup = &b
+}
+
+// mayReturn is a revision that no restore goes back behind: the next one may still use the backup
+// of an earlier round.
+func (d *disaster) mayReturn() int64 {
+	if d.backup == nil {
+		return math.MaxInt64
+	}
+	return d.from
 }
 
 // compact makes etcd forget what the chronicle has.
