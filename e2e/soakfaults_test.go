@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -166,38 +165,6 @@ func (d *disaster) ofStorage(ctx context.Context, r *rand.Rand) {
 		}
 		pause(ctx, time.Duration(r.IntN(3000))*time.Millisecond)
 	}
-}
-
-// backUp makes a backup in place of the one before.
-func (d *disaster) backUp() {
-	if d.backup != nil {
-		assert.NoError(d, d.backup.Remove())
-		d.backup = nil
-	}
-	d.revision(&d.from)
-	b, err := d.Backup()
-	if !assert.NoError(d, err) {
-		return
-	}
-	d.revision(&d.since)
-	d.backup = &b
-}
-
-// revision asks for etcd's revision.
-func (d *disaster) revision(into *int64) {
-	d.until("etcd's revision", func() (err error) {
-		*into, err = d.Revision(context.Background())
-		return err
-	})
-}
-
-// mayReturn is a revision that no restore goes back behind: the next one may still use the backup
-// of an earlier round.
-func (d *disaster) mayReturn() int64 {
-	if d.backup == nil {
-		return math.MaxInt64
-	}
-	return d.from
 }
 
 // compact makes etcd forget what the chronicle has.
