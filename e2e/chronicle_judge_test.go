@@ -265,3 +265,19 @@ func TestARestoreToWhatIsForgottenIsNoMatterForTheJudge(t *testing.T) {
 	assert.Len(t, p.c.eras, 1)
 	assert.NoError(t, p.c.restored(p.time, int64(p.rv)-3, nil))
 }
+
+func TestARoundIsOverWhenAllWatchesAreOpenInTheNewHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		q    kates.QueryStatus
+		want bool
+	}{
+		"it is open":                           {kates.QueryStatus{State: kates.StateSynced, Version: "100"}, true},
+		"it has no streams":                    {kates.QueryStatus{State: kates.StateSynced}, true},
+		"it pauses before it asks again":       {kates.QueryStatus{State: kates.StateRetrying, Version: "100"}, false},
+		"it has not noticed that its end came": {kates.QueryStatus{State: kates.StateSynced, Version: "101"}, false},
+		"it has an own write":                  {kates.QueryStatus{State: kates.StateSynced, Version: "100", Pending: 1}, false},
+		"it waits for the watch":               {kates.QueryStatus{State: kates.StateSynced, Version: "100", Unsettled: 1}, false},
+	} {
+		assert.Equal(t, c.want, calm(c.q, 100), name)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/kates"
 )
 
 // era is what etcd had between two restores from a backup.
@@ -88,12 +89,17 @@ func (c *chronicle) take(change cluster.Change) {
 	c.ready = max(c.ready, change.Revision)
 }
 
-// behind is an error unless the last era is known up to a revision.
-func (c *chronicle) behind(revision int64) error {
+// revision is how far the last era is known.
+func (c *chronicle) revision() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ready < revision {
-		return fmt.Errorf("the chronicle has come to %d, and etcd to %d", c.ready, revision)
+	return c.ready
+}
+
+// behind is an error unless the last era is known up to a revision.
+func (c *chronicle) behind(revision int64) error {
+	if ready := c.revision(); ready < revision {
+		return fmt.Errorf("the chronicle has come to %d, and etcd to %d", ready, revision)
 	}
 	return nil
 }
@@ -176,9 +182,8 @@ func (c *chronicle) forget(all []*trial, mayReturn int64) {
 	c.eras = []*era{last}
 	last.mu.Lock()
 	defer last.mu.Unlock()
-	c.mu.Lock()
-	last.startRV, last.knownRV = uint64(c.ready), uint64(min(c.ready, mayReturn))
-	c.mu.Unlock()
+	ready := c.revision()
+	last.startRV, last.knownRV = uint64(ready), uint64(min(ready, mayReturn))
 	for _, j := range all {
 		clear(j.at)
 		clear(j.bounds)
@@ -374,6 +379,26 @@ func (j *trial) present(c *chronicle) error {
 		return fmt.Errorf("G6: %s: %w", j.name, err)
 	}
 	return nil
+}
+
+// calm checks that no query of the witness holds anything back, and that all are in the present.
+func (j *trial) calm(c *chronicle) error {
+	revision := c.revision()
+	for _, q := range j.status().Queries {
+		if !calm(q, revision) {
+			return fmt.Errorf("G6: %s: etcd is at %d: %s", j.name, revision, j.status())
+		}
+	}
+	return nil
+}
+
+// calm reports whether nothing is held for writes, and all watches are open, in etcd's present
+// history. After a restore a watch may pause for 30 s before it asks again. If it shows by chance
+// what the new history has, nothing else tells that it is still in the old one. Until it asks,
+// writes are not shown, and the new history may pass its version (rule 8 of package coherence).
+func calm(q kates.QueryStatus, revision int64) bool {
+	held := q.Pending+q.Unsettled > 0
+	return !held && q.State == kates.StateSynced && (q.Version == "" || number(q.Version) <= uint64(revision))
 }
 
 // about describes an object: its states, the own writes to it, and the looks at it.

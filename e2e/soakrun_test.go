@@ -152,15 +152,19 @@ func (d *disaster) mayReturn() int64 {
 	return d.from
 }
 
-// mayRestore waits until the clients' watches are past what the backup has, by enough.
+// mayRestore waits until the clients' watches are past what the backup has, by enough. On a loaded
+// machine that may take too long, and there is no restore.
 func (s *soaking) mayRestore() bool {
-	s.until("there is enough to lose", func() error {
+	for deadline := time.Now().Add(patience); ; pause(s.Context(), 50*time.Millisecond) {
 		now, err := s.Revision(context.Background())
-		if err == nil && now < s.since+enoughLost {
-			err = fmt.Errorf("at %d, and the backup is of %d", now, s.since)
+		if err == nil && now >= s.since+enoughLost {
+			break
 		}
-		return err
-	})
+		if time.Now().After(deadline) {
+			s.counted("restores that had too little to lose", 1)
+			return false
+		}
+	}
 	for _, c := range s.clients {
 		s.until("the client's watches are as new as the server", func() error {
 			return brieflyFor(c.client.Sync)
@@ -215,12 +219,7 @@ func (s *soaking) settle(healed time.Time) {
 				if !j.update() {
 					return nil // it has failed
 				}
-				errs = append(errs, j.present(s.c))
-				for _, q := range j.status().Queries {
-					if q.Pending+q.Unsettled > 0 {
-						errs = append(errs, fmt.Errorf("G6: %s: %s", j.name, j.status()))
-					}
-				}
+				errs = append(errs, j.present(s.c), j.calm(s.c))
 			}
 		}
 		return errors.Join(errs...)
