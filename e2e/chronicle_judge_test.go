@@ -3,7 +3,9 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +29,8 @@ type pretender struct {
 	own  map[id]spot // own writes
 	old  int         // the era that is shown
 	time time.Time   // of the last look
+	// backup has what the objects were up to a backup, whatever the chronicle has forgotten.
+	backup map[id][]state
 }
 
 func newPretender(seed uint64, bug string) *pretender {
@@ -73,7 +77,7 @@ func (p *pretender) state(k id) (s state) {
 	if p.bug == "an older version comes back" && p.r.IntN(10) == 0 {
 		at -= min(at, 3)
 	}
-	for _, next := range p.c.eras[p.old].states[k] {
+	for _, next := range slices.Concat(p.backup[k], p.c.eras[p.old].states[k]) {
 		if next.objectRV <= at && !(next.gone && p.bug == "what is deleted stays") {
 			s = next
 		}
@@ -122,7 +126,14 @@ func (p *pretender) run() error {
 	p.some()
 	backup := 1 + p.r.Uint64N(max(1, p.rv)) // some objects are newer
 	p.some()
-	p.c.restored(p.time, int64(backup), []*world{p.w})
+	return p.back(backup)
+}
+
+// back goes back to a backup, plays what comes then, and judges all.
+func (p *pretender) back(backup uint64) error {
+	if err := p.c.restored(p.time, int64(backup), []*world{p.w}); err != nil {
+		return err
+	}
 	p.look()
 	if p.bug != "the end of the old history stays" {
 		p.old, p.at, p.rv = 1, backup, backup
@@ -197,7 +208,7 @@ func TestWhatHasBeenJudgedIsForgotten(t *testing.T) {
 		return
 	}
 	p.c.ready = int64(p.rv)
-	p.c.forget([]*trial{p.trial})
+	p.c.forget([]*trial{p.trial}, math.MaxInt64)
 	assert.Len(t, p.c.eras, 1)
 	for k, states := range p.c.eras[0].states {
 		assert.Len(t, states, 1, "%v", k)
@@ -213,4 +224,60 @@ func TestWhatHasBeenJudgedIsForgotten(t *testing.T) {
 		p.looks[len(p.looks)-1].now[k] = seen{}
 	}
 	assert.ErrorContains(t, p.judge(p.c), "is not shown", "and what was there is still there")
+}
+
+// again plays a history, forgets what was judged, and goes back to a backup from before that.
+func (p *pretender) again() error {
+	p.some()
+	backup := 1 + p.r.Uint64N(max(1, p.rv))
+	p.some()
+	p.at = p.rv
+	p.look()
+	if err := p.judge(p.c); err != nil {
+		return err
+	}
+	p.backup = map[id][]state{}
+	for k, states := range p.c.now().states {
+		p.backup[k] = slices.DeleteFunc(slices.Clone(states), func(s state) bool { return s.objectRV > backup })
+	}
+	p.c.ready = int64(p.rv)
+	p.c.forget([]*trial{p.trial}, int64(1+p.r.Uint64N(backup)))
+	return p.back(backup)
+}
+
+func TestARestoreMayGoBackBehindWhatWasJudged(t *testing.T) {
+	noticed := 0
+	for game := range uint64(50) {
+		assert.NoError(t, newPretender(game, "").again(), "game %d", game)
+		if newPretender(game, "the end of the old history stays").again() != nil {
+			noticed++
+		}
+	}
+	assert.Greater(t, noticed, 50*3/4)
+}
+
+func TestARestoreToWhatIsForgottenIsNoMatterForTheJudge(t *testing.T) {
+	p := newPretender(1, "")
+	p.some()
+	p.c.ready = int64(p.rv)
+	p.c.forget([]*trial{p.trial}, int64(p.rv)-3)
+	assert.ErrorContains(t, p.back(p.rv-4), "the chronicle has forgotten what was before")
+	assert.Len(t, p.c.eras, 1)
+	assert.NoError(t, p.c.restored(p.time, int64(p.rv)-3, nil))
+}
+
+func TestARoundIsOverWhenAllWatchesAreOpenInTheNewHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		q    kates.QueryStatus
+		want bool
+	}{
+		"it is open":                           {kates.QueryStatus{State: kates.StateSynced, Version: "100"}, true},
+		"it has no streams":                    {kates.QueryStatus{State: kates.StateSynced}, true},
+		"it pauses before it asks again":       {kates.QueryStatus{State: kates.StateRetrying, Version: "100"}, false},
+		"it has not noticed that its end came": {kates.QueryStatus{State: kates.StateSynced, Version: "101"}, false},
+		"it has an own write":                  {kates.QueryStatus{State: kates.StateSynced, Version: "100", Pending: 1}, false},
+		"it waits for the watch":               {kates.QueryStatus{State: kates.StateSynced, Version: "100", Unsettled: 1}, false},
+	} {
+		assert.Equal(t, c.want, calm(c.q, 100), name)
+	}
 }

@@ -16,12 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/kates"
 )
 
 // era is what etcd had between two restores from a backup.
 type era struct {
 	*history
-	startRV uint64    // the newest version of the backup
+	startRV uint64    // the newest version of the backup, or from where on nobody is judged yet
+	knownRV uint64    // the states before this version are forgotten
 	began   time.Time // when the restore began
 	// known is the number of own writes that had returned before, for each client.
 	known map[*world]int
@@ -87,12 +89,17 @@ func (c *chronicle) take(change cluster.Change) {
 	c.ready = max(c.ready, change.Revision)
 }
 
-// behind is an error unless the last era is known up to a revision.
-func (c *chronicle) behind(revision int64) error {
+// revision is how far the last era is known.
+func (c *chronicle) revision() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ready < revision {
-		return fmt.Errorf("the chronicle has come to %d, and etcd to %d", c.ready, revision)
+	return c.ready
+}
+
+// behind is an error unless the last era is known up to a revision.
+func (c *chronicle) behind(revision int64) error {
+	if ready := c.revision(); ready < revision {
+		return fmt.Errorf("the chronicle has come to %d, and etcd to %d", ready, revision)
 	}
 	return nil
 }
@@ -134,11 +141,15 @@ func (h *history) stored(k id, change cluster.Change) {
 }
 
 // restored begins the era after a restore that began at a time. The own writes that have returned
-// by now belong to the era before.
-func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) {
+// by now belong to the era before. It is an error to go back to what is forgotten: the judge would
+// take all that is shown then for what never was.
+func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) error {
 	last := c.now()
+	if uint64(revision) < last.knownRV {
+		return fmt.Errorf("etcd was restored to %d, and the chronicle has forgotten what was before %d", revision, last.knownRV)
+	}
 	last.mu.Lock()
-	next := &era{history: c.world.newHistory(), startRV: uint64(revision), began: began, known: map[*world]int{}}
+	next := &era{history: c.world.newHistory(), startRV: uint64(revision), knownRV: last.knownRV, began: began, known: map[*world]int{}}
 	for k, states := range last.states {
 		i := slices.IndexFunc(states, func(s state) bool { return s.objectRV > next.startRV })
 		if i < 0 {
@@ -153,37 +164,45 @@ func (c *chronicle) restored(began time.Time, revision int64, worlds []*world) {
 	last.mu.Unlock()
 	for _, w := range worlds {
 		w.mu.Lock()
-		next.known[w], w.newestRV = len(w.record), 0
+		next.known[w], w.newestRV = len(w.record), next.startRV
 		w.mu.Unlock()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready = revision
 	c.eras = append(c.eras, next)
+	return nil
 }
 
 // forget drops what nobody needs who has been judged up to the newest revision of the last era:
-// the eras before, and all but the last state of each object. Nobody writes meanwhile.
-func (c *chronicle) forget(all []*trial) {
+// the eras before, and what each object was before a revision to which etcd may yet be restored.
+// Nobody writes meanwhile.
+func (c *chronicle) forget(all []*trial, mayReturn int64) {
 	last := c.now()
 	c.eras = []*era{last}
 	last.mu.Lock()
 	defer last.mu.Unlock()
-	c.mu.Lock()
-	last.startRV = uint64(c.ready)
-	c.mu.Unlock()
+	ready := c.revision()
+	last.startRV, last.knownRV = uint64(ready), uint64(min(ready, mayReturn))
 	for _, j := range all {
 		clear(j.at)
 		clear(j.bounds)
 	}
 	for k, states := range last.states {
-		newest := states[len(states)-1]
-		last.states[k] = []state{newest}
-		if newest.gone { // its name may be free for ever: the server chose it
-			delete(last.states, k)
+		i := slices.IndexFunc(states, func(s state) bool { return s.objectRV > last.knownRV })
+		if i < 0 {
+			i = len(states)
 		}
+		if i > 0 && !states[i-1].gone {
+			i-- // what it was then
+		}
+		if i == len(states) { // its name may be free for ever: the server chose it
+			delete(last.states, k)
+			continue
+		}
+		last.states[k] = slices.Clone(states[i:])
 	}
-	clear(last.byUID)
+	maps.DeleteFunc(last.byUID, func(_ types.UID, goneRV uint64) bool { return goneRV <= last.knownRV })
 }
 
 // doubted reports whether the kind may count as not served in a look, and so as empty. By rule
@@ -360,6 +379,26 @@ func (j *trial) present(c *chronicle) error {
 		return fmt.Errorf("G6: %s: %w", j.name, err)
 	}
 	return nil
+}
+
+// calm checks that no query of the witness holds anything back, and that all are in the present.
+func (j *trial) calm(c *chronicle) error {
+	revision := c.revision()
+	for _, q := range j.status().Queries {
+		if !calm(q, revision) {
+			return fmt.Errorf("G6: %s: etcd is at %d: %s", j.name, revision, j.status())
+		}
+	}
+	return nil
+}
+
+// calm reports whether nothing is held for writes, and all watches are open, in etcd's present
+// history. After a restore a watch may pause for 30 s before it asks again. If it shows by chance
+// what the new history has, nothing else tells that it is still in the old one. Until it asks,
+// writes are not shown, and the new history may pass its version (rule 8 of package coherence).
+func calm(q kates.QueryStatus, revision int64) bool {
+	held := q.Pending+q.Unsettled > 0
+	return !held && q.State == kates.StateSynced && (q.Version == "" || number(q.Version) <= uint64(revision))
 }
 
 // about describes an object: its states, the own writes to it, and the looks at it.

@@ -44,9 +44,9 @@ type disaster struct {
 
 	mu     sync.Mutex
 	counts map[string]int
-	// backup is the newest one, and since is a revision that is no older.
-	backup *cluster.Backup
-	since  int64
+	// backup is the newest one. Its revision is no older than from, and no newer than since.
+	backup      *cluster.Backup
+	from, since int64
 	// cuts are the times in which a server was about to die, and did not write its log.
 	cuts [][2]time.Time
 }
@@ -74,12 +74,15 @@ func (d *disaster) count(what string, n int) {
 	d.counts[what] += n
 }
 
+// lateLog is how long after its answer a server may write its log, on a loaded machine.
+const lateLog = 5 * time.Second
+
 // cut reports whether a server died without its log, between two times.
 func (d *disaster) cut(from, to time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.cuts {
-		if from.Before(c[1]) && to.Add(time.Second).After(c[0]) {
+		if from.Before(c[1]) && to.Add(lateLog).After(c[0]) {
 			return true
 		}
 	}
@@ -135,7 +138,7 @@ func (d *disaster) ofServers(ctx context.Context, r *rand.Rand) {
 // ofStorage compacts and kills etcd, and changes rights and definitions, until ctx ends.
 func (d *disaster) ofStorage(ctx context.Context, r *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
-		if n == 1 {
+		if n == 1 && (d.backup == nil || r.IntN(2) == 0) { // else a restore goes back to an earlier round
 			d.backUp()
 		}
 		switch r.IntN(8) {
@@ -165,23 +168,6 @@ func (d *disaster) ofStorage(ctx context.Context, r *rand.Rand) {
 		}
 		pause(ctx, time.Duration(r.IntN(3000))*time.Millisecond)
 	}
-}
-
-// backUp makes a backup in place of the one before.
-func (d *disaster) backUp() {
-	if d.backup != nil {
-		assert.NoError(d, d.backup.Remove())
-		d.backup = nil
-	}
-	b, err := d.Backup()
-	if !assert.NoError(d, err) {
-		return
-	}
-	d.until("etcd's revision", func() error {
-		d.since, err = d.Revision(context.Background())
-		return err
-	})
-	d.backup = &b
 }
 
 // compact makes etcd forget what the chronicle has.

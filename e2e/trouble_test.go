@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -201,6 +203,12 @@ func byFault(err error) bool {
 		strings.Contains(err.Error(), "invalid character") || strings.Contains(err.Error(), "unexpected end of JSON") ||
 		strings.Contains(err.Error(), "the server's answer ") || // it is no object, or no JSON
 		strings.Contains(err.Error(), "0-length response") || // nothing is left of the answer
-		strings.Contains(err.Error(), "http2: client connection") || // lost or closed; the error has no type
+		strings.Contains(err.Error(), "reading response body") || // it ended in the middle, in HTTP/2 as well
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &request) || errors.As(err, &connection)
+}
+
+func TestAWriteIsOfUnknownOutcomeWhereItsAnswerEndsInTheMiddle(t *testing.T) {
+	lost := errors.New("http2: client connection lost") // of no type that tells a fault
+	assert.True(t, byFault(fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", lost)))
+	assert.False(t, byFault(errors.New("no answer was read")))
 }
