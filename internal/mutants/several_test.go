@@ -282,14 +282,8 @@ var several = []mutant{
 	{
 		name: "a watch that another reader has had for long takes over at once", rule: 10, file: "accumulator/query/align.go",
 		caught: "TestG5AnotherVersionsWatchThatIsLateTakesNothingBack",
-		old: `	return late == nil
-}
-
-// align`,
-		new: `	return true
-}
-
-// align`,
+		old:    `	return late == nil`,
+		new:    `	return true`,
 	},
 	{
 		name: "watches that come count at once", rule: 10, file: fields, caught: "TestG5AnotherVersionsWatchThatIsLateTakesNothingBack",
