@@ -123,9 +123,14 @@ var switches = []mutant{
 		rv = coherence`,
 	},
 	{
-		name: "a new stream of a restored cluster waits for what is lost", peer: torn, file: "accumulator/query/align.go", in: "accumulator",
+		name: "a new stream of a restored cluster waits for what is lost", peer: torn, file: fields, in: "accumulator",
 		caught: "TestG5ARestoredClusterThatDoesNotServeAVersionYetIsShownInAnother",
-		old:    `u.regroup, u.newHistory = true, true`, new: `u.regroup, u.newHistory = true, u.newHistory`,
+		old:    `m.newHistory = m.newHistory || p.wentBack`, new: `_ = p.wentBack`,
+	},
+	{
+		name: "a query of a restored cluster is replaced only by one as new as what is lost", peer: torn, file: "accumulator/query/align.go",
+		in: "accumulator", caught: "TestG2AQueryOfARestoredClusterIsReplacedAtOnce",
+		old: `u.regroup, u.newHistory = true, true`, new: `u.regroup, u.newHistory = true, u.newHistory`,
 	},
 	{
 		name: "a successor that is often late floods the server with lists", peer: torn, file: "accumulator/query/align.go", in: "accumulator",
