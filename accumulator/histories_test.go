@@ -72,6 +72,33 @@ func TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt(t *testing.T
 	}
 }
 
+// TestG2AQueryOfARestoredClusterIsReplacedAtOnce: the query was removed and added again, and the
+// cluster was restored meanwhile. What was shown before is of a history that has ended. So the query
+// that replaces this one need not be as new as that.
+func TestG2AQueryOfARestoredClusterIsReplacedAtOnce(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		s.Create("as", sim.In("other", "z"))
+		backup := s.Rev
+		s.Create("as", sim.Thing("lost"))
+		a := watching(t, streams, collect.Options{}, over("A", "as", "ns"))
+		require.True(t, signalled(a))
+		var snap one
+		require.Equal(t, []string{"+lost", "+x"}, told(update(t, a, &snap)))
+		require.NoError(t, a.Remove(t.Context(), "A"))
+		s.Restore(backup)
+		require.NoError(t, a.Add(t.Context(), over("A", "as", "ns")))
+		require.True(t, signalled(a))
+		require.Equal(t, []string{"-lost", "-x"}, told(update(t, a, &snap)))
+		sim.After(10 * second) // the server is asked, again and again, whether it has what was shown
+		require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+
+		require.NoError(t, a.Replace(t.Context(), sim.Query("A", "as")))
+		require.True(t, signalled(a))
+		assert.Equal(t, []string{"+z"}, told(update(t, a, &snap)))
+	})
+}
+
 func TestG6ABookmarkEndsWhatNoEventEnds(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := watching(t, streams, collect.Options{}, selective())
