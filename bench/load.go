@@ -45,8 +45,8 @@ func steadyLoad(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	defer end()
 	result, err := steady.Measure(ctx, addresses[0], load)
-	if err == nil {
-		err = result.Err(load)
+	if result.Snapshots > 0 {
+		err = errors.Join(err, result.Err(load))
 	}
 	_, err2 := fmt.Fprint(stdout, result) // what there is, also of a load that fails
 	return errors.Join(err, err2)

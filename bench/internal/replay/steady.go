@@ -39,6 +39,8 @@ const (
 
 	// tick is how often events are sent.
 	tick = 10 * time.Millisecond
+	// most is how many events are written at once. All of them count as written when that begins.
+	most = 64
 )
 
 // Begun is when the events of a server have started.
@@ -203,7 +205,8 @@ func (s *Steady) watch(ctx context.Context, w http.ResponseWriter, e encoder, at
 	for {
 		var out bytes.Buffer
 		var b Batch
-		for due := s.due(); from < due; from++ {
+		due := s.due()
+		for ; from < due && b.Events < most; from++ {
 			if from%Kinds != at {
 				continue
 			}
@@ -221,6 +224,9 @@ func (s *Steady) watch(ctx context.Context, w http.ResponseWriter, e encoder, at
 			}
 			b.Ended = time.Since(s.start)
 			s.tally.add(b)
+		}
+		if from < due && ctx.Err() == nil {
+			continue // it is behind
 		}
 		select {
 		case <-ticks.C:

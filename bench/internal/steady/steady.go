@@ -6,6 +6,7 @@ package steady
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -65,7 +66,8 @@ func Measure(ctx context.Context, address string, load Load) (Result, error) {
 		return m.r, err
 	}
 	defer m.watch.Close()
-	return m.r, m.run(ctx)
+	err = m.run(ctx)
+	return m.r, err
 }
 
 // measurement is one that is under way.
@@ -99,17 +101,17 @@ func (m *measurement) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for !m.check.done() {
-		if err := m.reconcile(ctx); err != nil {
-			return err
-		}
+	for err == nil && !m.check.done() {
+		err = m.reconcile(ctx)
 	}
-	m.r.Events = m.check.missing()
-	end, err := usage.CPUSeconds()
-	if err != nil {
-		return err
-	}
-	m.r.CPU, m.r.Waited = end-cpu, usage.WaitedSeconds()-waited
+	// What there is is told, also of a load that is not borne.
+	end, err2 := usage.CPUSeconds()
+	m.r.CPU, m.r.Waited, m.r.Events = end-cpu, usage.WaitedSeconds()-waited, m.check.missing()
+	return errors.Join(err, err2, m.finish(ctx))
+}
+
+// finish asks the server what it has sent, and judges the snapshots.
+func (m *measurement) finish(ctx context.Context) (err error) {
 	if m.r.Peak, err = usage.PeakBytes(); err != nil {
 		return err
 	}
@@ -117,6 +119,8 @@ func (m *measurement) run(ctx context.Context) error {
 	for _, q := range m.watch.Status().Queries {
 		m.r.Restarts += q.Restarts
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
 	if err := ask(ctx, m.address+replay.SentPath, &m.r.Sent); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package steady
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"testing"
 	"time"
@@ -12,21 +13,29 @@ import (
 	"github.com/kates-go/kates/bench/internal/replay"
 )
 
+// serve runs a server for the time of a test.
+func serve(t *testing.T, plan replay.Schedule) (address string) {
+	t.Helper()
+	stdin, end := io.Pipe()
+	out, stdout := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- replay.ServeSteady(plan, stdin, stdout) }()
+	t.Cleanup(func() {
+		require.NoError(t, end.Close())
+		require.NoError(t, <-served)
+	})
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	return lines.Text()
+}
+
 func TestASmallLoadIsMeasured(t *testing.T) {
 	load := Load{
 		Schedule:  replay.Schedule{Objects: 20, Rate: 900, Lasts: time.Second},
 		Reconcile: 20 * time.Millisecond, Interval: time.Millisecond, Stale: time.Second,
 	}
-	stdin, end := io.Pipe()
-	out, stdout := io.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- replay.ServeSteady(load.Schedule, stdin, stdout) }()
-	lines := bufio.NewScanner(out)
-	require.True(t, lines.Scan())
-	r, err := Measure(t.Context(), lines.Text(), load)
+	r, err := Measure(t.Context(), serve(t, load.Schedule), load)
 	require.NoError(t, err)
-	require.NoError(t, end.Close())
-	require.NoError(t, <-served)
 	assert.Equal(t, 900, r.Events)
 	assert.Positive(t, r.Snapshots)
 	assert.GreaterOrEqual(t, r.Deltas, 60, "each object has changed")
@@ -37,6 +46,23 @@ func TestASmallLoadIsMeasured(t *testing.T) {
 	}
 	assert.Contains(t, r.String(), "| events sent per second |")
 	assert.Contains(t, r.String(), ", 900 |")
+}
+
+func TestWhatWasMeasuredIsToldAlsoOfALoadThatDoesNotEnd(t *testing.T) {
+	load := Load{Schedule: replay.Schedule{Objects: 5, Rate: 900, Lasts: 300 * time.Millisecond}, Interval: time.Millisecond}
+	address := serve(t, load.Schedule)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		defer cancel()
+		for sent := (replay.Sent{}); sent.Events < 270 && ask(t.Context(), address+replay.SentPath, &sent) == nil; {
+			time.Sleep(time.Millisecond) // between two questions
+		}
+	}()
+	load.Lasts = time.Hour // of events that the server does not send
+	r, err := Measure(ctx, address, load)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.GreaterOrEqual(t, r.Sent.Events, 270)
 }
 
 func TestTheAgeOfASnapshotIsByWhatTheServerHasWritten(t *testing.T) {
