@@ -177,7 +177,7 @@ func TestG5ARestoredClusterThatDoesNotServeAVersionYetIsShownInAnother(t *testin
 		require.False(t, update(t, a, &snap).Changed)
 		version.Store("v1")
 		s.Failing(nil)
-		for range 10 { // the first says what waits
+		for range 60 { // the first says what waits; pauses grow to some seconds, by chance
 			sim.After(time.Second)
 			synctest.Wait()
 			update(t, a, &snap)
