@@ -285,11 +285,11 @@ var several = []mutant{
 		old: `	return late == nil
 }
 
-// align`,
+// turn`,
 		new: `	return true
 }
 
-// align`,
+// turn`,
 	},
 	{
 		name: "watches that come count at once", rule: 10, file: fields, caught: "TestG5AnotherVersionsWatchThatIsLateTakesNothingBack",
