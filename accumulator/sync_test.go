@@ -144,3 +144,26 @@ func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAn
 		assert.ErrorContains(t, a.Sync(t.Context()), "broken", "an outage is no answer")
 	})
 }
+
+// The version that Sync has moved the stream to is from a list. The watch has yet to come to it.
+func TestABookmarkFromBeforeASyncIsNoLie(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		synctest.Wait()
+		s.Create("bs", sim.Thing("y"))
+		s.Late(10 * second)
+		s.Bookmarks()
+		synctest.Wait()
+		s.Create("bs", sim.Thing("z"))
+		require.NoError(t, streams.Sync(t.Context()))
+		at := a.Status()[0].Version
+		for range 20 {
+			sim.After(second)
+			synctest.Wait()
+			st := a.Status()[0]
+			require.Equal(t, stream.Synced, st.State, st.Error)
+			require.Equal(t, at, st.Version)
+		}
+	})
+}

@@ -181,10 +181,14 @@ func (d *disaster) compact(ctx context.Context) {
 	d.count("compactions", 1)
 }
 
+// soakPatience is how long the run waits for what must come. A machine that others use as well has
+// taken more than a minute to settle. What never comes is found a few minutes later.
+const soakPatience = 5 * patience
+
 // until does something again and again until it is done.
 func (d *disaster) until(what string, do func() error) {
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(soakPatience); time.Now().Before(deadline); {
 		if err = do(); err == nil {
 			return
 		}
@@ -195,7 +199,7 @@ func (d *disaster) until(what string, do func() error) {
 
 // brieflyFor bounds one request: its server may be paused.
 func brieflyFor(do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return do(ctx)
 }

@@ -64,7 +64,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 // swap puts the fresh store in the old one's place and marks what differs. Called with mu held.
 func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 	old, fresh := s.store.objects, l.objects
-	s.progress.asOfRV, s.progress.listedRV, s.progress.contentRV = rv, rv, rv
+	s.progress.asOfRV, s.progress.listedRV, s.progress.contentRV, s.progress.watchRV = rv, rv, rv, rv
 	overlaid := s.store.overlaid()
 	shown := func(key Key) Object {
 		if o, ok := overlaid[key]; ok {

@@ -53,6 +53,9 @@ type progress struct {
 	// contentRV is the version of the latest list whose content was taken in: one version of an
 	// object may look different in a later list.
 	contentRV string
+	// watchRV is the newest version that the stream's own lists and watches have brought. A Sync
+	// may have moved the position past it, by a list of its own.
+	watchRV string
 }
 
 // noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10.
@@ -125,6 +128,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	wake := few[:0]
 	s.mu.Lock()
 	recovered := s.health.read()
+	s.progress.watchRV = coherence.Newest(s.progress.watchRV, eventRV)
 	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
 	if last {
 		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
@@ -152,22 +156,27 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	return nil
 }
 
-// bookmark takes in a position without an object. One that the watch has passed says nothing.
+// bookmark takes in a position without an object. One that the watch has passed makes no sense. One
+// that only a Sync has passed says nothing.
 func (s *stream) bookmark(rv string) error {
 	if err := s.unversioned("a bookmark", rv); err != nil {
 		return unreadable{err}
 	}
 	s.mu.Lock()
 	s.health.heard = time.Now()
-	if positionRV := s.store.view.Position(); coherence.Newer(positionRV, rv) {
+	if watchRV := s.progress.watchRV; coherence.Newer(watchRV, rv) {
 		s.mu.Unlock()
-		s.failed(toRead, s.requests.named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, positionRV)))
+		s.failed(toRead, s.requests.named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, watchRV)))
 		return nil
 	}
 	recovered := s.health.read()
-	s.progress.asOfRV = rv
-	wake := s.settle(nil, s.store.view.Advance(rv), Key{})
-	s.waiters.wake()
+	s.progress.watchRV = rv
+	var wake []func()
+	if !coherence.Newer(s.store.view.Position(), rv) {
+		s.progress.asOfRV = rv
+		wake = s.settle(nil, s.store.view.Advance(rv), Key{})
+		s.waiters.wake()
+	}
 	s.mu.Unlock()
 	s.logRecovered(recovered)
 	run(wake)

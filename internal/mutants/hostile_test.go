@@ -40,7 +40,11 @@ var unbelievable = []mutant{
 	},
 	{
 		name: "a bookmark that goes back is not told", says: harmless, in: hostile, file: stream, caught: isTold + "a_bookmark_that_goes_back,_and_no_end,_untyped",
-		old: `coherence.Newer(positionRV, rv) {`, new: `coherence.Newer(positionRV, rv) && false {`,
+		old: `coherence.Newer(watchRV, rv) {`, new: `coherence.Newer(watchRV, rv) && false {`,
+	},
+	{
+		name: "a bookmark from before a Sync is told", says: harmless, in: "accumulator", file: stream, caught: "TestABookmarkFromBeforeASyncIsNoLie",
+		old: `if watchRV := s.progress.watchRV; coherence`, new: `if watchRV := s.store.view.Position(); coherence`,
 	},
 	{
 		name: "the error of a bookmark stays for ever", says: harmless, in: hostile, file: "accumulator/stream/health.go",
