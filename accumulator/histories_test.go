@@ -73,8 +73,8 @@ func TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt(t *testing.T
 }
 
 // TestG2AQueryOfARestoredClusterIsReplacedAtOnce: the query was removed and added again, and the
-// cluster was restored meanwhile. What was shown before is of a history that has ended. So the query
-// that replaces this one need not be as new as that.
+// cluster was restored meanwhile. What was shown before is of a history that has ended. So the
+// query that replaces this one need not be as new as that.
 func TestG2AQueryOfARestoredClusterIsReplacedAtOnce(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("x"))

@@ -66,11 +66,12 @@ func TestG6ARelistTakesOverThatAVersionLooksOtherwiseNow(t *testing.T) {
 					assert.Same(t, o, r.Differences[i].New)
 				}
 
-				restarts := acc.Status()[0].Restarts
+				restarts, held := acc.Status()[0].Restarts, listener(acc, 0).Get(stream.Key{Namespace: "ns", Name: "a"})
 				relisted(s)
 				require.Greater(t, acc.Status()[0].Restarts, restarts)
 				assert.False(t, update(t, acc, &again).Changed, "the same version with the same content is an echo")
-				assert.Equal(t, &now.A[0], &again.A[0])
+				assert.Same(t, &now.A[0], &again.A[0])
+				assert.Same(t, held, listener(acc, 0).Get(stream.Key{Namespace: "ns", Name: "a"}), "it is not held twice")
 			})
 		})
 	}

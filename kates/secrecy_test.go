@@ -64,6 +64,8 @@ var hostileAnswers = map[string]hostile{
 	"an item":          {200, `{"kind":"SecretList","apiVersion":"v1","metadata":{},"items":["` + coded + `"]}`},
 	"an event":         {200, `{"type":"ADDED","object":{"data":{"k":"` + coded + `"}}}`},
 	"an event's error": {200, `{"type":"ERROR","object":{"data":{"k":"` + coded + `"}}}`},
+	"a key twice": {200, `{"kind":"SecretList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"x"},` +
+		`"data":{"` + planted + `":"YQ==","` + planted + `":"Yg=="}}]}`},
 	"invalid": {422, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,` +
 		`"message":"Secret \"x\" is invalid: data[k]: Invalid value: \"` + planted + `\": no; \"` + coded + `\"",` +
 		`"details":{"causes":[{"reason":"FieldValueInvalid","message":"Invalid value: \"` + planted + `\"","field":"data[k]"}]}}`},

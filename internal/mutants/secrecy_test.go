@@ -14,9 +14,14 @@ var telling = []mutant{
 		old: `discreet{config.NegotiatedSerializer}`, new: `config.NegotiatedSerializer`,
 	},
 	{
-		name: "an object without a kind in a watch of metadata is quoted", says: "Its errors quote nothing", file: "internal/wire/metadata.go",
+		name: "an answer of metadata without a kind is quoted", says: "Its errors quote nothing", file: "internal/wire/metadata.go",
+		caught: "TestNoClientQuotesAnAnswerThatItCannotDecode",
+		old:    `discreet{metainternalversionscheme.Codecs.WithoutConversion()}`, new: `metainternalversionscheme.Codecs.WithoutConversion()`,
+	},
+	{
+		name: "what a damaged Secret has twice is quoted", says: "could quote the secret", file: "internal/wire/decode.go",
 		in: "kates", caught: statusQuotes,
-		old: `discreet{metainternalversionscheme.Codecs.WithoutConversion()}`, new: `metainternalversionscheme.Codecs.WithoutConversion()`,
+		old: `if r.Kind.Kind == "Secret" {`, new: `if r.Kind.Kind == "-" {`,
 	},
 	{
 		name: "the server's words about a Secret are passed on", says: "without the Secret's content", file: withholding,
