@@ -168,7 +168,6 @@ BENCH_NOTE ?=
 BENCH_FLAGS ?=
 BENCH := $(BIN)/bench
 
-# It runs in bench.
 .PHONY: bench
 bench: apiserver build-bench ## measure kates beside other clients, into bench/RESULTS.md (BENCH_SIZES, BENCH_RUNS)
 	@cd bench && $(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \

@@ -31,8 +31,8 @@ var definitions = schema.GroupVersionResource{
 }
 
 // InstallCRDs creates the CustomResourceDefinitions in the files and folders of paths, or updates
-// those that exist, and returns when discovery serves them. Of a folder it reads the files that end
-// in .yaml, .yml or .json, and no folders below. Objects of other kinds are left out. A path
+// those that exist, and returns when discovery serves them. Of a folder it reads the files that
+// end in .yaml, .yml or .json, and no folders below. Objects of other kinds are left out. A path
 // without a definition is an error.
 func (c *Cluster) InstallCRDs(ctx context.Context, paths ...string) error {
 	return InstallCRDs(ctx, c.Config, paths...)

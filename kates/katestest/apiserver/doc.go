@@ -1,5 +1,5 @@
-// Package apiserver gives tests a real Kubernetes API server: kube-apiserver and etcd, as processes of
-// the test. One line starts them:
+// Package apiserver gives tests a real Kubernetes API server: kube-apiserver and etcd, as processes
+// of the test. One line starts them:
 //
 //	cluster := apiserver.StartAPIServer(t)
 //	client, err := kates.NewClientFromRESTConfig(cluster.Config)

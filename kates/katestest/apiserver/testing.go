@@ -65,8 +65,8 @@ func namespacePrefix(test string) string {
 	return name + "-"
 }
 
-// errTime ends a start that takes the rest of the time of a test binary. A panic of `go test` would
-// not say what to do.
+// errTime ends a start that takes the rest of the time of a test binary. A panic of `go test`
+// would not say what to do.
 var errTime = errors.New("the time of `go test -timeout` is nearly over: give it more, " +
 	"or build the binaries before the tests, with " +
 	"`go run github.com/kates-go/kates/kates/katestest/apiserver/cmd/apiserver`")

@@ -1,6 +1,6 @@
-// Command apiserver builds the kube-apiserver and etcd of package apiserver, unless they are in the
-// cache, and prints the folder that holds them. The tests do the same; this command does it ahead
-// of them, where a step of a pipeline or the time-out of `go test` asks for that:
+// Command apiserver builds the kube-apiserver and etcd of package apiserver, unless they are in
+// the cache, and prints the folder that holds them. The tests do the same; this command does it
+// ahead of them, where a step of a pipeline or the time-out of `go test` asks for that:
 //
 //	go run github.com/kates-go/kates/kates/katestest/apiserver/cmd/apiserver
 package main

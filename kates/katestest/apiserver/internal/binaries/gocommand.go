@@ -23,8 +23,8 @@ func newGoCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// keptFlags removes from GOFLAGS what is meant for the tests, such as -race, -tags or -modfile: the
-// name of the cache entry does not cover it.
+// keptFlags removes from GOFLAGS what is meant for the tests, such as -race, -tags or -modfile:
+// the name of the cache entry does not cover it.
 func keptFlags(goflags string) string {
 	var kept []string
 	for _, f := range strings.Fields(goflags) {

@@ -84,7 +84,8 @@ func TestAllModulesOfKubernetesAreOfOneRelease(t *testing.T) {
 	}
 }
 
-// A build with -mod=readonly fails if a sum is missing, but only on a machine that lacks the module.
+// A build with -mod=readonly fails if a sum is missing, but only on a machine that lacks the
+// module.
 func TestThePinsHaveTheSumOfEachModule(t *testing.T) {
 	all, _ := readPins(t)
 	replaced := map[string]string{}
