@@ -2,6 +2,7 @@ package binaries
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,18 @@ func TestABuildWhoseBuilderWasKilledHoldsTheLockUntilItEnds(t *testing.T) {
 	second.release()
 }
 
+func TestTheGoCommandInheritsTheLock(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	require.NoError(t, err)
+	path := t.TempDir()
+	script := "#!/bin/sh\ntest -e /dev/fd/3 || { echo no lock; exit 1; }\nexec '" + goTool + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(path, "go"), []byte(script), 0o700))
+	r, cache := fakeSources(t), t.TempDir()
+	t.Setenv("PATH", path+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	_, err = r.ensure(t.Context(), cache, io.Discard)
+	require.NoError(t, err)
+}
+
 func TestABuildThatHasNotEndedDoesNotHoldAReleasedLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "entry.lock")
 	first, err := lock(t.Context(), path, func() { t.Error("it is free") })
@@ -57,8 +70,10 @@ func TestABuildThatHasNotEndedDoesNotHoldAReleasedLock(t *testing.T) {
 	require.NoError(t, left.Start())
 	first.release()
 
-	second, err := lock(t.Context(), path, func() { t.Error("it is free again") })
-	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	second, err := lock(ctx, path, cancel)
+	require.NoError(t, err, "it is free again")
 	second.release()
 	require.NoError(t, in.Close())
 	require.NoError(t, left.Wait())
