@@ -38,11 +38,12 @@ TESTGATE := $(BIN)/testgate
 FUZZGATE := $(BIN)/fuzzgate
 STATICCHECK := $(BIN)/staticcheck
 
-# Modules with Go code. e2e/apiserver has none: it only pins versions.
-# EXTRAS are the parts of the library that need more than the rest of it.
+# Modules with Go code. EXTRAS are the parts of the library that need more than the rest of it.
+# APISERVER starts kube-apiserver and etcd: its tests are among those of e2e, which builds these.
 EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod fleet/*/go.mod))
-MODULES := . $(EXTRAS) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
-LINTED := . $(EXTRAS) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+APISERVER := kates/katestest/apiserver
+MODULES := . $(EXTRAS) $(APISERVER) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+LINTED := . $(EXTRAS) $(APISERVER) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
 # Arguments of every `go test`: a test that hangs fails, with all stacks.
 TESTFLAGS ?=
@@ -148,11 +149,13 @@ mutants: build-testgate ## break the library on purpose, and see the tests of th
 
 .PHONY: apiserver
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached
-	@$(STAGE) apiserver $(GO) -C e2e run ./cmd/apiserver
+	@$(STAGE) apiserver $(GO) -C $(APISERVER) run ./cmd/apiserver
 
 # One package at a time: each runs a control plane of its own.
 .PHONY: e2e
 e2e: apiserver build-testgate ## tests on a real API server, with the race detector
+	@$(STAGE) "tests of $(APISERVER)" sh -c 'cd "$(APISERVER)" && \
+		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 
@@ -165,7 +168,6 @@ BENCH_NOTE ?=
 BENCH_FLAGS ?=
 BENCH := $(BIN)/bench
 
-# It runs in bench, where the go command finds the module with the API server.
 .PHONY: bench
 bench: apiserver build-bench ## measure kates beside other clients, into bench/RESULTS.md (BENCH_SIZES, BENCH_RUNS)
 	@cd bench && $(STAGE) "benchmarks" "$(BENCH)" run -sizes "$(BENCH_SIZES)" -runs "$(BENCH_RUNS)" -consumers "$(BENCH_CONSUMERS)" \

@@ -7,7 +7,7 @@ go 1.26.0
 require (
 	github.com/go-logr/logr v1.4.4
 	github.com/kates-go/kates v0.0.0-00010101000000-000000000000
-	github.com/kates-go/kates/e2e v0.0.0-00010101000000-000000000000
+	github.com/kates-go/kates/kates/katestest/apiserver v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -75,5 +75,5 @@ require (
 
 replace (
 	github.com/kates-go/kates => ..
-	github.com/kates-go/kates/e2e => ../e2e
+	github.com/kates-go/kates/kates/katestest/apiserver => ../kates/katestest/apiserver
 )

@@ -251,7 +251,7 @@ func newTargetWorld(t *testing.T) *targetWorld {
 			continue
 		}
 		s := &targetSite{name: name, faults: katestest.NewFaults(t, 0), config: rest.CopyConfig(r.config)}
-		require.NoError(t, cluster.InstallCRDs(s.config, "../testdata/crds"))
+		require.NoError(t, cluster.InstallCRDs(t.Context(), s.config, "../testdata/crds"))
 		for _, ns := range w.namespaces {
 			_, err := r.direct.CoreV1().Namespaces().Create(t.Context(), &kates.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{})
 			require.NoError(t, err)

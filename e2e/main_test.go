@@ -60,7 +60,7 @@ func runWithCluster(m *testing.M) int {
 	}
 	stop := statuses.read()
 	code := 1
-	if err = testCluster.InstallCRDs("../testdata/crds", "../testdata/validate/crd.yaml", "../examples/configmapgen/crd.yaml"); err == nil {
+	if err = testCluster.InstallCRDs(context.Background(), "../testdata/crds", "../testdata/validate/crd.yaml", "../examples/configmapgen/crd.yaml"); err == nil {
 		code = m.Run()
 	}
 	stop()

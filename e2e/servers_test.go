@@ -24,7 +24,7 @@ func breakable(t *testing.T, flags ...string) *cluster.Cluster {
 	c, err := cluster.Start(t.Context(), flags...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.Kill()) })
-	require.NoError(t, c.InstallCRDs("../testdata/crds"))
+	require.NoError(t, c.InstallCRDs(t.Context(), "../testdata/crds"))
 	k, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
 	_, err = k.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}, metav1.CreateOptions{})

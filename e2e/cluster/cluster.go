@@ -1,222 +1,37 @@
+// Package cluster starts the API servers of the end-to-end tests. They are those of package
+// apiserver, with clients that package secrecy listens to.
 package cluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kates-go/kates/e2e/internal/binaries"
 	"github.com/kates-go/kates/e2e/internal/secrecy"
+	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
-const (
-	// startTimeout suits a loaded machine. An idle one takes 3 seconds.
-	startTimeout = 90 * time.Second
-	// stopTimeout includes the time that the API server waits for open requests.
-	stopTimeout = 60 * time.Second
-	// startAttempts is more than one because the ports are chosen before the processes bind them,
-	// and another process may bind them first.
-	startAttempts = 3
+type (
+	// Cluster is a running control plane.
+	Cluster = apiserver.Cluster
+	// Server is one API server of a cluster.
+	Server = apiserver.Server
+	// Backup is a copy of etcd's data at one moment.
+	Backup = apiserver.Backup
+	// Change is one write to etcd.
+	Change = apiserver.Change
 )
 
-// Cluster is a running control plane: one etcd, one API server, and those of [Cluster.AddServer].
-// [Start] makes it and [Cluster.Stop] ends it. Several goroutines may call its methods at once,
-// except those that start and stop something.
-type Cluster struct {
-	// Config is for a user with all rights, without a client-side rate limit. Copy it before
-	// changing it.
-	Config *rest.Config
-	// Version is the API server's version, such as v1.36.3.
-	Version string
-
-	plane *envtest.ControlPlane
-	admin *envtest.AuthenticatedUser
-	dir   string // data of all processes; the cluster removes it
-	// program is the API server's binary.
-	program string
-
-	users   sync.Mutex // envtest's certificate authority is not for concurrent use
-	servers []*Server  // the first is the plane's
-	// etcdDown says that etcd was killed and not started again.
-	etcdDown bool
-	stop     func() error
-}
-
-// Start runs the binaries, which takes seconds. If they are not in the cache it builds them
-// first, which takes minutes and is announced on standard error. It returns when the API server
-// is healthy and has its default namespace.
-//
-// The API server gets flags (such as "watch-cache=false") in addition to those that it needs.
-//
-// ctx bounds the start only, not the life of the cluster: the caller must call Stop. After an
-// error nothing is left running. If a process does not come up, the error ends with the last
-// lines that it wrote.
-//
-// Start reads only the place of the cache from the environment (KATES_CACHE, see package
-// binaries), and downloads no binaries.
+// Start is [apiserver.Start], with flags of the API server (such as "watch-cache=false").
 func Start(ctx context.Context, flags ...string) (*Cluster, error) {
-	// Without a logger controller-runtime prints a complaint with a stack trace.
+	// Without a logger controller-runtime, which some tests use, prints a complaint with a stack.
 	ctrllog.SetLogger(logr.Discard())
-
-	set, err := binaries.Ensure(ctx, os.Stderr)
-	if err != nil {
-		return nil, fmt.Errorf("start a test cluster: %w", err)
-	}
-	for attempt := 1; ; attempt++ {
-		c, err := start(ctx, set, flags...)
-		if err == nil {
-			return c, nil
-		}
-		if attempt == startAttempts || ctx.Err() != nil {
-			return nil, fmt.Errorf("start a test cluster: %w", err)
-		}
-	}
+	return apiserver.Start(ctx, apiserver.WithFlags(flags...), apiserver.WithTransport(secrecy.Transport))
 }
 
-// start makes one attempt, with fresh ports and an empty etcd.
-func start(ctx context.Context, set binaries.Set, flags ...string) (_ *Cluster, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	dir, err := os.MkdirTemp("", "kates-cluster-*")
-	if err != nil {
-		return nil, err
-	}
-	c := &Cluster{dir: dir, program: set.APIServer, Version: set.APIServerVersion}
-	c.stop = sync.OnceValue(c.shutDown)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Stop())
-		}
-	}()
-	if c.plane, err = newPlane(dir, set, flags); err != nil {
-		return nil, err
-	}
-	if err := run(c.plane); err != nil {
-		return nil, err
-	}
-	if c.admin, err = c.addUser("kates-admin", "system:masters"); err != nil {
-		return nil, err
-	}
-	c.Config = c.admin.Config()
-	c.servers = []*Server{{plane: c.plane, process: c.plane.APIServer, up: true}}
-	return c, c.waitReady(ctx)
-}
-
-// Stop ends both processes, waits for them, and removes their data. A second call does nothing
-// and returns the same error. Open watches of clients end with an error; clients that retry get
-// no answer.
-func (c *Cluster) Stop() error { return c.stop() }
-
-// Kill is Stop with SIGKILL. It is faster, and works if a server is paused.
-func (c *Cluster) Kill() error {
-	var err error
-	for _, s := range c.servers {
-		err = errors.Join(err, s.Kill())
-	}
-	return errors.Join(err, c.KillEtcd(), c.Stop())
-}
-
-func (c *Cluster) shutDown() error {
-	var err error
-	for _, s := range c.servers {
-		err = errors.Join(err, s.Stop())
-	}
-	if c.plane != nil {
-		err = errors.Join(err, c.plane.Stop())
-	}
-	if err = errors.Join(err, os.RemoveAll(c.dir)); err != nil {
-		return fmt.Errorf("stop the test cluster: %w", err)
-	}
-	return nil
-}
-
-// InstallCRDs creates the CustomResourceDefinitions in the files and folders
-// of paths, or updates those that exist, and returns when discovery serves
-// them. A path that does not exist is an error.
-func (c *Cluster) InstallCRDs(paths ...string) error { return InstallCRDs(c.Config, paths...) }
-
-// InstallCRDs does that on a server that [Cluster.AddServer] has added.
-func InstallCRDs(config *rest.Config, paths ...string) error {
-	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
-		Paths:              paths,
-		ErrorIfPathMissing: true,
-		MaxTime:            startTimeout,
-	})
-	if err != nil {
-		return fmt.Errorf("install custom resources: %w", err)
-	}
-	return nil
-}
-
-// AdminKubeconfig returns the content of a kubeconfig file for the user of Config, with the
-// certificates in it.
-func (c *Cluster) AdminKubeconfig() ([]byte, error) {
-	content, err := c.admin.KubeConfig()
-	if err != nil {
-		return nil, fmt.Errorf("write a kubeconfig: %w", err)
-	}
-	return content, nil
-}
-
-// AddUser makes a user with a client certificate, and returns a configuration for this user,
-// without a client-side rate limit. The user is in groups and in system:authenticated, and has
-// the rights that RBAC gives to these. The configuration belongs to the caller.
-func (c *Cluster) AddUser(name string, groups ...string) (*rest.Config, error) {
-	user, err := c.addUser(name, groups...)
-	if err != nil {
-		return nil, err
-	}
-	return user.Config(), nil
-}
-
-func (c *Cluster) addUser(name string, groups ...string) (*envtest.AuthenticatedUser, error) {
-	c.users.Lock()
-	defer c.users.Unlock()
-	user, err := c.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{
-		QPS:       -1,
-		UserAgent: "kates-e2e/" + name,
-		// what a run must not say
-		WrapTransport: secrecy.Transport,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("add user %q: %w", name, err)
-	}
-	return user, nil
-}
-
-// waitReady waits for the objects that the API server makes after it is healthy, and that tests
-// rely on.
-func (c *Cluster) waitReady(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(c.Config)
-	if err != nil {
-		return fmt.Errorf("wait for the default namespace: %w", err)
-	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		_, last = client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the default namespace: %w", errors.Join(err, last))
-	}
-	return nil
-}
-
-// subdir makes and returns a folder in dir.
-func subdir(dir, name string) (string, error) {
-	path := filepath.Join(dir, name)
-	return path, os.Mkdir(path, 0o700)
+// InstallCRDs is [apiserver.InstallCRDs].
+func InstallCRDs(ctx context.Context, config *rest.Config, paths ...string) error {
+	return apiserver.InstallCRDs(ctx, config, paths...)
 }

@@ -36,7 +36,8 @@
 //   - panics in the writer when a watch has a hundred unread events.
 //
 // On this fake the guarantees of package kates hold for one writer at a time. A test of
-// conflicts, of apply or of several writers needs a real API server.
+// conflicts, of apply or of several writers needs a real API server. The module
+// github.com/kates-go/kates/kates/katestest/apiserver starts one.
 //
 // # Faults
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/consumer"
 	"github.com/kates-go/kates/bench/internal/report"
 	"github.com/kates-go/kates/bench/internal/workload"
-	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
 // Options says how much is measured. All fields must be set except Changes, Cores and Note.
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) (*report.Results, error) {
 
 // size measures everything at one size, on its own server.
 func (o Options) size(ctx context.Context, r *report.Results, pods int) error {
-	return withCluster(ctx, func(c *cluster.Cluster, kubeconfig string) error {
+	return withCluster(ctx, func(c *apiserver.Cluster, kubeconfig string) error {
 		r.Machine.Versions = withVersion(r.Machine.Versions, "kube-apiserver "+c.Version)
 		load, err := workload.New(c.Config, pods)
 		if err != nil {
@@ -127,13 +127,13 @@ func rotated(all []consumer.Variant, n int) []consumer.Variant {
 }
 
 // withCluster runs f with its own server, and the kubeconfig file of that server.
-func withCluster(ctx context.Context, f func(*cluster.Cluster, string) error) (err error) {
+func withCluster(ctx context.Context, f func(*apiserver.Cluster, string) error) (err error) {
 	dir, err := os.MkdirTemp("", "kates-bench-*")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c, err := cluster.Start(ctx)
+	c, err := apiserver.Start(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/consumer"
 	"github.com/kates-go/kates/bench/internal/replay"
 	"github.com/kates-go/kates/bench/internal/report"
-	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
 // A real server with writers on the same machine makes some hundreds of events a second, far
@@ -33,7 +33,7 @@ const (
 
 // cores measures how many events a second the consumers read with a number of cores.
 func (o Options) cores(ctx context.Context, r *report.Results) error {
-	return withCluster(ctx, func(c *cluster.Cluster, _ string) error {
+	return withCluster(ctx, func(c *apiserver.Cluster, _ string) error {
 		for run := 1; run <= o.Runs; run++ {
 			for _, v := range rotated(o.Consumers, run-1) {
 				if !replayed[v.Name] {
@@ -51,7 +51,7 @@ func (o Options) cores(ctx context.Context, r *report.Results) error {
 }
 
 // flood measures one consumer with a number of cores.
-func (o Options) flood(ctx context.Context, r *report.Results, c *cluster.Cluster, v consumer.Variant, run, cores int) (err error) {
+func (o Options) flood(ctx context.Context, r *report.Results, c *apiserver.Cluster, v consumer.Variant, run, cores int) (err error) {
 	server, err := replay.Start(c.Config, replayObjects, o.Events)
 	if err != nil {
 		return err

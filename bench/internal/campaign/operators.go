@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/bench/internal/operator/judge"
 	"github.com/kates-go/kates/bench/internal/report"
 	"github.com/kates-go/kates/bench/internal/workload"
-	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
 // OperatorOptions says how much is measured of operators. All fields must be set except Note and
@@ -84,7 +84,7 @@ type operatorTrial struct {
 	variant operator.Variant
 	run     int
 
-	cluster    *cluster.Cluster
+	cluster    *apiserver.Cluster
 	kubeconfig string
 	apps       *workload.Apps
 	judge      *judge.Judge
@@ -94,7 +94,7 @@ type operatorTrial struct {
 }
 
 func (t *operatorTrial) measure(ctx context.Context) error {
-	return withCluster(ctx, func(c *cluster.Cluster, kubeconfig string) error {
+	return withCluster(ctx, func(c *apiserver.Cluster, kubeconfig string) error {
 		t.cluster, t.kubeconfig, t.versions = c, kubeconfig, make(map[int]int)
 		t.results.Machine.Versions = withVersion(t.results.Machine.Versions, "kube-apiserver "+c.Version)
 		if err := t.prepare(ctx); err != nil {
@@ -129,7 +129,7 @@ func (t *operatorTrial) prepare(ctx context.Context) error {
 	if err := os.WriteFile(definition, api.Definition, 0o600); err != nil {
 		return err
 	}
-	if err := t.cluster.InstallCRDs(definition); err != nil {
+	if err := t.cluster.InstallCRDs(ctx, definition); err != nil {
 		return err
 	}
 	var err error

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kates-go/kates/bench/internal/consumer"
 	"github.com/kates-go/kates/bench/internal/workload"
-	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
 // Profile writes CPU and heap profiles of kates at bootstrap and in churn to the folder. It uses
@@ -18,7 +18,7 @@ func Profile(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
-	return withCluster(ctx, func(c *cluster.Cluster, kubeconfig string) (err error) {
+	return withCluster(ctx, func(c *apiserver.Cluster, kubeconfig string) (err error) {
 		load, err := workload.New(c.Config, o.Sizes[len(o.Sizes)-1])
 		if err != nil {
 			return err

@@ -1,8 +1,0 @@
-// Package binaries provides the kube-apiserver and etcd that the end-to-end tests run, built from
-// the sources that e2e/apiserver/go.mod pins.
-//
-// [Ensure] is the only entry point. It returns the cached binaries, and builds them first if they
-// are missing. The name of a cache entry covers everything that goes into it. So another version
-// or Go toolchain makes a new entry, and nothing is ever rebuilt in place. The package knows
-// nothing of how the binaries are run.
-package binaries

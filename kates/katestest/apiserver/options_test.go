@@ -1,0 +1,54 @@
+package apiserver
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+func TestFlagsReplaceWhatThereIsAndAddUp(t *testing.T) {
+	var s settings
+	WithFlags("watch-cache=false", "--feature-gates=A=true")(&s)
+	WithFlags("feature-gates=B=true", "-profiling")(&s)
+	arguments := envtest.EmptyArguments()
+	arguments.Set("watch-cache", "true").Set("advertise-address", loopback)
+	setFlags(arguments, s.flags)
+	require.ElementsMatch(t, []string{
+		"--advertise-address=" + loopback, "--watch-cache=false",
+		"--feature-gates=A=true", "--feature-gates=B=true", "--profiling",
+	}, arguments.AsStrings(map[string][]string{"feature-gates": {"default"}}))
+}
+
+// counting counts the requests that pass it.
+type counting struct {
+	next http.RoundTripper
+	n    *atomic.Int64
+}
+
+func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.next.RoundTrip(r)
+}
+
+// requests counts those of all clients of the shared cluster.
+var requests atomic.Int64
+
+func count(next http.RoundTripper) http.RoundTripper { return counting{next, &requests} }
+
+func TestTheTransportOfAllClientsIsWrapped(t *testing.T) {
+	cluster := shared.Cluster(t)
+	user, err := cluster.AddUser("wrapped", "system:masters")
+	require.NoError(t, err)
+	before := requests.Load()
+	_, err = clientset(t, cluster.Config).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	between := requests.Load()
+	require.Greater(t, between, before)
+	_, err = clientset(t, user).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Greater(t, requests.Load(), between)
+}
