@@ -85,14 +85,19 @@ func (r *run) connect() (err error) {
 	return err
 }
 
+// newNamespace makes the case's namespace. Its name is new, also on a server that has run cases before.
 func (r *run) newNamespace(ctx context.Context) error {
-	r.namespace = fmt.Sprintf("case-%05d", namespaces.Add(1))
-	made, err := r.ask(ctx, request{method: http.MethodPost, target: "/api/v1/namespaces",
-		body: []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + r.namespace + `"}}`)})
-	if err == nil && made.code != http.StatusCreated {
-		err = fmt.Errorf("make a namespace: %d %v", made.code, made.body)
+	for {
+		r.namespace = fmt.Sprintf("case-%05d", namespaces.Add(1))
+		made, err := r.ask(ctx, request{method: http.MethodPost, target: "/api/v1/namespaces",
+			body: []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + r.namespace + `"}}`)})
+		if err != nil || made.code == http.StatusCreated {
+			return err
+		}
+		if made.code != http.StatusConflict {
+			return fmt.Errorf("make a namespace: %d %v", made.code, made.body)
+		}
 	}
-	return err
 }
 
 // step runs a step, once for each of its texts.
