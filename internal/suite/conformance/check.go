@@ -2,15 +2,11 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,35 +14,39 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Check runs all cases on a server, each as a subtest, and compares the answers with those of the
+// Check runs the cases on a server, each as a subtest, and compares the answers with those of the
 // real one. A case whose ID is among gaps must be answered otherwise: who mends it removes it there.
+//
+// Cases that need a server whose storage can be compacted are for [CheckCompaction].
 func Check(t *testing.T, server Server, gaps ...string) {
+	t.Helper()
+	all(t, server, false, gaps)
+}
+
+// CheckCompaction runs the cases that compact the server's storage, one after the other. The server
+// needs a Compact, and has no cache that remembers what its storage has forgotten (the real one: the
+// flag watch-cache=false).
+func CheckCompaction(t *testing.T, server Server, gaps ...string) {
+	t.Helper()
+	all(t, server, true, gaps)
+}
+
+func all(t *testing.T, server Server, alone bool, gaps []string) {
 	t.Helper()
 	require.NoError(t, Setup(t.Context(), server))
 	cases, err := Cases()
 	require.NoError(t, err)
-	known := map[string]bool{}
-	for _, c := range cases {
-		known[c.ID()] = true
-	}
+	cases = slices.DeleteFunc(cases, func(c Case) bool { return c.Alone != alone })
 	for _, gap := range gaps {
-		require.True(t, known[gap], "there is no case %q", gap)
+		require.True(t, slices.ContainsFunc(cases, func(c Case) bool { return c.ID() == gap }), "there is no case %q", gap)
 	}
-	// Those that run alone come last: a group of parallel tests ends before the next test begins.
-	t.Run("all", func(t *testing.T) {
-		for _, c := range cases {
-			if !c.Alone {
-				t.Run(c.ID(), func(t *testing.T) {
-					t.Parallel()
-					check(t, server, c, slices.Contains(gaps, c.ID()))
-				})
-			}
-		}
-	})
 	for _, c := range cases {
-		if c.Alone {
-			t.Run("alone/"+c.ID(), func(t *testing.T) { check(t, server, c, slices.Contains(gaps, c.ID())) })
-		}
+		t.Run(c.ID(), func(t *testing.T) {
+			if !alone {
+				t.Parallel()
+			}
+			check(t, server, c, slices.Contains(gaps, c.ID()))
+		})
 	}
 }
 
@@ -128,51 +128,6 @@ func (r *run) install(ctx context.Context, text []byte) error {
 		list := step{verb: http.MethodGet, modifiers: []string{"until 200"},
 			target: fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, v.Name, crd.Spec.Names.Plural)}
 		if _, err := r.repeat(ctx, &list); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Update runs all cases whose topic is among topics (or all) on the real server, and writes their
-// answers into a folder. workers is how many run at once.
-func Update(ctx context.Context, server Server, folder string, workers int, topics ...string) error {
-	if err := Setup(ctx, server); err != nil {
-		return err
-	}
-	cases, err := Cases()
-	if err != nil {
-		return err
-	}
-	cases = slices.DeleteFunc(cases, func(c Case) bool { return len(topics) > 0 && !slices.Contains(topics, c.Topic) })
-	answers, failed := make([]string, len(cases)), make([]error, len(cases))
-	var running sync.WaitGroup
-	room := make(chan struct{}, workers)
-	for i, c := range cases {
-		if c.Alone {
-			continue
-		}
-		room <- struct{}{}
-		running.Go(func() {
-			answers[i], failed[i] = Run(ctx, server, c)
-			<-room
-		})
-	}
-	running.Wait()
-	for i, c := range cases {
-		if c.Alone {
-			answers[i], failed[i] = Run(ctx, server, c)
-		}
-	}
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	texts := map[string]string{}
-	for i, c := range cases {
-		texts[c.Topic] += "=== " + c.Name + "\n" + answers[i] + "\n"
-	}
-	for topic, text := range texts {
-		if err := os.WriteFile(filepath.Join(folder, topic+".answers"), []byte(strings.TrimSuffix(text, "\n")), 0o644); err != nil {
 			return err
 		}
 	}

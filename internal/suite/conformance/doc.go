@@ -53,7 +53,7 @@
 //
 // Lines of a case, or of the file before its first case: "ignore:" and "only:" are fields of the
 // objects that are not compared, or that alone are; "messages" as above; "alone" is for a case that
-// runs when no other does.
+// compacts ([CheckCompaction]).
 //
 // # Answers
 //

@@ -16,7 +16,7 @@ var testdata embed.FS
 // Case is a script.
 type Case struct {
 	Topic, Name string
-	// Alone says that the case runs when no other does.
+	// Alone says that the case compacts the storage, so that no other can run.
 	Alone bool
 
 	lets  map[string]string
