@@ -10,10 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-var wire = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+// known are the built-in kinds, and the forms of all objects.
+var known = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(s))
+	utilruntime.Must(metav1.AddMetaToScheme(s))
+	return s
+}()
+
+var wire = protobuf.NewSerializer(known, known)
 
 // toProtobuf encodes an object of a built-in kind.
 func toProtobuf(asJSON []byte) ([]byte, error) {
@@ -67,7 +76,7 @@ func (p protobufEvents) next() (event, error) {
 		break
 	}
 	var e metav1.WatchEvent
-	raw := protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)
+	raw := protobuf.NewRawSerializer(known, known)
 	if _, _, err := raw.Decode(frame, nil, &e); err != nil {
 		return event{}, fmt.Errorf("decode an event: %w", err)
 	}

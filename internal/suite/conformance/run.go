@@ -141,6 +141,13 @@ func (r *run) once(ctx context.Context, s *step) (entry, error) {
 // repeat sends the step's request, again and again if the step waits for something.
 func (r *run) repeat(ctx context.Context, s *step) (entry, error) {
 	wanted := s.after("until")
+	for i := range wanted {
+		text, err := r.expand(wanted[i])
+		if err != nil {
+			return entry{}, err
+		}
+		wanted[i] = text
+	}
 	for {
 		q, err := r.request(s)
 		if err != nil {
