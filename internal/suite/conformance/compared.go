@@ -14,14 +14,14 @@ func compared(s *step, r rules, body any) any {
 	if !is {
 		return body
 	}
+	for _, path := range s.after("drop") {
+		remove(object, strings.Split(path, "."))
+	}
 	if object["kind"] == "Status" && object["apiVersion"] == "v1" {
 		return status(object, r.messages || s.has("messages"))
 	}
 	if keep := s.after("keep"); keep != nil {
 		object = only(object, keep)
-	}
-	for _, path := range s.after("drop") {
-		remove(object, strings.Split(path, "."))
 	}
 	items, isList := object["items"].([]any)
 	if !isList {
@@ -61,6 +61,9 @@ func status(s map[string]any, messages bool) any {
 			cmp.Compare(text(a, "message"), text(b, "message")))
 	})
 	if messages {
+		if len(causes) > 1 { // it joins theirs, in any order
+			delete(s, "message")
+		}
 		return s
 	}
 	delete(s, "message")

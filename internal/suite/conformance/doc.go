@@ -63,4 +63,8 @@
 // not newer), times t, and the end of a generated name its number. Texts that the script contains are
 // not masked. Managed fields have a short form. Bookmarks come when the server likes, so they count only
 // where a step asks for them. Messages of a Status are compared only where a step says so.
+//
+// New cases get their answers by, in e2e,
+//
+//	go test ./conformance -update -topics create,delete
 package conformance

@@ -150,9 +150,10 @@ func (m *mask) text(s string) string {
 	return strings.NewReplacer(m.names...).Replace(s)
 }
 
-// managed is the short form of managed fields: "manager operation version subresource {fields}".
-func managed(entries []any) []any {
-	out := make([]any, len(entries))
+// managed is the short form of managed fields: "manager operation version subresource {fields}". The
+// server sorts them by their times, in seconds, so here they have an order of their own.
+func managed(entries []any) any {
+	out := make([]string, len(entries))
 	for i, e := range entries {
 		entry, is := e.(map[string]any)
 		if !is {
@@ -170,6 +171,7 @@ func managed(entries []any) []any {
 		}
 		out[i] = text + " " + fields(entry["fieldsV1"])
 	}
+	slices.Sort(out)
 	return out
 }
 
