@@ -30,7 +30,8 @@
 //	w = WATCH path     opens a watch; only an answer other than 200 is an answer
 //	NEXT w n           reads the next n events
 //	UNTIL w name       reads events up to that of the object of this name
-//	BOOKMARK w         reads events up to a bookmark
+//	BOOKMARK w         reads events up to a bookmark, of another watch if this one ends
+//	                   before: a server may be late
 //	END w              reads events until the server ends the watch
 //	CLOSE w            ends the watch
 //	COMPACT            makes the storage forget its past

@@ -21,6 +21,7 @@ type event struct {
 
 // watch is an open one. A goroutine reads it, and ends with it.
 type watch struct {
+	step   *step
 	cancel context.CancelFunc
 	events chan event
 	done   chan struct{} // the goroutine has ended
@@ -49,7 +50,7 @@ func (r *run) open(s *step) (entry, error) {
 		}
 		return decoded(response, content)
 	}
-	w := &watch{cancel: cancel, events: make(chan event), done: make(chan struct{})}
+	w := &watch{step: s, cancel: cancel, events: make(chan event), done: make(chan struct{})}
 	next := jsonEvents(response.Body)
 	if s.has("protobuf") {
 		next = newProtobufEvents(response.Body).next
@@ -125,6 +126,12 @@ func (r *run) read(ctx context.Context, s *step) (e entry, err error) {
 		switch {
 		case errors.Is(err, io.EOF) && s.verb == "END":
 			return e, nil
+		case errors.Is(err, io.EOF) && s.verb == "BOOKMARK":
+			if _, err := r.open(w.step); err != nil {
+				return e, err
+			}
+			w, e.events = r.watches[words[0]], nil
+			continue
 		case err != nil:
 			return e, fmt.Errorf("after %v: %w", e.events, err)
 		case s.verb == "BOOKMARK" || got.counts():
