@@ -23,6 +23,10 @@ func compared(s *step, r rules, body any) any {
 	if keep := s.after("keep"); keep != nil {
 		object = only(object, keep)
 	}
+	if resources, is := object["resources"].([]any); is && object["kind"] == "APIResourceList" {
+		// The server lists custom kinds in any order.
+		slices.SortFunc(resources, func(a, b any) int { return cmp.Compare(flow(a), flow(b)) })
+	}
 	items, isList := object["items"].([]any)
 	if !isList {
 		return r.of(object)
