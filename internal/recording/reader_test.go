@@ -3,6 +3,8 @@ package recording
 import (
 	"bytes"
 	"compress/gzip"
+	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,6 +58,12 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(start+`{"type":"request","at":0,"id":1,"path":"/api/v1/pods","query":"watch=1"}`+"\n"), true)
 	f.Add([]byte(start+`{"type":"request","at":0,"id":1}`+"\n"+`{"type":"part","at":0,"id":1,"size":99999999999}`+"\nx"), true)
 	f.Add(packed(f, start), false)
+	f.Add([]byte(start+`{"type":"request","at":0,"id":1,"path":"/api/v1/pods"}`+"\n"+
+		`{"type":"answer","at":1,"id":1,"status":200}`+"\n"+`{"type":"part","at":0,"id":1,"size":82}`+"\n"+
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`+"\n"+
+		`{"type":"request","at":2,"id":2,"path":"/api/v1/pods","query":"watch=1&resourceVersion=7"}`+"\n"+
+		`{"type":"answer","at":3,"id":2,"status":200}`+"\n"+`{"type":"part","at":4,"id":2,"size":64}`+"\n"+
+		`{"type":"ADDED","object":{"metadata":{"resourceVersion":"9"} } }`+"\n\n"), true)
 	f.Fuzz(func(t *testing.T, data []byte, pack bool) {
 		if pack {
 			data = packed(t, string(data))
@@ -63,6 +71,21 @@ func FuzzRead(f *testing.F) {
 		r, err := Read(bytes.NewReader(data), 1<<20)
 		if (r == nil) == (err == nil) {
 			t.Fatalf("%v and %v", r, err)
+		}
+		if err != nil {
+			return
+		}
+		p := NewPlayer(r, 0)
+		for _, e := range r.Exchanges {
+			request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: e.Path, RawQuery: e.Query.Encode()}}
+			resp, err := p.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+			p.Step()
 		}
 	})
 }
