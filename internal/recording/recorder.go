@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -152,7 +153,7 @@ func (t *tap) Read(p []byte) (int, error) {
 	t.came(p[:n])
 	closed := t.isClosed()
 	switch {
-	case closed:
+	case closed, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		t.end(causeClient)
 	case errors.Is(err, io.EOF):
 		t.end(causeServer)
