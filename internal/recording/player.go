@@ -215,6 +215,9 @@ func (p pause) wait(ctx context.Context) error {
 	return nil
 }
 
+// CloseIdleConnections does nothing: there are no connections. Clients look for it.
+func (p *Player) CloseIdleConnections() {}
+
 // RoundTrip implements http.RoundTripper.
 func (p *Player) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,23 +104,31 @@ func names(t *testing.T, resp *http.Response) string {
 func follow(t *testing.T, resp *http.Response) func() string {
 	t.Helper()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
+	var mu sync.Mutex
 	var got []string
+	note := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, text)
+	}
 	go func() {
 		events := frames.Watch(resp.Body, 0)
 		for {
 			e, err := events.Next()
 			if errors.Is(err, io.EOF) {
-				got = append(got, "EOF")
+				note("EOF")
 			}
 			if err != nil {
 				return
 			}
 			id := frames.IdentityOf(e.Object, e.Encoding)
-			got = append(got, string(e.Type[:1])+id.Name+id.Version)
+			note(string(e.Type[:1]) + id.Name + id.Version)
 		}
 	}()
 	return func() string {
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		defer func() { got = nil }()
 		return strings.Join(got, " ")
 	}
