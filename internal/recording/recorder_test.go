@@ -264,6 +264,16 @@ func TestRedactedValuesAreEqualWhereTheyWereEqual(t *testing.T) {
 	assert.NotEqual(t, first["same"], other["same"], "nobody can try values")
 }
 
+func TestSecretsAreRecordedIfThatIsAskedFor(t *testing.T) {
+	file := &memory{}
+	w := NewWriter(file)
+	secrets := list{apiVersion: "v1", kind: "SecretList", meta: metav1.ListMeta{ResourceVersion: "2"}}
+	body := encoded(t, secrets, frames.Protobuf, secret("1", "hunter2"))
+	get(t, NewRecorder(w, false, nil).Wrap(answers{"/api/v1/secrets": {pieces: [][]byte{body}}}), "/api/v1/secrets")
+	require.NoError(t, w.Close())
+	assert.True(t, file.has(t, "hunter2"))
+}
+
 func TestAFunctionRedactsWhatItWants(t *testing.T) {
 	hide := func(u *unstructured.Unstructured) {
 		if u.GetName() == "b" {
