@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,4 +64,14 @@ func TestTheReportIsWrittenAgainFromTheRawResults(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "| refresh after 1 change, ms | 2.5 |")
+}
+
+func TestRecordingsAreReplayedToTheirEnd(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, replayed(t.Context(), []string{"-recordings", filepath.Join("..", "testdata", "recordings"), "-runs", "1"}, &out, io.Discard))
+	for _, name := range recordings {
+		assert.Contains(t, out.String(), "| "+name+" | ")
+	}
+	require.Error(t, replayed(t.Context(), []string{"-runs", "0"}, io.Discard, io.Discard))
+	require.Error(t, replayed(t.Context(), []string{"-recordings", t.TempDir()}, io.Discard, io.Discard))
 }

@@ -16,7 +16,7 @@ import (
 
 // others are the folders without a rank: what only tests use, programs, and this package.
 var others = []string{
-	"kates/katestest", "internal/suite", "internal/lockorder", "examples", "tools",
+	"kates/katestest", "internal/recording", "internal/suite", "internal/lockorder", "examples", "tools",
 	"bench", "e2e", "testdata",
 }
 
