@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
@@ -108,4 +110,66 @@ func TestG4AWriteOfWhichTheServerCannotBeAskedIsReported(t *testing.T) {
 		assert.Zero(t, a.Status()[0].Unsettled)
 		assert.Empty(t, snap.A)
 	})
+}
+
+// TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself: a client may be allowed no more than
+// what its streams list.
+func TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("a", "in", "yes"))
+		q := sim.Query("A", "as")
+		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+		a := watching(t, streams, collect.Options{}, q)
+		synctest.Wait()
+		var snap one
+		update(t, a, &snap)
+		require.Len(t, snap.A, 1)
+		s.Late(time.Hour)
+		key := stream.Key{Namespace: "ns", Name: "a"}
+		w := streams.Begin(sim.Resource("as"), key)
+		_, ok := s.Do("as", key, "delete", sim.ByStatus)
+		require.True(t, ok)
+		asked := 0
+		s.Failing(func(string, string) error {
+			if asked++; asked == 1 {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("refused"))
+			}
+			return nil
+		})
+		require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
+		update(t, a, &snap)
+		assert.Empty(t, snap.A)
+		assert.Equal(t, 2, asked)
+	})
+}
+
+// TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst: own writes are quiet, and
+// this one is asked for. Others have made the object again by then.
+func TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst(t *testing.T) {
+	for name, overtaken := range map[string]bool{"before its event": false, "after its event": true} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.Thing("a"))
+				a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
+				signals(a, second)
+				var snap one
+				update(t, a, &snap)
+				if !overtaken {
+					s.Late(time.Hour)
+				}
+				key := stream.Key{Namespace: "ns", Name: "a"}
+				w := streams.Begin(sim.Resource("as"), key)
+				_, ok := s.Do("as", key, "delete", sim.ByStatus)
+				require.True(t, ok)
+				s.Create("as", sim.Thing("a"))
+				if overtaken {
+					sim.After(second)
+				}
+				require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
+				require.True(t, signalled(a))
+				update(t, a, &snap)
+				assert.Len(t, snap.A, 1)
+			})
+		})
+	}
 }

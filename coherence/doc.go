@@ -58,8 +58,8 @@
 //     list's version, and makes an entry of that version. An answer that does not tell what became
 //     of the object at all (nobody can read it, or it is about a subresource of another kind) is
 //     replaced first: the server is asked once, without selectors, and what it says takes the
-//     place of the answer. If the server cannot be asked, the write is unsettled: it is reported,
-//     and shown when the watch brings it.
+//     place of the answer. If it refuses that, each stream asks for itself. If the server cannot
+//     be asked, the write is unsettled: it is reported, and shown when the watch brings it.
 //  7. Coverage. A write counts for every stream of the same stored resource, in whatever group and
 //     version the stream watches it.
 //  8. Probe. A stream whose watch ended with an error, or was silent for longer than a bookmark

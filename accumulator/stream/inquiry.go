@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
@@ -33,25 +35,30 @@ type answer struct {
 // told returns an outcome that tells what became of the object: its answer, or what the server says
 // when it is asked for the object. One answer is about one moment. If each stream asked for
 // itself, the object might move from one to another meanwhile, and none would tell where it is.
-// They do so all the same where versions say nothing. On an error no stream shows the write.
+// They do so all the same where versions say nothing, or where the server does not let the client
+// list without a selector. On an error no stream shows the write.
 func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 	s := w.set
+	if !o.Unknown || s.config.ByContent {
+		return o, nil
+	}
 	s.mu.Lock()
 	streams := slices.DeleteFunc(s.over(w.resource.Storage), func(st *stream) bool { return !st.covers(o.Key) })
 	s.mu.Unlock()
-	if !o.Unknown || s.config.ByContent || len(streams) == 0 {
+	if len(streams) == 0 {
 		return o, nil
 	}
-	lockorder.CallOut("Config.Source")
-	all := requests{source: s.config.Source(w.resource, o.Key.Namespace, Whole), namespace: o.Key.Namespace}
-	object, version, err := all.lookup(ctx, o.Key, o.Version)
-	if err != nil {
+	object, version, err := w.asking(streams).lookup(ctx, o.Key, o.Version)
+	switch {
+	case err != nil && refuses(err):
+		return o, nil
+	case err != nil:
 		for _, st := range streams {
 			st.unsettle(o.Key, o.Version)
 		}
 		return o, fmt.Errorf("ask for %s %s: %w", w.resource.Resource, o.Key, err)
 	}
-	now := Outcome{Write: coherence.Write{Key: o.Key, UID: o.UID, Version: version}}
+	now := Outcome{Write: coherence.Write{Key: o.Key, UID: o.UID, Version: version}, found: object != nil}
 	if object != nil {
 		now.UID, now.Version, now.Object = object.GetUID(), object.GetResourceVersion(), object
 	}
@@ -59,6 +66,25 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 		return o, nil
 	}
 	return now, nil
+}
+
+// asking is how to ask for an object without a selector: as one of the streams does, which knows
+// what the server's lists look like, or with a source of its own.
+func (w *Write) asking(streams []*stream) requests {
+	for _, st := range streams {
+		if st.resource.GroupVersionResource == w.resource.GroupVersionResource && st.key.form == Whole {
+			all := st.requests
+			all.selection = metav1.ListOptions{}
+			return all
+		}
+	}
+	lockorder.CallOut("Config.Source")
+	return requests{source: w.set.config.Source(w.resource, w.key.Namespace, Whole), namespace: w.key.Namespace}
+}
+
+// refuses reports whether the server will not answer, however often it is asked.
+func refuses(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)
 }
 
 func (q *inquiry) add(st *stream, a answer) {
@@ -74,6 +100,9 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how l
 	a = answer{version: version}
 	made := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil {
+		if object.GetResourceVersion() != o.Version {
+			how.by = delivered // others may have made it
+		}
 		made.Object, made.UID = object, object.GetUID()
 		a.found, a.version = true, object.GetResourceVersion()
 		if made.UID != o.UID {

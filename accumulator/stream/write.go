@@ -58,13 +58,16 @@ type Outcome struct {
 	coherence.Write
 	// Unknown: the answer does not tell what became of the object (rule 6): the server is asked.
 	Unknown bool
+	// found: the object is as the server had it when it was asked. Others may have made it so.
+	found bool
 }
 
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
 // Streams that cannot judge the answer (another version of the resource, a field that
 // [Resource.Field] does not read) ask the server for the object as they would show it: one
-// request each, under ctx. Where that fails the error says so; the write has succeeded
-// nonetheless, and the watch will bring it.
+// request each, under ctx. If the answer tells nothing at all, one request comes before these.
+// Where that fails the error says so; the write has succeeded nonetheless, and the watch will bring
+// it: until then no stream shows it.
 func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s := w.set
 	if !w.resource.Namespaced {
@@ -79,10 +82,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.over(w.resource.Storage)
 	s.mu.Unlock()
-	how := landing{by: written}
-	if o.Object == nil && !o.Unknown {
-		how.by = deleted
-	}
+	how := landing{by: o.cause()}
 	how.as, _ = o.Object.(Object)
 	streams = slices.DeleteFunc(streams, func(st *stream) bool { return !st.covers(o.Key) })
 	q := inquiry{streams: streams}
@@ -107,8 +107,23 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		q.settle(o, w.resource, how)
 	}
 	s.Reach(AtLand)
-	w.land(&o.Write)
+	if o.found {
+		w.land(nil) // nobody knows whose the events are that have come meanwhile
+	} else {
+		w.land(&o.Write)
+	}
 	return errors.Join(unsettled...)
+}
+
+// cause is why streams show what they show once the outcome is recorded.
+func (o Outcome) cause() cause {
+	switch {
+	case o.found:
+		return delivered
+	case o.Object == nil && !o.Unknown:
+		return deleted
+	}
+	return written
 }
 
 // record hands the write to a stream, in the stream's form.
@@ -119,7 +134,7 @@ func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
 	if !st.record(o, how) {
 		return false
 	}
-	if _, begun := w.begun[st]; begun {
+	if _, begun := w.begun[st]; begun && how.by != delivered {
 		w.begun[st] = &o
 	}
 	return true

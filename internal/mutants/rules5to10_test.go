@@ -58,7 +58,19 @@ var settling = []mutant{
 	},
 	{
 		name: "each stream is asked what became of an object", rule: 6, file: inquiry, caught: "TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsInAUnion",
-		old: `if !o.Unknown || s.config.ByContent || len(streams) == 0 {`, new: `if true {`,
+		old: `if !o.Unknown || s.config.ByContent {`, new: `if true {`,
+	},
+	{
+		name: "who may not list all objects learns nothing of its own write", rule: 6, file: inquiry, caught: "TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself",
+		old: `case err != nil && refuses(err):`, new: `case false:`,
+	},
+	{
+		name: "what is found by asking is an own write", rule: 6, file: inquiry, caught: "TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst",
+		old: `, found: object != nil}`, new: `, found: false && object != nil}`,
+	},
+	{
+		name: "events that came while an own write was asked for were its own", rule: 6, file: write, caught: "TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst",
+		old: `		w.land(nil) // nobody`, new: `		w.land(&o.Write) // nobody`,
 	},
 	{
 		name: "a write of which the server cannot be asked is forgotten", rule: 6, file: inquiry, caught: "TestG4AWriteOfWhichTheServerCannotBeAskedIsReported",
