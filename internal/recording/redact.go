@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
@@ -70,15 +71,17 @@ func (r *redactor) object(i item, resource string) (item, error) {
 	return i.with(u)
 }
 
-// users calls the user's function.
-func (r *redactor) users(u *unstructured.Unstructured) (err error) {
-	defer func() {
-		if recover() != nil { // the text of a panic may have a secret
-			err = fmt.Errorf("%w: the function that redacts panicked", errNotRedacted)
-		}
-	}()
-	if r.more != nil {
+// users calls the user's function. The text of a panic may have a secret, so the error has none.
+func (r *redactor) users(u *unstructured.Unstructured) error {
+	if r.more == nil {
+		return nil
+	}
+	err := guard.Call(func() error {
 		r.more(u)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: the function that redacts panicked", errNotRedacted)
 	}
 	return nil
 }
