@@ -56,8 +56,8 @@ var decoders = []mutant{
 		new: `return r < 0 }`,
 	}, {
 		name: "a backslash makes a part of a text of the line's end", says: asItIs, file: framedJSON, caught: "TestG5AnEventThatWasGarbledDoesNotSwallowTheNextOne",
-		old: `case c == '\n':`,
-		new: `case c == '\n' && !escaped:`,
+		old: `case c < ' ': // no server`,
+		new: `case c < ' ' && !escaped: // no server`,
 	}, {
 		name: "the metadata of a list has its fields in any case", says: asItIs, file: framed, in: "internal/wire/frames", caught: "TestAFieldOfAListIsWrittenAsItIsCalled",
 		old: `	if err := utiljson.Unmarshal(raw, into); err != nil {`,
@@ -75,5 +75,9 @@ var decoders = []mutant{
 		name: "a Secret of Argo CD without labels ends the program", says: asItIs, file: "fleet/source/argo.go", caught: "TestASecretOfArgoCDWithoutLabelsIsACluster",
 		old: `if m.Labels == nil {`,
 		new: `if false {`,
+	},
+	{
+		name: "garbage in a text is waited out", says: asItIs, file: framedJSON, caught: "TestG5GarbageInAnEventIsFoundBeforeItEnds",
+		old: `case c < ' ': // no server`, new: `case c == '\n': // no server`,
 	},
 }

@@ -308,3 +308,11 @@ func TestG5AnEventThatWasGarbledDoesNotSwallowTheNextOne(t *testing.T) {
 	_, err := Watch(strings.NewReader(`{"type":"A","object":{"a":"b\`+"\n"), most).Next()
 	require.ErrorIs(t, err, errSyntax, "a backslash does not make a part of the text of the line's end")
 }
+
+// Garbage has no line's end, and no quote. Nothing else may come after it.
+func TestG5GarbageInAnEventIsFoundBeforeItEnds(t *testing.T) {
+	for _, text := range []string{"{\"a\":\"b\x01\x02", "{\"a\"\x1f\x01", "{\"a\":[\x0e"} {
+		_, err := Watch(strings.NewReader(`{"type":"A","object":`+text), most).Next()
+		require.ErrorIs(t, err, errSyntax, "%q", text)
+	}
+}

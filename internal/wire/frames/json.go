@@ -86,7 +86,12 @@ func (b *body) composite() error {
 				}
 			case '}', ']':
 				depth--
+			case '\t', '\n', '\r':
+				continue
 			default:
+				if c < ' ' {
+					return broken("the control character %q", c)
+				}
 				continue
 			}
 			if depth == 0 {
@@ -124,8 +129,8 @@ func (b *body) text() error {
 	for {
 		for i, c := range b.buf[b.at:b.end] {
 			switch {
-			case c == '\n':
-				return broken("a line ends in a text")
+			case c < ' ': // no server sends it so, and garbage may have no end
+				return broken("the control character %q in a text", c)
 			case escaped:
 				escaped = false
 			case c == '\\':
