@@ -51,10 +51,6 @@ var decoders = []mutant{
 		old: `case !json.Valid(raw):`,
 		new: `case raw == nil:`,
 	}, {
-		name: "a key has control characters", says: asItIs, file: framedJSON, caught: "TestAKeyWithAControlCharacterIsNoJSONAndAnError",
-		old: `return r < ' ' }`,
-		new: `return r < 0 }`,
-	}, {
 		name: "a backslash makes a part of a text of the line's end", says: asItIs, file: framedJSON, caught: "TestG5AnEventThatWasGarbledDoesNotSwallowTheNextOne",
 		old: `case c < ' ': // no server`,
 		new: `case c < ' ' && !escaped: // no server`,

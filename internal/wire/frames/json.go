@@ -185,14 +185,11 @@ func (b *body) object(member func(key []byte) error) error {
 	})
 }
 
-// plain returns a key as the decoder will read it: a letter may be written as an escape, and a
-// control character has to be. No decoder reads the keys of a list and of an event after this.
+// plain returns a key as the decoder will read it: a letter may be written as an escape. No decoder
+// reads the keys of a list and of an event after this.
 func plain(key []byte) ([]byte, error) {
 	if key[0] != '"' {
 		return nil, broken("a key that begins with %q", key[0])
-	}
-	if i := bytes.IndexFunc(key, func(r rune) bool { return r < ' ' }); i >= 0 {
-		return nil, broken("a key with the control character %q", key[i])
 	}
 	if bytes.IndexByte(key, '\\') < 0 {
 		return key, nil
