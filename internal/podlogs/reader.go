@@ -116,6 +116,7 @@ func (r *Reader) follow(ctx context.Context) error {
 		}
 		switch {
 		case t.err == nil && t.now.state == ended: // once more, to be certain
+			r.pace.worked()
 		case errors.Is(t.err, errIdle):
 			r.pace.worked()
 		case t.new == 0 || t.err != nil:

@@ -248,3 +248,18 @@ func TestTheLimitCountsAcrossConnections(t *testing.T) {
 		assert.Equal(t, Event{Closed: true}, got.events[len(got.events)-1])
 	})
 }
+
+// TestALogThatAnswersNowAndThenIsReadToItsEnd refuses many requests, but never too many in a row.
+func TestALogThatAnswersNowAndThenIsReadToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(0)
+		c.start()
+		c.write("no end of line")
+		c.exit(0)
+		r, got := c.follow()
+		r.Source = &refuser{cluster: c, inARow: mostFailures - 1}
+		r.Run(t.Context())
+		assert.Equal(t, c.text(), got.text.String())
+		assert.Equal(t, Event{Closed: true}, got.events[len(got.events)-1])
+	})
+}

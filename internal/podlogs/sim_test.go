@@ -24,8 +24,14 @@ type cluster struct {
 	instances []*instance // of the container
 	changed   chan struct{}
 	faults    bool
+	failed    int  // tries in a row with a fault; mostFailed at most
+	bad       bool // the try that runs has a fault
 	requests  int
 }
+
+// mostFailed is below mostFailures: a reader gives up what has failed too often, and is right. What
+// fails before a log ends counts too.
+const mostFailed = 3
 
 // instance is one life of the container.
 type instance struct {
@@ -114,12 +120,19 @@ func (c *cluster) Pod(context.Context, types.NamespacedName) (*corev1.Pod, error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.faults && c.random.IntN(8) == 0:
+	case c.fails(8):
 		return nil, apierrors.NewInternalError(io.ErrUnexpectedEOF)
 	case c.pod == nil:
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), "web")
 	}
 	return c.pod.DeepCopy(), nil
+}
+
+// fails draws a fault, which one of so many requests meets. A try is a Log and a Pod after it.
+func (c *cluster) fails(ofRequests int) bool {
+	fails := c.faults && c.failed < mostFailed && c.random.IntN(ofRequests) == 0
+	c.bad = c.bad || fails
+	return fails
 }
 
 // Log answers as the API server does, that is, with times rounded down to seconds.
@@ -129,6 +142,10 @@ func (c *cluster) Log(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests++
+	if c.failed++; !c.bad {
+		c.failed = 0
+	}
+	c.bad = false
 	n := len(c.instances)
 	if o.Previous {
 		n--
@@ -136,9 +153,9 @@ func (c *cluster) Log(
 	switch {
 	case c.pod == nil:
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), "web")
-	case c.faults && c.random.IntN(8) == 0:
+	case c.fails(8):
 		return nil, apierrors.NewInternalError(io.ErrUnexpectedEOF)
-	case c.faults && c.random.IntN(16) == 0:
+	case c.fails(16):
 		c.mu.Unlock()
 		<-ctx.Done()
 		c.mu.Lock()
@@ -147,31 +164,45 @@ func (c *cluster) Log(
 		return nil, apierrors.NewBadRequest("the container is waiting to start")
 	}
 	body, in := io.Pipe()
+	from := c.instances[n-1]
+	first := c.batch(from, 0)
 	go func() {
 		stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
-		_ = in.CloseWithError(c.send(ctx, in, c.instances[n-1], o))
+		_ = in.CloseWithError(c.send(ctx, in, from, first, o))
 		stop()
 	}()
 	return body, nil
 }
 
+// batch is what a log has at one moment after some entries.
+type batch struct {
+	lines   []entry
+	over    bool          // nothing comes after them
+	changed chan struct{} // closed when something comes
+	fault   int           // where the answer has a fault
+}
+
+// batch reads a log, and draws a fault. The caller holds the lock.
+func (c *cluster) batch(from *instance, sent int) batch {
+	b := batch{lines: from.entries[sent:], over: from.over, changed: c.changed, fault: -9}
+	if c.faults && c.failed < mostFailed {
+		b.fault = c.random.IntN(12 * (1 + len(b.lines)))
+		c.bad = c.bad || b.fault <= len(b.lines)+3
+	}
+	return b
+}
+
 // send writes an instance's log into an answer, until a fault or the end.
 func (c *cluster) send(
-	ctx context.Context, to io.Writer, from *instance, o *corev1.PodLogOptions,
+	ctx context.Context, to io.Writer, from *instance, b batch, o *corev1.PodLogOptions,
 ) error {
 	var since time.Time
 	if o.SinceTime != nil {
 		since = o.SinceTime.Truncate(time.Second)
 	}
 	for sent := 0; ; {
-		c.mu.Lock()
-		lines, over, changed := from.entries[sent:], from.over, c.changed
-		sent = len(from.entries)
-		fault := -9
-		if c.faults {
-			fault = c.random.IntN(12 * (1 + len(lines)))
-		}
-		c.mu.Unlock()
+		lines, over, changed, fault := b.lines, b.over, b.changed, b.fault
+		sent += len(lines)
 		for i, l := range lines {
 			if l.at.Before(since) {
 				continue
@@ -199,6 +230,9 @@ func (c *cluster) send(
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		c.mu.Lock()
+		b = c.batch(from, sent)
+		c.mu.Unlock()
 	}
 }
 
@@ -265,3 +299,19 @@ func (c *cutter) Log(
 type cut struct{}
 
 func (cut) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// refuser refuses so many requests for the log in a row after each that it answers.
+type refuser struct {
+	*cluster
+	inARow, refused int
+}
+
+func (r *refuser) Log(
+	ctx context.Context, at types.NamespacedName, o *corev1.PodLogOptions,
+) (io.ReadCloser, error) {
+	if r.refused++; r.refused <= r.inARow {
+		return nil, apierrors.NewInternalError(io.ErrUnexpectedEOF)
+	}
+	r.refused = 0
+	return r.cluster.Log(ctx, at, o)
+}
