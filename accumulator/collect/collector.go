@@ -22,8 +22,8 @@ type Options struct {
 	// Invalid is called for each object that is left out because it does not decode or was
 	// rejected, once per change of the object or of the reason. It is called without locks.
 	Invalid func(snapshot.Invalid)
-	// Witness is told what the reader's user gets. Tests use it to find out whether somebody writes
-	// to that. Nil: nobody is told.
+	// Witness is told what the reader's user gets. Tests use it to find out whether somebody
+	// writes to that. Nil: nobody is told.
 	Witness Witness
 	// Noted is set whenever the next Update may show something else than the last one did: at that
 	// very moment, whether it is worth a signal or not. Its reader sets it to false before an
@@ -35,8 +35,8 @@ type Options struct {
 	Overdue time.Duration
 }
 
-// NotedOption is the option of watches that sets Options.Noted. Only package fleet has one. Package
-// kates takes it as it takes a [WitnessOption].
+// NotedOption is the option of watches that sets Options.Noted. Only package fleet has one.
+// Package kates takes it as it takes a [WitnessOption].
 type NotedOption interface {
 	// Noted returns what is set. It belongs to one watch.
 	Noted() *atomic.Bool

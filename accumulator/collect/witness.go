@@ -19,14 +19,16 @@ type Witness interface {
 	// Gone is called when the watch does not show an object any more.
 	Gone(query string, o stream.Object)
 	// Lent is called before a function of the user gets objects as their query holds them. What it
-	// returns is called when the function has returned, or panicked. One of the objects may be nil.
+	// returns is called when the function has returned, or panicked. One of the objects may be
+	// nil.
 	Lent(to, query string, one, other stream.Object) (returned func())
-	// Delivered is called when the user gets a snapshot, a turn or an answer, and when a turn ends.
+	// Delivered is called when the user gets a snapshot, a turn or an answer, and when a turn
+	// ends.
 	Delivered(Delivery)
 }
 
-// WitnessOption is the option of watches that sets Options.Witness. Only package katestest has one.
-// Package kates takes it wherever it takes a kates.WatchOption, and asks it in place of the
+// WitnessOption is the option of watches that sets Options.Witness. Only package katestest has
+// one. Package kates takes it wherever it takes a kates.WatchOption, and asks it in place of the
 // methods that this type has.
 type WitnessOption interface {
 	// Witness returns the witness of one watch. The text says what is watched.

@@ -21,8 +21,8 @@ type container struct {
 	changed   bool // there is a finding
 }
 
-// fill looks at the containers that the same snapshots had before, or the same key, and notes those
-// that are handed out now.
+// fill looks at the containers that the same snapshots had before, or the same key, and notes
+// those that are handed out now.
 func (w *Watch) fill(d collect.Delivery, now string) {
 	w.mu.Lock()
 	former := w.shared[d.Key]

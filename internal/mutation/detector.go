@@ -18,8 +18,8 @@ type Limits struct {
 	Held int // of all values
 }
 
-// Default limits: at 1 kB an object, each snapshot looks at 128 objects, in a millisecond or two, and
-// 32,000 versions are held.
+// Default limits: at 1 kB an object, each snapshot looks at 128 objects, in a millisecond or two,
+// and 32,000 versions are held.
 var Default = Limits{Look: 128 << 10, Held: 32 << 20}
 
 // Detector has what was shown, as it was then. New makes one. It is safe for concurrent use.
@@ -30,7 +30,7 @@ type Detector struct {
 	mu       lockorder.Mutex[lockorder.Exhibits]
 	known    map[identity]*exhibit
 	shown    []*exhibit // by the time at which they were shown first
-	former   []*exhibit // by the time at which the last watch ceased to show them; some may be shown again
+	former   []*exhibit // by the time at which no watch showed them any more; some are shown again
 	held     int        // bytes
 	count    int        // exhibits
 	watches  []*Watch
@@ -40,8 +40,8 @@ type Detector struct {
 // New makes a detector.
 func New(l Limits) *Detector { return &Detector{limits: l, known: make(map[identity]*exhibit)} }
 
-// identity tells values apart that are pointers or maps. Others have none. An untyped object and its
-// content are the same.
+// identity tells values apart that are pointers or maps. Others have none. An untyped object and
+// its content are the same.
 type identity struct {
 	at unsafe.Pointer
 	of reflect.Type
@@ -101,8 +101,8 @@ func (d *Detector) exhibit(query string, source stream.Object, value any) *exhib
 	return first
 }
 
-// add adds an exhibit, if its value has none. It returns that of the value, and those that are to be
-// let go.
+// add adds an exhibit, if its value has none. It returns that of the value, and those that are to
+// be let go.
 func (d *Detector) add(e *exhibit) (first *exhibit, over []*exhibit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,8 +126,8 @@ func (d *Detector) cease(e *exhibit) {
 	}
 }
 
-// over takes out what is to be let go: what no watch shows, and then the oldest, but for the newest.
-// Called with mu held.
+// over takes out what is to be let go: what no watch shows, and then the oldest, but for the
+// newest. Called with mu held.
 func (d *Detector) over(newest *exhibit) (all []*exhibit) {
 	leave := func(e *exhibit) {
 		e.leaving = true
@@ -230,8 +230,8 @@ func (e *exhibit) shownBy() string {
 	return fmt.Sprintf("the queries %q", e.queries)
 }
 
-// found notes a finding. Two values may share memory: an object and what was made of it. Called with
-// mu held.
+// found notes a finding. Two values may share memory: an object and what was made of it. Called
+// with mu held.
 func (d *Detector) found(f finding) {
 	if !slices.ContainsFunc(d.findings, func(g finding) bool { return g.what == f.what && g.fields == f.fields }) {
 		d.findings = append(d.findings, f)

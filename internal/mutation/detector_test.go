@@ -76,8 +76,8 @@ func TestWhatNoWatchShowsIsLetGoBeforeWhatIsShown(t *testing.T) {
 	d := New(Limits{Look: 0, Held: 4 * size})
 	w := d.Watching("snap")
 	old, shown := thing(0), thing(1)
-	w.Shown("Things", old, old)
 	w.Shown("Things", shown, shown)
+	w.Shown("Things", old, old)
 	w.Shown("Things", thing(0), thing(0)) // another version, in two values
 	write(old)
 	assert.Equal(t, 4*size, d.held)

@@ -147,8 +147,8 @@ func (w *Watch) Delivered(d collect.Delivery) {
 	}
 }
 
-// due returns what to look at: what the watch ceased to show, and what it shows and was not looked at
-// for longest, as many bytes as allowed and one object at least.
+// due returns what to look at: what the watch ceased to show, and what it shows and was not looked
+// at for longest, as many bytes as allowed and one object at least.
 func (w *Watch) due(most int) (replaced, all []*exhibit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,8 +26,8 @@ func configMap(name string) *corev1.ConfigMap {
 	}
 }
 
-// doors runs a program with a detector in a bubble, on a fake with some config maps, and returns what
-// the detector says.
+// doors runs a program with a detector in a bubble, on a fake with some config maps, and returns
+// what the detector says.
 func doors(t *testing.T, program func(t *testing.T, fake *katestest.Fake)) (errors []string) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &recorder{TB: t}

@@ -54,7 +54,8 @@ func TestTheDetectorFindsNothingInAProgramThatWritesToItsOwn(t *testing.T) {
 			sorted := slices.Clone(s.ConfigMaps)
 			slices.Reverse(sorted)
 			s.ConfigMaps = append(s.ConfigMaps, configMap("mine"))
-			s.ConfigMaps[0], s.Pods, s.Untyped = nil, s.Pods[:0], nil // append has made another slice
+			s.ConfigMaps[0] = nil // append has made another slice
+			s.Pods, s.Untyped = s.Pods[:0], nil
 			for _, d := range s.Deltas {
 				d.Name, d.Labels = "x", map[string]string{}
 			}
