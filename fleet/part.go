@@ -22,8 +22,9 @@ type part struct {
 	cluster *Cluster
 	began   time.Time
 	log     logr.Logger
-	poke    func()        // tells the whole watch that there is news
-	retry   chan struct{} // the cluster answers again
+	poke    func()                             // tells the whole watch that there is news
+	retry   chan struct{}                      // the cluster answers again
+	witness func(watch string) collect.Witness // of the client; set before started is. Nil: it has none
 	started atomic.Pointer[kates.Accumulator]
 	failure atomic.Pointer[error] // why it could not be started; nil: nothing
 	end     context.CancelFunc
@@ -192,6 +193,9 @@ var _ collect.NotedOption = noting{}
 
 // Noted implements [collect.NotedOption].
 func (n noting) Noted() *atomic.Bool { return &n.of.noted }
+
+// Witnessed implements [collect.NotedOption].
+func (n noting) Witnessed(by func(watch string) collect.Witness) { n.of.witness = by }
 
 // news reports whether there may be something to take. What was not noted would change nothing.
 func (p *part) news() bool { return !p.value.IsValid() || p.noted.Load() }

@@ -104,6 +104,7 @@ func (w *watchSettings) applyInner(o Option) bool {
 		w.witness = o.Witness
 	case collect.NotedOption:
 		w.noted = o.Noted()
+		o.Witnessed(w.witness)
 	default:
 		return false
 	}

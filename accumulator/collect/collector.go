@@ -40,6 +40,8 @@ type Options struct {
 type NotedOption interface {
 	// Noted returns what is set. It belongs to one watch.
 	Noted() *atomic.Bool
+	// Witnessed gets what makes the witnesses of the client's watches, nil if nothing does.
+	Witnessed(by func(watch string) Witness)
 }
 
 // Reader is what takes a collector's changes. S is what it has of each query.

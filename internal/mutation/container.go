@@ -119,7 +119,7 @@ func changedElements(before, now reflect.Value) (all []string) {
 			continue
 		}
 		if fields, other := otherThan(before.Index(i), now.Index(i)); other {
-			all = append(all, strings.TrimSuffix(fmt.Sprintf("[%d].%s", i, fields), "."))
+			all = append(all, element(i, fields))
 		}
 	}
 	return all
@@ -139,16 +139,24 @@ func changedKeys(before, now reflect.Value) (all []string) {
 			fields, other = otherThan(of.Value(), is)
 		}
 		if other {
-			all = append(all, strings.TrimSuffix(fmt.Sprintf("[%v].%s", of.Key(), fields), "."))
+			all = append(all, element(of.Key(), fields))
 		}
 	}
 	for of := now.MapRange(); of.Next(); {
 		if !before.MapIndex(of.Key()).IsValid() {
-			all = append(all, fmt.Sprintf("[%v]", of.Key()))
+			all = append(all, element(of.Key(), ""))
 		}
 	}
 	slices.Sort(all)
 	return all
+}
+
+// element describes an element that has changed. Without fields it is another one.
+func element(key any, fields string) string {
+	if fields == "" {
+		return fmt.Sprintf("[%v]", key)
+	}
+	return fmt.Sprintf("[%v] (%s)", key, fields)
 }
 
 // otherThan reports whether an element is another one, and which of its own fields are others.
@@ -162,6 +170,8 @@ func otherThan(before, now reflect.Value) (fields string, other bool) {
 	switch before.Kind() {
 	case reflect.Pointer, reflect.Map:
 		return "", before.UnsafePointer() != now.UnsafePointer()
+	case reflect.Slice:
+		return "", before.UnsafePointer() != now.UnsafePointer() || before.Len() != now.Len()
 	}
 	was, err := encode(before.Interface())
 	if err != nil {

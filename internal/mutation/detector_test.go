@@ -222,7 +222,7 @@ func TestAnElementIsAnotherOnlyIfItsOwnJSONIs(t *testing.T) {
 	all[0].hidden = 1
 	assert.Empty(t, changedElements(before, reflect.ValueOf(all)))
 	all[1].Name = "c"
-	assert.Equal(t, []string{"[1].Name"}, changedElements(before, reflect.ValueOf(all)))
+	assert.Equal(t, []string{"[1] (Name)"}, changedElements(before, reflect.ValueOf(all)))
 	contents := []any{map[string]any{}, nil}
 	before = copyOf(reflect.ValueOf(contents))
 	contents[0] = map[string]any{}

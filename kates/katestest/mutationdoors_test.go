@@ -226,9 +226,9 @@ func TestG10TheDetectorSeesSlicesAndMapsThatWereChangedInPlace(t *testing.T) {
 	const when = ": first seen in snapshot 2 of katestest_test.snap; unchanged in snapshot 1 of katestest_test.snap"
 	assert.Equal(t, []string{
 		`somebody wrote to a shared slice, that of query "Slice": [0], [2]` + when,
-		`somebody wrote to a shared slice, that of query "Values": [1].metadata.name` + when,
+		`somebody wrote to a shared slice, that of query "Values": [1] (metadata.name)` + when,
 		`somebody wrote to a shared map, that of query "Map": [new], [prod/a]` + when,
-		`somebody wrote to a shared slice, that of query "List": [2].data` + when,
+		`somebody wrote to a shared slice, that of query "List": [2] (data)` + when,
 	}, errors)
 }
 
@@ -346,12 +346,23 @@ func TestG10TheDetectorSeesWhatAFleetShows(t *testing.T) {
 			require.NoError(t, err)
 			s.ConfigMaps[0].Object.Data["a"] = "x"
 			s.Untyped["east"][1]["data"] = nil
+			slices.Reverse(s.ConfigMaps)
+			delete(s.Untyped, "east")
 			break
 		}
+		touch(t, fake, "c", "1")
+		s := &snap{}
+		_, err = snapshots.Update(t.Context(), s)
+		require.NoError(t, err)
+		assert.Equal(t, "a", s.ConfigMaps[0].Object.Name, "it was made anew")
 	})
-	const when = `: first seen when the test ended; unchanged in snapshot 1 of the queries "ConfigMaps", "Untyped"`
+	const part = `: first seen in snapshot 2 of the queries "ConfigMaps", "Untyped"; unchanged in snapshot 1 of the queries "ConfigMaps", "Untyped"`
+	const whole = `: first seen in snapshot 2 of katestest_test.snap; unchanged in snapshot 1 of katestest_test.snap`
 	assert.Equal(t, []string{
-		`somebody wrote to a shared object: ConfigMap prod/a of query "ConfigMaps": data.a` + when,
-		`somebody wrote to a shared object: ConfigMap prod/b of the queries ["ConfigMaps" "Untyped"]: data` + when,
+		`somebody wrote to a shared object: ConfigMap prod/a of query "ConfigMaps": data.a` + part,
+		`somebody wrote to a shared object: ConfigMap prod/b of the queries ["ConfigMaps" "Untyped"]: data` + part,
+		`somebody wrote to a shared slice, that of query "ConfigMaps": ` +
+			`[0] (Object.data.a, Object.metadata.name), [2] (Object.data.a, Object.metadata.name)` + whole,
+		`somebody wrote to a shared map, that of query "Untyped": [east]` + whole,
 	}, errors)
 }

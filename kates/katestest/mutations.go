@@ -20,14 +20,12 @@ import (
 //	somebody wrote to a shared object: Service prod/web of query "Services": spec.ports[0].port:
 //	first seen in snapshot 7 of main.Snapshot (15:04:05.000); unchanged in snapshot 6 of …
 //
-// The client looks when it hands out something, whatever that is: snapshots and deltas, invalid
-// objects, the turns of [kates.RunEach] and of controllers (when they begin, and when they end),
+// The client looks when it hands out something, whatever that is: snapshots, invalid objects, the turns of [kates.RunEach] and of controllers (when they begin, and when they end),
 // and what a [kates.Lookup], a [kates.Lister] or a fleet returns. Functions that get objects
 // (predicates, Key, Signal and Refs of queries) are looked after each time. A Transform has its
 // object to itself, and may write to it. The slices and maps of a snapshot's fields are shared,
-// too: to sort one in place is such a write. The struct itself belongs to the program. Of a
-// fleet's snapshot the objects are watched, and the slices and maps of one cluster; those that the
-// fleet makes of several are not.
+// too: to sort one in place is such a write. The struct itself belongs to the program, and so do
+// deltas. In a fleet, the clients of the clusters have the option.
 //
 // A look compares JSON. A snapshot, or a turn, looks at 128 KiB of it, which takes a millisecond
 // or two: where there is more to see, each object is looked at every few snapshots, and the error
