@@ -27,6 +27,9 @@ import (
 // too: to sort one in place is such a write. The struct itself belongs to the program, and so do
 // deltas. In a fleet, the clients of the clusters have the option.
 //
+// Objects that are decoded straight from the wire share equal maps with each other, so one write
+// may be found in several objects.
+//
 // A look compares JSON. A snapshot, or a turn, looks at 128 KiB of it, which takes a millisecond
 // or two: where there is more to see, each object is looked at every few snapshots, and the error
 // says between which two the write was. At the end of the test all are looked at. Up to 32 MiB of
