@@ -173,8 +173,8 @@ func (w *watching) show(into reflect.Value) (changed bool) {
 // Those of the clusters' own watches know the rest.
 func (w *watching) handed(changed bool) {
 	s := &w.shown
-	for i := 0; s.witness == nil && i < len(s.names); i++ {
-		if by := s.parts[s.names[i]].witness; by != nil {
+	for i := 0; changed && s.witness == nil && i < len(s.names); i++ {
+		if by := s.parts[s.names[i]].noted.witness; by != nil {
 			s.witness = by(w.shape.whole.String())
 		}
 	}
