@@ -3,6 +3,7 @@ package accumulator
 import (
 	"reflect"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -54,6 +55,28 @@ func (b layout) fill(target reflect.Value, retired map[string]bool) {
 			v.SetZero()
 		}
 	}
+}
+
+// handed tells the witness what the target has got.
+func (a *Accumulator) handed(b layout, result Result) {
+	if !a.collector.Witnessed() {
+		return
+	}
+	for _, diff := range result.Differences {
+		if diff.New == nil {
+			a.collector.Gone(diff.Query, diff.Old)
+		}
+	}
+	d := collect.Delivery{Moment: collect.SameSnapshot}
+	if result.Changed {
+		d.Moment = collect.NewSnapshot
+	}
+	for i, f := range b.fields {
+		if f.Shown.present && !b.IsLookup(i) { // what a lookup returns is the caller's
+			d.Filled = append(d.Filled, collect.Filled{Query: f.Name, Value: f.Shown.table.Value()})
+		}
+	}
+	a.collector.Hand(d)
 }
 
 // worthAhead is the number of objects from which a copy ahead is worth a goroutine.

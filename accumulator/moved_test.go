@@ -66,7 +66,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 			return r, nil
 		}
 		s.Create("as", sim.Thing("x"))
-		r, err := Open(t.Context(), streams, q)
+		r, err := Open(t.Context(), streams, q, collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		off.Store(true)

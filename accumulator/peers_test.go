@@ -45,7 +45,7 @@ func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
 			s.Create("as", sim.Thing(fmt.Sprint(i)))
 		}
 		converted := 0
-		a := watching(t, streams, collect.Options{Shown: func(string, stream.Object, any) { converted++ }}, sim.Query("A", "as"))
+		a := watching(t, streams, collect.Options{Witness: sim.Witness(func() { converted++ })}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
 		update(t, a, &snap)

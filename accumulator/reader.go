@@ -22,6 +22,7 @@ import (
 type Reader struct {
 	collector *collect.Collector[objects]
 	query     query.Running
+	name      string // of the query
 
 	mu    lockorder.Mutex[lockorder.UnionReader]
 	union objects // the objects of a union at the last look
@@ -40,16 +41,17 @@ func (os objects) Keys(yield func(stream.Key) bool) { maps.Keys(os)(yield) }
 // Present is false: each look is a first one.
 func (os objects) Present() bool { return false }
 
-// Open opens a reader of a query, until ctx ends or Close. The errors are those of [New].
-func Open(ctx context.Context, s *stream.Set, q query.Query) (*Reader, error) {
+// Open opens a reader of a query, until ctx ends or Close. The errors are those of [New]. Of the
+// options, a reader has the witness alone.
+func Open(ctx context.Context, s *stream.Set, q query.Query, o collect.Options) (*Reader, error) {
 	r := &Reader{}
-	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{}, collect.Reader[objects]{
+	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{Witness: o.Witness}, collect.Reader[objects]{
 		User: r, Shown: func() objects { return nil }, Invalid: func(objects) int { return 0 }, Silent: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.collector, r.query = c, c.Fields()[0].Query
+	r.collector, r.query, r.name = c, c.Fields()[0].Query, q.Name
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -75,12 +77,36 @@ func (r *Reader) Wait(ctx context.Context) error {
 // Get returns the object of that name, or nil if the query has none. It is shared: do not write
 // to it.
 func (r *Reader) Get(key stream.Key) stream.Object {
+	o := r.get(key)
+	if o != nil {
+		r.answered(o)
+	}
+	return o
+}
+
+// Has reports whether the query has an object of that name.
+func (r *Reader) Has(key stream.Key) bool { return r.get(key) != nil }
+
+func (r *Reader) get(key stream.Key) stream.Object {
 	if r.merges() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.merge()[key]
 	}
 	return r.query.Get(key)
+}
+
+// answered tells the witness which objects the caller gets.
+func (r *Reader) answered(all ...stream.Object) {
+	if !r.collector.Witnessed() {
+		return
+	}
+	for _, o := range all {
+		if stream.Fault(o) == nil {
+			r.collector.Show(r.name, o, o)
+		}
+	}
+	r.collector.Hand(collect.Delivery{Moment: collect.Answered})
 }
 
 // List returns the objects in a namespace ("": in all) that the selector selects (nil: all of
@@ -96,6 +122,7 @@ func (r *Reader) List(namespace string, selector labels.Selector) []stream.Objec
 	slices.SortFunc(all, func(a, b stream.Object) int {
 		return object.Compare(object.KeyOf(a), object.KeyOf(b))
 	})
+	r.answered(all...)
 	return all
 }
 

@@ -31,7 +31,7 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				require.True(t, signalled(a))
 				opened := s.Opened("as")
-				r, err := Open(t.Context(), streams, sim.Query("R", "as"))
+				r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 				require.NoError(t, err)
 				require.NoError(t, r.Wait(t.Context()))
 				assert.Equal(t, opened, s.Opened("as"), "the store is the bootstrap")
@@ -64,7 +64,7 @@ func TestG4AReaderOfAUnionAndOfSelectedNamespacesGoesByTheNewest(t *testing.T) {
 		}
 		s.Create("as", sim.Thing("x", "l", "yes"))
 		s.Create("as", sim.In("other", "y", "l", "yes"))
-		r, err := Open(t.Context(), streams, q)
+		r, err := Open(t.Context(), streams, q, collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		assert.Equal(t, []string{"ns/x"}, listed(r.List("", nil)))
@@ -79,7 +79,7 @@ func TestG4AReaderOfAUnionAndOfSelectedNamespacesGoesByTheNewest(t *testing.T) {
 func TestG11AReaderThatWaitsEndsWithItsContextAndSaysWhatIsMissing(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Failing(func(string, string) error { return errors.New("out of order") })
-		r, err := Open(t.Context(), streams, sim.Query("R", "as"))
+		r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -168,7 +168,7 @@ func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row
 // object that stays shown keeps its value. One that stays invalid for the same reason is not
 // reported again.
 func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
-	pass, err := a.judge(old.Source)
+	pass, err := a.judge(i, old.Source)
 	switch {
 	case err == nil && pass && old.Shown():
 		return old, false
@@ -181,7 +181,7 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 
 // rowOf judges and converts one object. The user's functions run here, without locks.
 func (a *Accumulator) rowOf(i row, o stream.Object) snapshot.Row {
-	pass, err := a.judge(o)
+	pass, err := a.judge(i, o)
 	return a.rowAs(i, o, pass, err)
 }
 
@@ -203,7 +203,7 @@ func (a *Accumulator) convert(i row, o stream.Object) snapshot.Row {
 const predicatePanicked = "the predicate panicked"
 
 // judge calls the predicate. A panic in it is an error of that object.
-func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
+func (a *Accumulator) judge(i row, o stream.Object) (pass bool, err error) {
 	if a.judgement.predicate == nil || stream.Fault(o) != nil {
 		return true, nil
 	}
@@ -211,6 +211,7 @@ func (a *Accumulator) judge(o stream.Object) (pass bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	defer a.collector.Lend("the predicate", i.field().Name, o, nil)()
 	err = guard.Named(predicatePanicked, func() error {
 		pass, err = a.judgement.predicate(u)
 		if err != nil {

@@ -372,7 +372,7 @@ func TestG6AReaderOfOneQueryFollowsARelist(t *testing.T) {
 		union := sim.Query("A", "as")
 		union.AnyOf = []stream.Selection{{}, {Labels: inYes}}
 		for _, q := range []query.Query{sim.Query("A", "as"), union} {
-			r, err := Open(t.Context(), streams, q)
+			r, err := Open(t.Context(), streams, q, collect.Options{})
 			require.NoError(t, err)
 			require.NoError(t, r.Wait(context.Background()))
 			before := r.Get(xKey)

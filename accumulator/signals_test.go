@@ -181,7 +181,7 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
-		r, err := Open(t.Context(), streams, sim.Query("R", "as"))
+		r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 		require.NoError(t, err)
 		synctest.Wait()
 		a.Close()

@@ -28,7 +28,7 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 	calls := make([]int, 3)
 	never := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 	require.True(t, signalled(never))
-	shown := watching(t, streams, collect.Options{Shown: func(string, stream.Object, any) { stuck(&calls[0]) }}, sim.Query("A", "as"))
+	shown := watching(t, streams, collect.Options{Witness: sim.Witness(func() { stuck(&calls[0]) })}, sim.Query("A", "as"))
 	invalid := watching(t, streams, collect.Options{Invalid: func(snapshot.Invalid) { stuck(&calls[1]) }}, sim.Query("A", "as"))
 	judging := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 	for _, r := range []struct {

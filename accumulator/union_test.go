@@ -346,7 +346,7 @@ func TestG5AReaderOfAUnionNeverGoesBackThoughOneWatchIsLate(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		key := stream.Key{Namespace: "ns", Name: "x"}
 		s.Create("as", sim.Thing("x", "l", "yes", "r", "yes"))
-		r, err := Open(t.Context(), streams, union())
+		r, err := Open(t.Context(), streams, union(), collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		lateWatches(s, "r")

@@ -160,6 +160,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 	b.fill(target, a.retired)
 	a.prepare(b)
 	a.collector.Report(invalid)
+	a.handed(b, result)
 	return result
 }
 

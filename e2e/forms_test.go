@@ -19,6 +19,7 @@ import (
 
 	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
 )
 
 // ear is a transport that records which content types reads of one resource accepted and got.
@@ -87,7 +88,8 @@ func (e *ear) heardAll() (accepts, queries []string, got string) {
 
 func (e *ear) client(t *testing.T, base *rest.Config, options ...kates.Option) *kates.Client {
 	t.Helper()
-	c, err := tapped(kates.NewClientFromRESTConfig(e.config(base), append([]kates.Option{kates.WithInterval(10 * time.Millisecond)}, options...)...))
+	first := []kates.Option{kates.WithInterval(10 * time.Millisecond), katestest.DetectMutations(t)}
+	c, err := tapped(kates.NewClientFromRESTConfig(e.config(base), append(first, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

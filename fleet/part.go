@@ -29,13 +29,19 @@ type part struct {
 	end     context.CancelFunc
 	lag     atomic.Pointer[lag]   // of its watches, when these were looked at last; nil: none
 	trouble atomic.Pointer[error] // of the latest take; nil: none
-	noted   atomic.Bool           // there may be something to take; set by the accumulator
+	noted   noted                 // there may be something to take; set by the accumulator
 	up      bool                  // the cluster answered when the fleet was looked at last; run's, of the watch
 
 	// The rest belongs to the reader.
 	value   reflect.Value // the latest struct that was taken; not valid before the first
 	live    map[objectID]*kates.Delta
 	invalid []kates.Invalid
+}
+
+// noted is what a part's watch and its client tell.
+type noted struct {
+	atomic.Bool
+	witness func(watch string) collect.Witness // of the client; set before started is. Nil: it has none
 }
 
 // objectID names an object among those of one cluster.
@@ -191,7 +197,10 @@ type noting struct {
 var _ collect.NotedOption = noting{}
 
 // Noted implements [collect.NotedOption].
-func (n noting) Noted() *atomic.Bool { return &n.of.noted }
+func (n noting) Noted() *atomic.Bool { return &n.of.noted.Bool }
+
+// Witnessed implements [collect.NotedOption].
+func (n noting) Witnessed(by func(watch string) collect.Witness) { n.of.noted.witness = by }
 
 // news reports whether there may be something to take. What was not noted would change nothing.
 func (p *part) news() bool { return !p.value.IsValid() || p.noted.Load() }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -23,6 +25,7 @@ type shown struct {
 	deltas  []*Delta // since the last snapshot
 	changed bool     // something differs from the last snapshot
 	stale   []bool   // which fields differ from it
+	witness collect.Witness
 }
 
 func newShown() shown {
@@ -162,7 +165,33 @@ func (w *watching) show(into reflect.Value) (changed bool) {
 		into.FieldByIndex(w.shape.deltas).Set(reflect.ValueOf(slices.Clip(s.deltas)))
 	}
 	changed, s.changed, s.deltas = s.changed, false, nil
+	w.handed(changed)
 	return changed
+}
+
+// handed tells the witness of a client, if there is one, what the reader gets of several clusters.
+// Those of the clusters' own watches know the rest.
+func (w *watching) handed(changed bool) {
+	s := &w.shown
+	for i := 0; changed && s.witness == nil && i < len(s.names); i++ {
+		if by := s.parts[s.names[i]].noted.witness; by != nil {
+			s.witness = by(w.shape.whole.String())
+		}
+	}
+	if s.witness == nil {
+		return
+	}
+	d := collect.Delivery{Moment: collect.SameSnapshot}
+	if changed {
+		d.Moment = collect.NewSnapshot
+	}
+	for _, f := range w.shape.fields {
+		d.Filled = append(d.Filled, collect.Filled{
+			Query: w.shape.whole.FieldByIndex(f.index).Name, Value: s.last.FieldByIndex(f.index),
+		})
+	}
+	lockorder.CallOut("Options.Witness")
+	s.witness.Delivered(d)
 }
 
 // inOrder returns the names of the clusters that are shown.

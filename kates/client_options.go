@@ -70,8 +70,8 @@ type watchSettings struct {
 	invalid  func(Invalid)
 	// transform is for queries without one.
 	transform func(Object) error
-	shown     func(query string, source Object, value any)
-	noted     *atomic.Bool // see collect.Options
+	witness   func(watch string) collect.Witness // nil: there is none
+	noted     *atomic.Bool                       // see collect.Options
 	overdue   time.Duration
 	wrong     error // the first option that makes no sense
 }
@@ -100,10 +100,11 @@ func (w *watchSettings) apply(o WatchOption) {
 // applyInner applies an option of the library's own packages. It returns false for any other.
 func (w *watchSettings) applyInner(o Option) bool {
 	switch o := o.(type) {
-	case collect.ShownOption:
-		w.shown = o.OnShown()
+	case collect.WitnessOption:
+		w.witness = o.Witness
 	case collect.NotedOption:
 		w.noted = o.Noted()
+		o.Witnessed(w.witness)
 	default:
 		return false
 	}

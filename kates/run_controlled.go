@@ -31,7 +31,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	if err != nil {
 		return nil, err
 	}
-	p := &controlled{client: c.With(settings.watch...), typ: t, special: special, settings: settings}
+	p := &controlled{name: name, client: c.With(settings.watch...), typ: t, special: special, settings: settings}
 	fields, err := p.fields(context.Background(), true)
 	if err != nil {
 		return nil, err
@@ -53,6 +53,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 
 // controlled is a controller's type and options.
 type controlled struct {
+	name     string
 	client   *Client
 	typ      reflect.Type
 	special  reflect.Type
@@ -87,7 +88,7 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 		return nil, err
 	}
 	all, err := partition.Start(ctx, c.core.streams, fields.shape(), compiled, partition.Options{
-		Options: c.watch.get().options(), Backoff: p.settings.policy.Backoff, Lasting: true,
+		Options: c.watch.get().options(fmt.Sprintf("controller %q", p.name)), Backoff: p.settings.policy.Backoff, Lasting: true,
 	})
 	if err != nil {
 		return nil, err

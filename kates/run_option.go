@@ -71,7 +71,7 @@ func readRunOptions(options []RunOption) (*runSettings, error) {
 		if o == nil {
 			return nil, errors.New("an option is nil")
 		}
-		if _, ok := o.(collect.ShownOption); ok {
+		if _, ok := o.(collect.WitnessOption); ok {
 			s.watch = append(s.watch, o.(WatchOption))
 			continue
 		}

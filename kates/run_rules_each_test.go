@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/suite/sim"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -226,7 +228,7 @@ func TestWorkersCallForSeveralKeysAtATimeAndNeverTwiceForOne(t *testing.T) {
 func TestAFollowerOfRunEachIsWarmAndCallsForEveryKeyWhenItWins(t *testing.T) {
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
 		shown := 0
-		second := another(t, fake, showing{f: func(string, kates.Object, any) { shown++ }})
+		second := another(t, fake, showing{f: func() { shown++ }})
 		one, two := &eachCalls{}, &eachCalls{}
 		a := runEach(t, fake.Client, one.call, byTenant, as("a"))
 		a.runs()
@@ -364,10 +366,10 @@ func TestAFunctionThatEndsItsGoroutineEndsRunEach(t *testing.T) {
 	})
 }
 
-// showing is an option as the kit has it.
+// showing is an option as the kit has it. The function is called for each converted value.
 type showing struct {
 	kates.WatchOption
-	f func(query string, source kates.Object, value any)
+	f func()
 }
 
-func (s showing) OnShown() func(string, kates.Object, any) { return s.f }
+func (s showing) Witness(string) collect.Witness { return sim.Witness(s.f) }

@@ -100,7 +100,7 @@ func TestAFollowerIsWarmAndItsFunctionIsCalledAtOnceWhenItWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))
 		shown, other := 0, make(chan int)
-		second := another(t, fake, showing{f: func(string, kates.Object, any) { shown++ }})
+		second := another(t, fake, showing{f: func() { shown++ }})
 		one, two := newCalls(), newCalls()
 		a := run(t, fake.Client, one.call, as("a"))
 		a.runs()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,7 +76,7 @@ type Invalid struct {
 //
 // See the function [Watch] for snapshots with a struct type of their own.
 func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, error) {
-	acc, err := c.accumulate(ctx, targetsOf(queries))
+	acc, err := c.accumulate(ctx, nil, targetsOf(queries))
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
@@ -109,7 +111,7 @@ func (c *Client) watchStruct(
 	}
 	var acc *accumulator.Accumulator
 	if err == nil {
-		acc, err = c.accumulate(ctx, f.targets)
+		acc, err = c.accumulate(ctx, t, f.targets)
 	}
 	if err != nil {
 		return nil, f, reach.First(fmt.Errorf("watch %s: %w", t, err))
@@ -117,23 +119,36 @@ func (c *Client) watchStruct(
 	return acc, f, nil
 }
 
-func (c *Client) accumulate(ctx context.Context, targets []target) (*accumulator.Accumulator, error) {
+// accumulate watches targets, for a struct type if it is known already.
+func (c *Client) accumulate(ctx context.Context, t reflect.Type, targets []target) (*accumulator.Accumulator, error) {
 	w := c.watch.get()
 	queries, err := c.compile(targets)
 	if err != nil {
 		return nil, err
 	}
-	return accumulator.New(ctx, c.core.streams, queries, w.options())
+	return accumulator.New(ctx, c.core.streams, queries, w.options(watchOf(t, targets)))
 }
 
-// options returns the settings in the accumulator's form.
-func (w watchSettings) options() collect.Options {
+// watchOf says what is watched: a struct type, or queries.
+func watchOf(t reflect.Type, targets []target) string {
+	if t != nil && t.Name() != "" {
+		return t.String()
+	}
+	names := make([]string, len(targets))
+	for i, q := range targets {
+		names[i] = strconv.Quote(q.Name)
+	}
+	return "the queries " + strings.Join(names, ", ")
+}
+
+// options returns the settings in the accumulator's form. The text says what is watched.
+func (w watchSettings) options(watch string) collect.Options {
 	o := collect.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Noted: w.noted, Overdue: w.overdue}
 	if w.invalid != nil {
 		o.Invalid = func(i snapshot.Invalid) { w.invalid(invalidOf(i)) }
 	}
-	if w.shown != nil {
-		o.Shown = func(query string, source stream.Object, value any) { w.shown(query, source, value) }
+	if w.witness != nil {
+		o.Witness = w.witness(watch)
 	}
 	return o
 }

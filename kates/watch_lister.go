@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 	names "github.com/kates-go/kates/internal/object"
@@ -31,15 +32,23 @@ type Lister[T any] struct {
 	reader   *accumulator.Reader
 	binding  *snapshot.Binding
 	resource string
-	// shown is called for each value before it is handed out; nil: nothing is. See
-	// [collect.ShownOption].
-	shown func(o stream.Object, value any)
+	// witness is told of each value before it is handed out; nil: there is none. The reader tells
+	// it of the objects themselves.
+	witness collect.Witness
 
 	mu    lockorder.Mutex[lockorder.Converted]
 	known map[stream.Key]converted[T] // of the objects that were asked for
 	// the number of conversions at which those of deleted objects are removed
 	sweep int
 }
+
+// ofLister is the witness of a lister, whose query has a name if the user has given it one.
+type ofLister struct {
+	collect.Witness
+	query string
+}
+
+func (l ofLister) Shown(_ string, o stream.Object, value any) { l.Witness.Shown(l.query, o, value) }
 
 // sweepLeast is the least number of conversions at which it is worth removing those of deleted
 // objects.
@@ -71,7 +80,12 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, while("make a lister", err)
 	}
-	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.streams, compiled[0])
+	name := cmp.Or(query.Name, compiled[0].Kind)
+	options := c.watch.get().options(fmt.Sprintf("a lister of %q", name))
+	if options.Witness != nil {
+		options.Witness = ofLister{options.Witness, name}
+	}
+	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.streams, compiled[0], options)
 	if err != nil {
 		return nil, while("make a lister", err)
 	}
@@ -79,12 +93,10 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 		reader.Close()
 		return nil, while("make a lister", err)
 	}
-	l := &Lister[T]{reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{}}
-	if shown := c.watch.get().shown; shown != nil {
-		name := cmp.Or(query.Name, l.resource)
-		l.shown = func(o stream.Object, value any) { shown(name, o, value) }
-	}
-	return l, nil
+	return &Lister[T]{
+		reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{},
+		witness: options.Witness,
+	}, nil
 }
 
 // Get returns the object of that name. The namespace is "" for kinds without one. If there is no
@@ -133,8 +145,7 @@ func (l *Lister[T]) List(namespace string, selector labels.Selector) ([]T, error
 
 // convert converts each version of an object once.
 func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
-	same, isT := o.(any).(T)
-	if isT && l.shown == nil {
+	if same, isT := o.(any).(T); isT {
 		return same, nil
 	}
 	l.mu.Lock()
@@ -143,12 +154,10 @@ func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	if ok && c.source == o {
 		return c.value, c.err
 	}
-	if c = (converted[T]{source: o, value: same}); !isT {
-		c.value, c.err = l.converted(o)
-	}
-	if c.err == nil && l.shown != nil {
-		lockorder.CallOut("OnShown")
-		l.shown(o, c.value)
+	c = converted[T]{source: o}
+	if c.value, c.err = l.converted(o); c.err == nil && l.witness != nil {
+		lockorder.CallOut("Options.Witness")
+		l.witness.Shown("", o, c.value)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +166,7 @@ func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	}
 	l.known[key] = c
 	if len(l.known) > max(l.sweep, sweepLeast) { // each new object may have a new name
-		maps.DeleteFunc(l.known, func(key stream.Key, _ converted[T]) bool { return l.reader.Get(key) == nil })
+		maps.DeleteFunc(l.known, func(key stream.Key, _ converted[T]) bool { return !l.reader.Has(key) })
 		l.sweep = 2 * len(l.known)
 	}
 	return c.value, c.err

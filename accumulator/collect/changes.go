@@ -104,7 +104,7 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 	if err := allowed(); err != nil {
 		return err
 	}
-	found, err := query.FindAll(ctx, queries)
+	found, err := query.FindAll(ctx, c.witnessed(queries))
 	if err != nil {
 		return err
 	}

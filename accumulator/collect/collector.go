@@ -22,9 +22,9 @@ type Options struct {
 	// Invalid is called for each object that is left out because it does not decode or was
 	// rejected, once per change of the object or of the reason. It is called without locks.
 	Invalid func(snapshot.Invalid)
-	// Shown is called once for each converted value that a snapshot shows. Tests use it to find
-	// out whether somebody writes to the value.
-	Shown func(query string, source stream.Object, value any)
+	// Witness is told what the reader's user gets. Tests use it to find out whether somebody
+	// writes to that. Nil: nobody is told.
+	Witness Witness
 	// Noted is set whenever the next Update may show something else than the last one did: at that
 	// very moment, whether it is worth a signal or not. Its reader sets it to false before an
 	// Update. While it is false, another Update, with the same judgement and a target of the same
@@ -35,20 +35,13 @@ type Options struct {
 	Overdue time.Duration
 }
 
-// ShownOption is the option of watches that sets Options.Shown. Only package katestest has one.
-// Package kates takes it wherever it takes a kates.WatchOption, and asks it in place of the
-// methods that this type has.
-type ShownOption interface {
-	// OnShown returns a function that is called once for each value that enters a snapshot, or
-	// that a lister hands out.
-	OnShown() func(query string, source stream.Object, value any)
-}
-
-// NotedOption is the option of watches that sets Options.Noted. Only package fleet has one. Package
-// kates takes it as it takes a [ShownOption].
+// NotedOption is the option of watches that sets Options.Noted. Only package fleet has one.
+// Package kates takes it as it takes a [WitnessOption].
 type NotedOption interface {
 	// Noted returns what is set. It belongs to one watch.
 	Noted() *atomic.Bool
+	// Witnessed gets what makes the witnesses of the client's watches, nil if nothing does.
+	Witnessed(by func(watch string) Witness)
 }
 
 // Reader is what takes a collector's changes. S is what it has of each query.
@@ -144,7 +137,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 		ready:  milestone{done: make(chan struct{})},
 		turn:   make(chan struct{}, 1),
 		follow: make(chan struct{}, 1),
-		rows:   rows{streams: s, shown: o.Shown, invalid: o.Invalid},
+		rows:   rows{streams: s, witness: o.Witness, invalid: o.Invalid},
 	}
 	c.ended, c.roster.ready = c.Err, &c.ready.passed
 	c.upkeep = upkeep{
@@ -163,7 +156,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 			c.pacer.poke()
 		}
 	}
-	all, links, err := query.Prepare(ctx, c.host, queries)
+	all, links, err := query.Prepare(ctx, c.host, c.witnessed(queries))
 	if err != nil {
 		return nil, err
 	}

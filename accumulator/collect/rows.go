@@ -12,8 +12,8 @@ import (
 // rows makes rows of objects, and reports those that are left out.
 type rows struct {
 	streams *stream.Set
-	shown   func(query string, source stream.Object, value any) // Options.Shown, or nil
-	invalid func(snapshot.Invalid)                              // Options.Invalid, or nil
+	witness Witness                // Options.Witness, or nil
+	invalid func(snapshot.Invalid) // Options.Invalid, or nil
 }
 
 // Convert converts an object for the i-th query of a binding.
@@ -25,11 +25,16 @@ func (r *rows) Convert(b *snapshot.Binding, i int, name string, o stream.Object)
 	if err != nil {
 		return snapshot.Row{Source: o, Err: err}
 	}
-	if r.shown != nil {
-		lockorder.CallOut("Options.Shown")
-		r.shown(name, o, value)
-	}
+	r.Show(name, o, value)
 	return snapshot.Row{Source: o, Value: value}
+}
+
+// Show tells the witness, if there is one, that somebody is to get a value.
+func (r *rows) Show(name string, o stream.Object, value any) {
+	if r.witness != nil {
+		lockorder.CallOut("Options.Witness")
+		r.witness.Shown(name, o, value)
+	}
 }
 
 // Same reports whether two objects are one version of one object, in one version of the API, and
@@ -49,6 +54,9 @@ func (r *rows) Same(shown, o stream.Object) bool {
 // nothing else.
 func (r *rows) Report(invalid []snapshot.Invalid) {
 	for _, i := range invalid {
+		if stream.Fault(i.Object) == nil {
+			r.Show(i.Query, i.Object, i.Object) // the user gets it, in an Invalid
+		}
 		log := r.streams.Logger()
 		log.V(1).WithValues(guard.Attribute(i.Err)...).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
 		if r.invalid == nil {

@@ -118,6 +118,9 @@ func (x *indexes) fill(t *Turn) {
 			x.binding.SetRecorded(target.Elem(), i, table, sh.reading)
 		default:
 			x.binding.Set(target.Elem(), i, table)
+			if t.of.collector.Witnessed() {
+				t.filled = append(t.filled, collect.Filled{Query: f.Name, Value: table.Value()})
+			}
 		}
 		if looked {
 			continue // these belong to no partition

@@ -204,7 +204,7 @@ func TestG7WhatCameAndWentUnseenIsNoTurn(t *testing.T) {
 
 func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T) {
 	shown := 0
-	o := Options{Options: collect.Options{Shown: func(string, stream.Object, any) { shown++ }}}
+	o := Options{Options: collect.Options{Witness: sim.Witness(func() { shown++ })}}
 	abc(t, o, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
 		p.TriggerAll()
 		a := turn(t, p)

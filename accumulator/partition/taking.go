@@ -97,6 +97,9 @@ func (p *Partitions) advance() {
 		shared = shared || !lookup && len(late) > 0 && f.Shown.common
 		for _, s := range moves {
 			shared = shared || !lookup && s.signal && (s.old.shared() || s.now.shared())
+			if s.now == nil {
+				p.collector.Gone(f.Name, s.old.row.Source)
+			}
 			if s.now != nil && s.now.row.Err != nil {
 				invalid = append(invalid, snapshot.Invalid{Query: f.Name, Object: s.now.row.Source, Err: s.now.row.Err})
 			}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
@@ -31,6 +32,7 @@ type Turn struct {
 	of      *Partitions
 	part    *partition
 	fields  []*field          // as they were when the turn began
+	filled  []collect.Filled  // with a witness: what the snapshot has
 	binding *snapshot.Binding // of these
 	ended   atomic.Bool
 }
@@ -43,6 +45,7 @@ func (p *Partitions) hand() *Turn {
 	}
 	t.of = p
 	p.indexes.fill(t)
+	p.collector.Hand(collect.Delivery{Moment: collect.TurnBegins, Key: t.Key, Filled: t.filled})
 	return t
 }
 
@@ -73,6 +76,7 @@ func (t *Turn) end(outcome func(*scheduler, *partition)) {
 	if t.ended.Swap(true) {
 		return
 	}
+	t.of.collector.Hand(collect.Delivery{Moment: collect.TurnEnds, Key: t.Key})
 	t.of.scheduler.end(t.part, outcome)
 	t.of.ensureSignal() // what the turn has read may have changed without another signal
 }

@@ -56,6 +56,8 @@ type (
 	Identities     struct{}
 	Link           struct{}
 	Connections    struct{}
+	Witnessed      struct{}
+	Exhibits       struct{}
 )
 
 // Lock is a row of [Order].
@@ -112,4 +114,6 @@ var Order = []Lock{
 	{Past{}, "accumulator/query.Past.mu", "how new what a reader has had is"},
 	{Link{}, "internal/wire.Link.mu", "the former connections that requests may still use"},
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
+	{Witnessed{}, "internal/mutation.Watch.mu", "what a watch shows, for the mutation detector"},
+	{Exhibits{}, "internal/mutation.Detector.mu", "what was handed out, and who has written to it"},
 }

@@ -202,11 +202,11 @@ var isolation = []mutant{
 	{
 		name: "what the predicate rejects has to decode", says: "before it is converted to the field's type", file: rows,
 		in: "kates/katestest", caught: "TestSuite/APredicateDecidesBeforeTheObjectIsDecodedAndWithoutLocks",
-		old: `	pass, err := a.judge(o)
+		old: `	pass, err := a.judge(i, o)
 	return a.rowAs`, new: `	if row := a.convert(i, o); row.Err != nil {
 		return row
 	}
-	pass, err := a.judge(o)
+	pass, err := a.judge(i, o)
 	return a.rowAs`,
 	},
 	{

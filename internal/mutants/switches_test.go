@@ -154,13 +154,13 @@ var switches = []mutant{
 	},
 	{
 		name: "changes wait while the kinds of another are looked for", peer: torn, file: changes, caught: "TestG8AChangeWhoseKindIsLookedForInVainDelaysNoOtherChange",
-		old: `	found, err := query.FindAll(ctx, queries)
+		old: `	found, err := query.FindAll(ctx, c.witnessed(queries))
 	if err != nil {
 		return err
 	}
 	return c.edit(ctx, func() error {
 `, new: `	return c.edit(ctx, func() error {
-		found, err := query.FindAll(ctx, queries)
+		found, err := query.FindAll(ctx, c.witnessed(queries))
 		if err != nil {
 			return err
 		}

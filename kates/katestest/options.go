@@ -70,7 +70,8 @@ func WithClientOptions(options ...kates.Option) Option {
 }
 
 // WithoutMutationDetector switches off what [New] and [NewClient] switch on: [DetectMutations].
-// That is for benchmarks, and for tests with very many objects.
+// That is for benchmarks, and for tests with so many objects that the detector's time, or the
+// memory that it holds, matters.
 func WithoutMutationDetector() Option {
 	return func(c *config) error {
 		c.detector = nil

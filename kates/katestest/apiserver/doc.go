@@ -2,7 +2,7 @@
 // processes of the test. One line starts them:
 //
 //	cluster := apiserver.StartAPIServer(t)
-//	client, err := kates.NewClientFromRESTConfig(cluster.Config)
+//	client, err := kates.NewClientFromRESTConfig(cluster.Config, katestest.DetectMutations(t))
 //
 // They are built from their own Go modules, in the versions that this module pins. Nothing but
 // modules is downloaded. The first test of a machine takes minutes for that, and tells on standard

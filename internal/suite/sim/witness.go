@@ -1,0 +1,23 @@
+package sim
+
+import (
+	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/accumulator/stream"
+)
+
+// Witness is a [collect.Witness] that is called for each value that was converted.
+type Witness func()
+
+var _ collect.Witness = Witness(nil)
+
+// Shown implements [collect.Witness].
+func (w Witness) Shown(string, stream.Object, any) { w() }
+
+// Gone implements [collect.Witness].
+func (w Witness) Gone(string, stream.Object) {}
+
+// Lent implements [collect.Witness].
+func (w Witness) Lent(string, string, stream.Object, stream.Object) func() { return func() {} }
+
+// Delivered implements [collect.Witness].
+func (w Witness) Delivered(collect.Delivery) {}
