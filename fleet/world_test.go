@@ -27,9 +27,14 @@ func newFleet(t *testing.T, o Options) *Fleet {
 // newCluster makes a fake cluster that has an identity.
 func newCluster(t testing.TB, uid types.UID, objects ...kates.Object) *katestest.Fake {
 	t.Helper()
+	return katestest.New(t, katestest.WithObjects(append(objects, systemOf(uid))...))
+}
+
+// systemOf is the namespace that tells a cluster from others.
+func systemOf(uid types.UID) *kates.Namespace {
 	system := &kates.Namespace{}
 	system.Name, system.UID = "kube-system", uid
-	return katestest.New(t, katestest.WithObjects(append(objects, system)...))
+	return system
 }
 
 // eventually waits until a fleet's clusters are as wanted.

@@ -16,8 +16,8 @@ import (
 
 // others are the folders without a rank: what only tests use, programs, and this package.
 var others = []string{
-	"kates/katestest", "internal/recording", "internal/suite", "internal/lockorder", "examples", "tools",
-	"bench", "e2e", "testdata",
+	"kates/katestest", "internal/recording", "internal/testserver", "internal/trial", "internal/suite",
+	"internal/lockorder", "examples", "tools", "bench", "e2e", "testdata",
 }
 
 // TestEveryMutexHasOneRowOfTheTable reads the module's source: each mutex is a field that the

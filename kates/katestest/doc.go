@@ -1,10 +1,41 @@
-// Package katestest is the test kit for programs that use kates. A unit test gets a client of an
-// in-memory API in one line:
+// Package katestest is the test kit for programs that use kates. Start from [NewServer], an API
+// server in memory, or, if a test only reads a few objects, from [NewClient].
+//
+// # The server in memory
+//
+//	server := katestest.NewServer(t, katestest.WithManifests(yaml))
+//	client := server.Client(t)   // a kates client
+//	config := server.Config      // for any other client: client-go's, controller-runtime's
+//
+// A [Server] speaks HTTP over connections in memory, and keeps a real API server's rules: one
+// growing sequence of versions, UIDs, generations, conflicts, preconditions, dry runs, managed
+// fields and server-side apply, all patches, status and scale subresources, finalizers and grace
+// periods, selectors, pages, streamed lists, watches with bookmarks, and 410 after
+// [Server.Compact]. Custom kinds come from their definitions, with defaults, pruning, validation,
+// several versions and selectable fields. Namespaces that are deleted are emptied, and objects
+// whose owners are gone are collected; [WithoutControllers] leaves that to the test, as a lone
+// kube-apiserver does. Inside a synctest bubble its time is the bubble's.
+//
+// One suite of requests runs on it and on the real kube-apiserver, and both must answer alike; so
+// must they for random programs of requests. Known differences:
+//
+//   - the rules of a schema (x-kubernetes-validations) are not checked;
+//   - nobody is refused: there is no authentication, authorization or admission webhook;
+//   - what needs a node is missing (logs, exec, attach, port-forward), and so are requests that store
+//     nothing (reviews of access and of tokens);
+//   - of built-in kinds, only what is common to all is validated, and what users meet most: names,
+//     labels, owners, data, selectors, and what never changes in pods, workloads and secrets; their
+//     defaults are those of workloads, services, volumes, secrets and events;
+//   - versions of one custom kind have the same content: there are no conversion webhooks.
+//
+// # The fake
+//
+// [NewClient] is a client of client-go's fake, in one line:
 //
 //	client := katestest.NewClient(t, service, slice)
 //
-// Start from [NewClient]. [New] returns the [Fake] itself, for custom kinds, for reactors that
-// inject errors, and for writes by other programs:
+// [New] returns the [Fake] itself, for custom kinds, for reactors that inject errors, and for
+// writes by other programs:
 //
 //	fake := katestest.New(t,
 //		katestest.WithKinds(katestest.Kind{APIVersion: "getambassador.io/v3alpha1", Kind: "Host"}),
@@ -35,9 +66,10 @@
 //   - has no bookmarks, and loses a delete that falls between a list and its watch;
 //   - panics in the writer when a watch has a hundred unread events.
 //
-// On this fake the guarantees of package kates hold for one writer at a time. A test of
-// conflicts, of apply or of several writers needs a real API server. The module
-// github.com/kates-go/kates/kates/katestest/apiserver starts one.
+// On this fake the guarantees of package kates hold for one writer at a time. A test of conflicts,
+// of apply or of several writers needs a [Server], or a real API server, which the module
+// github.com/kates-go/kates/kates/katestest/apiserver starts. testdata/bare.gaps lists the
+// requests that the fake answers otherwise than a real server.
 //
 // # Faults
 //
@@ -47,4 +79,11 @@
 // connections (half-open), and resets, refuses and delays them. Both record what happened, let a
 // test wait for it without sleeping, and work inside a synctest bubble. They know nothing of
 // kates: they work with any client made from a rest.Config.
+//
+// # Assertions
+//
+// [Until] waits for a snapshot, [NewSequence] records those of a script, and [Golden] compares
+// them with a file. [Settles] shows that a program comes to rest on a [Server], or the loop that
+// it is in. [CrashAnywhere] stops it before and after each of its writes. docs/testing.md has
+// more.
 package katestest

@@ -20,12 +20,13 @@ import (
 //	somebody wrote to a shared object: Service prod/web of query "Services": spec.ports[0].port:
 //	first seen in snapshot 7 of main.Snapshot (15:04:05.000); unchanged in snapshot 6 of …
 //
-// The client looks when it hands out something, whatever that is: snapshots, invalid objects, the turns of [kates.RunEach] and of controllers (when they begin, and when they end),
-// and what a [kates.Lookup], a [kates.Lister] or a fleet returns. Functions that get objects
-// (predicates, Key, Signal and Refs of queries) are looked after each time. A Transform has its
-// object to itself, and may write to it. The slices and maps of a snapshot's fields are shared,
-// too: to sort one in place is such a write. The struct itself belongs to the program, and so do
-// deltas. In a fleet, the clients of the clusters have the option.
+// The client looks when it hands out something, whatever that is: snapshots, invalid objects, the
+// turns of [kates.RunEach] and of controllers (when they begin, and when they end), and what a
+// [kates.Lookup], a [kates.Lister] or a fleet returns. Functions that get objects (predicates,
+// Key, Signal and Refs of queries) are looked after each time. A Transform has its object to
+// itself, and may write to it. The slices and maps of a snapshot's fields are shared, too: to sort
+// one in place is such a write. The struct itself belongs to the program, and so do deltas. In a
+// fleet, the clients of the clusters have the option.
 //
 // Objects that are decoded straight from the wire share equal maps with each other, so one write
 // may be found in several objects.

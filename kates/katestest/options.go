@@ -29,6 +29,8 @@ type config struct {
 	objects []kates.Object
 	client  []kates.Option
 
+	uncontrolled bool // the server has no controllers
+
 	detector kates.Option // of writes to shared objects; nil: none
 }
 
@@ -77,6 +79,13 @@ func WithoutMutationDetector() Option {
 		c.detector = nil
 		return nil
 	}
+}
+
+// WithoutControllers leaves out of a [Server] what are controllers in a cluster: then nobody
+// empties a namespace that is deleted, and nobody looks at owner references. It is then like a
+// lone API server, such as envtest's.
+func WithoutControllers() Option {
+	return adding(func(c *config) { c.uncontrolled = true })
 }
 
 // clientOptions gives the client one scheme with the types of all schemes, unless the test has

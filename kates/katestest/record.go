@@ -34,8 +34,8 @@ type Recorder struct{ writer *recording.Writer }
 // at it (zcat) before you hand it to others.
 //
 // A recorder never disturbs the program: what cannot be written is an error of Close. When the
-// program crashes, the file is readable up to there. The answer to a list is in memory until it has
-// been read to its end. The recorder has one goroutine, which ends on Close. It is safe for
+// program crashes, the file is readable up to there. The answer to a list is in memory until it
+// has been read to its end. The recorder has one goroutine, which ends on Close. It is safe for
 // concurrent use, and works inside a synctest bubble.
 func Record(config *rest.Config, file string, options ...RecordOption) (*Recorder, error) {
 	if config == nil {

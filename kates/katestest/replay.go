@@ -17,9 +17,9 @@ import (
 // what was recorded. [Replay] and [NewPlayer] make one.
 //
 // A list, or a watch, is answered if one of the same path and the same selectors was recorded, by
-// any client, in any encoding, as a list, in pages or as a streamed list. Objects of built-in kinds
-// that came in protobuf are also there for clients that want JSON. What was not recorded is a 404
-// that says so, and names what there is. Writes are refused (405).
+// any client, in any encoding, as a list, in pages or as a streamed list. Objects of built-in
+// kinds that came in protobuf are also there for clients that want JSON. What was not recorded is
+// a 404 that says so, and names what there is. Writes are refused (405).
 //
 // The player does not repeat the answers one by one: it knows the objects at each time of the
 // recording, the position, and answers what is asked, in any order:
@@ -134,8 +134,8 @@ func (p *Player) At() time.Duration { return p.player.At() }
 // recorded at one moment.
 func (p *Player) Moments() []time.Duration { return p.player.Moments() }
 
-// Step goes to the next moment. It is false if there is none. It is for [Stopped], and works at any
-// speed.
+// Step goes to the next moment. It is false if there is none. It is for [Stopped], and works at
+// any speed.
 func (p *Player) Step() bool { return p.player.Step() }
 
 // To goes to a position; not back. It is for [Stopped], and works at any speed.
@@ -150,6 +150,7 @@ func (p *Player) SetSpeed(factor float64) {
 }
 
 // Wait returns when everything was played, and the clients have read all of their open watches, of
-// which there is one at least. What they have read, they may still be taking in: kates' Client.Sync
-// waits for that. If ctx ends first, the error is its cause and says how far the replay is.
+// which there is one at least. What they have read, they may still be taking in: kates'
+// Client.Sync waits for that. If ctx ends first, the error is its cause and says how far the
+// replay is.
 func (p *Player) Wait(ctx context.Context) error { return p.player.Wait(ctx) }

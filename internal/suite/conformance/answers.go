@@ -25,8 +25,8 @@ func (r *run) transcript() string {
 	return out.String()
 }
 
-// write writes an answer: the step, the code and headers, and the body, a line for each field of the
-// object, of its metadata, and for each object of a list.
+// write writes an answer: the step, the code and headers, and the body, a line for each field of
+// the object, of its metadata, and for each object of a list.
 func (e entry) write(out *strings.Builder, m *mask, r rules) {
 	fmt.Fprintf(out, "> %s\n", e.step.line)
 	if e.code != 0 {

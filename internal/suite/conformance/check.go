@@ -15,7 +15,8 @@ import (
 )
 
 // Check runs the cases on a server, each as a subtest, and compares the answers with those of the
-// real one. A case whose ID is among gaps must be answered otherwise: who mends it removes it there.
+// real one. A case whose ID is among gaps must be answered otherwise: who mends it removes it
+// there.
 //
 // Cases that need a server whose storage can be compacted are for [CheckCompaction].
 func Check(t *testing.T, server Server, gaps ...string) {
@@ -23,9 +24,9 @@ func Check(t *testing.T, server Server, gaps ...string) {
 	all(t, server, false, gaps)
 }
 
-// CheckCompaction runs the cases that compact the server's storage, one after the other. The server
-// needs a Compact, and has no cache that remembers what its storage has forgotten (the real one: the
-// flag watch-cache=false).
+// CheckCompaction runs the cases that compact the server's storage, one after the other. The
+// server needs a Compact, and has no cache that remembers what its storage has forgotten (the real
+// one: the flag watch-cache=false).
 func CheckCompaction(t *testing.T, server Server, gaps ...string) {
 	t.Helper()
 	all(t, server, true, gaps)
@@ -132,4 +133,28 @@ func (r *run) install(ctx context.Context, text []byte) error {
 		}
 	}
 	return nil
+}
+
+// Gaps returns the IDs of the cases that a server answers otherwise than the real one.
+func Gaps(ctx context.Context, server Server) (gaps []string, err error) {
+	if err := Setup(ctx, server); err != nil {
+		return nil, err
+	}
+	cases, err := Cases()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		if c.Alone {
+			continue
+		}
+		wanted, err := answersOf(c.Topic)
+		if err != nil {
+			return nil, err
+		}
+		if got, err := Run(ctx, server, c); err != nil || got != wanted[c.Name] {
+			gaps = append(gaps, c.ID())
+		}
+	}
+	return gaps, nil
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// compared is what of an answer's body is compared, by the rules of the case and the modifiers of the
-// step. It changes body.
+// compared is what of an answer's body is compared, by the rules of the case and the modifiers of
+// the step. It changes body.
 func compared(s *step, r rules, body any) any {
 	object, is := body.(map[string]any)
 	if !is {

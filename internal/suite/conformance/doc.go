@@ -1,7 +1,7 @@
 // Package conformance says how an API server answers: scripts of raw HTTP requests, and the
-// answers that the real kube-apiserver gave. [Check] runs the scripts on a server and compares. The
-// e2e tests run it on the real one, so a new version that answers otherwise is noticed. The unit
-// tests run it on servers in memory, so that these do not drift from the real one.
+// answers that the real kube-apiserver gave. [Check] runs the scripts on a server and compares.
+// The e2e tests run it on the real one, so a new version that answers otherwise is noticed. The
+// unit tests run it on servers in memory, so that these do not drift from the real one.
 //
 // # Scripts
 //
@@ -20,9 +20,9 @@
 //	PUT $cm/a
 //	  {apiVersion: v1, kind: ConfigMap, metadata: {name: a, resourceVersion: "$a.rv"}}
 //
-// "let" names a text, for all cases of the file that follow. "===" begins a case. A step is a verb,
-// a path with its query (which is escaped here, not in the script), and after " | " each a header
-// or a modifier. Indented lines beneath it are its body, in YAML or JSON.
+// "let" names a text, for all cases of the file that follow. "===" begins a case. A step is a
+// verb, a path with its query (which is escaped here, not in the script), and after " | " each a
+// header or a modifier. Indented lines beneath it are its body, in YAML or JSON.
 //
 // The verbs are HTTP's, and
 //
@@ -50,20 +50,22 @@
 //
 // $ns is the case's own namespace, which exists, and a prefix for names of its own of what has no
 // namespace. $x63 is a text of 63 letters. A step that begins with "a =" names its answer:
-// $a.uid, $a.rv (the version; $a.rv+1000 and $a.rv-1 are others), $a.continue, and $a.path.to.field.
+// $a.uid, $a.rv (the version; $a.rv+1000 and $a.rv-1 are others), $a.continue, and
+// $a.path.to.field.
 //
 // Lines of a case, or of the file before its first case: "ignore:" and "only:" are fields of the
-// objects that are not compared, or that alone are; "messages" as above; "alone" is for a case that
-// compacts ([CheckCompaction]).
+// objects that are not compared, or that alone are; "messages" as above; "alone" is for a case
+// that compacts ([CheckCompaction]).
 //
 // # Answers
 //
 // An answer is the code, headers that matter, and the body, with what differs between two runs
 // masked: UIDs become u1, u2 in the order in which they appear, versions of objects v1, v2 in
 // their own order, versions of lists and bookmarks ">=v2" (the newest version of an object that is
-// not newer), times t, and the end of a generated name its number. Texts that the script contains are
-// not masked. Managed fields have a short form. Bookmarks come when the server likes, so they count only
-// where a step asks for them. Messages of a Status are compared only where a step says so.
+// not newer), times t, and the end of a generated name its number. Texts that the script contains
+// are not masked. Managed fields have a short form. Bookmarks come when the server likes, so they
+// count only where a step asks for them. Messages of a Status are compared only where a step says
+// so.
 //
 // New cases get their answers by, in e2e,
 //

@@ -150,8 +150,8 @@ func (m *mask) text(s string) string {
 	return strings.NewReplacer(m.names...).Replace(s)
 }
 
-// managed is the short form of managed fields: "manager operation version subresource {fields}". The
-// server sorts them by their times, in seconds, so here they have an order of their own.
+// managed is the short form of managed fields: "manager operation version subresource {fields}".
+// The server sorts them by their times, in seconds, so here they have an order of their own.
 func managed(entries []any) any {
 	out := make([]string, len(entries))
 	for i, e := range entries {

@@ -55,10 +55,13 @@ func (r *run) value(name, path, number string) (string, error) {
 		return "$" + name + path + number, nil
 	}
 	answer, has := r.answers[name]
-	if !has {
+	if !has && !r.script.lenient {
 		return "", fmt.Errorf("$%s is nothing", name)
 	}
 	text, err := field(answer, path)
+	if err != nil && r.script.lenient {
+		return missing[strings.TrimPrefix(path, ".")], nil
+	}
 	if err != nil || number == "" {
 		return text, err
 	}
@@ -74,6 +77,9 @@ func added(version, number string) (string, error) {
 	}
 	return a.Add(a, b).String(), nil
 }
+
+// missing are the texts that stand for fields that an answer does not have, in a lenient script.
+var missing = map[string]string{"rv": "1", "uid": "11111111-2222-3333-4444-555555555555"}
 
 var short = map[string]string{"uid": "metadata.uid", "rv": "metadata.resourceVersion", "continue": "metadata.continue"}
 

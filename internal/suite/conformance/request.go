@@ -164,7 +164,8 @@ func decoded(response *http.Response, content []byte) (e entry, err error) {
 	return e, err
 }
 
-// is says whether an answer is that which a step waits for: a code, and perhaps a text in the body.
+// is says whether an answer is that which a step waits for: a code, and perhaps a text in the
+// body.
 func (e entry) is(wanted []string) bool {
 	if strconv.Itoa(e.code) != wanted[0] {
 		return false

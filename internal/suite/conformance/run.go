@@ -26,6 +26,8 @@ type Server struct {
 	// Compact makes the server's storage forget all versions but the newest. Without it the cases
 	// that need it fail.
 	Compact func(context.Context) error
+	// Immediate: what a request does is done with its answer. Steps that wait for something ask once.
+	Immediate bool
 }
 
 // run is a case that is being run.
@@ -85,7 +87,8 @@ func (r *run) connect() (err error) {
 	return err
 }
 
-// newNamespace makes the case's namespace. Its name is new, also on a server that has run cases before.
+// newNamespace makes the case's namespace. Its name is new, also on a server that has run cases
+// before.
 func (r *run) newNamespace(ctx context.Context) error {
 	for {
 		r.namespace = fmt.Sprintf("case-%05d", namespaces.Add(1))
@@ -154,7 +157,7 @@ func (r *run) repeat(ctx context.Context, s *step) (entry, error) {
 			return entry{}, err
 		}
 		e, err := r.ask(ctx, q)
-		if err != nil || wanted == nil || e.is(wanted) {
+		if err != nil || wanted == nil || r.server.Immediate || e.is(wanted) {
 			return e, err
 		}
 		select {

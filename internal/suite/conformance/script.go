@@ -23,6 +23,8 @@ type Case struct {
 	rules rules
 	steps []step
 	text  string
+	// lenient: a reference to what an answer does not have is no mistake in the script.
+	lenient bool
 }
 
 // ID is the case's name among all cases.

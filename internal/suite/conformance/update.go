@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Update runs the cases of some topics, or all, on the real server, and writes their answers into a
-// folder. workers is how many run at once. Cases that compact run on a server of their own, as
+// Update runs the cases of some topics, or all, on the real server, and writes their answers into
+// a folder. workers is how many run at once. Cases that compact run on a server of their own, as
 // [CheckCompaction] says.
 func Update(ctx context.Context, server, compacted Server, folder string, workers int, topics ...string) error {
 	for _, s := range []Server{server, compacted} {

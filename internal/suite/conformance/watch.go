@@ -169,8 +169,8 @@ func (e event) name() string {
 	return name
 }
 
-// counts says whether the event is one that comes at a certain moment: a bookmark only if it ends the
-// initial events.
+// counts says whether the event is one that comes at a certain moment: a bookmark only if it ends
+// the initial events.
 func (e event) counts() bool {
 	annotations, _ := e.metadata()["annotations"].(map[string]any)
 	return e.kind != "BOOKMARK" || annotations["k8s.io/initial-events-end"] == "true"
