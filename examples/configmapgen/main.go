@@ -109,10 +109,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer stop()
 	registry := &generator.FileRegistry{Path: s.registry}
-	g := &generator.Generator{Client: client, Registry: registry, Log: logger(stdout)}
-	options := append(generator.Queries(s.namespace), kates.WithWorkers(s.workers),
-		kates.WithQuietOwnWrites()) // own writes do not wake the program
-	c, err := controller.New(client, "configmapgen", g.Reconcile, options...)
+	c, err := operator(client, registry, s, logger(stdout))
 	if err != nil {
 		return err
 	}
@@ -130,6 +127,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	entries, err := registry.Entries()
 	fmt.Fprintln(stdout, "Outside of the cluster there is:", entries)
 	return err
+}
+
+// operator is the operator itself. It runs when its Run is called.
+func operator(client *kates.Client, registry generator.Registry, s settings, log *slog.Logger) (*controller.Controller[generator.Parts], error) {
+	g := &generator.Generator{Client: client, Registry: registry, Log: log}
+	options := append(generator.Queries(s.namespace), kates.WithWorkers(s.workers),
+		kates.WithQuietOwnWrites()) // own writes do not wake the program
+	return controller.New(client, "configmapgen", g.Reconcile, options...)
 }
 
 // connect returns a client of the cluster that the flags name, or of a simulated one.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"sync"
 	"time"
 
@@ -24,52 +25,34 @@ type simulation struct {
 	user *kates.Client
 }
 
-// simulate returns a client of the simulated cluster, and a function that ends both.
+// simulate returns a client of the simulated cluster, and a function that ends both. The example's
+// objects exist before the program starts.
 func simulate(options ...kates.Option) (client *kates.Client, stop func(), err error) {
 	scheme, err := generator.Scheme()
 	if err != nil {
 		return nil, nil, err
 	}
-	fake, err := katestest.NewFake(katestest.WithScheme(scheme), katestest.WithManifests(crd), katestest.WithClientOptions(options...))
+	server, err := katestest.StartServer(katestest.WithManifests(crd + "\n---\n" + example))
 	if err != nil {
 		return nil, nil, err
 	}
-	behaveLikeAServer(fake.Dynamic)
-	user, err := kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper, kates.WithScheme(scheme))
-	if err != nil {
-		fake.Close()
+	client, err = kates.NewClientFromRESTConfig(server.Config, append(options, kates.WithScheme(scheme))...)
+	user, failed := kates.NewClientFromRESTConfig(server.Config, kates.WithScheme(scheme))
+	if err = errors.Join(err, failed); err != nil {
+		server.Close()
 		return nil, nil, err
 	}
 	s := &simulation{user: user}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := s.populate(ctx); err != nil {
-		user.Close()
-		fake.Close()
-		cancel()
-		return nil, nil, err
-	}
 	var done sync.WaitGroup
 	done.Go(func() { s.change(ctx) })
-	return fake.Client, func() {
+	return client, func() {
 		cancel()
 		done.Wait()
 		user.Close()
-		fake.Close()
+		client.Close()
+		server.Close()
 	}, nil
-}
-
-// populate makes what exists before the program starts.
-func (s *simulation) populate(ctx context.Context) error {
-	objects, err := kates.ParseManifests(example)
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if err := s.user.Create(ctx, o, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // change makes a change every now and then, over and over.
