@@ -1,13 +1,12 @@
 package main
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
-	clienttesting "k8s.io/client-go/testing"
+	"context"
+	"errors"
+	"strings"
+	"time"
 
+	"github.com/kates-go/kates/examples/pipeline/promote"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -15,73 +14,71 @@ import (
 
 // simulated is a cluster in memory.
 type simulated struct {
-	name  string
-	fake  *katestest.Fake
-	admin *kates.Client // of those who are not the program
+	name   string
+	server *katestest.Server
+	client *kates.Client // the program's
+	admin  *kates.Client // of those who are not the program
 }
 
-func newSimulated(name, manifests string, options []kates.Option) (*simulated, error) {
-	fake, err := katestest.NewFake(katestest.WithManifests(manifests), katestest.WithClientOptions(options...))
+func newSimulated(name string, options []kates.Option, contents ...katestest.Option) (*simulated, error) {
+	server, err := katestest.StartServer(contents...)
 	if err != nil {
 		return nil, err
 	}
-	countGenerations(fake)
-	admin, err := kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper)
-	if err != nil {
-		fake.Close()
+	client, err := kates.NewClientFromRESTConfig(server.Config, options...)
+	admin, failed := kates.NewClientFromRESTConfig(server.Config)
+	if err = errors.Join(err, failed); err != nil {
+		server.Close()
 		return nil, err
 	}
-	return &simulated{name, fake, admin}, nil
+	return &simulated{name, server, client, admin}, nil
 }
 
-func (c *simulated) member() fleet.Member { return fleet.Member{Name: c.name, Client: c.fake.Client} }
+func (c *simulated) member() fleet.Member { return fleet.Member{Name: c.name, Client: c.client} }
 
-// countGenerations has a fake raise the generation when a spec is patched, as a server does.
-func countGenerations(f *katestest.Fake) {
-	f.Dynamic.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		a, ok := action.(clienttesting.PatchAction)
-		if !ok || a.GetSubresource() != "" || a.GetPatchType() != types.MergePatchType {
-			return false, nil, nil
-		}
-		tracker := f.Dynamic.Tracker()
-		stored, err := tracker.Get(a.GetResource(), a.GetNamespace(), a.GetName())
-		if err != nil {
-			return true, nil, err
-		}
-		var patch map[string]any
-		if err := json.Unmarshal(a.GetPatch(), &patch); err != nil {
-			return true, nil, err
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
-		if err != nil {
-			return true, nil, err
-		}
-		o := &unstructured.Unstructured{Object: merge(content, patch)}
-		o.SetResourceVersion("")
-		if _, changed := patch["spec"]; changed {
-			object, _ := meta.Accessor(o)
-			object.SetGeneration(object.GetGeneration() + 1)
-		}
-		return true, o, tracker.Update(a.GetResource(), o, a.GetNamespace())
-	})
+func (c *simulated) close() {
+	c.admin.Close()
+	c.client.Close()
+	c.server.Close()
 }
 
-// merge merges a patch into an object: RFC 7396.
-func merge(into, patch map[string]any) map[string]any {
-	for key, value := range patch {
-		inner, isMap := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(into, key)
-		case isMap:
-			of, _ := into[key].(map[string]any)
-			if of == nil {
-				of = map[string]any{}
+// rollOut does what controllers and kubelets would do in a cluster: some time after a change of a
+// spec, the status says that it is done, or has failed.
+func (c *simulated) rollOut(ctx context.Context) {
+	for more := true; more; more = pause(ctx, 200*time.Millisecond) {
+		for _, kind := range []string{"deployments", "sites"} {
+			var all []*kates.Unstructured
+			if c.admin.List(ctx, kates.Query{Kind: kind}, &all) != nil {
+				continue
 			}
-			into[key] = merge(of, inner)
-		default:
-			into[key] = value
+			for _, o := range all {
+				_, _ = kates.ModifyStatus(ctx, c.admin, o, func(o *kates.Unstructured) error {
+					o.Object["status"] = rolledOut(o)
+					return nil
+				})
+			}
 		}
 	}
-	return into
+}
+
+// rolledOut is the status of an object whose spec is in effect.
+func rolledOut(o *kates.Unstructured) map[string]any {
+	if o.GetKind() == "Site" {
+		return map[string]any{"observedGeneration": o.GetGeneration(), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+	}
+	status := map[string]any{
+		"observedGeneration": o.GetGeneration(), "replicas": int64(2), "updatedReplicas": int64(2), "readyReplicas": int64(2), "availableReplicas": int64(2),
+	}
+	if broken(o) {
+		status["availableReplicas"], status["readyReplicas"] = int64(0), int64(0)
+		status["conditions"] = []any{map[string]any{
+			"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "its pods do not become ready",
+		}}
+	}
+	return status
+}
+
+func broken(o *kates.Unstructured) bool {
+	image, _ := promote.Set{Path: "/spec/template/spec/containers/0/image"}.Get(o.Object)
+	return strings.HasSuffix(image, "-broken")
 }

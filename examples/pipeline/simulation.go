@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/kates-go/kates/examples/pipeline/promote"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
 )
 
 // manifests are what is in all clusters: an object of a kind that the program knows, and one of a
@@ -17,26 +18,29 @@ import (
 const manifests = `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: shop, namespace: default, uid: shop-deployment, generation: 1}
+metadata: {name: shop, namespace: default}
 spec:
   replicas: 2
   selector: {matchLabels: {app: shop}}
   template:
     metadata: {labels: {app: shop}}
     spec: {containers: [{name: web, image: "shop:1.0"}]}
-status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2}
 ---
 apiVersion: cdn.example.com/v1
 kind: Site
-metadata: {name: pages, namespace: default, uid: pages, generation: 1}
+metadata: {name: pages, namespace: default}
 spec: {release: "1.0"}
-status: {observedGeneration: 1, conditions: [{type: Ready, status: "True"}]}
 `
+
+var site = katestest.Kind{APIVersion: "cdn.example.com/v1", Kind: "Site"}
+
+//go:embed crd.yaml
+var crd string
 
 const pipeline = `
 apiVersion: pipeline.kates.io/v1
 kind: Pipeline
-metadata: {name: shop, namespace: default, uid: shop-pipeline, generation: 1}
+metadata: {name: shop, namespace: default}
 spec:
   version: "1.0"
   stages:
@@ -62,11 +66,11 @@ type simulation struct {
 func simulate(options ...kates.Option) (home *kates.Client, clusters *fleet.Fleet, stop func(), err error) {
 	s := &simulation{}
 	for _, name := range []string{"test", "east", "west"} {
-		text := manifests
+		contents := []katestest.Option{katestest.WithKinds(site), katestest.WithManifests(manifests)}
 		if name == "test" {
-			text += "---" + pipeline
+			contents = append(contents, katestest.WithManifests(crd), katestest.WithManifests(pipeline))
 		}
-		c, err := newSimulated(name, text, options)
+		c, err := newSimulated(name, options, contents...)
 		if err != nil {
 			return nil, nil, nil, errors.Join(err, s.close())
 		}
@@ -86,7 +90,7 @@ func simulate(options ...kates.Option) (home *kates.Client, clusters *fleet.Flee
 		running.Go(func() { c.rollOut(ctx) })
 	}
 	running.Go(func() { s.publish(ctx) })
-	return s.clusters[0].fake.Client, s.fleet, func() {
+	return s.clusters[0].client, s.fleet, func() {
 		cancel()
 		running.Wait()
 		_ = s.close()
@@ -98,8 +102,7 @@ func (s *simulation) close() error {
 		s.fleet.Close()
 	}
 	for _, c := range s.clusters {
-		c.admin.Close()
-		c.fake.Close()
+		c.close()
 	}
 	return nil
 }
@@ -126,47 +129,6 @@ func (s *simulation) version(ctx context.Context, version string) {
 		p.Spec.Version = version
 		return nil
 	})
-}
-
-// rollOut does what controllers and kubelets would do in a cluster: some time after a change of a
-// spec, the status says that it is done, or has failed.
-func (c *simulated) rollOut(ctx context.Context) {
-	for pause(ctx, 200*time.Millisecond) {
-		for _, kind := range []string{"deployments", "sites"} {
-			var all []*kates.Unstructured
-			if c.admin.List(ctx, kates.Query{Kind: kind}, &all) != nil {
-				continue
-			}
-			for _, o := range all {
-				_, _ = kates.ModifyStatus(ctx, c.admin, o, func(o *kates.Unstructured) error {
-					o.Object["status"] = rolledOut(o)
-					return nil
-				})
-			}
-		}
-	}
-}
-
-// rolledOut is the status of an object whose spec is in effect.
-func rolledOut(o *kates.Unstructured) map[string]any {
-	if o.GetKind() == "Site" {
-		return map[string]any{"observedGeneration": o.GetGeneration(), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
-	}
-	status := map[string]any{
-		"observedGeneration": o.GetGeneration(), "replicas": int64(2), "updatedReplicas": int64(2), "readyReplicas": int64(2), "availableReplicas": int64(2),
-	}
-	if broken(o) {
-		status["availableReplicas"], status["readyReplicas"] = int64(0), int64(0)
-		status["conditions"] = []any{map[string]any{
-			"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "its pods do not become ready",
-		}}
-	}
-	return status
-}
-
-func broken(o *kates.Unstructured) bool {
-	image, _ := promote.Set{Path: "/spec/template/spec/containers/0/image"}.Get(o.Object)
-	return strings.HasSuffix(image, "-broken")
 }
 
 // pause waits, and reports whether ctx is still alive.

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,6 +33,23 @@ func showsSnapshots(t *testing.T) {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "\x1b", "plain when piped")
+}
+
+func TestTheWatchOfConfigMapsIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := startSimulation("shop", kates.WithInterval(time.Millisecond))
+		require.NoError(t, err)
+		defer s.stop()
+		snapshots, err := kates.Watch[Proof](t.Context(), s.client, queries("shop")[4])
+		require.NoError(t, err)
+		katestest.Until(t, snapshots, func(p *Proof) bool { return len(p.Published) == 0 })
+		cm := &kates.ConfigMap{}
+		cm.Name, cm.Namespace = published, "shop"
+		start := time.Now()
+		require.NoError(t, s.other.Create(t.Context(), cm, nil))
+		katestest.Until(t, snapshots, func(p *Proof) bool { return len(p.Published) == 1 })
+		assert.GreaterOrEqual(t, time.Since(start), late)
+	})
 }
 
 func TestMistakesOfTheUserAreOneLine(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -12,19 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// simulation is a simulated cluster: an API in memory, and somebody who rolls out an application
-// in it. The rollout uses another client, so the program learns of its writes only from watches.
+// simulation is a simulated cluster: an API server in memory, and somebody who rolls out an
+// application in it. The rollout uses another client, so the program learns of its writes only
+// from watches.
 type simulation struct {
 	client *kates.Client // the program's client
-	fake   *katestest.Fake
+	server *katestest.Server
 	other  *kates.Client // the client of the rollout
 	events atomic.Int64
 	cancel context.CancelFunc
@@ -32,38 +33,36 @@ type simulation struct {
 
 	namespace string
 	random    *rand.Rand
+	versions  map[types.UID]string // of what the rollout has written
 }
 
 // late is how far the watch of ConfigMaps is behind.
 const late = 400 * time.Millisecond
 
 func startSimulation(namespace string, options ...kates.Option) (*simulation, error) {
-	fake, err := katestest.NewFake(
+	server, err := katestest.StartServer(
 		katestest.WithKinds(katestest.Kind{APIVersion: "quickstart.kates.io/v1", Kind: "Route"}),
-		katestest.WithClientOptions(options...),
+		katestest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}),
 	)
 	if err != nil {
 		return nil, err
 	}
-	other, err := kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper)
-	if err != nil {
-		fake.Close()
+	faults := katestest.NewFaults(nil, 1)
+	faults.On(katestest.Match{Verb: "watch", Resource: "configmaps"}).Delay(late)
+	config := rest.CopyConfig(server.Config)
+	config.Wrap(faults.Wrap)
+	client, err := kates.NewClientFromRESTConfig(config, options...)
+	other, failed := kates.NewClientFromRESTConfig(server.Config)
+	if err = errors.Join(err, failed); err != nil {
+		server.Close()
 		return nil, err
 	}
-	fake.Dynamic.PrependWatchReactor("configmaps", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		w, err := fake.Dynamic.Tracker().Watch(action.GetResource(), action.GetNamespace())
-		if err != nil {
-			return true, nil, err
-		}
-		return true, newLateWatch(w), nil
-	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &simulation{
-		client: fake.Client, fake: fake, other: other, cancel: cancel,
-		namespace: namespace, random: rand.New(rand.NewPCG(1, 2)),
+		client: client, server: server, other: other, cancel: cancel,
+		namespace: namespace, random: rand.New(rand.NewPCG(1, 2)), versions: map[types.UID]string{},
 	}
-	// these exist before the program starts
-	s.put(ctx, s.service("cart"), s.deployment("cart", 1), s.slice("cart", 1))
+	s.put(ctx, "cart", 1) // it exists before the program starts
 	s.done.Go(func() { s.rollOut(ctx) })
 	return s, nil
 }
@@ -72,7 +71,8 @@ func (s *simulation) stop() {
 	s.cancel()
 	s.done.Wait()
 	s.other.Close()
-	s.fake.Close()
+	s.client.Close()
+	s.server.Close()
 }
 
 // written returns the number of events so far, 0 on a real cluster.
@@ -84,15 +84,14 @@ func (s *simulation) written() int {
 }
 
 // rollOut adds applications one after the other, and then changes their endpoints and versions,
-// some thirty changes a second.
+// some twenty changes a second.
 func (s *simulation) rollOut(ctx context.Context) {
 	apps := []string{"cart", "catalog", "checkout", "search"}
 	for step := 0; ctx.Err() == nil; step++ {
 		app := apps[s.random.IntN(min(1+step/20, len(apps)))]
-		updated := int32(step/4%4 + 1)
-		s.put(ctx, s.service(app), s.deployment(app, updated), s.slice(app, int(updated)))
+		s.put(ctx, app, int32(step/4%4+1))
 		if step%20 == 10 {
-			s.put(ctx, s.route(app))
+			s.upsert(ctx, s.route(app))
 		}
 		pause(ctx, 90*time.Millisecond)
 	}
@@ -105,16 +104,25 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// put replaces whole objects with their status, which only a fake allows.
-func (s *simulation) put(ctx context.Context, objects ...kates.Object) {
+// put writes the objects of an application, with so many replicas that are updated and ready.
+func (s *simulation) put(ctx context.Context, app string, updated int32) {
+	d := s.deployment(app)
+	s.upsert(ctx, s.service(app), d, s.slice(app, int(updated)))
+	d.Status.Replicas, d.Status.UpdatedReplicas = *d.Spec.Replicas, updated
+	s.wrote(d, s.other.UpdateStatus(ctx, d, d))
+}
+
+func (s *simulation) upsert(ctx context.Context, objects ...kates.Object) {
 	for _, o := range objects {
-		err := s.other.Update(ctx, o, nil)
-		if kates.IsNotFound(err) {
-			err = s.other.Create(ctx, o, nil)
-		}
-		if err == nil {
-			s.events.Add(1)
-		}
+		s.wrote(o, s.other.Upsert(ctx, nil, o, o))
+	}
+}
+
+// wrote counts a write if it has changed the object, since that is an event of a watch.
+func (s *simulation) wrote(o kates.Object, err error) {
+	if err == nil && s.versions[o.GetUID()] != o.GetResourceVersion() {
+		s.versions[o.GetUID()] = o.GetResourceVersion()
+		s.events.Add(1)
 	}
 }
 
@@ -128,16 +136,17 @@ func (s *simulation) service(app string) kates.Object {
 	}}
 }
 
-func (s *simulation) deployment(app string, updated int32) kates.Object {
-	replicas := int32(4)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: app, Namespace: s.namespace,
-			Annotations: map[string]string{"revision": fmt.Sprint(s.random.IntN(1000))},
+func (s *simulation) deployment(app string) *appsv1.Deployment {
+	replicas, labels := int32(4), map[string]string{"app": app}
+	d := &appsv1.Deployment{ObjectMeta: s.meta(app), Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: app}}},
 		},
-		Spec:   appsv1.DeploymentSpec{Replicas: &replicas},
-		Status: appsv1.DeploymentStatus{UpdatedReplicas: updated},
-	}
+	}}
+	d.Annotations = map[string]string{"revision": fmt.Sprint(s.random.IntN(1000))}
+	return d
 }
 
 func (s *simulation) slice(app string, ready int) kates.Object {
@@ -157,56 +166,4 @@ func (s *simulation) route(app string) kates.Object {
 	u.SetName(app)
 	u.Object["spec"] = map[string]any{"host": app + ".example.com", "service": app}
 	return u
-}
-
-// lateWatch delivers the events of a watch late, in order.
-type lateWatch struct {
-	watch.Interface
-	out  chan watch.Event
-	stop chan struct{}
-	once sync.Once
-}
-
-func newLateWatch(w watch.Interface) watch.Interface {
-	l := &lateWatch{Interface: w, out: make(chan watch.Event), stop: make(chan struct{})}
-	go l.run()
-	return l
-}
-
-func (l *lateWatch) run() {
-	defer close(l.out)
-	for {
-		select {
-		case e := <-l.Interface.ResultChan():
-			e.Object = copied(e.Object)
-			select {
-			case <-time.After(late):
-			case <-l.stop:
-				return
-			}
-			select {
-			case l.out <- e:
-			case <-l.stop:
-				return
-			}
-		case <-l.stop:
-			return
-		}
-	}
-}
-
-func copied(o runtime.Object) runtime.Object {
-	if o == nil {
-		return nil
-	}
-	return o.DeepCopyObject()
-}
-
-func (l *lateWatch) ResultChan() <-chan watch.Event { return l.out }
-
-func (l *lateWatch) Stop() {
-	l.once.Do(func() {
-		close(l.stop)
-		l.Interface.Stop()
-	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// simulation is a simulated cluster: an API in memory, and an administrator of tenants with
-// another client.
+// simulation is a simulated cluster: an API server in memory, and an administrator of tenants
+// with another client.
 type simulation struct {
 	label string
 	admin *kates.Client
@@ -23,13 +24,14 @@ type simulation struct {
 
 // simulate returns a client of the simulated cluster, and a function that ends both.
 func simulate(label string, options ...kates.Option) (client *kates.Client, stop func(), err error) {
-	fake, err := katestest.NewFake(katestest.WithClientOptions(options...))
+	server, err := katestest.StartServer()
 	if err != nil {
 		return nil, nil, err
 	}
-	admin, err := kates.NewClientFromDynamic(fake.Dynamic, fake.Mapper)
-	if err != nil {
-		fake.Close()
+	client, err = kates.NewClientFromRESTConfig(server.Config, options...)
+	admin, failed := kates.NewClientFromRESTConfig(server.Config)
+	if err = errors.Join(err, failed); err != nil {
+		server.Close()
 		return nil, nil, err
 	}
 	s := &simulation{label: label, admin: admin}
@@ -37,11 +39,12 @@ func simulate(label string, options ...kates.Option) (client *kates.Client, stop
 	s.populate(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { s.change(ctx) })
-	return fake.Client, func() {
+	return client, func() {
 		cancel()
 		done.Wait()
 		admin.Close()
-		fake.Close()
+		client.Close()
+		server.Close()
 	}, nil
 }
 
@@ -67,7 +70,7 @@ func (s *simulation) change(ctx context.Context) {
 		func() { // a namespace that moves to another tenant
 			s.put(ctx, s.namespace("shop-dev", "blue", "1"), s.quota("shop-dev", "blue", "1"), s.policy("shop-dev", "blue"))
 		},
-		func() { s.remove(ctx, s.quota("mail", "", ""), s.policy("mail", ""), s.namespace("mail", "", "")) },
+		func() { s.remove(ctx, s.namespace("mail", "", "")) }, // with all that is in it
 		func() { s.remove(ctx, node("node-3")) },
 		func() {
 			s.put(ctx, s.namespace("shop-dev", "red", "1"), s.quota("shop-dev", "red", "1"), s.policy("shop-dev", "red"))
@@ -84,19 +87,15 @@ func (s *simulation) change(ctx context.Context) {
 	}
 }
 
-// put replaces whole objects with their status, which only a fake allows.
+// put makes objects, or changes them.
 func (s *simulation) put(ctx context.Context, objects ...kates.Object) {
 	for _, o := range objects {
-		if err := s.admin.Update(ctx, o, nil); kates.IsNotFound(err) {
-			_ = s.admin.Create(ctx, o, nil) // fails only when ctx ends
-		}
+		_ = s.admin.Upsert(ctx, nil, o, nil) // fails only when ctx ends
 	}
 }
 
-func (s *simulation) remove(ctx context.Context, objects ...kates.Object) {
-	for _, o := range objects {
-		_ = s.admin.Delete(ctx, o, nil) // fails only when ctx ends
-	}
+func (s *simulation) remove(ctx context.Context, o kates.Object) {
+	_ = s.admin.Delete(ctx, o, nil) // fails only when ctx ends
 }
 
 // meta returns the metadata of an object of a tenant, or of none.
