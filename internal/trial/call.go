@@ -72,22 +72,30 @@ func (c *Call) writes() bool {
 	return stored && !c.Query.Has("dryRun") && c.Verb != "get"
 }
 
-// read reads the answer, and leaves it to be read again.
-func (c *Call) read(resp *http.Response) error {
-	c.Status = resp.StatusCode
+// answer is what a call has brought.
+type answer struct {
+	status int
+	object map[string]any
+}
+
+// read reads an answer, and leaves it to be read again.
+func read(resp *http.Response) (answer, error) {
+	a := answer{status: resp.StatusCode}
 	raw, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close() // it is read
 	resp.Body = io.NopCloser(bytes.NewReader(raw))
-	if err != nil {
-		return err
+	if err == nil && resp.StatusCode < http.StatusBadRequest {
+		a.object = objectOf(resp.Header.Get("Content-Type"), raw)
 	}
-	if resp.StatusCode < http.StatusBadRequest {
-		c.Object = objectOf(resp.Header.Get("Content-Type"), raw)
-	}
+	return a, err
+}
+
+// over notes the answer of the call.
+func (c *Call) over(a answer) {
+	c.open, c.Status, c.Object = false, a.status, a.object
 	if c.Name == "" {
-		c.Name = nameOf(c.Object)
+		c.Name = nameOf(a.object)
 	}
-	return nil
 }
 
 // objectOf decodes an object, or returns nil.

@@ -139,11 +139,12 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if fate == sentOff {
 		req = req.WithContext(context.WithoutCancel(req.Context()))
 	}
+	var a answer
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {
-		err = call.read(resp)
+		a, err = read(resp)
 	}
-	r.end(call)
+	r.end(call, a)
 	if fate == sentOff {
 		r.halt()
 		if resp != nil {
@@ -211,15 +212,15 @@ func (r *recorder) begin(req *http.Request) (*Call, fate) {
 	return &c, answered
 }
 
-// end records that a call is over.
-func (r *recorder) end(c *Call) {
+// end records that a call is over. Until then, nobody changes it.
+func (r *recorder) end(c *Call, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	c.over(a)
 	c.Before = r.seen[c.key()]
 	if c.Object != nil {
 		r.seen[c.key()] = c.Object
 	}
-	c.open = false
 	r.open--
 	r.wake()
 }
