@@ -45,6 +45,8 @@ func Delete(k *kinds.Kind, old Content, o metav1.DeleteOptions, now time.Time) (
 		mark(next, now.Add(time.Duration(grace)*time.Second), grace)
 	case k.Rules.Grace && left != nil && *left > 0 && graceOf(next, o) < *left:
 		shorten(next, *left, graceOf(next, o), now)
+	case k.Rules.Grace && left != nil && *left > 0: // a deletion that is pending keeps its finalizers
+		return Deletion{Next: old, Gone: Ended(k, old)}, nil
 	case k.Rules.Grace: // it terminates already
 		if Ended(k, next.Object) {
 			return Deletion{Next: old, Gone: true}, nil
