@@ -43,7 +43,7 @@ func fixedPod(old, next Content) (errs field.ErrorList) {
 	}
 	for _, list := range []string{"initContainers", "containers"} {
 		if a, b := entries(was, list), entries(is, list); len(a) != len(b) {
-			return append(errs, field.Forbidden(field.NewPath("spec", list), "pod updates may not add or remove containers"))
+			return field.ErrorList{field.Forbidden(field.NewPath("spec", list), "pod updates may not add or remove containers")}
 		}
 	}
 	for _, spec := range []map[string]any{was, is} {
