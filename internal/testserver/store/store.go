@@ -103,9 +103,23 @@ func (s *Store) Write(key Key, change func(old Object, rv int64) (content map[st
 		s.now[key.Resource][key] = c.New
 	}
 	s.log = append(s.log, c)
+	s.trim()
 	close(s.more)
 	s.more = make(chan struct{})
 	return c, nil
+}
+
+// mostKept is how many versions the store knows at least, beside the newest one. A program that
+// runs for long is not to fill the memory with what nobody asks for: etcd is compacted, too.
+const mostKept = 10_000
+
+// trim forgets old versions, now and then.
+func (s *Store) trim() {
+	if len(s.log) < 2*mostKept {
+		return
+	}
+	s.compacted = s.log[len(s.log)-mostKept-1].RV
+	s.log = slices.Clone(s.log[len(s.log)-mostKept:])
 }
 
 // List returns the objects of a resource in a namespace ("" for all), as they were at a version (0
