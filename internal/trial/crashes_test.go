@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/suite/judged"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -54,7 +55,7 @@ func TestAProgramConvergesAfterACrashAnywhere(t *testing.T) {
 func TestACrashBeforeAWriteThatIsNotMadeUpForFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		made := 0
-		failure := failureOf(t, func(tb testing.TB) { katestest.CrashAnywhere(tb, servers(t, &made, input), report(true)) })
+		failure := judged.Failure(t, func(tb testing.TB) { katestest.CrashAnywhere(tb, servers(t, &made, input), report(true)) })
 		assert.Contains(t, failure, "after a crash before write 2 (patch configmaps default/a-copy) the program converges to another end. "+
 			"The objects of the server, without a crash (-) and with it (+):\n")
 		assert.Contains(t, failure, "\n- --- # ConfigMap default/a-copy\n- apiVersion: v1\n- data:\n-   x: \"1\"\n")
@@ -65,7 +66,7 @@ func TestACrashBeforeAWriteThatIsNotMadeUpForFails(t *testing.T) {
 func TestACrashAfterAWriteThatIsMadeTwiceFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		made := 0
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.CrashAnywhere(tb, servers(t, &made, input), copies(func(ctx context.Context, c *kates.Client, of *kates.ConfigMap) error {
 				if of.Annotations["job"] != "" {
 					return nil
@@ -91,7 +92,7 @@ func TestACrashAfterAWriteThatIsMadeTwiceFails(t *testing.T) {
 func TestTheAnswerOfTheLastWriteMayMatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		made, remembered := 0, map[string]bool{} // outside of the server, as if it were on disk
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.CrashAnywhere(tb, func() *katestest.Server {
 				clear(remembered)
 				server := servers(t, &made)()
@@ -124,9 +125,9 @@ func TestCrashesComeAfterEachStep(t *testing.T) {
 		})
 		katestest.CrashAnywhere(t, servers(t, &made, input), report(false), another)
 		assert.Equal(t, []int{1 + 5 + 5, made}, []int{made, steps}, "four writes")
-		failure := failureOf(t, func(tb testing.TB) { katestest.CrashAnywhere(tb, servers(t, &made, input), report(true), another) })
+		failure := judged.Failure(t, func(tb testing.TB) { katestest.CrashAnywhere(tb, servers(t, &made, input), report(true), another) })
 		assert.Contains(t, failure, "the program converges to another end before step 1 of the test. ")
-		failure = failureOf(t, func(tb testing.TB) {
+		failure = judged.Failure(t, func(tb testing.TB) {
 			katestest.CrashAnywhere(tb, servers(t, &made, input), report(false),
 				katestest.Step(func(context.Context, *katestest.Server) error { return errors.New("no") }))
 		})
@@ -160,7 +161,7 @@ func TestALeaderMayCrash(t *testing.T) {
 func TestACrashedProgramHasToEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		made, end := 0, make(chan struct{})
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.CrashAnywhere(tb, servers(t, &made, input), func(ctx context.Context, config *rest.Config) error {
 				err := copies(copyOnce)(ctx, config)
 				if made > 1 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,39 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/suite/judged"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
-
-// judged is a test that records how it fails.
-type judged struct {
-	testing.TB
-	failures []string
-}
-
-func (j *judged) Helper() {}
-
-func (j *judged) Error(args ...any) { j.failures = append(j.failures, fmt.Sprint(args...)) }
-
-func (j *judged) Fatal(args ...any) {
-	j.Error(args...)
-	runtime.Goexit()
-}
-
-func (j *judged) Fatalf(format string, args ...any) { j.Fatal(fmt.Sprintf(format, args...)) }
-
-// failureOf runs an assertion, and returns how it fails.
-func failureOf(t *testing.T, assertion func(t testing.TB)) string {
-	t.Helper()
-	j := &judged{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		assertion(j)
-	}()
-	<-done
-	return strings.Join(j.failures, "\n")
-}
 
 // copies is a program that copies each config map with the label copy, as wanted.
 func copies(reconcile func(ctx context.Context, c *kates.Client, of *kates.ConfigMap) error) katestest.Program {
@@ -125,7 +95,7 @@ func TestASettledProgramAnswersTheNextInput(t *testing.T) {
 func TestTheLoopOfAProgramIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := 0
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t, input), copies(func(ctx context.Context, c *kates.Client, of *kates.ConfigMap) error {
 				n++
 				if err := c.Apply(ctx, configMap("count", map[string]string{"n": fmt.Sprint(n)}), nil); err != nil {
@@ -158,7 +128,7 @@ func TestTwoWritersWhoUndoEachOthersWorkAreARoundOfTwo(t *testing.T) {
 				return c.Apply(ctx, source(of.Name, map[string]string{"x": x}), nil, kates.ForceOwnership())
 			}
 		}
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t, input), func(ctx context.Context, config *rest.Config) error {
 				other := make(chan error, 1)
 				go func() { other <- copies(wants("A"))(ctx, config) }()
@@ -176,11 +146,11 @@ func TestALoopOfRefusedCallsShowsTheAnswers(t *testing.T) {
 		server, faults := newServer(t, input), katestest.NewFaults(t, 1)
 		server.Config.Wrap(faults.Wrap)
 		faults.On(katestest.Match{Verb: "patch"}).Status(403, "", 0)
-		failure := failureOf(t, func(tb testing.TB) { katestest.Settles(tb, server, copies(copyOnce), katestest.Calls(10)) })
+		failure := judged.Failure(t, func(tb testing.TB) { katestest.Settles(tb, server, copies(copyOnce), katestest.Calls(10)) })
 		assert.Contains(t, failure, "it repeats a round of 1, 11 times so far. The last round:\n  patch configmaps default/a-copy: 403")
 		faults.Heal()
 		faults.On(katestest.Match{Verb: "patch"}).Hold()
-		failure = failureOf(t, func(tb testing.TB) {
+		failure = judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, server, copies(copyOnce), katestest.Within(time.Hour))
 		})
 		assert.Contains(t, failure, "the program does not settle within 1h0m0s: it was never quiet for 5m0s. It has made 1 calls.\n  patch configmaps default/a-copy: waits for its answer")
@@ -189,7 +159,7 @@ func TestALoopOfRefusedCallsShowsTheAnswers(t *testing.T) {
 
 func TestALoopWithoutAPauseIsFound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			running := katestest.Start(tb, newServer(t), func(ctx context.Context, config *rest.Config) error {
 				c, err := kates.NewClientFromRESTConfig(config)
 				if err != nil {
@@ -228,7 +198,7 @@ func TestASlowLoopIsFoundIfThePauseIsShorterThanTheQuietTime(t *testing.T) {
 			return nil
 		}
 		katestest.Settles(t, newServer(t), hourly)
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t), hourly, katestest.Quiet(2*time.Hour), katestest.Calls(5))
 		})
 		assert.Contains(t, failure, "more than 5 calls")
@@ -239,11 +209,11 @@ func TestASlowLoopIsFoundIfThePauseIsShorterThanTheQuietTime(t *testing.T) {
 func TestAProgramThatEndsIsSettledOrHasFailed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		katestest.Settles(t, newServer(t), func(context.Context, *rest.Config) error { return nil })
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t), func(context.Context, *rest.Config) error { return errors.New("it is broken") })
 		})
 		assert.Equal(t, "the program has ended: it is broken", failure)
-		failure = failureOf(t, func(tb testing.TB) {
+		failure = judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t), func(context.Context, *rest.Config) error { runtime.Goexit(); return nil })
 		})
 		assert.Contains(t, failure, "it has ended its goroutine")
@@ -253,7 +223,7 @@ func TestAProgramThatEndsIsSettledOrHasFailed(t *testing.T) {
 func TestWhatAProgramLeavesBehindFailsTheTest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		end := make(chan struct{})
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t, input), func(ctx context.Context, config *rest.Config) error {
 				go func() {
 					c, _ := kates.NewClientFromRESTConfig(config, quiet)
@@ -269,7 +239,7 @@ func TestWhatAProgramLeavesBehindFailsTheTest(t *testing.T) {
 		assert.Contains(t, failure, "the program has returned, and goroutines of it go on:\n")
 		assert.Contains(t, failure, "trial_test.TestWhatAProgramLeavesBehindFailsTheTest")
 		assert.Contains(t, failure, "they have sent: ")
-		failure = failureOf(t, func(tb testing.TB) {
+		failure = judged.Failure(t, func(tb testing.TB) {
 			katestest.Settles(tb, newServer(t, input), func(context.Context, *rest.Config) error {
 				<-end
 				return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,39 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/internal/suite/judged"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
-
-// judged is a test that records how it fails.
-type judged struct {
-	testing.TB
-	failures []string
-}
-
-func (j *judged) Helper() {}
-
-func (j *judged) Error(args ...any) { j.failures = append(j.failures, fmt.Sprint(args...)) }
-
-func (j *judged) Fatal(args ...any) {
-	j.Error(args...)
-	runtime.Goexit()
-}
-
-func (j *judged) Fatalf(format string, args ...any) { j.Fatal(fmt.Sprintf(format, args...)) }
-
-// failureOf runs an assertion, and returns how it fails.
-func failureOf(t *testing.T, assertion func(t testing.TB)) string {
-	t.Helper()
-	j := &judged{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		assertion(j)
-	}()
-	<-done
-	return strings.Join(j.failures, "\n")
-}
 
 type things struct {
 	ConfigMaps []*kates.ConfigMap
@@ -88,7 +58,7 @@ func TestUntilShowsTheLastSnapshotAndItsChange(t *testing.T) {
 		client, snapshots := watchOf[things](t, thing("a", "1"), secret)
 		never := func(*things) bool { return false }
 		start := time.Now()
-		failure := failureOf(t, func(tb testing.TB) { katestest.Until(tb, snapshots, never) })
+		failure := judged.Failure(t, func(tb testing.TB) { katestest.Until(tb, snapshots, never) })
 		assert.Equal(t, time.Hour, time.Since(start))
 		assert.True(t, strings.HasPrefix(failure, "no snapshot satisfied the function: none came within 1h0m0s. The only one:\nConfigMaps:\n- apiVersion: v1\n  data:\n    x: \"1\"\n"), failure)
 		assert.Contains(t, failure, "    password: <sha256 f52fbd32b2b3b86f>\n")
@@ -97,12 +67,12 @@ func TestUntilShowsTheLastSnapshotAndItsChange(t *testing.T) {
 			time.Sleep(time.Second)
 			_ = client.Upsert(t.Context(), nil, thing("a", "2"), nil)
 		}()
-		failure = failureOf(t, func(tb testing.TB) { katestest.Until(tb, snapshots, never, katestest.Within(time.Minute)) })
+		failure = judged.Failure(t, func(tb testing.TB) { katestest.Until(tb, snapshots, never, katestest.Within(time.Minute)) })
 		assert.Contains(t, failure, "none came within 1m0s. The last of 2:\nConfigMaps:\n")
 		assert.Contains(t, failure, "The last change (-before +after):\n  ConfigMaps:\n  - apiVersion: v1\n    data:\n-     x: \"1\"\n+     x: \"2\"\n    kind: ConfigMap\n")
 
 		snapshots.Close()
-		failure = failureOf(t, func(tb testing.TB) { katestest.Until(tb, snapshots, never) })
+		failure = judged.Failure(t, func(tb testing.TB) { katestest.Until(tb, snapshots, never) })
 		assert.Contains(t, failure, "no snapshot satisfied the function: the watch has ended: ")
 	})
 }
@@ -120,7 +90,7 @@ func TestUntilEqualLeavesOutDeltas(t *testing.T) {
 func TestUntilEqualShowsWhatIsNotAsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, snapshots := watchOf[things](t, thing("a", "1"))
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			katestest.UntilEqual(tb, snapshots, &things{ConfigMaps: []*kates.ConfigMap{thing("a", "2")}}, katestest.Within(time.Second))
 		})
 		assert.Equal(t, "no snapshot was as wanted: none came within 1s. The last one (-wanted +got):\n  ConfigMaps:\n  - data:\n-     x: \"2\"\n+     x: \"1\"\n    metadata:\n      name: a\n      namespace: default\n", failure)
@@ -140,7 +110,7 @@ func TestUntilSaysWhyNoSnapshotIsComplete(t *testing.T) {
 			},
 			func(tb testing.TB) { katestest.UntilEqual(tb, snapshots, &things{}, katestest.Within(time.Minute)) },
 		} {
-			failure := failureOf(t, wait)
+			failure := judged.Failure(t, wait)
 			assert.Contains(t, failure, `none came within 1m0s (incomplete: query "Secrets" (Secret): retrying: `)
 		}
 	})
@@ -154,10 +124,10 @@ func TestAGoldenFileHoldsASnapshot(t *testing.T) {
 		return // the files below would be written
 	}
 	file := filepath.Join(t.TempDir(), "x.yaml")
-	failure := failureOf(t, func(tb testing.TB) { katestest.Golden(tb, file, snapshot) })
+	failure := judged.Failure(t, func(tb testing.TB) { katestest.Golden(tb, file, snapshot) })
 	assert.Contains(t, failure, "there is no golden file "+file+": go test -update writes it. It would be:\nConfigMaps:\n")
 	require.NoError(t, os.WriteFile(file, []byte("ConfigMaps: []\nSecrets: []\n"), 0o600))
-	failure = failureOf(t, func(tb testing.TB) { katestest.Golden(tb, file, snapshot) })
+	failure = judged.Failure(t, func(tb testing.TB) { katestest.Golden(tb, file, snapshot) })
 	assert.Contains(t, failure, "is not what the test has got: go test -update accepts it. The difference (-file +got):\n- ConfigMaps: []\n+ ConfigMaps:\n")
 }
 
@@ -184,7 +154,7 @@ func TestASequenceHasSnapshotsAndDeltasOfEachStep(t *testing.T) {
 		require.Len(t, shown.Deltas, 3)
 		seq.Step("nothing", func(context.Context) error { return nil })
 		katestest.Golden(t, "testdata/golden/sequence.yaml", seq.All()...)
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			seq := katestest.NewSequence[things](tb, server.Client(t))
 			seq.Step("broken", func(context.Context) error { return os.ErrNotExist })
 		})
@@ -216,7 +186,7 @@ func TestAStepOfASequenceEndsWhenProgramsAreDone(t *testing.T) {
 		assert.Len(t, got.Deltas, 3)
 		assert.Nil(t, got.Snapshot.Deltas, "they are shown once")
 
-		failure := failureOf(t, func(tb testing.TB) {
+		failure := judged.Failure(t, func(tb testing.TB) {
 			seq := katestest.NewSequence[shown](tb, server.Client(t))
 			seq.Quiet = time.Hour
 			seq.Step("a clock ticks", func(ctx context.Context) error {

@@ -1,7 +1,6 @@
 package katestest
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -70,14 +68,9 @@ func New(t testing.TB, options ...Option) *Fake {
 func NewFake(options ...Option) (*Fake, error) { return newFake(nil, options) }
 
 func newFake(detector kates.Option, options []Option) (*Fake, error) {
-	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}, detector: detector}
-	for _, option := range options {
-		if option == nil {
-			return nil, errors.New("an option is nil")
-		}
-		if err := option(&c); err != nil {
-			return nil, err
-		}
+	c, err := configOf(detector, options)
+	if err != nil {
+		return nil, err
 	}
 	objects, err := c.unstructuredObjects()
 	if err != nil {

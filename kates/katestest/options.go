@@ -1,12 +1,14 @@
 package katestest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -32,6 +34,20 @@ type config struct {
 	uncontrolled bool // the server has no controllers
 
 	detector kates.Option // of writes to shared objects; nil: none
+}
+
+// configOf applies options.
+func configOf(detector kates.Option, options []Option) (*config, error) {
+	c := &config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}, detector: detector}
+	for _, option := range options {
+		if option == nil {
+			return nil, errors.New("an option is nil")
+		}
+		if err := option(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // WithObjects adds starting objects, like the arguments of [NewClient].
@@ -71,7 +87,8 @@ func WithClientOptions(options ...kates.Option) Option {
 	return adding(func(c *config) { c.client = append(c.client, options...) })
 }
 
-// WithoutMutationDetector switches off what [New] and [NewClient] switch on: [DetectMutations].
+// WithoutMutationDetector switches off what [New], [NewClient] and [NewServer] switch on:
+// [DetectMutations].
 // That is for benchmarks, and for tests with so many objects that the detector's time, or the
 // memory that it holds, matters.
 func WithoutMutationDetector() Option {

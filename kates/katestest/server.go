@@ -3,7 +3,6 @@ package katestest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -55,10 +53,7 @@ const host = "kubernetes.test:80"
 // Inside a synctest bubble its time is the bubble's.
 func NewServer(t testing.TB, options ...Option) *Server {
 	t.Helper()
-	s, err := StartServer(append([]Option{func(c *config) error {
-		c.detector = DetectMutations(t)
-		return nil
-	}}, options...)...)
+	s, err := startServer(DetectMutations(t), options)
 	if err != nil {
 		t.Fatalf("starting the API server in memory: %v", err)
 	}
@@ -67,15 +62,12 @@ func NewServer(t testing.TB, options ...Option) *Server {
 }
 
 // StartServer is NewServer for programs that are not tests. The caller calls Close.
-func StartServer(options ...Option) (*Server, error) {
-	c := config{schemes: []*runtime.Scheme{clientgoscheme.Scheme}}
-	for _, option := range options {
-		if option == nil {
-			return nil, errors.New("an option is nil")
-		}
-		if err := option(&c); err != nil {
-			return nil, err
-		}
+func StartServer(options ...Option) (*Server, error) { return startServer(nil, options) }
+
+func startServer(detector kates.Option, options []Option) (*Server, error) {
+	c, err := configOf(detector, options)
+	if err != nil {
+		return nil, err
 	}
 	objects, err := c.unstructuredObjects()
 	if err != nil {

@@ -76,8 +76,7 @@ let UID = 11111111-2222-3333-4444-555555555555
 type programKind struct {
 	resource, apiVersion, kind string
 	// whole are contents of new objects, and parts are what patches and updates change.
-	whole, parts []string
-	// lists are parts that are sets, maps and lists.
+	whole, parts  []string
 	fields        []string // that select
 	status, scale bool
 	custom        bool
