@@ -146,7 +146,8 @@ func hash(k *kinds.Kind) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// aggregate answers discovery in one document: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+// aggregate answers discovery in one document. See
+// https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
 func (s *Server) aggregate(w http.ResponseWriter, legacy bool) {
 	list := apidiscovery.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"}}
 	for _, k := range s.kinds().All() {

@@ -44,7 +44,8 @@ func scaleOf(k *kinds.Kind, c map[string]any) (map[string]any, error) {
 	return currentScale(k, c), nil
 }
 
-// currentScale is what a scale shows of an object: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/
+// currentScale is what a scale shows of an object. See
+// https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/
 func currentScale(k *kinds.Kind, c map[string]any) map[string]any {
 	o := unstructured.Unstructured{Object: c}
 	p := paths(k)

@@ -21,8 +21,9 @@
 //
 //   - the rules of a schema (x-kubernetes-validations) are not checked;
 //   - nobody is refused: there is no authentication, authorization or admission webhook;
-//   - what needs a node is missing (logs, exec, attach, port-forward), and so are requests that store
-//     nothing (reviews of access and of tokens);
+//   - what needs a node is missing: logs, exec, attach, port-forward;
+//   - reviews of access and of tokens, which store nothing, are missing;
+//   - it keeps some 10,000 versions: who asks for an older one is answered 410;
 //   - of built-in kinds, only what is common to all is validated, and what users meet most: names,
 //     labels, owners, data, selectors, and what never changes in pods, workloads and secrets; their
 //     defaults are those of workloads, services, volumes, secrets and events;

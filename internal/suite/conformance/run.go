@@ -26,7 +26,7 @@ type Server struct {
 	// Compact makes the server's storage forget all versions but the newest. Without it the cases
 	// that need it fail.
 	Compact func(context.Context) error
-	// Immediate: what a request does is done with its answer. Steps that wait for something ask once.
+	// Immediate: what a request does is done with its answer. A step that waits asks once.
 	Immediate bool
 }
 
