@@ -44,6 +44,7 @@ type settings struct {
 	burst        int
 	streams      stream.Config
 	watch        watchSettings
+	observers    []Observer
 
 	untyped, managedFields, streamLists, compressed bool
 
@@ -73,7 +74,8 @@ type watchSettings struct {
 	witness   func(watch string) collect.Witness // nil: there is none
 	noted     *atomic.Bool                       // see collect.Options
 	overdue   time.Duration
-	wrong     error // the first option that makes no sense
+	name      string // "": by what is watched
+	wrong     error  // the first option that makes no sense
 }
 
 // least0 returns an error if the argument of an option is negative, unless an option before was

@@ -1,0 +1,133 @@
+package kates
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Observer is told what a client does, at the moment when it does it: for metrics, traces and
+// logs. What a client holds and has counted is to be asked for: see package kates/inspect.
+//
+// Its methods, and the functions that they return, are called without locks, by several goroutines
+// at a time, on the way of what they observe: they return at once. A panic of one is logged, and
+// ends nothing. Where a client has several observers, each is told.
+//
+// Package kates/prometheus has an observer that makes metrics, kates/otel one that makes spans, and
+// kates/page one for the status page.
+type Observer interface {
+	// Request is called before a request is sent to the server. What it returns is the context of
+	// the request, derived from ctx, and a function that is called once, when the answer is there:
+	// when its header has been read. A watch is answered when it is open. The function may be nil.
+	//
+	// The context is that of the call which needs the request: a write in a reconcile has what
+	// Call has returned for that. A client of a dynamic.Interface observes no requests.
+	Request(ctx context.Context, r RequestInfo) (context.Context, func(RequestResult))
+	// Call is called before the function of a [Run], a [RunEach] or a controller is called. What it
+	// returns is the context of the call, derived from ctx, and a function that is called once, when
+	// the function has returned. That function may be nil.
+	Call(ctx context.Context, c CallInfo) (context.Context, func(CallResult))
+	// Updated is called after an Update has delivered a snapshot that differs from the last one,
+	// and when a key gets its turn.
+	Updated(u UpdateInfo)
+}
+
+// RequestInfo is a request to the server, in the words of the Kubernetes API
+// (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb).
+type RequestInfo struct {
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection. For a path that
+	// is not of a resource (/version, /apis) it is the HTTP method in lower case.
+	Verb string
+	// Group, Version, Resource and Subresource; all empty for a path that is not of a resource.
+	Group, Version, Resource, Subresource string
+	// Namespace and Name of the object. They are for traces and logs: a metric with such a label
+	// would grow with the cluster.
+	Namespace, Name string
+}
+
+// RequestResult is the outcome of a request.
+type RequestResult struct {
+	// Code is the HTTP status; 0 if there was no answer.
+	Code int
+	// Err is why there was no answer.
+	Err error
+	// Duration until the header of the answer was read. Time that the client has waited for its
+	// rate limit is not in it.
+	Duration time.Duration
+}
+
+// CallInfo is a call of the function of a [Run], a [RunEach] or a controller.
+type CallInfo struct {
+	// Loop is the name of the run: the controller's name, or the Go type of the snapshot.
+	Loop string
+	// Key is that of the partition; empty for Run. A metric with such a label would grow with the
+	// cluster.
+	Key string
+	// ID of the call, unique in this process and others: the reconcile ID of log lines.
+	ID string
+	// Attempt is 1, or more after failures in a row.
+	Attempt int
+	// Queued is how long the key was due before the call: ready, and waiting for a worker. It is 0
+	// for Run.
+	Queued time.Duration
+}
+
+// CallOutcome is how a call has ended, in controller-runtime's words.
+type CallOutcome string
+
+// The outcomes of a call.
+const (
+	CallSucceeded CallOutcome = "success"
+	CallFailed    CallOutcome = "error"         // it is called again
+	CallRequeued  CallOutcome = "requeue_after" // it has asked for another call: [Again]
+	CallTerminal  CallOutcome = "terminal"      // its error is [Permanent]
+	CallCut       CallOutcome = "cut"           // its context has ended, which says nothing about it
+)
+
+// CallResult is the outcome of a call.
+type CallResult struct {
+	Outcome CallOutcome
+	// Err is that of the function; nil if there is none.
+	Err      error
+	Duration time.Duration
+}
+
+// UpdateInfo is a snapshot that was delivered.
+type UpdateInfo struct {
+	// Watch is the name of the watch, and ID tells the watches of this process apart: see package
+	// kates/inspect.
+	Watch string
+	ID    int64
+	// Key of the turn, where the snapshot is one of a partition.
+	Key string
+	// First: it is the first snapshot of the watch. Opened is how long ago the watch was opened.
+	First  bool
+	Opened time.Duration
+	// Duration is how long the Update took, without the time that it waited for another one.
+	Duration time.Duration
+	// Changes is the number of objects that have been added, changed or removed.
+	Changes int
+	// Each calls yield with each of these, in the order of deltas, until it returns false. It is
+	// valid during the call of Updated alone.
+	Each func(yield func(query, namespace, name string, t DeltaType) bool)
+}
+
+// WithObserver has an observer told what the client does. It may be given several times.
+func WithObserver(o Observer) Option {
+	if o == nil {
+		return senseless("WithObserver(nil): without the option nobody is told")
+	}
+	return option(func(s *settings) { s.observers = append(s.observers, o) })
+}
+
+// WithName sets the name of watches, for metrics, logs and the status page. The name is part of
+// labels of metrics: choose few. Watches of one name are counted as one in metrics. Default: the
+// Go type of the snapshot's struct, the name of the controller, or the names of the queries.
+func WithName(name string) WatchOption {
+	return watchOption(func(w *watchSettings) {
+		if name == "" {
+			w.reject(errors.New("WithName: the name is empty; without the option it is the Go type of the snapshot"))
+		}
+		w.name = name
+	})
+}
