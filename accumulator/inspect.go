@@ -5,6 +5,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // Inspect returns what the accumulator has and has done.
@@ -65,3 +66,27 @@ func (r *Reader) Examine(query string, key stream.Key) (collect.Examined, bool) 
 	}
 	return e, ok
 }
+
+// LeftOut returns some of the objects of a query that the last snapshot leaves out as invalid, in
+// order.
+func (a *Accumulator) LeftOut(query string, most int) (all []snapshot.Invalid) {
+	f := a.named(query)
+	if f == nil {
+		return nil
+	}
+	a.tables.Lock()
+	defer a.tables.Unlock()
+	if f.Shown.table == nil {
+		return nil
+	}
+	for _, row := range f.Shown.table.Invalid() {
+		if len(all) == most {
+			break
+		}
+		all = append(all, snapshot.Invalid{Query: query, Object: row.Source, Err: row.Err})
+	}
+	return all
+}
+
+// LeftOut returns nothing: a reader's answers have their own errors.
+func (r *Reader) LeftOut(string, int) []snapshot.Invalid { return nil }

@@ -381,6 +381,9 @@ type Watch interface {
 	// there is no such query. Examine returns what there is of one of them, or of any other name.
 	Names(query string) []stream.Key
 	Examine(query string, key stream.Key) (Examined, bool)
+	// LeftOut returns some of the objects of a query that the reader leaves out, most of them at
+	// most, in order.
+	LeftOut(query string, most int) []snapshot.Invalid
 }
 
 // Of returns the watches of a set, in no particular order.

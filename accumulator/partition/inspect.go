@@ -8,6 +8,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // keysMost is how many keys an inspection has.
@@ -100,4 +101,23 @@ func (e *entry) inspect() collect.KeyInspection {
 		in.Until = e.notBefore
 	}
 	return in
+}
+
+// LeftOut returns some of the objects of a query that turns leave out as invalid, in order.
+func (p *Partitions) LeftOut(query string, most int) (all []snapshot.Invalid) {
+	f := p.named(query)
+	if f == nil {
+		return nil
+	}
+	p.indexes.mu.Lock()
+	if f.Shown.invalid > 0 {
+		for _, held := range f.Shown.objects {
+			if held.row.Err != nil {
+				all = append(all, snapshot.Invalid{Query: query, Object: held.row.Source, Err: held.row.Err})
+			}
+		}
+	}
+	p.indexes.mu.Unlock()
+	slices.SortFunc(all, func(a, b snapshot.Invalid) int { return object.Compare(object.KeyOf(a.Object), object.KeyOf(b.Object)) })
+	return all[:min(len(all), most)]
 }

@@ -282,3 +282,10 @@ type ObjectInStream struct {
 	// Untaken: the object has changed since the last snapshot.
 	Untaken bool `json:"untaken,omitempty"`
 }
+
+// InvalidObject is an object that the snapshots leave out.
+type InvalidObject struct {
+	ObjectKey
+	// Why it is left out.
+	Why string `json:"why"`
+}

@@ -68,6 +68,19 @@ func (w *Watch) Object(query string, key ObjectKey) (Object, bool) {
 	return o, true
 }
 
+// Invalid returns some of the objects of a query that the last snapshot leaves out: limit of them
+// at most, by namespace and name. [Query] says how many there are.
+func (w *Watch) Invalid(query string, limit int) (all []InvalidObject) {
+	if w.of == nil {
+		return nil
+	}
+	for _, i := range w.of.LeftOut(query, limit) {
+		key := ObjectKey{Namespace: i.Object.GetNamespace(), Name: i.Object.GetName()}
+		all = append(all, InvalidObject{ObjectKey: key, Why: i.Err.Error()})
+	}
+	return all
+}
+
 // objectOf is nil for no object, and the metadata for one that did not decode.
 func objectOf(o stream.Object) kates.Object {
 	if o == nil {

@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,5 +138,44 @@ func TestAReportShowsOwnWritesThatTheWatchHasNotBrought(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, inspect.Of(client).Streams[0].Pending)
 		require.Empty(t, inspect.Of(client).Streams[0].Writes)
+	})
+}
+
+func TestInvalidObjectsAreNamedWithTheReason(t *testing.T) {
+	odd := func(*kates.Unstructured) (bool, error) { return false, errors.New("odd") }
+	type named struct{ ConfigMaps []*corev1.ConfigMap }
+	synctest.Test(t, func(t *testing.T) {
+		server := katestest.NewServer(t, katestest.WithObjects(configMap("b", "1"), configMap("a", "1"), configMap("c", "1")))
+		_, client := faulty(t, server)
+		watch, err := client.Watch(t.Context(), kates.Query{Name: "ConfigMaps", Kind: "configmaps", Namespace: "default"})
+		require.NoError(t, err)
+		<-watch.Changed()
+		_, err = watch.JudgedUpdate(t.Context(), &named{}, nil, nil, odd)
+		require.NoError(t, err)
+		w := inspect.Of(client).Watches[0]
+		require.Equal(t, []inspect.InvalidObject{
+			{ObjectKey: inspect.ObjectKey{Namespace: "default", Name: "a"}, Why: "odd"},
+			{ObjectKey: inspect.ObjectKey{Namespace: "default", Name: "b"}, Why: "odd"},
+		}, w.Invalid("ConfigMaps", 2))
+		o, _ := w.Object("ConfigMaps", inspect.ObjectKey{Namespace: "default", Name: "a"})
+		require.Equal(t, "odd", o.Invalid)
+		watch.Close()
+
+		each, err := kates.WatchEach[named](t.Context(), client, kates.Query{
+			Name: "ConfigMaps", Namespace: "default", Key: func(o kates.Object) []string {
+				if o.GetName() == "b" {
+					panic("odd key")
+				}
+				return []string{"all"}
+			},
+		})
+		require.NoError(t, err)
+		turn, err := each.Next(t.Context())
+		require.NoError(t, err)
+		turn.Done(nil)
+		invalid := inspect.Of(client).Watches[0].Invalid("ConfigMaps", 10)
+		require.Len(t, invalid, 1)
+		require.Equal(t, "b", invalid[0].Name)
+		require.Contains(t, invalid[0].Why, "odd key")
 	})
 }
