@@ -67,6 +67,7 @@ type core struct {
 	applied      applied.Marks
 	recollected  applied.Recollections
 	leases       leases
+	observers    observers
 	logs         podlogs.Source // nil without a REST connection
 	connection   connection
 }
@@ -180,6 +181,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	if c.server == nil {
 		c.server = &apiServer{requests, c}
 	}
+	c.observers = s.told()
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)
