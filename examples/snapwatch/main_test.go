@@ -84,11 +84,17 @@ clusters:
 type text struct {
 	mu sync.Mutex
 	b  bytes.Buffer
+	// wrote, if not nil, gets a value after something was written.
+	wrote chan struct{}
 }
 
 func (x *text) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	select {
+	case x.wrote <- struct{}{}:
+	default:
+	}
 	return x.b.Write(p)
 }
 
@@ -116,6 +122,7 @@ type running struct {
 // start runs the program on the cluster.
 func (c *cluster) start(args ...string) *running {
 	r := &running{code: make(chan int, 1)}
+	r.err.wrote = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	all := append([]string{"snapwatch", "--kubeconfig", c.kubeconfig}, args...)

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/examples/snapwatch/model"
 	"github.com/kates-go/kates/examples/snapwatch/output"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/inspect"
 )
 
 // tick is how often states, rates and progress are looked at between snapshots.
@@ -145,16 +146,29 @@ func changesOf(deltas []*kates.Delta, index map[string]int) []model.Change {
 
 // samples returns the state of each kind.
 func (w *watch) samples() []model.Sample {
-	queries := map[string]kates.QueryStatus{}
-	for _, q := range w.acc.Status().Queries {
-		queries[q.Name] = q
+	report := inspect.Of(w.client)
+	queries := map[string]*inspect.Query{}
+	for _, watch := range report.Watches { // there is one
+		for _, q := range watch.Queries {
+			queries[q.Name] = q
+		}
+	}
+	listing := map[int64]int{}
+	for _, s := range report.Streams {
+		listing[s.ID] = s.Listing
 	}
 	samples := make([]model.Sample, len(w.kinds))
 	for i, k := range w.kinds {
 		q := queries[k.query.Name]
+		if q == nil { // the watch has ended
+			continue
+		}
 		samples[i] = model.Sample{
 			State: string(q.State), Absent: q.Absent, Error: q.Error, Lag: q.Lag, Held: q.Objects,
-			Invalid: q.Invalid,
+			Invalid: q.Invalid, Events: q.Events, Coalesced: q.Coalesced,
+		}
+		for _, id := range q.Streams {
+			samples[i].Listed += listing[id]
 		}
 	}
 	return samples

@@ -49,8 +49,9 @@ type Screen struct {
 	width, height  int
 	// kind is the index of the chosen one, below 0 for all.
 	kind int
-	// scroll is how many changes are above the list.
-	scroll int
+	// scroll is how many changes are above the list, and rows how many were in it when it was last
+	// drawn.
+	scroll, rows int
 }
 
 // New returns a screen of a usual size; the terminal tells its own.
@@ -132,7 +133,7 @@ func (s *Screen) choose(step int) {
 
 // bound keeps the list within what there is.
 func (s *Screen) bound() {
-	s.scroll = max(0, min(s.scroll, len(s.changes())-1))
+	s.scroll = max(0, min(s.scroll, len(s.changes())-max(1, s.rows)))
 }
 
 // picture is what is shown: the newest one, or that of the pause.

@@ -245,6 +245,8 @@ func (s *Screen) list(p model.Picture, room int) []string {
 	if s.kind >= 0 && s.kind < len(p.Kinds) {
 		title += " of " + clean(p.Kinds[s.kind].Name)
 	}
+	s.rows = room
+	s.bound() // the list may have grown
 	all := s.changes()
 	if s.scroll > 0 {
 		title += fmt.Sprintf(", %d newer above", s.scroll)
