@@ -30,7 +30,6 @@ import (
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
-	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -67,8 +66,8 @@ type core struct {
 	applied      applied.Marks
 	recollected  applied.Recollections
 	leases       leases
-	logs         podlogs.Source // nil without a REST connection
 	connection   connection
+	observed     observed
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -115,9 +114,10 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	return s.client(&core{
 		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
-		logs:  &logSource{requests, dyn},
 
-		connection: connection{link: link, config: s.restConfig, turn: make(chan struct{}, 1)},
+		connection: connection{
+			link: link, config: s.restConfig, turn: make(chan struct{}, 1), logs: &logSource{requests, dyn},
+		},
 	}, requests), nil
 }
 
@@ -183,7 +183,9 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)
-	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+	c.observed.begin(client, s)
+	return client
 }
 
 // With returns a client that shares everything with this one (connections, streams, own writes)
@@ -229,6 +231,7 @@ func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
 	c.core.connection.close()
+	c.core.observed.end(c)
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

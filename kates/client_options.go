@@ -45,6 +45,7 @@ type settings struct {
 	streams      stream.Config
 	watch        watchSettings
 	observers    []Observer
+	cluster      string // its name for observers
 
 	untyped, managedFields, streamLists, compressed bool
 
