@@ -66,8 +66,8 @@ type core struct {
 	applied      applied.Marks
 	recollected  applied.Recollections
 	leases       leases
+	observers    *observers
 	connection   connection
-	observed     observed
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -180,11 +180,12 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	if c.server == nil {
 		c.server = &apiServer{requests, c}
 	}
+	c.observers = s.told()
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)
 	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
-	c.observed.begin(client, s)
+	c.observers.begin(client)
 	return client
 }
 
@@ -231,7 +232,7 @@ func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
 	c.core.connection.close()
-	c.core.observed.end(c)
+	c.core.observers.end()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

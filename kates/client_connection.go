@@ -219,6 +219,7 @@ func (s *settings) restConfig(config *rest.Config) *rest.Config {
 		cfg.WarningHandler = s.warnings
 	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
+	s.told().requests(cfg)
 	wire.RereadToken(cfg)
 	// The fence is innermost, the bounds count what all others make of an answer.
 	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport, s.bounds().Transport)

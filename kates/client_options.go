@@ -45,7 +45,8 @@ type settings struct {
 	streams      stream.Config
 	watch        watchSettings
 	observers    []Observer
-	cluster      string // its name for observers
+	observing    *observers // these, once they were asked for
+	cluster      string     // its name for observers
 
 	untyped, managedFields, streamLists, compressed bool
 

@@ -51,6 +51,7 @@ type entry struct {
 	failures      int       // turns in a row that ended in a rest
 	notBefore     time.Time // of a key that waits for quiet, or rests; else zero
 	first, latest time.Time // the changes of a key that waits for quiet
+	since         time.Time // when a key that is ready, or runs, became ready
 	place         int       // in a set or heap, from 1; 0: in none
 	own, was      bool      // due for itself, see queue; was: so was the present turn
 	before, after *entry    // in a list

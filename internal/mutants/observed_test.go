@@ -4,13 +4,13 @@ package mutants
 var observing = []mutant{
 	{
 		name: "an observer is not told that a client is closed", says: "called once, when the client is closed",
-		file: "kates/client_observed.go", caught: "TestAnObserverLearnsOfEachClientAndOfItsEndOnce",
-		old: `for _, closed := range d.closed {`, new: `for _, closed := range d.closed[:0] {`,
+		file: "kates/observe_told.go", caught: "TestAnObserverLearnsOfEachClientAndOfItsEndOnce",
+		old: `for _, closed := range o.closed {`, new: `for _, closed := range o.closed[:0] {`,
 	},
 	{
 		name: "an observer is told twice that a client is closed", says: "called once, when the client is closed",
-		file: "kates/client_observed.go", caught: "TestAnObserverLearnsOfEachClientAndOfItsEndOnce",
-		old: `if d.ended.Swap(true) {`, new: `if d.ended.Swap(true) && false {`,
+		file: "kates/observe_told.go", caught: "TestAnObserverLearnsOfEachClientAndOfItsEndOnce",
+		old: `if o.ended.Swap(true) {`, new: `if o.ended.Swap(true) && false {`,
 	},
 	{
 		name: "a fleet does not name its clusters", says: "To these comes [kates.WithClusterName]",

@@ -77,13 +77,13 @@ func TestAClientThatCannotBeMadeIsNotToldToAnObserver(t *testing.T) {
 	assert.Empty(t, seen.open)
 }
 
-// panicking is an observer that panics when a client begins, or when it ends.
-type panicking struct {
+// panicsOfClients is an observer that panics when a client begins, or when it ends.
+type panicsOfClients struct {
 	quietObserver
 	begin bool
 }
 
-func (p panicking) ObserveClient(*kates.Client) (kates.Observer, func()) {
+func (p panicsOfClients) ObserveClient(*kates.Client) (kates.Observer, func()) {
 	if p.begin {
 		panic("at the beginning")
 	}
@@ -95,12 +95,12 @@ func TestAPanicOfAnObserverOfClientsIsLoggedAndEndsNothing(t *testing.T) {
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	seen := &clientsSeen{}
 	c, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "nowhere.invalid"}, kates.WithLogr(log),
-		kates.WithObserver(panicking{begin: true}), kates.WithObserver(panicking{}), kates.WithObserver(seen))
+		kates.WithObserver(panicsOfClients{begin: true}), kates.WithObserver(panicsOfClients{}), kates.WithObserver(seen))
 	require.NoError(t, err)
 	assert.Len(t, seen.open, 1)
 	c.Close()
 	assert.Empty(t, seen.open)
 	text := strings.Join(lines, "\n")
-	assert.Contains(t, text, "ObserveClient of an observer panicked: at the beginning")
-	assert.Contains(t, text, "an observer panicked when the client was closed: at the end")
+	assert.Contains(t, text, "ClientObserver.ObserveClient: at the beginning")
+	assert.Contains(t, text, "what ClientObserver.ObserveClient has returned: at the end")
 }
