@@ -30,7 +30,6 @@ import (
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
-	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -67,8 +66,7 @@ type core struct {
 	applied      applied.Marks
 	recollected  applied.Recollections
 	leases       leases
-	observers    observers
-	logs         podlogs.Source // nil without a REST connection
+	observers    *observers
 	connection   connection
 }
 
@@ -116,9 +114,10 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	return s.client(&core{
 		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
-		logs:  &logSource{requests, dyn},
 
-		connection: connection{link: link, config: s.restConfig, turn: make(chan struct{}, 1)},
+		connection: connection{
+			link: link, config: s.restConfig, turn: make(chan struct{}, 1), logs: &logSource{requests, dyn},
+		},
 	}, requests), nil
 }
 
@@ -185,7 +184,9 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)
-	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+	c.observers.begin(client)
+	return client
 }
 
 // With returns a client that shares everything with this one (connections, streams, own writes)
@@ -231,6 +232,7 @@ func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
 	c.core.connection.close()
+	c.core.observers.end()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

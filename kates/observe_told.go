@@ -2,6 +2,8 @@ package kates
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -14,17 +16,52 @@ import (
 	"github.com/kates-go/kates/internal/wire"
 )
 
-// observers are those of a client.
+// observers are those of a client. They do not change once the client is made.
 type observers struct {
-	all []Observer
-	log logr.Logger
+	all     []Observer
+	log     logr.Logger
+	cluster string // its name
+	closed  []func()
+	ended   atomic.Bool
 }
 
-// told are the observers that the options name.
-func (s *settings) told() observers { return observers{all: s.observers, log: s.log} }
+// told are the observers that the options name, which all connections of the client share.
+func (s *settings) told() *observers {
+	if s.observing == nil {
+		s.observing = &observers{all: slices.Clone(s.observers), log: s.log, cluster: s.cluster}
+	}
+	return s.observing
+}
+
+// begin tells the observers of the client, which is whole, and has sent no request yet.
+func (o *observers) begin(c *Client) {
+	for i, one := range o.all {
+		if of, ok := one.(ClientObserver); ok {
+			o.tell("ClientObserver.ObserveClient", func() {
+				own, closed := of.ObserveClient(c)
+				if own != nil {
+					o.all[i] = own
+				}
+				if closed != nil {
+					o.closed = append(o.closed, closed)
+				}
+			})
+		}
+	}
+}
+
+// end tells them that the client is closed.
+func (o *observers) end() {
+	if o.ended.Swap(true) {
+		return
+	}
+	for _, closed := range o.closed {
+		o.tell("what ClientObserver.ObserveClient has returned", closed)
+	}
+}
 
 // tell calls a method of an observer. A panic is logged, and ends nothing.
-func (o observers) tell(what string, f func()) {
+func (o *observers) tell(what string, f func()) {
 	lockorder.CallOut(what)
 	err := guard.Named(what, func() error {
 		f()
@@ -36,14 +73,14 @@ func (o observers) tell(what string, f func()) {
 }
 
 // requests has the observers told of the requests of a configuration.
-func (o observers) requests(config *rest.Config) {
+func (o *observers) requests(config *rest.Config) {
 	if len(o.all) > 0 {
 		config.WrapTransport = transport.Wrappers(config.WrapTransport, wire.Observed(config, o.request))
 	}
 }
 
 // request implements [wire.Observe].
-func (o observers) request(ctx context.Context, a wire.Asked) (context.Context, func(wire.Answered)) {
+func (o *observers) request(ctx context.Context, a wire.Asked) (context.Context, func(wire.Answered)) {
 	info := RequestInfo(a)
 	var ends []func(RequestResult)
 	for _, one := range o.all {
@@ -67,7 +104,7 @@ func (o observers) request(ctx context.Context, a wire.Asked) (context.Context, 
 }
 
 // ofWatch returns the observer of a watch of that name, nil if there is none.
-func (o observers) ofWatch(name string) collect.Observer {
+func (o *observers) ofWatch(name string) collect.Observer {
 	if len(o.all) == 0 {
 		return nil
 	}
