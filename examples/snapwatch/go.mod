@@ -1,3 +1,5 @@
+// A program to look with. A module of its own, so that cli-runtime, cobra and bubbletea stay out of
+// the library. Why bubbletea: see screen/screen.go.
 module github.com/kates-go/kates/examples/snapwatch
 
 go 1.26.0

@@ -1,6 +1,6 @@
-// Snapwatch shows live, coherent snapshots of many kinds at once: in a full screen, as lines, or as
-// JSON, YAML, tables and templates. It waits for conditions that all objects of all kinds satisfy
-// at the same time, and it records and replays what it sees. README.md has more.
+// Snapwatch shows live, coherent snapshots of many kinds at once: in a full screen, as lines, or
+// as JSON, YAML, tables and templates. It waits for conditions that all objects of all kinds
+// satisfy at the same time, and it records and replays what it sees. README.md has more.
 //
 //	go run -C examples/snapwatch . services,deployments,pods -n prod
 //	go run -C examples/snapwatch . -replay ../../testdata/recordings/drain.recording

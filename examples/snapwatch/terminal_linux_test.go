@@ -31,8 +31,8 @@ func terminalOf(t *testing.T, width, height uint16) (program, person *os.File) {
 	return program, person
 }
 
-// onScreen runs the program in a terminal, presses a key when a text is there, and returns the exit
-// code and what was on the screen.
+// onScreen runs the program in a terminal, presses a key when a text is there, and returns the
+// exit code and what was on the screen.
 func onScreen(t *testing.T, text, key string, args ...string) (code int, seen string) {
 	t.Helper()
 	program, person := terminalOf(t, 80, 24)

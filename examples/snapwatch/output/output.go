@@ -1,5 +1,5 @@
-// Package output prints snapshots as kubectl prints lists: as JSON, YAML, names, templates, tables,
-// and, which kubectl has not, as the deltas between them. It knows no client.
+// Package output prints snapshots as kubectl prints lists: as JSON, YAML, names, templates and
+// tables, and, which kubectl has not, as the deltas between them. It knows no client.
 //
 // In JSON, YAML and templates a snapshot is what `kubectl get services,pods -o json` prints: one
 // List (v1) of the objects of all kinds, in the order of the kinds, then by namespace and name. So

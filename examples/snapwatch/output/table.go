@@ -93,8 +93,8 @@ func age(since metav1.Time, now time.Time) string {
 	return duration.HumanDuration(now.Sub(since.Time))
 }
 
-// deltas prints a line for each object that differs from the snapshot before. In the first snapshot
-// all objects are added.
+// deltas prints a line for each object that differs from the snapshot before. In the first
+// snapshot all objects are added.
 type deltas struct{ printed bool }
 
 func (p *deltas) Whole() bool { return false }

@@ -1,9 +1,10 @@
 // Package screen is the full-screen view of snapwatch. It is a model of bubbletea: messages go in,
 // a text comes out, so that tests need no terminal.
 //
-// It is bubbletea and not tview: in autumn 2026 bubbletea had a release in the month before
-// (v2.1.1, 28 October 2026), and a company behind it; tview's last one (v0.42.0) was 14 months old,
-// and it has one maintainer. Bubbletea's view is a text, which is what the tests compare.
+// It is bubbletea and not tview. In November 2026 bubbletea had a release in the month before
+// (v2.1.1, 28 October 2026), several a year, and a company behind it. The last one of tview
+// (v0.42.0) was of August 2025, and it has one maintainer. Bubbletea's view is a text, which is
+// what the tests compare.
 //
 // [Screen] is the type to start from.
 package screen

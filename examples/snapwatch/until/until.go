@@ -95,8 +95,8 @@ func (c *Condition) Met() string { return c.met }
 func (c *Condition) Whole() bool { return c.judge != nil }
 
 // Unmet returns the objects and kinds that do not satisfy the condition, in the order of the
-// snapshot. If there are none, the snapshot does. A kind without objects satisfies no condition but
-// delete: a watch that begins before the objects are made waits for them.
+// snapshot. If there are none, the snapshot does. A kind without objects satisfies no condition
+// but delete: a watch that begins before the objects are made waits for them.
 func (c *Condition) Unmet(kinds []Kind) (unmet []Unmet) {
 	for _, k := range kinds {
 		switch {
