@@ -190,7 +190,7 @@ func (s streams) print(ctx context.Context, o *options, v view, w *watch) error 
 func absent(f frame) error {
 	for _, k := range f.picture.Kinds {
 		if !k.Known {
-			return fmt.Errorf("%w: %s: %s%s", errIncomplete, k.Name, k.State, because(k.Error))
+			return fmt.Errorf("%w: %s: %s", errIncomplete, k.Name, k.State) // why was told already
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -42,7 +44,10 @@ func serve(ctx context.Context, address string, handler http.Handler) (*server, 
 		handler = localOnly(handler)
 	}
 	s := &server{
-		http: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second},
+		http: &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+			ErrorLog: log.New(io.Discard, "", 0), // it would be in the middle of the screen
+		},
 		url:  "http://" + l.Addr().String() + pagePath,
 		done: make(chan struct{}),
 	}

@@ -78,7 +78,7 @@ type Picture struct {
 	Number int
 	Shown  time.Time
 	Kinds  []Kind
-	// Changes, the newest first.
+	// Changes, those of the newest snapshot first. Within a snapshot they have the order of deltas.
 	Changes []Change
 }
 
@@ -94,8 +94,6 @@ type Model struct {
 type kind struct {
 	Kind
 	events, changes rate
-	// sampled: there was a sample, so that the next one tells how many events have come since.
-	sampled bool
 	// skipped is what Coalesced was at the last snapshot.
 	skipped uint64
 }
@@ -113,13 +111,13 @@ func New(names ...string) *Model {
 func (m *Model) Sample(at time.Time, samples []Sample) {
 	for i := range min(len(samples), len(m.kinds)) {
 		k, s := &m.kinds[i], samples[i]
-		if k.sampled && s.Events > k.Events {
+		if m.number > 0 && s.Events > k.Events { // the first list is no rate
 			k.events.add(at, s.Events-k.Events)
 		}
 		if s.Events < k.Events || s.Coalesced < k.skipped { // it was counted anew
 			k.skipped = s.Coalesced
 		}
-		k.Sample, k.sampled = s, true
+		k.Sample = s
 	}
 }
 
@@ -173,7 +171,7 @@ func (k *Kind) count(t Type) {
 // Picture returns all that is known at a time.
 func (m *Model) Picture(at time.Time) Picture {
 	p := Picture{At: at, Number: m.number, Shown: m.shown, Changes: slices.Clone(m.changes)}
-	slices.Reverse(p.Changes)
+	slices.SortStableFunc(p.Changes, func(a, b Change) int { return b.Snapshot - a.Snapshot })
 	for i := range m.kinds {
 		k := &m.kinds[i]
 		k.EventRate, k.ChangeRate = k.events.per(at), k.changes.per(at)

@@ -37,7 +37,7 @@ func TestASnapshotCountsItsOwnChangesPerKind(t *testing.T) {
 	p := m.Picture(after(time.Second))
 	assert.Equal(t, [3]int{1, 1, 0}, [3]int{p.Kinds[0].Added, p.Kinds[0].Updated, p.Kinds[0].Deleted})
 	assert.Equal(t, 1, p.Kinds[1].Deleted)
-	assert.Equal(t, "c", p.Changes[0].Name, "the newest is first")
+	assert.Equal(t, "a", p.Changes[0].Name)
 	assert.Equal(t, 2, p.Changes[0].Snapshot)
 	assert.Len(t, p.Changes, 3)
 
@@ -45,6 +45,11 @@ func TestASnapshotCountsItsOwnChangesPerKind(t *testing.T) {
 	p = m.Picture(after(2 * time.Second))
 	assert.Zero(t, p.Kinds[0].Added, "the changes are those of the last snapshot")
 	assert.Len(t, p.Changes, 3)
+
+	m.Snapshot(after(3*time.Second), []int{2, 0}, []model.Change{{Type: model.Updated, Name: "z"}})
+	p = m.Picture(after(3 * time.Second))
+	assert.Equal(t, "z", p.Changes[0].Name, "those of the newest snapshot are first")
+	assert.Equal(t, "a", p.Changes[1].Name, "a snapshot's are in their order")
 }
 
 func TestAnAbsentKindHasNoCount(t *testing.T) {
@@ -57,7 +62,9 @@ func TestAnAbsentKindHasNoCount(t *testing.T) {
 func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
 	m := model.New("pods")
 	events := uint64(1000) // of the first list: no rate
+	m.Sample(start, []model.Sample{{Events: 1}})
 	m.Sample(start, []model.Sample{{Events: events}})
+	m.Snapshot(start, []int{999}, nil)
 	assert.Zero(t, m.Picture(start).Kinds[0].EventRate)
 	for i := range 20 {
 		events += 5
@@ -111,7 +118,7 @@ func TestTheListOfChangesIsBounded(t *testing.T) {
 	}
 	p := m.Picture(start)
 	assert.Len(t, p.Changes, model.Most)
-	assert.Equal(t, fmt.Sprint("b", model.Most-1), p.Changes[0].Name)
+	assert.Equal(t, fmt.Sprint("a", model.Most-1), p.Changes[0].Name)
 }
 
 func TestAPictureIsTheCallers(t *testing.T) {

@@ -28,24 +28,28 @@ func (s *Screen) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-const helpText = `snapwatch shows coherent snapshots: each has all kinds at one time.
+const helpText = `Each snapshot has all kinds as of one time.
 
-  q          quit                    space, p   pause, go on
-  tab, left  choose a kind: its      up, down   scroll the changes
-  right      changes, its error      pgup, pgdn, home, end
-  esc        all kinds again         ?          this help
+  q, ctrl-C     quit, with code 0 or 130
+  space, p      pause; again: go on
+  tab, ← →      one kind: its changes and error
+  esc           all kinds again
+  ↑ ↓           scroll the changes; also pgup,
+                pgdn, home, end
 
-OBJECTS   in the last snapshot, or listed so far
-CHANGED   in the last snapshot: +added ~updated -deleted
-SKIPPED   events before it that no snapshot shows: they were coalesced
-EVENTS/S  and CHANGES/S: of the last 10 seconds
-LAG       how far behind the server it may be; 0s while the watch is open
-STATE     synced, listing, waiting, retrying, forbidden, missing`
+OBJECTS    in the last snapshot, or listed so far
+CHANGED    in it: +added ~updated -deleted
+COALESCED  events that no snapshot shows
+EVENTS/S   and CHANGES/S: of the last 10 s
+LAG        how old what is shown may be`
 
 // Text is the screen as a text: at most as many lines as it is high, each at most as wide.
 func (s *Screen) Text() string {
 	p := s.picture()
 	lines := []string{s.header(p), ""}
+	if s.Page != "" {
+		lines = []string{s.header(p), s.Page, ""}
+	}
 	if s.help {
 		lines = append(lines, strings.Split(helpText, "\n")...)
 		return s.fit(lines, s.footer())
@@ -95,11 +99,7 @@ func (s *Screen) header(p model.Picture) string {
 }
 
 func (s *Screen) footer() string {
-	text := "q quit  ? help  space pause  tab kind  ↑↓ scroll"
-	if s.Page != "" {
-		text += "  " + s.Page
-	}
-	return s.paint(dim, text)
+	return s.paint(dim, "q quit  ? help  space pause  tab kind  ↑↓ scroll")
 }
 
 // column is one of the table of kinds.
@@ -116,8 +116,8 @@ var columns = []column{
 	{"STATE", false, 0, func(k model.Kind) string { return k.State }},
 	{"OBJECTS", true, 0, objects},
 	{"CHANGED", false, 44, changed},
-	{"SKIPPED", true, 66, func(k model.Kind) string { return fmt.Sprint(k.Skipped) }},
-	{"EVENTS/S", true, 76, func(k model.Kind) string { return fmt.Sprintf("%.1f", k.EventRate) }},
+	{"COALESCED", true, 68, func(k model.Kind) string { return fmt.Sprint(k.Skipped) }},
+	{"EVENTS/S", true, 78, func(k model.Kind) string { return fmt.Sprintf("%.1f", k.EventRate) }},
 	{"CHANGES/S", true, 90, func(k model.Kind) string { return fmt.Sprintf("%.1f", k.ChangeRate) }},
 	{"LAG", true, 54, func(k model.Kind) string { return short(k.Lag) }},
 }
