@@ -59,6 +59,8 @@ type cluster struct {
 	faults     *katestest.Faults
 	user       *kates.Client
 	kubeconfig string
+	mu         sync.Mutex
+	accepts    []string // what was accepted of the lists and watches of Secrets
 }
 
 func newCluster(t *testing.T, options ...katestest.Option) *cluster {
@@ -137,9 +139,27 @@ func (c *cluster) start(args ...string) *running {
 func (c *cluster) reached(o *options) {
 	o.config.WrapConfigFn = func(*rest.Config) *rest.Config {
 		config := rest.CopyConfig(c.Config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return c.faults.Wrap(next) })
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noting{c, c.faults.Wrap(next)} })
 		return config
 	}
+}
+
+// noting notes how Secrets are asked for.
+type noting struct {
+	*cluster
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper is for client-go, which looks below wrappers.
+func (n noting) WrappedRoundTripper() http.RoundTripper { return n.next }
+
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/secrets") {
+		n.mu.Lock()
+		n.accepts = append(n.accepts, r.Header.Get("Accept"))
+		n.mu.Unlock()
+	}
+	return n.next.RoundTrip(r)
 }
 
 // run runs the program until it ends by itself.
@@ -216,6 +236,9 @@ func TestTheFlagsOfKubectlSayWhichObjects(t *testing.T) {
 			"services -n elsewhere --once -o name":                  "",
 			"svc/web deploy/web --once -o name":                     "service/web deployment.apps/web",
 			"svc/none --once -o name":                               "",
+			"svc/none svc --once -o name":                           "service/web",
+			"svc svc/none --once -o name":                           "service/web",
+			"svc/none svc/web --once -o name":                       "service/web",
 			"svc --field-selector metadata.name=web --once -o name": "service/web",
 			"ns --once -o name -l kubernetes.io/metadata.name=prod": "namespace/prod",
 			"Deployment.v1.apps svc svc/web --once -o name":         "deployment.apps/web service/web",
@@ -367,6 +390,34 @@ func TestNoSecretDataIsInLinesDeltasOrTables(t *testing.T) {
 		}
 		_, out, _ := c.run("secrets", "--once", "-o", "json")
 		assert.Contains(t, out, hunter64, "JSON is what kubectl prints")
+	})
+}
+
+func TestManagedFieldsArePrintedWhereTheyAreWanted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.create(api(t, "api"))
+		_, out, _ := c.run("deploy/api", "--once", "-o", "yaml")
+		assert.NotContains(t, out, "managedFields")
+		_, out, _ = c.run("deploy/api", "--once", "-o", "yaml", "--show-managed-fields")
+		assert.Contains(t, out, "managedFields")
+	})
+}
+
+func TestSecretsAreNotEvenReadWhereOnlyNamesAreShown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t)
+		for args, whole := range map[string]bool{
+			"secrets --once": false, "secrets --once -o deltas": false, "secrets --once -o yaml": true,
+		} {
+			c.accepts = nil
+			code, _, err := c.run(strings.Fields(args)...)
+			assert.Zero(t, code, err)
+			require.NotEmpty(t, c.accepts)
+			for _, accept := range c.accepts {
+				assert.Equal(t, whole, !strings.Contains(accept, "as=PartialObjectMetadata"), "%s: %s", args, accept)
+			}
+		}
 	})
 }
 

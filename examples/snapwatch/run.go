@@ -160,7 +160,7 @@ func (o *options) scope(c *connection) string {
 
 // print follows the watch without a full screen.
 func (s streams) print(ctx context.Context, o *options, v view, w *watch) error {
-	told := newProgress(s.err)
+	told := newProgress(s.err, time.Now())
 	limit := o.deadline(time.Now())
 	var wait *waiter
 	if v.condition != nil {

@@ -46,6 +46,14 @@ func TestThePageIsServedOnThisMachineOnly(t *testing.T) {
 	assert.True(t, strings.HasPrefix(url, "http://127.0.0.1:"), url)
 	code, _ := get(t, strings.Replace(url, pagePath, "/readyz", 1))
 	assert.Contains(t, []int{200, 503}, code)
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	require.NoError(t, err)
+	request.Host = "evil.example"
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	assert.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusForbidden, answer.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
 	assert.Zero(t, r.stop(nil))
 	assert.NotContains(t, r.err.String(), "error")
 }
