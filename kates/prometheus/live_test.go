@@ -154,6 +154,22 @@ func TestWhatAClientDoesIsMeasured(t *testing.T) {
 	})
 }
 
+func TestAListerOfWhichNobodyTakesSnapshotsIsNotLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, katestest.WithObjects(configMap("default", "a")))
+		lister, err := kates.NewLister[*kates.ConfigMap](t.Context(), w.client, kates.Query{Namespace: "default"})
+		require.NoError(t, err)
+		defer lister.Close()
+		require.NoError(t, w.client.Create(t.Context(), configMap("default", "b"), nil))
+		time.Sleep(time.Hour)
+		assert.Equal(t, 1.0, w.value("kates_watches", "kind=lister"))
+		assert.Equal(t, 2.0, w.value("kates_query_objects"))
+		assert.Zero(t, w.value("kates_watches_incomplete"))
+		assert.Zero(t, w.value("kates_query_untaken_objects"))
+		assert.Zero(t, w.value("kates_query_untaken_age_seconds"))
+	})
+}
+
 // peculiar is in all that no metric may show.
 const peculiar = "peculiar"
 
