@@ -41,7 +41,7 @@ STATICCHECK := $(BIN)/staticcheck
 # Modules with Go code. EXTRAS are the parts of the library that need more than the rest of it, and
 # the examples that do.
 # APISERVER starts kube-apiserver and etcd: its tests are among those of e2e, which builds these.
-EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod fleet/*/go.mod examples/*/go.mod))
+EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod kates/prometheus/*/go.mod fleet/*/go.mod examples/*/go.mod))
 APISERVER := kates/katestest/apiserver
 MODULES := . $(EXTRAS) $(APISERVER) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 LINTED := . $(EXTRAS) $(APISERVER) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
