@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/examples/snapwatch/output"
+	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/configflags"
 )
 
@@ -32,6 +33,8 @@ type options struct {
 	record, replay, speed      string
 	serve                      string
 	namespaceGiven, timedGiven bool
+	// more are options of the client that no flag sets.
+	more []kates.Option
 }
 
 // streams are where a program reads and writes.

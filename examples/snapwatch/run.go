@@ -73,17 +73,23 @@ func (s streams) run(ctx context.Context, o *options, args []string) (err error)
 	if !v.full {
 		warnings = s.err
 	}
+	var status page
+	if o.serve != "" {
+		status = newPage()
+		o.more = status.options
+		defer status.close()
+	}
 	c, err := o.connect(warnings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	var page *server
+	var served *server
 	if o.serve != "" {
-		if page, err = serve(ctx, o.serve, handlerFor(c.client)); err != nil {
+		if served, err = serve(ctx, o.serve, status.handler(c.client)); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, page.close()) }()
+		defer func() { err = errors.Join(err, served.close()) }()
 	}
 	kinds, err := o.kinds(ctx, c, v, args)
 	if err != nil {
@@ -97,10 +103,10 @@ func (s streams) run(ctx context.Context, o *options, args []string) (err error)
 	w.ended = c.played(ctx)
 	where := strings.TrimSpace(c.where + "  " + o.scope(c))
 	if v.full {
-		return s.screen(ctx, o, w, page, where)
+		return s.screen(ctx, o, w, served, where)
 	}
-	if page != nil {
-		fmt.Fprintln(s.err, "Serving "+page.url)
+	if served != nil {
+		fmt.Fprintln(s.err, "Serving "+served.url)
 	}
 	return s.print(ctx, o, v, w)
 }
@@ -218,11 +224,11 @@ func (o *options) deadline(now time.Time) time.Time {
 }
 
 // screen follows the watch in a full screen.
-func (s streams) screen(ctx context.Context, o *options, w *watch, page *server, where string) error {
+func (s streams) screen(ctx context.Context, o *options, w *watch, served *server, where string) error {
 	klog.SetLogger(klog.Logger{}) // what libraries log would be in the middle of the screen
 	options := screen.Options{Where: where, Color: o.colors()}
-	if page != nil {
-		options.Page = page.url
+	if served != nil {
+		options.Page = served.url
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

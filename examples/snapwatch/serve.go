@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/inspect"
 )
 
 // server is the listener of --serve.
@@ -85,19 +86,31 @@ func localOnly(next http.Handler) http.Handler {
 }
 
 // pagePath is where the status page is.
-const pagePath = "/debug/kates"
+const pagePath = "/debug/kates/"
 
-var errNotReady = errors.New("not ready")
+// page is what is served of a client. It is made before the client, which has its options.
+type page struct {
+	options []kates.Option
+	// handler is that of the client.
+	handler func(*kates.Client) http.Handler
+	close   func()
+}
 
-// handlerFor has the health of a client.
-func handlerFor(client *kates.Client) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := client.Ready(); err != nil {
-			http.Error(w, fmt.Sprintf("%v: %v", errNotReady, err), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	return mux
+// newPage has the report of package inspect as JSON, and whether the client is ready.
+func newPage() page {
+	return page{close: func() {}, handler: func(client *kates.Client) http.Handler {
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET "+pagePath, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(inspect.Of(client)) // the reader has gone
+		})
+		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+			if err := client.Ready(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = io.WriteString(w, "ok\n") // the reader has gone
+		})
+		return mux
+	}}
 }

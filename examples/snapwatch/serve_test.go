@@ -46,6 +46,9 @@ func TestThePageIsServedOnThisMachineOnly(t *testing.T) {
 	assert.True(t, strings.HasPrefix(url, "http://127.0.0.1:"), url)
 	code, _ := get(t, strings.Replace(url, pagePath, "/readyz", 1))
 	assert.Contains(t, []int{200, 503}, code)
+	code, body := get(t, url)
+	assert.Equal(t, http.StatusOK, code)
+	assert.Contains(t, body, "atches") // the page, or its JSON
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	require.NoError(t, err)
 	request.Host = "evil.example"
