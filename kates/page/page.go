@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func RedactText(change func(string) string) Option {
 func Hosts(names ...string) Option {
 	return func(p *Page) {
 		for _, n := range names {
-			p.hosts[n] = true
+			p.hosts[strings.ToLower(n)] = true
 		}
 	}
 }
