@@ -58,6 +58,10 @@ type (
 	Connections    struct{}
 	Witnessed      struct{}
 	Exhibits       struct{}
+	StatusPage     struct{}
+	PageHistory    struct{}
+	PageRecent     struct{}
+	PageRequests   struct{}
 )
 
 // Lock is a row of [Order].
@@ -116,4 +120,8 @@ var Order = []Lock{
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 	{Witnessed{}, "internal/mutation.Watch.mu", "what a watch shows, for the mutation detector"},
 	{Exhibits{}, "internal/mutation.Detector.mu", "what was handed out, and who has written to it"},
+	{StatusPage{}, "kates/page.Page.mu", "the clients and fleets that the page is about"},
+	{PageHistory{}, "kates/page.history.mu", "the samples of the timelines"},
+	{PageRecent{}, "kates/page.recent.mu", "the last snapshots"},
+	{PageRequests{}, "kates/page.requests.mu", "how requests have ended"},
 }
