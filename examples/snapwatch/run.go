@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/examples/snapwatch/screen"
 	"github.com/kates-go/kates/examples/snapwatch/until"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/page"
 )
 
 // errInterrupted is ctrl-C in the full screen, where it is a key and no signal.
@@ -73,11 +74,11 @@ func (s streams) run(ctx context.Context, o *options, args []string) (err error)
 	if !v.full {
 		warnings = s.err
 	}
-	var status page
+	var status *page.Page
 	if o.serve != "" {
-		status = newPage()
-		o.more = status.options
-		defer status.close()
+		status = page.New()
+		defer status.Close()
+		o.more = append(o.more, kates.WithObserver(status))
 	}
 	c, err := o.connect(warnings)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s streams) run(ctx context.Context, o *options, args []string) (err error)
 	defer func() { err = errors.Join(err, c.close()) }()
 	var served *server
 	if o.serve != "" {
-		if served, err = serve(ctx, o.serve, status.handler(c.client)); err != nil {
+		if served, err = serve(ctx, o.serve, handlerOf(c.client, status)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, served.close()) }()
