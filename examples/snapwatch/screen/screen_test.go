@@ -222,6 +222,16 @@ func TestColoursSayNothingThatTheTextDoesNot(t *testing.T) {
 	assert.Equal(t, plain.Text(), ansi.Strip(colored.Text()))
 }
 
+func TestAKindThatWaitsForOthersHasItsObjects(t *testing.T) {
+	m := model.New("services", "pods")
+	m.Sample(start, []model.Sample{{State: "synced", Held: 12}, {State: "listing", Listed: 4500}})
+	s := newScreen(80, 24)
+	s.Update(screen.Frame{Picture: m.Picture(start)})
+	assert.Regexp(t, `services +synced +12 `, s.Text())
+	assert.Regexp(t, `pods +listing +4500… `, s.Text())
+	assert.Contains(t, s.Text(), "waiting for the first snapshot")
+}
+
 func TestTheTextOfAServerDoesNotReachTheTerminalAsItIs(t *testing.T) {
 	m := model.New("pods")
 	m.Sample(start, []model.Sample{{State: "retrying", Error: "no\x1b[2J\x07 answer"}})
