@@ -15,7 +15,7 @@ import (
 func TestNothingIsKeptOfClustersThatHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, k := newFleet(t, Options{}), newCluster(t, "1")
-		plan, _, _, err := kates.PlanFleet(nil, logr.Discard(), nil)
+		plan, _, _, err := kates.PlanFleet(nil, nil, "", logr.Discard(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,9 +95,12 @@ func (s *runSettings) checkLeases(c *Client) error {
 	return nil
 }
 
-// config is that of a loop.
-func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
+// config is that of a loop of that name. Without a client it has no calls.
+func (s *runSettings) config(c *Client, name string, log logr.Logger) keyed.Config {
 	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Shutdown: s.shutdown, Log: log}
+	if c != nil {
+		config.Calls = c.core.loops.New(name, config.Workers, c.core.observers.call)
+	}
 	if s.election != nil {
 		election := s.election.config(c)
 		election.Report = c.core.leases.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
@@ -122,8 +125,8 @@ func (s *runSettings) logOf(c *Client, what, name string) logr.Logger {
 // PlanFleet is what package fleet stands on, and is for that package alone: its result cannot be
 // named elsewhere. It reads the options of a run over many clusters. Leases are in the home
 // cluster; home is nil if there is none. The queries and the watch options are those of each
-// cluster.
-func PlanFleet(home *Client, log logr.Logger, options []RunOption) (plan *keyed.FleetPlan[RunOption], queries []Query, watch []WatchOption, err error) {
+// cluster. clients are the options of the clusters' clients; the name is that of the run.
+func PlanFleet(home *Client, clients []Option, name string, log logr.Logger, options []RunOption) (plan *keyed.FleetPlan[RunOption], queries []Query, watch []WatchOption, err error) {
 	s, err := readRunOptions(options)
 	if err != nil {
 		return nil, nil, nil, err
@@ -140,7 +143,8 @@ func PlanFleet(home *Client, log logr.Logger, options []RunOption) (plan *keyed.
 			return nil, nil, nil, err
 		}
 	}
-	plan = &keyed.FleetPlan[RunOption]{Config: s.config(home, log)}
+	plan = &keyed.FleetPlan[RunOption]{Config: s.config(home, name, log)}
+	plan.Calls = callsOfFleet(home, clients, name, plan.Workers)
 	plan.OfCluster = func(c keyed.OfCluster) []RunOption {
 		return []RunOption{runOption(func(one *runSettings) {
 			one.queries, one.watch, one.policy, one.workers = s.queries, s.watch, s.policy, s.workers

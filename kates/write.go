@@ -244,6 +244,7 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
 	a, err := r(o, w)
+	c.logWrite(ctx, op, o, w, a, err)
 	switch {
 	case err != nil:
 		begun.Abandon()

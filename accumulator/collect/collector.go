@@ -206,6 +206,9 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 // when the collector ends. A signal may be spurious, but none is lost.
 func (c *Collector[S]) Changed() <-chan struct{} { return c.pacer.out }
 
+// Signalled returns when the last signal was given. While one waits to be received, no other is.
+func (c *Collector[S]) Signalled() time.Time { return c.pacer.signalled() }
+
 // Ensure makes sure that a signal follows.
 func (c *Collector[S]) Ensure() {
 	c.Note()

@@ -151,6 +151,13 @@ func (p *pacer) signal() {
 	}
 }
 
+// signalled returns when the last signal was given; zero if none was.
+func (p *pacer) signalled() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
 // close ends the signals and closes the channel. It returns when no goroutine asks for news.
 func (p *pacer) close() {
 	p.mu.Lock()

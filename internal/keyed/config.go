@@ -20,6 +20,7 @@ type Config struct {
 	Shards   Shards        // nil: all keys are this replica's
 	Report   *lease.Report // of the Election, or of the Shards; nil if there is neither
 	Shutdown Shutdown
+	Calls    *Calls // nil: nobody wants to know of them
 	Log      logr.Logger
 }
 

@@ -1,0 +1,75 @@
+package kates
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/keyed"
+)
+
+// observers are those of a client.
+type observers struct {
+	all []Observer
+	log logr.Logger
+}
+
+// tell calls a method of an observer. A panic is logged, and ends nothing.
+func (o observers) tell(what string, f func()) {
+	err := guard.Named(what, func() error {
+		f()
+		return nil
+	})
+	if err != nil {
+		o.log.Error(err, "an observer has panicked", guard.Attribute(err)...)
+	}
+}
+
+// call implements [keyed.Observe].
+func (o observers) call(ctx context.Context, c keyed.Call) (context.Context, func(keyed.Result)) {
+	if len(o.all) == 0 {
+		return ctx, func(keyed.Result) {}
+	}
+	info := CallInfo{Loop: c.Loop, Key: c.Key, ID: c.ID, Attempt: c.Attempt, Queued: c.Queued}
+	var ends []func(CallResult)
+	for _, one := range o.all {
+		o.tell("Observer.Call", func() {
+			inner, end := one.Call(ctx, info)
+			if inner != nil {
+				ctx = inner
+			}
+			if end != nil {
+				ends = append(ends, end)
+			}
+		})
+	}
+	return ctx, func(r keyed.Result) {
+		result := CallResult{Outcome: CallOutcome(r.Ended), Err: r.Err, Duration: r.Duration}
+		for i := range ends {
+			end := ends[len(ends)-1-i] // the innermost first
+			o.tell("what Observer.Call has returned", func() { end(result) })
+		}
+	}
+}
+
+// callsOfFleet are the calls of a run over many clusters that no client of these makes. They are told
+// to the observers of the clusters' clients, or to those of the home cluster's if there are none.
+func callsOfFleet(home *Client, clients []Option, name string, workers int) *keyed.Calls {
+	s, err := newSettings("", clients)
+	if err != nil {
+		s = &settings{} // each cluster's client has that error
+	}
+	told, loops := observers{all: s.observers, log: s.log}, &keyed.Loops{}
+	if home != nil {
+		loops = &home.core.loops
+		if len(told.all) == 0 {
+			told = home.core.observers
+		}
+	}
+	return loops.New(name, workers, told.call)
+}
+
+// InspectLoops is for package inspect alone: its result cannot be named elsewhere. It says what the
+// loops do that run now.
+func InspectLoops(c *Client) []keyed.LoopReport { return c.core.loops.Reports() }
