@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,6 +95,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 		return Result{}, err
 	}
 	defer a.collector.Leave()
+	began := time.Now()
 	a.streams.Reach(stream.AtUpdate)
 	t := v.Elem().Type()
 	if err := a.collector.Advance(func(queries []query.Query) error { return fits(t, queries) }); err != nil {
@@ -107,6 +109,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 		return Result{}, nil
 	}
 	result := a.refresh(v.Elem(), fields, j)
+	a.collector.Updated("", began, result.Changed, result.Differences)
 	atRest = a.collector.AtRest()
 	return result, nil
 }

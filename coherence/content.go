@@ -18,6 +18,7 @@ type contents struct {
 
 type expected struct {
 	object   Object // nil: gone
+	since    time.Time
 	deadline time.Time
 }
 
@@ -31,7 +32,7 @@ func (c *contents) record(w Write, now time.Time) {
 	if c.queues == nil {
 		c.queues = make(map[Key][]expected)
 	}
-	c.queues[w.Key] = append(c.queues[w.Key], expected{object: w.Object, deadline: now.Add(c.hold)})
+	c.queues[w.Key] = append(c.queues[w.Key], expected{object: w.Object, since: now, deadline: now.Add(c.hold)})
 	c.held++
 }
 

@@ -35,6 +35,7 @@ type entry struct {
 	atRV   string
 	uid    types.UID
 	object Object // nil: gone, or not in the stream's query any more
+	since  time.Time
 	// open: a deletion at an unknown version, which is newer than atRV. Its event ends the entry.
 	open bool
 }
@@ -161,10 +162,10 @@ func (v *View) Record(w Write, stored Object, now time.Time) bool {
 		w.Version = seen.atRV
 	}
 	if Comparable(w.Version) && !v.belied(w, stored) {
-		v.enter(w)
+		v.enter(w, now)
 		return true
 	}
-	return v.enterOpen(w, stored)
+	return v.enterOpen(w, stored, now)
 }
 
 // belied reports whether the version of a deletion's answer cannot be the deletion's: the object
@@ -178,7 +179,7 @@ func (v *View) belied(w Write, stored Object) bool {
 }
 
 // enter makes an entry: rule 2.
-func (v *View) enter(w Write) {
+func (v *View) enter(w Write, now time.Time) {
 	if !Newer(w.Version, v.positionRV) {
 		return // the watch has passed it
 	}
@@ -192,7 +193,7 @@ func (v *View) enter(w Write) {
 			return
 		}
 	}
-	v.put(w.Key, entry{atRV: w.Version, uid: w.UID, object: w.Object})
+	v.put(w.Key, entry{atRV: w.Version, uid: w.UID, object: w.Object, since: now})
 	v.schedule(pending{atRV: w.Version, key: w.Key})
 }
 
@@ -216,12 +217,12 @@ func (v *View) drop(key Key) {
 func (v *View) Undated() int { return v.undated }
 
 // enterOpen makes an entry for a deletion at an unknown version: rule 4.
-func (v *View) enterOpen(w Write, stored Object) bool {
+func (v *View) enterOpen(w Write, stored Object, now time.Time) bool {
 	shown := v.Read(w.Key, stored)
 	if !v.options.Whole || shown == nil || shown.GetUID() != w.UID {
 		return false
 	}
-	v.put(w.Key, entry{atRV: shown.GetResourceVersion(), uid: w.UID, open: true})
+	v.put(w.Key, entry{atRV: shown.GetResourceVersion(), uid: w.UID, open: true, since: now})
 	return true
 }
 

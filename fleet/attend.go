@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -169,7 +170,8 @@ func (a *attendant) replace(m Member) error {
 	client := m.Client
 	if client == nil {
 		var err error
-		if client, err = kates.NewClientFromRESTConfig(m.Config, a.fleet.options.Client...); err != nil {
+		options := append(slices.Clone(a.fleet.options.Client), kates.WithClusterName(m.Name))
+		if client, err = kates.NewClientFromRESTConfig(m.Config, options...); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	// Home is the client of the cluster that holds what the program itself needs: the Lease of a
 	// kates.LeaderElection. It may be nil.
 	Home *kates.Client
-	// Client has the options of each cluster's client.
+	// Client has the options of each cluster's client. To these comes [kates.WithClusterName].
 	Client []kates.Option
 	// Deadline is how long a first snapshot waits for a cluster that does not answer or is not
 	// complete. Default: 30 seconds. After that the cluster is [Missing].

@@ -31,7 +31,6 @@ import (
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
-	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -69,8 +68,7 @@ type core struct {
 	recollected  applied.Recollections
 	leases       leases
 	loops        keyed.Loops // those that run
-	observers    observers
-	logs         podlogs.Source // nil without a REST connection
+	observers    *observers
 	connection   connection
 }
 
@@ -118,9 +116,10 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	return s.client(&core{
 		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
-		logs:  &logSource{requests, dyn},
 
-		connection: connection{link: link, config: s.restConfig, turn: make(chan struct{}, 1)},
+		connection: connection{
+			link: link, config: s.restConfig, turn: make(chan struct{}, 1), logs: &logSource{requests, dyn},
+		},
 	}, requests), nil
 }
 
@@ -183,11 +182,13 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	if c.server == nil {
 		c.server = &apiServer{requests, c}
 	}
-	c.observers = observers{all: s.observers, log: s.log}
+	c.observers = s.told()
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)
-	return &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
+	c.observers.begin(client)
+	return client
 }
 
 // With returns a client that shares everything with this one (connections, streams, own writes)
@@ -233,6 +234,7 @@ func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.recollected.Close()
 	c.core.connection.close()
+	c.core.observers.end()
 }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl

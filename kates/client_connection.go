@@ -19,6 +19,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -27,6 +28,7 @@ import (
 // only a dynamic.Interface.
 type connection struct {
 	link   *wire.Link
+	logs   podlogs.Source
 	config func(*rest.Config) *rest.Config // what the client's options make of a configuration
 	turn   chan struct{}                   // holds one value while a Reconnect runs
 	uid    atomic.Pointer[types.UID]       // of the cluster, once it was read
@@ -217,6 +219,7 @@ func (s *settings) restConfig(config *rest.Config) *rest.Config {
 		cfg.WarningHandler = s.warnings
 	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
+	s.told().requests(cfg)
 	wire.RereadToken(cfg)
 	// The fence is innermost, the bounds count what all others make of an answer.
 	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport, s.bounds().Transport)

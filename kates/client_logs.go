@@ -86,7 +86,7 @@ func (c *Client) podLogs(
 	ctx context.Context, pod *Pod, options *PodLogOptions, events chan<- LogEvent,
 ) error {
 	switch {
-	case c.core.logs == nil:
+	case c.core.connection.logs == nil:
 		return ErrLogsNotSupported
 	case pod == nil || events == nil:
 		return errors.New("it needs a pod and a channel")
@@ -127,7 +127,7 @@ func (c *Client) withContainers(ctx context.Context, pod *Pod, options *PodLogOp
 	if pod.UID != "" && pod.Namespace != "" && (options.Container != "" || len(pod.Spec.Containers) > 0) {
 		return pod, nil
 	}
-	found, err := c.core.logs.Pod(ctx, at)
+	found, err := c.core.connection.logs.Pod(ctx, at)
 	switch {
 	case err != nil:
 		return nil, err
@@ -156,7 +156,7 @@ func (c *core) readLogs(
 		log := c.log.WithValues("pod", join(pod.Namespace, pod.Name), "container", name)
 		r := &podlogs.Reader{
 			Config: podlogs.Config{
-				Source: c.logs, Clock: clock.RealClock{}, Logger: log, Backoff: logBackoff,
+				Source: c.connection.logs, Clock: clock.RealClock{}, Logger: log, Backoff: logBackoff,
 				Idle: c.streams.Config().IdleTimeout,
 			},
 			Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},

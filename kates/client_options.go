@@ -45,6 +45,8 @@ type settings struct {
 	streams      stream.Config
 	watch        watchSettings
 	observers    []Observer
+	observing    *observers // these, once they were asked for
+	cluster      string     // its name for observers
 
 	untyped, managedFields, streamLists, compressed bool
 

@@ -75,6 +75,9 @@ type QueryStatus struct {
 	Restarts int `json:"restarts"`
 }
 
+// QueryStatusOf is for package inspect alone.
+func QueryStatusOf(all []query.Status) []QueryStatus { return statusOf(all).Queries }
+
 func statusOf(all []query.Status) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{

@@ -120,6 +120,28 @@ func WithObserver(o Observer) Option {
 	return option(func(s *settings) { s.observers = append(s.observers, o) })
 }
 
+// ClientObserver is an [Observer] that has another one for each client: one that knows whose doings
+// it is told of. It learns of clients by itself, and so a program says WithObserver and no more.
+type ClientObserver interface {
+	Observer
+	// ObserveClient is called when a client has been made with this observer. What it returns is
+	// told what the client does, in place of this observer, unless it is nil. closed is called
+	// once, when the client is closed; it may be nil. ObserveClient sends no requests.
+	ObserveClient(c *Client) (o Observer, closed func())
+}
+
+// WithClusterName names the cluster of a client, for metrics, logs and the status page. It is for
+// programs with clients of several clusters. Package fleet names those that it makes itself.
+func WithClusterName(name string) Option {
+	if name == "" {
+		return senseless("WithClusterName: the name is empty; without the option the cluster has none")
+	}
+	return option(func(s *settings) { s.cluster = name })
+}
+
+// ClusterName returns what [WithClusterName] has set; "" if nothing has.
+func (c *Client) ClusterName() string { return c.core.observers.cluster }
+
 // WithName sets the name of watches, for metrics, logs and the status page. The name is part of
 // labels of metrics: choose few. Watches of one name are counted as one in metrics. Default: the
 // Go type of the snapshot's struct, the name of the controller, or the names of the queries.

@@ -3,31 +3,11 @@ package kates
 import (
 	"context"
 
-	"github.com/go-logr/logr"
-
-	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/keyed"
 )
 
-// observers are those of a client.
-type observers struct {
-	all []Observer
-	log logr.Logger
-}
-
-// tell calls a method of an observer. A panic is logged, and ends nothing.
-func (o observers) tell(what string, f func()) {
-	err := guard.Named(what, func() error {
-		f()
-		return nil
-	})
-	if err != nil {
-		o.log.Error(err, "an observer has panicked", guard.Attribute(err)...)
-	}
-}
-
 // call implements [keyed.Observe].
-func (o observers) call(ctx context.Context, c keyed.Call) (context.Context, func(keyed.Result)) {
+func (o *observers) call(ctx context.Context, c keyed.Call) (context.Context, func(keyed.Result)) {
 	if len(o.all) == 0 {
 		return ctx, func(keyed.Result) {}
 	}
@@ -60,7 +40,7 @@ func callsOfFleet(home *Client, clients []Option, name string, workers int) *key
 	if err != nil {
 		s = &settings{} // each cluster's client has that error
 	}
-	told, loops := observers{all: s.observers, log: s.log}, &keyed.Loops{}
+	told, loops := s.told(), &keyed.Loops{}
 	if home != nil {
 		loops = &home.core.loops
 		if len(told.all) == 0 {

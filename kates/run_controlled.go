@@ -88,7 +88,7 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 		return nil, err
 	}
 	all, err := partition.Start(ctx, c.core.streams, fields.shape(), compiled, partition.Options{
-		Options: c.watch.get().options(fmt.Sprintf("controller %q", p.name)), Backoff: p.settings.policy.Backoff, Lasting: true,
+		Options: c.options(c.watch.get(), watched{fmt.Sprintf("controller %q", p.name), p.name}), Backoff: p.settings.policy.Backoff, Lasting: true,
 	})
 	if err != nil {
 		return nil, err

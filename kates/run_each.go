@@ -264,7 +264,7 @@ func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partiti
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))
 	}
-	o.Options = c.watch.get().options(watchOf(t, fields.targets))
+	o.Options = c.options(c.watch.get(), watchOf(t, fields.targets))
 	all, err := partition.Start(ctx, c.core.streams, t, compiled, o)
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", t, err))

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,29 +127,36 @@ func (c *Client) accumulate(ctx context.Context, t reflect.Type, targets []targe
 	if err != nil {
 		return nil, err
 	}
-	return accumulator.New(ctx, c.core.streams, queries, w.options(watchOf(t, targets)))
+	return accumulator.New(ctx, c.core.streams, queries, c.options(w, watchOf(t, targets)))
 }
 
-// watchOf says what is watched: a struct type, or queries.
-func watchOf(t reflect.Type, targets []target) string {
+// watched says what is watched: in messages, and as a name.
+type watched struct{ text, name string }
+
+// watchOf is a struct type, or queries.
+func watchOf(t reflect.Type, targets []target) watched {
 	if t != nil && t.Name() != "" {
-		return t.String()
+		return watched{t.String(), t.String()}
 	}
-	names := make([]string, len(targets))
+	names, quoted := make([]string, len(targets)), make([]string, len(targets))
 	for i, q := range targets {
-		names[i] = strconv.Quote(q.Name)
+		names[i], quoted[i] = q.Name, strconv.Quote(q.Name)
 	}
-	return "the queries " + strings.Join(names, ", ")
+	return watched{"the queries " + strings.Join(quoted, ", "), strings.Join(names, ",")}
 }
 
-// options returns the settings in the accumulator's form. The text says what is watched.
-func (w watchSettings) options(watch string) collect.Options {
-	o := collect.Options{Pace: w.pace, QuietOwnWrites: w.quietOwn, Noted: w.noted, Overdue: w.overdue}
+// options returns the settings of a watch in the accumulator's form.
+func (c *Client) options(w watchSettings, of watched) collect.Options {
+	name := cmp.Or(w.name, of.name)
+	o := collect.Options{
+		Pace: w.pace, QuietOwnWrites: w.quietOwn, Noted: w.noted, Overdue: w.overdue,
+		Name: name, Observer: c.core.observers.ofWatch(name),
+	}
 	if w.invalid != nil {
 		o.Invalid = func(i snapshot.Invalid) { w.invalid(invalidOf(i)) }
 	}
 	if w.witness != nil {
-		o.Witness = w.witness(watch)
+		o.Witness = w.witness(of.text)
 	}
 	return o
 }

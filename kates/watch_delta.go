@@ -115,17 +115,23 @@ func deltasOf(diffs []snapshot.Difference) []*Delta {
 		if len(piece) == 0 {
 			piece = make([]Delta, min(len(diffs)-i, deltasTogether))
 		}
-		kind, obj := ObjectUpdate, d.New
-		switch {
-		case d.Old == nil:
-			kind = ObjectAdd
-		case d.New == nil:
-			kind, obj = ObjectDelete, d.Old
-		}
+		kind, obj := changeOf(d)
 		piece[0] = deltaOf(kind, d.Query, obj)
 		deltas[i], piece = &piece[0], piece[1:]
 	}
 	return deltas
+}
+
+// changeOf returns what happened to an object: the object is the old one of a deletion, else the new
+// one.
+func changeOf(d snapshot.Difference) (DeltaType, stream.Object) {
+	switch {
+	case d.Old == nil:
+		return ObjectAdd, d.New
+	case d.New == nil:
+		return ObjectDelete, d.Old
+	}
+	return ObjectUpdate, d.New
 }
 
 func typeOf(obj runtime.Object) TypeMeta {

@@ -81,7 +81,7 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 		return nil, while("make a lister", err)
 	}
 	name := cmp.Or(query.Name, compiled[0].Kind)
-	options := c.watch.get().options(fmt.Sprintf("a lister of %q", name))
+	options := c.options(c.watch.get(), watched{fmt.Sprintf("a lister of %q", name), name})
 	if options.Witness != nil {
 		options.Witness = ofLister{options.Witness, name}
 	}

@@ -30,6 +30,10 @@ type Options struct {
 	// Update. While it is false, another Update, with the same judgement and a target of the same
 	// type, would change nothing, and need not be made. Nil: nobody asks.
 	Noted *atomic.Bool
+	// Name of the watch, for those who look at it, and Observer, which is told of each snapshot; nil:
+	// nobody is.
+	Name     string
+	Observer Observer
 	// Overdue is how long the first snapshot may take. After that, a log entry names the queries
 	// that are incomplete. Default 10 s.
 	Overdue time.Duration
@@ -103,6 +107,7 @@ type Collector[S query.Shown] struct {
 	life
 	roster[S]
 	rows
+	tally tally
 	ready milestone   // the first snapshot is complete
 	told  atomic.Bool // the first signal was given
 
@@ -113,11 +118,13 @@ type Collector[S query.Shown] struct {
 // milestone is something that happens once.
 type milestone struct {
 	passed atomic.Bool
+	at     atomic.Int64 // when, in nanoseconds since 1970
 	done   chan struct{}
 }
 
 func (m *milestone) pass() {
 	if m.passed.CompareAndSwap(false, true) {
+		m.at.Store(time.Now().UnixNano())
 		close(m.done)
 	}
 }
@@ -138,6 +145,7 @@ func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Quer
 		turn:   make(chan struct{}, 1),
 		follow: make(chan struct{}, 1),
 		rows:   rows{streams: s, witness: o.Witness, invalid: o.Invalid},
+		tally:  tally{id: watchIDs.Add(1), opened: time.Now()},
 	}
 	c.ended, c.roster.ready = c.Err, &c.ready.passed
 	c.upkeep = upkeep{
@@ -207,7 +215,10 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 func (c *Collector[S]) Changed() <-chan struct{} { return c.pacer.out }
 
 // Signalled returns when the last signal was given. While one waits to be received, no other is.
-func (c *Collector[S]) Signalled() time.Time { return c.pacer.signalled() }
+func (c *Collector[S]) Signalled() time.Time {
+	_, last := c.pacer.given()
+	return last
+}
 
 // Ensure makes sure that a signal follows.
 func (c *Collector[S]) Ensure() {
@@ -370,6 +381,15 @@ type Watch interface {
 	Ready() error
 	// Status returns the state of each query, in their order.
 	Status() []query.Status
+	// Inspect returns what the watch has and has done.
+	Inspect() Inspection
+	// Names returns the names of the objects that the reader has of a query, in order, and nil if
+	// there is no such query. Examine returns what there is of one of them, or of any other name.
+	Names(query string) []stream.Key
+	Examine(query string, key stream.Key) (Examined, bool)
+	// LeftOut returns some of the objects of a query that the reader leaves out, most of them at
+	// most, in order.
+	LeftOut(query string, most int) []snapshot.Invalid
 }
 
 // Of returns the watches of a set, in no particular order.

@@ -35,15 +35,16 @@ type pacer struct {
 	news func() bool
 	out  chan struct{}
 
-	mu     lockorder.Mutex[lockorder.Pacer]
-	closed bool
-	last   time.Time // the last signal
-	first  time.Time // the first change without a signal that is due; zero: none
-	latest time.Time // the latest such change
-	timer  *time.Timer
-	armed  bool          // the timer runs
-	asking bool          // a goroutine asks for news
-	idle   chan struct{} // close waits for it; the goroutine that asks closes it
+	mu      lockorder.Mutex[lockorder.Pacer]
+	closed  bool
+	last    time.Time // the last signal
+	signals uint64    // how many there were
+	first   time.Time // the first change without a signal that is due; zero: none
+	latest  time.Time // the latest such change
+	timer   *time.Timer
+	armed   bool          // the timer runs
+	asking  bool          // a goroutine asks for news
+	idle    chan struct{} // close waits for it; the goroutine that asks closes it
 }
 
 func newPacer(p Pace, news func() bool) *pacer {
@@ -145,17 +146,18 @@ func (p *pacer) signal() {
 		return
 	}
 	p.last = time.Now()
+	p.signals++
 	select {
 	case p.out <- struct{}{}:
 	default: // one waits already
 	}
 }
 
-// signalled returns when the last signal was given; zero if none was.
-func (p *pacer) signalled() time.Time {
+// given returns how many signals were given, and when the last one.
+func (p *pacer) given() (n uint64, last time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.last
+	return p.signals, p.last
 }
 
 // close ends the signals and closes the channel. It returns when no goroutine asks for news.

@@ -51,7 +51,7 @@ type entry struct {
 	failures      int       // turns in a row that ended in a rest
 	notBefore     time.Time // of a key that waits for quiet, or rests; else zero
 	first, latest time.Time // the changes of a key that waits for quiet
-	since         time.Time // when a key that is ready, or runs, became ready
+	since         time.Time // when a key that is ready became so, or one that runs got its turn
 	place         int       // in a set or heap, from 1; 0: in none
 	own, was      bool      // due for itself, see queue; was: so was the present turn
 	before, after *entry    // in a list
@@ -250,9 +250,9 @@ func (a *agenda) done(e *entry) {
 	e.failures = 0
 	switch e.state {
 	case keyRunning:
-		e.state = keyIdle
+		e.state, e.since = keyIdle, time.Time{}
 	case keyRunningWaiting:
-		e.state = keyWaiting
+		e.state, e.since = keyWaiting, time.Time{}
 	case keyRunningReady:
 		a.enqueue(e, time.Now())
 	}
@@ -267,6 +267,7 @@ func (a *agenda) rest(e *entry, after time.Duration) {
 	}
 	e.own = e.own || e.was // what it was due for is still to be done
 	e.failures++
+	e.since = time.Time{}
 	e.state, e.notBefore = keyResting, time.Now().Add(after)
 	heap.Push(&a.rests, e)
 	a.set(a.rested, a.rests)

@@ -95,6 +95,7 @@ func (s *scheduler) next(changed func(*partition) bool) *Turn {
 	}
 	s.told(part)
 	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, Ready: e.since, part: part}
+	e.since = time.Now()
 	part.forced, part.seen = false, withObjects
 	if t.Gone {
 		part.seen = withoutObjects

@@ -42,12 +42,14 @@ type Turn struct {
 
 // hand makes a turn of the next key, if there is one with a reason for a turn.
 func (p *Partitions) hand() *Turn {
+	began := time.Now()
 	t := p.scheduler.next(p.indexes.changed)
 	if t == nil {
 		return nil
 	}
 	t.of = p
 	p.indexes.fill(t)
+	p.collector.Updated(t.Key, began, true, t.Differences)
 	p.collector.Hand(collect.Delivery{Moment: collect.TurnBegins, Key: t.Key, Filled: t.filled})
 	return t
 }

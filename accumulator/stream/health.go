@@ -225,10 +225,20 @@ func (l *Listener) Status() Status {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st := s.status()
+	st.Objects = l.count()
+	if l.narrow != nil {
+		st.Form = strings.TrimSpace(string(l.narrow.as.form) + " of a wider watch")
+	}
+	return st
+}
+
+// status says how the stream stands. Called with mu held.
+func (s *stream) status() Status {
 	st := Status{
-		State: s.health.state, Since: s.health.since, Heard: s.health.heard,
-		Objects: l.count(), PositionRV: s.store.view.Position(),
-		Pending: s.store.view.Pending(), Restarts: s.health.restarts,
+		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.formNow(),
+		PositionRV: s.store.view.Position(),
+		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,
 		Unsettled: s.own.forgetSettled(s.store.view.Position()),
 	}
 	if st.State == "" {
@@ -236,9 +246,6 @@ func (l *Listener) Status() Status {
 	}
 	if s.health.err != nil {
 		st.Error = s.health.err.Error()
-	}
-	if st.Form = s.formNow(); l.narrow != nil {
-		st.Form = strings.TrimSpace(string(l.narrow.as.form) + " of a wider watch")
 	}
 	return st
 }

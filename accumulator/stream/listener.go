@@ -67,8 +67,10 @@ func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 	if before == after {
 		return nil // none, or the same part of two objects
 	}
+	l.tide.changes++
 	l.noted()
 	if l.whole() {
+		l.tide.whole(before, after)
 		if l.stream.progress.synced {
 			return l.Wake
 		}
@@ -79,11 +81,14 @@ func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 		known = before != nil
 	}
 	if after == nil && !known && l.Union == nil {
+		l.tide.coalesced += 2 // it came and went
 		delete(l.dirty, key)
 		delete(l.signals.dirty, key)
 		return nil
 	}
-	if !dirty {
+	if dirty {
+		l.tide.coalesced++
+	} else {
 		l.note(key, known)
 	}
 	if own && l.QuietOwn {

@@ -226,7 +226,9 @@ func (l listing) put(item runtime.Object) error {
 	held, same := l.stream.has(o)
 	switch {
 	case !same || l.newHistory:
-		l.objects[key] = l.stream.made(o, held)
+		made := l.stream.made(o, held)
+		l.stream.tally.taken(made)
+		l.objects[key] = made
 	default:
 		now := l.stream.again(o, held)
 		l.objects[key] = now // what is held already is not held twice
@@ -234,6 +236,7 @@ func (l listing) put(item runtime.Object) error {
 			l.compared[key] = comparison{with: held}
 		}
 	}
+	l.stream.tally.listed.Store(int64(len(l.objects)))
 	return nil
 }
 

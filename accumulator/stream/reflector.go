@@ -32,6 +32,7 @@ type reflector struct {
 	source   Source
 	requests requests
 	config   *Config
+	tally    *tally // what is counted; nil: nothing
 
 	// Of run's goroutine alone:
 	pace     wait.Backoff // between failures
@@ -103,11 +104,12 @@ func newReflector(t target, source Source, r requests, c *Config) *reflector {
 func (f *reflector) run(ctx context.Context) {
 	defer f.end()
 	ctx = klog.NewContext(ctx, logr.Discard()) // the target logs transitions
-	for ctx.Err() == nil {
-		err := f.round(ctx)
+	for why := listFirst; ctx.Err() == nil; {
+		followed, err := f.round(ctx, why)
 		if ctx.Err() != nil {
 			return
 		}
+		why = roundError{err, followed}.next()
 		if err != nil {
 			f.lost(ctx, err)
 			f.rest(ctx, err)
@@ -115,21 +117,23 @@ func (f *reflector) run(ctx context.Context) {
 	}
 }
 
-// round is a list and what is watched on it. It returns nil where a new list is wanted at once.
-func (f *reflector) round(ctx context.Context) error {
+// round is a list, for a reason, and what is watched on it. It reports whether the list was taken
+// in. The error is nil where a new list is wanted at once.
+func (f *reflector) round(ctx context.Context, why listReason) (followed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.mu.Lock()
 	f.again, f.asked = cancel, false
 	f.mu.Unlock()
+	f.tally.list(why)
 	w, err := f.list(ctx)
-	if err == nil {
+	if followed = err == nil; followed {
 		err = f.follow(ctx, w)
 	}
 	if ctx.Err() != nil {
-		return nil
+		return followed, nil
 	}
-	return err
+	return followed, err
 }
 
 // lost notes that a list or watch failed for good.

@@ -95,6 +95,7 @@ func (s *stream) recount() {
 
 // listing notes how many objects the list under way has, 0 if there is none.
 func (s *stream) listing(objects int) {
+	s.tally.listed.Store(int64(objects))
 	if s.set.room.most == 0 {
 		return
 	}

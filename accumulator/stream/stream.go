@@ -23,7 +23,8 @@ type stream struct {
 	set       *Set
 	requests  requests
 	reflector *reflector
-	use       use           // guarded by the set's lock
+	use       use // guarded by the set's lock
+	tally     tally
 	done      chan struct{} // closed when the stream has ended
 
 	mu        lockorder.Mutex[lockorder.Stream]
@@ -82,11 +83,13 @@ func newStream(set *Set, s shape) *stream {
 		own:       ownWrites{unsettled: make(map[Key]bound), flights: make(map[Key]*flight)},
 	}
 	st.health.since = time.Now()
+	st.tally.id = streamIDs.Add(1)
 	st.requests = requests{
 		source: s.source, resource: s.key.resource, namespace: s.key.namespace,
 		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields},
 	}
 	st.reflector = newReflector(st, s.source, st.requests, s.config)
+	st.reflector.tally = &st.tally
 	return st
 }
 
@@ -122,7 +125,9 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	in := !deleted && s.matches(o)
 	if in {
 		o = s.prepare(o)
+		s.tally.taken(o)
 	}
+	s.tally.events.Add(1)
 	eventRV, lastRV := o.GetResourceVersion(), ""
 	var few [8]func()
 	wake := few[:0]
@@ -162,6 +167,7 @@ func (s *stream) bookmark(rv string) error {
 	if err := s.unversioned("a bookmark", rv); err != nil {
 		return unreadable{err}
 	}
+	s.tally.bookmarks.Add(1)
 	s.mu.Lock()
 	s.health.heard = time.Now()
 	if watchRV := s.progress.watchRV; coherence.Newer(watchRV, rv) {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"maps"
+	"time"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -22,9 +23,30 @@ type untaken struct {
 	forgottenRV string
 	// newHistory: what the reader knows is of a history that has ended.
 	newHistory bool
+	tide       tide
 	// turned: whether there is such a resource at all has changed.
 	turned  bool
 	signals signals
+}
+
+// tide counts changes. Each of them is taken, waits to be taken, or was coalesced.
+type tide struct {
+	changes   uint64    // of objects
+	coalesced uint64    // those that no batch shows: the object has changed again before
+	since     time.Time // of the first change that waits; zero: none does
+}
+
+// whole counts a change while the whole store is news.
+func (t *tide) whole(before, after Object) {
+	if before != nil {
+		t.coalesced++
+	}
+	if before != nil && after == nil {
+		t.coalesced++ // it came and went
+	}
+	if t.since.IsZero() {
+		t.since = time.Now()
+	}
 }
 
 // taken is what a listener's reader has taken of its stream. The rest is news. A reader that has
@@ -56,6 +78,9 @@ type signals struct {
 
 // note notes that a key has changed. known says whether the reader knows an object of that name.
 func (u *untaken) note(key Key, known bool) {
+	if len(u.dirty) == 0 {
+		u.tide.since = time.Now()
+	}
 	u.dirty[key] = known
 	u.most = max(u.most, len(u.dirty))
 }
@@ -97,7 +122,7 @@ const dirtyRoom = 1024
 // clean leaves no key dirty. A Go map never shrinks, and clearing one that was large once stays
 // slow: it is replaced.
 func (u *untaken) clean() {
-	u.signals.dirty, u.signals.late = nil, nil
+	u.signals.dirty, u.signals.late, u.tide.since = nil, nil, time.Time{}
 	if u.most > dirtyRoom {
 		u.dirty, u.most = make(map[Key]bool), 0
 	} else {

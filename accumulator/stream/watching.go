@@ -48,13 +48,14 @@ var errShort = errors.New("the server ended it as soon as it was open")
 // which the one before ended. It returns when only a new list helps.
 func (f *reflector) follow(ctx context.Context, w *dialled) error {
 	var last ending
-	for {
+	for why := watchListed; ; why = last.next() {
 		if w == nil {
 			var err error
 			if w, err = f.open(ctx, last); err != nil {
 				return err
 			}
 		}
+		f.tally.watch(why)
 		last = f.read(ctx, w)
 		// The old watch may have ended with its credentials before it was known that there is a next.
 		last.moved = last.moved || w.move != f.moves.Load()

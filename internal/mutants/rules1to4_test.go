@@ -58,7 +58,7 @@ var entry = []mutant{
 	},
 	{
 		name: "a write makes no entry", rule: 2, file: view, in: "accumulator", caught: "TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate",
-		old: `v.put(w.Key, entry{atRV: w.Version, uid: w.UID, object: w.Object})`, new: ``,
+		old: `v.put(w.Key, entry{atRV: w.Version, uid: w.UID, object: w.Object, since: now})`, new: ``,
 	},
 	{
 		name: "an entry is made though the watch has been there", rule: 2, file: view, caught: viewModel,

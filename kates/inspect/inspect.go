@@ -14,6 +14,7 @@ package inspect
 import (
 	"time"
 
+	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -69,7 +70,7 @@ type Watch struct {
 	// Keys are those of partitions; nil for other watches.
 	Keys *Keys `json:"keys,omitempty"`
 
-	of reader
+	of collect.Watch
 }
 
 // Query is one query of a watch.
@@ -117,6 +118,9 @@ const (
 	KeyReady   KeyState = "ready"
 	KeyRunning KeyState = "running"
 	KeyResting KeyState = "resting"
+	// A key that runs, and has changed since its turn began: its next turn waits, or is ready.
+	KeyRunningWaiting KeyState = "running, waiting"
+	KeyRunningReady   KeyState = "running, ready"
 )
 
 // Key is one partition.
@@ -277,4 +281,11 @@ type ObjectInStream struct {
 	Write *OwnWrite `json:"write,omitempty"`
 	// Untaken: the object has changed since the last snapshot.
 	Untaken bool `json:"untaken,omitempty"`
+}
+
+// InvalidObject is an object that the snapshots leave out.
+type InvalidObject struct {
+	ObjectKey
+	// Why it is left out.
+	Why string `json:"why"`
 }

@@ -44,7 +44,10 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 		}()
 		began := time.Now()
 		time.Sleep(time.Minute)
-		all := loopsOf(fake.Client)
+		keys := Of(fake.Client).Watches[0].Keys
+		assert.Equal(t, Key{Key: "hangs", State: KeyRunning, Since: began}, keys.Some[0])
+		assert.Equal(t, Key{Key: "bad", State: KeyResting, Failures: 1, Until: began.Add(time.Hour)}, keys.Some[1])
+		all := Of(fake.Client).Loops
 		require.Len(t, all, 1)
 		l := all[0]
 		require.Len(t, l.Running, 1)

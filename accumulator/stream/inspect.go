@@ -1,0 +1,184 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/footprint"
+)
+
+// Inspection is what a stream has, and what it has done, in numbers.
+type Inspection struct {
+	Status
+	ID                int64 // tells the streams of a process apart
+	Resource          Resource
+	Namespace         string
+	Labels, Fields    string // the selectors
+	Listeners         int
+	Bytes             int64 // an estimate for all objects
+	Listing           int   // objects of the list under way
+	Events, Bookmarks uint64
+	Undecodable       uint64
+	Lists, Watches    map[string]uint64 // by reason
+	PendingSince      time.Time         // the oldest pending write; zero: there is none
+	Writes            []OwnWrite        // some of the pending writes, the oldest
+}
+
+// OwnWrite is an own write that the watch has not shown yet. Of one that is unsettled nothing else
+// than the key and the version is known.
+type OwnWrite struct {
+	Key       Key
+	Version   string // "" if it is not known
+	Since     time.Time
+	Gone      bool // the object was deleted, or is not among the stream's any more
+	Unsettled bool
+}
+
+// order puts own writes that are unsettled last.
+var order = map[bool]int{true: 1}
+
+// writesMost is how many own writes an inspection has.
+const writesMost = 100
+
+// Inspect returns what the streams have and have done, by resource, namespace and selectors.
+func (s *Set) Inspect() []Inspection {
+	var all []Inspection
+	for _, st := range s.all() {
+		s.mu.Lock()
+		listeners := st.use.listeners
+		s.mu.Unlock()
+		all = append(all, st.inspect(listeners))
+	}
+	slices.SortFunc(all, func(a, b Inspection) int {
+		return cmp.Or(cmp.Compare(a.Resource.String(), b.Resource.String()), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Labels, b.Labels), cmp.Compare(a.Fields, b.Fields), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+func (s *stream) inspect(listeners int) Inspection {
+	per := s.perObject()
+	in := Inspection{
+		ID: s.tally.id, Resource: s.resource, Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields,
+		Listeners: listeners, Listing: int(s.tally.listed.Load()),
+		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
+		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),
+	}
+	s.mu.Lock()
+	in.Status = s.status()
+	in.Objects = len(s.store.objects)
+	for o := range s.store.view.Outstanding {
+		in.Writes = append(in.Writes, outstanding(o))
+	}
+	for key, until := range s.own.unsettled {
+		in.Writes = append(in.Writes, OwnWrite{Key: key, Version: until.rv, Unsettled: true})
+	}
+	s.mu.Unlock()
+	in.Bytes = per * int64(in.Objects)
+	slices.SortFunc(in.Writes, func(a, b OwnWrite) int {
+		if a.Unsettled != b.Unsettled {
+			return cmp.Compare(order[a.Unsettled], order[b.Unsettled])
+		}
+		return a.Since.Compare(b.Since)
+	})
+	if len(in.Writes) > 0 {
+		in.PendingSince = in.Writes[0].Since
+	}
+	in.Writes = in.Writes[:min(len(in.Writes), writesMost)]
+	return in
+}
+
+func outstanding(o coherence.Outstanding) OwnWrite {
+	return OwnWrite{Key: o.Key, Version: o.Version, Since: o.Since, Gone: o.Object == nil}
+}
+
+const (
+	// sampled is how many objects are looked at for an estimate of their bytes.
+	sampled = 64
+	// sampledFor is how long an estimate is good, unless the number of objects doubles.
+	sampledFor = 30 * time.Second
+)
+
+// perObject returns an estimate of the bytes that one object takes.
+func (s *stream) perObject() int64 {
+	old, now := s.tally.size.Load(), time.Now()
+	s.mu.Lock()
+	n := len(s.store.objects)
+	if old != nil && now.Sub(old.at) < sampledFor && n < 2*old.objects || n == 0 {
+		s.mu.Unlock()
+		if n == 0 {
+			return 0
+		}
+		return old.per
+	}
+	some := make([]Object, 0, sampled)
+	for _, o := range s.store.objects { // in no order
+		if some = append(some, o); len(some) == sampled {
+			break
+		}
+	}
+	s.mu.Unlock()
+	const entry = 64 // of the store's map
+	per := footprint.Of(some...)/int64(len(some)) + entry
+	s.tally.size.Store(&sized{per: per, objects: n, at: now})
+	return per
+}
+
+// ListenerInspection is what a listener has, and what it was told, in numbers.
+type ListenerInspection struct {
+	Stream            int64 // its ID
+	Bytes             int64 // an estimate for the objects that the listener sees
+	Events, Coalesced uint64
+	Untaken           int       // objects that have changed since the last batch
+	UntakenSince      time.Time // the first of these changes; zero: there is none
+}
+
+// Inspect returns what the listener has and was told.
+func (l *Listener) Inspect() ListenerInspection {
+	s := l.stream
+	per := s.perObject()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := ListenerInspection{
+		Stream: s.tally.id, Bytes: per * int64(l.count()),
+		Events: l.tide.changes, Coalesced: l.tide.coalesced, Untaken: len(l.dirty), UntakenSince: l.tide.since,
+	}
+	if l.whole() && s.progress.synced {
+		in.Untaken = l.count()
+	}
+	return in
+}
+
+// Examined is what a stream has of one object.
+type Examined struct {
+	Stream int64 // its ID
+	// Watched is the object as the watch has delivered it, and Current what the stream shows: that,
+	// or what an own write has laid over it. Nil: there is none.
+	Watched, Current Object
+	// Write is the own write that is laid over; nil: there is none.
+	Write *OwnWrite
+	// Untaken: the object has changed since the last batch.
+	Untaken bool
+}
+
+// Examine returns what the listener's stream has of one object.
+func (l *Listener) Examine(key Key) Examined {
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := Examined{Stream: s.tally.id, Watched: s.store.objects[key], Current: l.read(key)}
+	for o := range s.store.view.Outstanding {
+		if o.Key == key {
+			w := outstanding(o)
+			e.Write = &w
+		}
+	}
+	if until, ok := s.own.unsettled[key]; ok && e.Write == nil {
+		e.Write = &OwnWrite{Key: key, Version: until.rv, Unsettled: true}
+	}
+	_, dirty := l.dirty[key]
+	e.Untaken = dirty || l.whole()
+	return e
+}

@@ -1,0 +1,106 @@
+package kates_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// quietObserver is an observer that nothing happens to.
+type quietObserver struct{}
+
+func (quietObserver) Request(ctx context.Context, _ kates.RequestInfo) (context.Context, func(kates.RequestResult)) {
+	return ctx, nil
+}
+
+func (quietObserver) Call(ctx context.Context, _ kates.CallInfo) (context.Context, func(kates.CallResult)) {
+	return ctx, nil
+}
+
+func (quietObserver) Updated(kates.UpdateInfo) {}
+
+// clientsSeen notes the clients that are open, by the names of their clusters.
+type clientsSeen struct {
+	quietObserver
+	mu   sync.Mutex
+	open map[*kates.Client]string
+	ends int
+}
+
+func (s *clientsSeen) ObserveClient(c *kates.Client) (kates.Observer, func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[*kates.Client]string)
+	}
+	s.open[c] = c.ClusterName()
+	return nil, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, c)
+		s.ends++
+	}
+}
+
+func TestAnObserverLearnsOfEachClientAndOfItsEndOnce(t *testing.T) {
+	seen := &clientsSeen{}
+	config := &rest.Config{Host: "nowhere.invalid"}
+	one, err := kates.NewClientFromRESTConfig(config, kates.WithObserver(seen), kates.WithClusterName("eu"))
+	require.NoError(t, err)
+	two, err := kates.NewClientFromRESTConfig(config, kates.WithObserver(seen))
+	require.NoError(t, err)
+	assert.Equal(t, map[*kates.Client]string{one: "eu", two: ""}, seen.open)
+	derived := one.With(kates.WithInterval(0))
+	assert.Equal(t, "eu", derived.ClusterName())
+	assert.Len(t, seen.open, 2, "a client that shares everything is no other one")
+	derived.Close()
+	one.Close()
+	assert.Equal(t, map[*kates.Client]string{two: ""}, seen.open)
+	assert.Equal(t, 1, seen.ends)
+	two.Close()
+	assert.Empty(t, seen.open)
+}
+
+func TestAClientThatCannotBeMadeIsNotToldToAnObserver(t *testing.T) {
+	seen := &clientsSeen{}
+	_, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "nowhere.invalid"},
+		kates.WithObserver(seen), kates.WithClusterName(""))
+	require.ErrorContains(t, err, "WithClusterName: the name is empty")
+	assert.Empty(t, seen.open)
+}
+
+// panicsOfClients is an observer that panics when a client begins, or when it ends.
+type panicsOfClients struct {
+	quietObserver
+	begin bool
+}
+
+func (p panicsOfClients) ObserveClient(*kates.Client) (kates.Observer, func()) {
+	if p.begin {
+		panic("at the beginning")
+	}
+	return nil, func() { panic("at the end") }
+}
+
+func TestAPanicOfAnObserverOfClientsIsLoggedAndEndsNothing(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	seen := &clientsSeen{}
+	c, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "nowhere.invalid"}, kates.WithLogr(log),
+		kates.WithObserver(panicsOfClients{begin: true}), kates.WithObserver(panicsOfClients{}), kates.WithObserver(seen))
+	require.NoError(t, err)
+	assert.Len(t, seen.open, 1)
+	c.Close()
+	assert.Empty(t, seen.open)
+	text := strings.Join(lines, "\n")
+	assert.Contains(t, text, "ClientObserver.ObserveClient: at the beginning")
+	assert.Contains(t, text, "what ClientObserver.ObserveClient has returned: at the end")
+}
