@@ -267,7 +267,7 @@ func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out
 	}
 	if err := begun.Commit(ctx, out); err != nil {
 		// The write has succeeded: this is no error of the write.
-		c.core.log.Info("own write not settled, the watch will bring it", "object", o.String(), "error", err.Error())
+		c.core.log.Info("own write not settled, the watch will bring it", "object", o.String(), "err", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package kates
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +66,8 @@ func reasonOf(ctx context.Context, err error) string {
 		return string(reason)
 	case ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return "ContextEnded"
+	case errors.As(err, new(*url.Error)):
+		return "NoAnswer"
 	}
 	return "Unknown"
 }

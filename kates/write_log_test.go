@@ -34,6 +34,9 @@ func TestTheLineOfAWriteSaysWhomItWasForAndNothingOfTheContent(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.Error(t, c.Update(gone, pod, nil)) // nothing was sent
+	now := versionOf(t, c, pod)
+	server.Close()
+	require.Error(t, c.Patch(t.Context(), pod, kates.MergePatchType, []byte(`{"metadata":{"labels":{"note":"hidden-content"}}}`), nil))
 
 	var lines []string
 	for line := range strings.Lines(out.all()) {
@@ -46,9 +49,10 @@ func TestTheLineOfAWriteSaysWhomItWasForAndNothingOfTheContent(t *testing.T) {
 	assert.Equal(t, []string{
 		`msg="not written" verb=create` + at + ` reason=Invalid`,
 		`msg=written verb=create` + at + ` resourceVersion=` + first,
-		`msg=written verb=update` + status + ` resourceVersion=` + versionOf(t, c, pod),
+		`msg=written verb=update` + status + ` resourceVersion=` + now,
 		`msg=written verb=delete` + at + ` dryRun=true`,
 		`msg="not written" verb=update` + at + ` reason=Conflict`,
+		`msg="not written" verb=patch` + at + ` reason=NoAnswer`,
 	}, lines)
 	assert.NotContains(t, out.all(), "hidden-content")
 }

@@ -36,7 +36,7 @@ func (c *Config) Standing(ctx context.Context, run func() error) error {
 		return err
 	}
 	if s := c.Report.Status(); !s.Held && s.Err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		c.Log.Info("ended without having held the lease", "lease", s.Lease, "error", s.Err.Error())
+		c.Log.Info("ended without having held the lease", "lease", s.Lease, "err", s.Err)
 	}
 	return c.Report.Explain(err)
 }

@@ -148,13 +148,12 @@ func (t *Tries) tell(log logr.Logger, f failure) {
 		details := append([]any{"again", t.wait(err).String()}, stack...)
 		log.Error(err, what+", will keep trying", details...)
 	default:
-		log.V(1).Info(what+" again", "error", err.Error())
+		log.V(1).Info(what+" again", "err", err)
 	}
 	t.told = true
 	for _, onError := range t.Policy.OnError {
 		if broken := guard.Call(func() error { onError(err, t.failures); return nil }); broken != nil {
-			const what = "the function that is told of errors has panicked"
-			t.Log.Error(broken, what, guard.Attribute(broken)...)
+			t.Log.Error(broken, "the function that is told of errors has panicked", guard.Attribute(broken)...)
 		}
 	}
 }
