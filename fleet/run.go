@@ -39,7 +39,7 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 	case call == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	plan, queries, watch, err := kates.PlanFleet(f.options.Home, f.options.Client, t.String(), f.log.WithValues("run", t.String()), options)
+	plan, queries, watch, err := kates.PlanFleet(f.options.Home, &f.loops, f.options.Client, t.String(), f.log.WithValues("run", t.String()), options)
 	switch {
 	case err != nil:
 		return fail(err)

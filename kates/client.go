@@ -69,6 +69,7 @@ type core struct {
 	leases       leases
 	loops        keyed.Loops // those that run
 	observers    *observers
+	checked      checked
 	connection   connection
 }
 
@@ -182,7 +183,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	if c.server == nil {
 		c.server = &apiServer{requests, c}
 	}
-	c.observers = s.told()
+	c.observers, c.checked.hang = s.told(), cmp.Or(s.hang, defaultHang)
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)

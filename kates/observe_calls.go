@@ -34,13 +34,14 @@ func (o *observers) call(ctx context.Context, c keyed.Call) (context.Context, fu
 }
 
 // callsOfFleet are the calls of a run over many clusters that no client of these makes. They are told
-// to the observers of the clusters' clients, or to those of the home cluster's if there are none.
-func callsOfFleet(home *Client, clients []Option, name string, workers int) *keyed.Calls {
+// to the observers of the clusters' clients, or to those of the home cluster's if there are none. The
+// loop is one of the home cluster's, or of the fleet's.
+func callsOfFleet(home *Client, loops *keyed.Loops, clients []Option, name string, workers int) *keyed.Calls {
 	s, err := newSettings("", clients)
 	if err != nil {
 		s = &settings{} // each cluster's client has that error
 	}
-	told, loops := s.told(), &keyed.Loops{}
+	told := s.told()
 	if home != nil {
 		loops = &home.core.loops
 		if len(told.all) == 0 {

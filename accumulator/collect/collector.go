@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/watchdog"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -111,8 +112,9 @@ type Collector[S query.Shown] struct {
 	ready milestone   // the first snapshot is complete
 	told  atomic.Bool // the first signal was given
 
-	turn   chan struct{} // held by the reader
-	follow chan struct{} // holds a value when there may be names to read
+	turn    chan struct{}  // held by the reader
+	reading watchdog.Pulse // the reader's turns
+	follow  chan struct{}  // holds a value when there may be names to read
 }
 
 // milestone is something that happens once.

@@ -97,11 +97,51 @@ type Calls struct {
 	name    string
 	workers int
 	observe Observe
+	// Limit is how long a call may take before it is overdue; 0: as long as it likes. It is set before
+	// the first Begin.
+	Limit time.Duration
 
 	mu      lockorder.Mutex[lockorder.LoopCalls]
 	running map[string]Call // by ID
 	ended   map[Ended]uint64
 	failing map[string]Failure // by key
+}
+
+// Overdue says which calls of a loop have not ended in time.
+type Overdue struct {
+	Loop    string
+	Calls   int           // 0: none
+	Longest time.Duration // of the one that has begun first
+	ID      string        // of that
+}
+
+// Overdue checks the loops whose calls have to end in time.
+func (l *Loops) Overdue(now time.Time) (all []Overdue) {
+	l.mu.Lock()
+	open := slices.Clone(l.open)
+	l.mu.Unlock()
+	for _, c := range open {
+		if c.Limit > 0 {
+			all = append(all, c.overdue(now))
+		}
+	}
+	return all
+}
+
+func (c *Calls) overdue(now time.Time) Overdue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := Overdue{Loop: c.name}
+	for id, call := range c.running {
+		d := now.Sub(call.Since)
+		if d <= c.Limit {
+			continue
+		}
+		if o.Calls++; d > o.Longest {
+			o.Longest, o.ID = d, id
+		}
+	}
+	return o
 }
 
 // Begin begins a run of the loop: its report is among those of the client until end is called.

@@ -60,6 +60,7 @@ type (
 	Connections    struct{}
 	Witnessed      struct{}
 	Exhibits       struct{}
+	Watchdog       struct{}
 )
 
 // Lock is a row of [Order].
@@ -120,4 +121,5 @@ var Order = []Lock{
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 	{Witnessed{}, "internal/mutation.Watch.mu", "what a watch shows, for the mutation detector"},
 	{Exhibits{}, "internal/mutation.Detector.mu", "what was handed out, and who has written to it"},
+	{Watchdog{}, "internal/watchdog.Open.mu", "which functions of the user run"},
 }
