@@ -67,6 +67,7 @@ func TestAFleetThatWasReadyStaysReady(t *testing.T) {
 		}
 		cancel()
 		f.Close()
+		synctest.Wait()
 		for _, s := range f.sources {
 			s.said = false // no source takes that back
 		}
