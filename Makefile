@@ -38,9 +38,10 @@ TESTGATE := $(BIN)/testgate
 FUZZGATE := $(BIN)/fuzzgate
 STATICCHECK := $(BIN)/staticcheck
 
-# Modules with Go code. EXTRAS are the parts of the library that need more than the rest of it.
+# Modules with Go code. EXTRAS are the parts of the library that need more than the rest of it, and
+# the examples that do.
 # APISERVER starts kube-apiserver and etcd: its tests are among those of e2e, which builds these.
-EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod fleet/*/go.mod))
+EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod kates/prometheus/*/go.mod fleet/*/go.mod examples/*/go.mod))
 APISERVER := kates/katestest/apiserver
 MODULES := . $(EXTRAS) $(APISERVER) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 LINTED := . $(EXTRAS) $(APISERVER) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
@@ -106,7 +107,7 @@ unit: build-testgate ## unit tests, with the race detector and the check of the 
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
 
 .PHONY: extras
-extras: $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates and fleet
+extras: $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates, fleet and examples
 
 # With the race detector, all that these modules need would be compiled once more.
 $(EXTRAS:%=extras-in-%): extras-in-%: build-testgate
@@ -203,6 +204,7 @@ examples: ## run each example for a few seconds
 	@$(STAGE) "tenants" $(GO) run ./examples/tenants -for $(EXAMPLE_TIME)
 	@$(STAGE) "configmapgen" $(GO) run ./examples/configmapgen -for $(EXAMPLE_TIME)
 	@$(STAGE) "pipeline" $(GO) run ./examples/pipeline -for $(EXAMPLE_TIME)
+	@$(STAGE) "snapwatch" $(GO) -C examples/snapwatch run . --replay ../../testdata/recordings/drain.recording
 
 .PHONY: readme
 readme: build-testgate ## compile the Go blocks of README.md and docs

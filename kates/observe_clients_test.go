@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
 )
 
 // quietObserver is an observer that nothing happens to.
@@ -103,4 +105,42 @@ func TestAPanicOfAnObserverOfClientsIsLoggedAndEndsNothing(t *testing.T) {
 	text := strings.Join(lines, "\n")
 	assert.Contains(t, text, "ClientObserver.ObserveClient: at the beginning")
 	assert.Contains(t, text, "what ClientObserver.ObserveClient has returned: at the end")
+}
+
+// eachNotes is an observer that has another one for each client.
+type eachNotes struct {
+	quietObserver
+	of map[*kates.Client]*noting
+}
+
+func (e *eachNotes) Request(context.Context, kates.RequestInfo) (context.Context, func(kates.RequestResult)) {
+	panic("the client has an observer of its own")
+}
+
+func (e *eachNotes) ObserveClient(c *kates.Client) (kates.Observer, func()) {
+	e.of[c] = &noting{}
+	return e.of[c], nil
+}
+
+func TestWhatObserveClientReturnsIsToldInPlaceOfTheObserverAfterAReconnectToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, each := katestest.NewServer(t), &eachNotes{of: map[*kates.Client]*noting{}}
+		one := server.Client(t, kates.WithObserver(each))
+		two := server.Client(t, kates.WithObserver(each))
+		count := func(c *kates.Client) (n int) {
+			for _, r := range each.of[c].requests {
+				if strings.HasPrefix(r, "get /v1/configmaps") {
+					n++
+				}
+			}
+			return n
+		}
+		cm := &kates.ConfigMap{ObjectMeta: kates.ObjectMeta{Name: "a", Namespace: "default"}}
+		require.Error(t, one.Get(t.Context(), cm, nil))
+		assert.Equal(t, []int{1, 0}, []int{count(one), count(two)})
+		require.NoError(t, one.Reconnect(t.Context(), server.Config))
+		require.Error(t, one.Get(t.Context(), cm, nil))
+		require.Error(t, two.Get(t.Context(), cm, nil))
+		assert.Equal(t, []int{2, 1}, []int{count(one), count(two)})
+	})
 }

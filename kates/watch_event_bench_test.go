@@ -47,18 +47,22 @@ func (s *podServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		for _, p := range s.pods {
 			list.Items = append(list.Items, *p)
 		}
-		resp.Body = io.NopCloser(bytes.NewReader(enveloped(must(list.Marshal()))))
+		resp.Body = io.NopCloser(bytes.NewReader(enveloped("PodList", must(list.Marshal()))))
 	}
 	return resp, nil
 }
 
-func enveloped(raw []byte) []byte { return append([]byte("k8s\x00"), field(2, raw)...) }
+// enveloped is an object of a kind of v1, as servers send it.
+func enveloped(kind string, raw []byte) []byte {
+	typ := field(1, append(field(1, []byte("v1")), field(2, []byte(kind))...))
+	return slices.Concat([]byte("k8s\x00"), typ, field(2, raw))
+}
 
 // restarted returns the events of a restart in every pod.
 func (s *podServer) restarted(b *testing.B, round int) []byte {
 	var out bytes.Buffer
 	for i, p := range s.pods {
-		raw := enveloped(must(realistic.Restarted(p, round*len(s.pods)+i+1).Marshal()))
+		raw := enveloped("Pod", must(realistic.Restarted(p, round*len(s.pods)+i+1).Marshal()))
 		e := metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: raw}}
 		_, err := framer.NewLengthDelimitedFrameWriter(&out).Write(must(e.Marshal()))
 		require.NoError(b, err)

@@ -4,6 +4,7 @@ package footprint
 
 import (
 	"reflect"
+	"time"
 	"unsafe"
 )
 
@@ -19,6 +20,10 @@ func Of[T any](values ...T) int64 {
 	}
 	return n
 }
+
+// zone is what a time refers to. Package time shares one among all times and fills that of
+// time.Local at its first use: it is not part of a value, and may not be read.
+var zone = reflect.TypeFor[*time.Location]()
 
 type sizer struct{ seen map[unsafe.Pointer]bool }
 
@@ -39,7 +44,7 @@ func (s *sizer) beneath(v reflect.Value) (n int64) {
 			return allocated(int64(v.Len()))
 		}
 	case reflect.Pointer:
-		if s.first(v.UnsafePointer()) {
+		if v.Type() != zone && s.first(v.UnsafePointer()) {
 			return allocated(int64(v.Type().Elem().Size())) + s.beneath(v.Elem())
 		}
 	case reflect.Interface:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,6 +50,12 @@ func TestAnEstimateIsNearWhatTheAllocatorSays(t *testing.T) {
 		})
 		near(t, per, estimated)
 	})
+}
+
+func TestTheZoneOfATimeIsNoPartOfIt(t *testing.T) {
+	if n := Of(time.Now(), time.Now().In(time.FixedZone("x", 60))); n != 0 {
+		t.Errorf("two times refer to %d bytes of their own", n)
+	}
 }
 
 func TestWhatValuesShareCountsOnce(t *testing.T) {

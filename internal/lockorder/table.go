@@ -60,6 +60,10 @@ type (
 	Connections    struct{}
 	Witnessed      struct{}
 	Exhibits       struct{}
+	StatusPage     struct{}
+	PageHistory    struct{}
+	PageRecent     struct{}
+	PageRequests   struct{}
 	Watchdog       struct{}
 )
 
@@ -121,5 +125,9 @@ var Order = []Lock{
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 	{Witnessed{}, "internal/mutation.Watch.mu", "what a watch shows, for the mutation detector"},
 	{Exhibits{}, "internal/mutation.Detector.mu", "what was handed out, and who has written to it"},
+	{StatusPage{}, "kates/page.Page.mu", "the clients and fleets that the page is about"},
+	{PageHistory{}, "kates/page.history.mu", "the samples of the timelines"},
+	{PageRecent{}, "kates/page.recent.mu", "the last snapshots"},
+	{PageRequests{}, "kates/page.requests.mu", "how requests have ended"},
 	{Watchdog{}, "internal/watchdog.Open.mu", "which functions of the user run"},
 }

@@ -18,4 +18,14 @@ var observing = []mutant{
 		old: `append(slices.Clone(a.fleet.options.Client), kates.WithClusterName(m.Name))`,
 		new: `slices.Clone(a.fleet.options.Client)`,
 	},
+	{
+		name: "the zone of a time is read while it is filled", says: "may not be read",
+		file: "internal/footprint/footprint.go", caught: "TestTheZoneOfATimeIsNoPartOfIt",
+		old: `v.Type() != zone && `, new: ``,
+	},
+	{
+		name: "another connection has the observer of all clients", says: "in place of this observer",
+		file: "kates/observe_told.go", caught: "TestWhatObserveClientReturnsIsToldInPlaceOfTheObserverAfterAReconnectToo",
+		old: `if s.observing == nil {`, new: `if s.observing == nil || s.observing.cluster == "" {`,
+	},
 }

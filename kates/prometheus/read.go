@@ -48,7 +48,7 @@ func (g *gathering) readWatch(at time.Time, w *inspect.Watch) {
 	g.count(watchSnapshots, w.ID, "", w.Snapshots, watch)
 	g.count(watchChanges, w.ID, "", w.Changes, watch)
 	for _, q := range w.Queries {
-		g.readQuery(at, w.ID, watch, q)
+		g.readQuery(at, w, watch, q)
 	}
 	if k := w.Keys; k != nil {
 		g.add(partitions, float64(k.All-k.Waiting-k.Ready-k.Running-k.Resting), watch, string(inspect.KeyIdle))
@@ -60,7 +60,7 @@ func (g *gathering) readWatch(at time.Time, w *inspect.Watch) {
 	}
 }
 
-func (g *gathering) readQuery(at time.Time, id int64, watch string, q *inspect.Query) {
+func (g *gathering) readQuery(at time.Time, w *inspect.Watch, watch string, q *inspect.Query) {
 	query := g.observed.names.queries.admit(q.Name)
 	for _, state := range states {
 		g.add(queries, one(q.State == state), watch, query, string(state))
@@ -69,10 +69,12 @@ func (g *gathering) readQuery(at time.Time, id int64, watch string, q *inspect.Q
 	g.add(queryObjects, float64(q.Objects), watch, query)
 	g.add(queryBytes, float64(q.Bytes), watch, query)
 	g.add(queryInvalid, float64(q.Invalid), watch, query)
-	g.count(queryEvents, id, q.Name, q.Events, watch, query)
-	g.count(queryCoalesced, id, q.Name, q.Coalesced, watch, query)
-	g.add(queryUntaken, float64(q.Untaken), watch, query)
-	g.most(queryUntakenAge, since(at, q.UntakenSince), watch, query)
+	g.count(queryEvents, w.ID, q.Name, q.Events, watch, query)
+	if w.Kind != inspect.OfLister { // which has no snapshots, and so nothing that waits for one
+		g.count(queryCoalesced, w.ID, q.Name, q.Coalesced, watch, query)
+		g.add(queryUntaken, float64(q.Untaken), watch, query)
+		g.most(queryUntakenAge, since(at, q.UntakenSince), watch, query)
+	}
 	g.most(queryLag, q.Lag.Seconds(), watch, query)
 	if !q.Heard.IsZero() {
 		g.most(queryStaleness, since(at, q.Heard), watch, query)

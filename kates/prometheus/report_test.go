@@ -123,12 +123,3 @@ func values(t testing.TB, m *Metrics, of *metric) map[string]float64 {
 	}
 	return all
 }
-
-// seriesNow is how many series there are.
-func seriesNow(t testing.TB, m *Metrics) (n int) {
-	t.Helper()
-	for _, family := range gathered(t, m) {
-		n += len(family.GetMetric())
-	}
-	return n
-}

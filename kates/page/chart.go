@@ -1,0 +1,194 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Chart is a timeline. It is drawn as SVG, and its JSON has the values.
+type Chart struct {
+	Title string `json:"title"`
+	// Text says in words what is to be seen.
+	Text   string  `json:"text"`
+	Span   float64 `json:"span"` // seconds
+	Panels []Panel `json:"panels"`
+}
+
+// Panel is a part of a chart with a scale of its own.
+type Panel struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit"`
+	Max   float64 `json:"max"`
+	Lines []Line  `json:"lines"`
+}
+
+// Line is a series of values: times in seconds before now, and values.
+type Line struct {
+	Name   string       `json:"name"`
+	Values [][2]float64 `json:"values"`
+
+	Area   bool   `json:"-"`
+	Points string `json:"-"`
+	Last   string `json:"last"`
+}
+
+// The size of a panel, in the units of the SVG.
+const (
+	chartWidth  = 720.0
+	panelHeight = 80.0
+)
+
+// spanOf is the time that the timelines of a page show.
+func spanOf(ask url.Values) time.Duration {
+	if ask.Get("span") == "hour" {
+		return coarseSpan
+	}
+	return fineSpan
+}
+
+// panel draws lines.
+func panel(name, unit string, now time.Time, span time.Duration, lines ...namedLine) Panel {
+	p := Panel{Name: name, Unit: unit}
+	for _, l := range lines {
+		for _, v := range l.points {
+			p.Max = max(p.Max, v.value)
+		}
+	}
+	p.Max = ceiling(p.Max)
+	for _, l := range lines {
+		to := Line{Name: l.name, Area: l.area, Values: [][2]float64{}, Last: "–"}
+		var drawn []string
+		for _, v := range l.points {
+			before := seconds(now) - v.at
+			x := chartWidth * (1 - before/span.Seconds())
+			y := panelHeight - (panelHeight-4)*v.value/p.Max
+			if len(drawn) == 0 && l.area {
+				drawn = append(drawn, fmt.Sprintf("%.1f,%.0f", x, panelHeight))
+			}
+			drawn = append(drawn, fmt.Sprintf("%.1f,%.1f", x, y))
+			to.Values = append(to.Values, [2]float64{round(before), round(v.value)})
+		}
+		if n := len(l.points); n > 0 {
+			if l.area {
+				x := chartWidth * (1 - (seconds(now)-l.points[n-1].at)/span.Seconds())
+				drawn = append(drawn, fmt.Sprintf("%.1f,%.0f", x, panelHeight))
+			}
+			to.Last = l.text(l.points[n-1].value)
+		}
+		to.Points = strings.Join(drawn, " ")
+		p.Lines = append(p.Lines, to)
+	}
+	return p
+}
+
+type namedLine struct {
+	name   string
+	points []point
+	area   bool
+	text   func(float64) string
+}
+
+func round(v float64) float64 { return math.Round(v*100) / 100 }
+
+// ceiling is the next number that is easy to read.
+func ceiling(v float64) float64 {
+	if v <= 1 {
+		return 1
+	}
+	scale := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, n := range []float64{1, 2, 5, 10} {
+		if v <= n*scale {
+			return n * scale
+		}
+	}
+	return v
+}
+
+// shedding is the timeline of events in against snapshots out.
+func shedding(now time.Time, span time.Duration, in, away, out, changed []point) Chart {
+	c := Chart{Title: "Events in, snapshots out", Span: span.Seconds()}
+	c.Panels = []Panel{
+		panel("in", "per second", now, span,
+			namedLine{"events in", in, true, rateText}, namedLine{"coalesced away", away, false, rateText},
+			namedLine{"objects changed in snapshots", changed, false, rateText}),
+		panel("out", "per second", now, span, namedLine{"snapshots out", out, true, rateText}),
+	}
+	events, snapshots := mean(in), mean(out)
+	switch {
+	case len(in) == 0:
+		c.Text = "There are no samples yet: they come every second while somebody looks."
+	case events == 0:
+		c.Text = "No events have come."
+	case snapshots == 0:
+		c.Text = fmt.Sprintf("On average %s events have come in, and no snapshot went out.", rateText(events))
+	default:
+		c.Text = fmt.Sprintf("On average %s events have come in, and %s snapshots went out: %s events for each snapshot. "+
+			"What a snapshot does not show one by one is coalesced, not lost.", rateText(events), rateText(snapshots), number3(events/snapshots))
+	}
+	return c
+}
+
+func mean(line []point) (m float64) {
+	for _, p := range line {
+		m += p.value
+	}
+	return m / max(1, float64(len(line)))
+}
+
+// maxLines is how many streams a chart draws: those that are oldest.
+const maxLines = 8
+
+// staleness is the timeline of how long ago each stream has heard of the server.
+func (p *Page) staleness(now time.Time, span time.Duration, rows []StreamRow) Chart {
+	c := Chart{Title: "Staleness: time since the server last said anything", Span: span.Seconds()}
+	var lines []namedLine
+	for _, r := range rows {
+		if line := p.history.line(streamSeries(r.ID, "stale"), span, now); len(line) > 0 {
+			lines = append(lines, namedLine{nameOf(r.Stream), line, false, secondsText})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b namedLine) int { return cmp.Compare(peak(b.points), peak(a.points)) })
+	drawn := lines[:min(len(lines), maxLines)]
+	c.Panels = []Panel{panel("age", "seconds", now, span, drawn...)}
+	switch {
+	case len(lines) == 0:
+		c.Text = "There are no samples yet."
+	default:
+		c.Text = fmt.Sprintf("The oldest is %s, at %s now. A bookmark comes about every minute.",
+			lines[0].name, secondsText(lines[0].points[len(lines[0].points)-1].value))
+		if n := len(lines) - len(drawn); n > 0 {
+			c.Text += fmt.Sprintf(" %s that were never older are not drawn.", count(n, "stream", "streams"))
+		}
+	}
+	return c
+}
+
+func secondsText(v float64) string { return duration(time.Duration(v * float64(time.Second))) }
+
+func peak(line []point) (top float64) {
+	for _, p := range line {
+		top = max(top, p.value)
+	}
+	return top
+}
+
+// summed adds lines whose samples are of the same moments, but for those that begin later.
+func summed(lines [][]point) []point {
+	at := map[float64]float64{}
+	for _, line := range lines {
+		for _, p := range line {
+			at[p.at] += p.value
+		}
+	}
+	var all []point
+	for t, v := range at {
+		all = append(all, point{t, v})
+	}
+	slices.SortFunc(all, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+	return all
+}

@@ -1,0 +1,116 @@
+package page
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/kates"
+)
+
+// maxChanges is how many changes of a snapshot are remembered by name.
+const maxChanges = 20
+
+// Snapshot is one of the last snapshots that were delivered.
+type Snapshot struct {
+	Client string    `json:"client"`
+	Watch  string    `json:"watch"`
+	ID     int64     `json:"watchID"`
+	At     time.Time `json:"at"`
+	// Key of the turn, where the snapshot is one of a partition.
+	Key   string `json:"key,omitempty"`
+	First bool   `json:"first,omitempty"`
+	// Opened is how long the watch was open when its first snapshot was delivered, in seconds.
+	Opened float64 `json:"opened,omitempty"`
+	// Took is how long the Update took, in seconds.
+	Took float64 `json:"took"`
+	// Changes is the number of objects that have changed, and Deltas are some of these.
+	Changes int     `json:"changes"`
+	Deltas  []Delta `json:"deltas"`
+}
+
+// Delta is a change of an object.
+type Delta struct {
+	Type      kates.DeltaType `json:"type"`
+	Query     string          `json:"query"`
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name"`
+}
+
+// recent has the last snapshots. What it holds has a bound, and so does what it does for each: it
+// copies some names.
+type recent struct {
+	mu   lockorder.Mutex[lockorder.PageRecent]
+	all  []Snapshot // a ring
+	next int
+}
+
+func newRecent(n int) *recent { return &recent{all: make([]Snapshot, 0, n)} }
+
+// add notes a snapshot in the place of the oldest one.
+func (r *recent) add(client string, at time.Time, u *kates.UpdateInfo) {
+	s := Snapshot{
+		Client: client, Watch: u.Watch, ID: u.ID, At: at, Key: u.Key, First: u.First,
+		Took: u.Duration.Seconds(), Changes: u.Changes,
+	}
+	if u.First {
+		s.Opened = u.Opened.Seconds()
+	}
+	if u.Each != nil && u.Changes > 0 {
+		s.Deltas = make([]Delta, 0, min(u.Changes, maxChanges))
+		u.Each(func(query, namespace, name string, t kates.DeltaType) bool {
+			s.Deltas = append(s.Deltas, Delta{t, query, namespace, name})
+			return len(s.Deltas) < maxChanges
+		})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case cap(r.all) == 0:
+	case len(r.all) < cap(r.all):
+		r.all = append(r.all, s)
+	default:
+		r.all[r.next%cap(r.all)] = s
+	}
+	r.next++
+}
+
+// last returns the snapshots, the newest first.
+func (r *recent) last() []Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	to := make([]Snapshot, 0, len(r.all))
+	for i := r.next - 1; i >= r.next-len(r.all); i-- {
+		to = append(to, r.all[i%cap(r.all)]) // nobody writes to Deltas any more
+	}
+	return to
+}
+
+// watcher observes one client for the page, until that is closed.
+type watcher struct {
+	page   *Page
+	client string
+	ended  atomic.Bool
+}
+
+// Call observes nothing: the report of the client says which calls run and fail.
+func (*watcher) Call(ctx context.Context, _ kates.CallInfo) (context.Context, func(kates.CallResult)) {
+	return ctx, nil
+}
+
+func (w *watcher) Updated(u kates.UpdateInfo) {
+	if !w.ended.Load() {
+		w.page.recent.add(w.client, time.Now(), &u)
+	}
+}
+
+func (w *watcher) Request(
+	ctx context.Context, r kates.RequestInfo,
+) (context.Context, func(kates.RequestResult)) {
+	if w.ended.Load() {
+		return ctx, nil
+	}
+	of := requestKind{w.client, r.Verb, r.Group, r.Version, r.Resource, r.Subresource}
+	return ctx, func(result kates.RequestResult) { w.page.requests.add(of, time.Now(), result) }
+}
