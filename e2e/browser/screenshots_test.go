@@ -70,7 +70,7 @@ func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
 			size = append(size, chromedp.EmulateMobile)
 		}
 		b.do(chromedp.EmulateViewport(shot.width, shot.height, size...), chromedp.Navigate(p.url+shot.page), chromedp.WaitVisible("#main"))
-		eval[bool](b, fmt.Sprintf(`document.querySelector(%q).scrollIntoView() || true`, shot.from))
+		eval[bool](b, fmt.Sprintf(`(document.querySelector(%q).scrollIntoView(), true)`, shot.from))
 		picture := get(b, chromedp.CaptureScreenshot())
 		require.NotEmpty(t, picture)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, shot.name+".png"), picture, 0o644))

@@ -96,9 +96,14 @@ func (p *Page) problems(s *state) []Problem {
 }
 
 func (f *finder) client(c clientState) {
-	streams := map[int64]*inspect.Stream{}
+	if c.unhealthy != "" {
+		f.add(Problem{
+			Cause: "unhealthy", Effect: Wrong, Client: c.member.name, Detail: c.unhealthy, Link: link("loops", "client", c.member.name),
+			What: "The client is not healthy: something hangs that nothing else ends.",
+			Do:   "A goroutine dump shows where. A liveness probe on Client.Healthz restarts the program.",
+		})
+	}
 	for _, s := range c.Report.Streams {
-		streams[s.ID] = s
 		f.stream(c, s)
 	}
 	for _, w := range c.Report.Watches {

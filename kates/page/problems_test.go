@@ -26,6 +26,7 @@ func causes(p *Page) map[string]Problem {
 
 func TestEachCauseIsSaidInWordsWithWhatToDo(t *testing.T) {
 	f := full()
+	f.sick = errors.New("a predicate does not end")
 	f.made.Watches = append(f.made.Watches,
 		&inspect.Watch{ID: 4, Name: "app.Third", Opened: time.Now().Add(-time.Minute), Incomplete: "Pods wait"},
 		&inspect.Watch{ID: 5, Name: "each", Completed: time.Now(), Keys: &inspect.Keys{Resting: 1}})
@@ -40,7 +41,7 @@ func TestEachCauseIsSaidInWordsWithWhatToDo(t *testing.T) {
 		"forbidden": "forbids", "missing-kind": "does not serve", "retrying": "has failed", "incomplete": "no first snapshot",
 		"half-open": "half-open", "pending-writes": "has not shown", "unsettled": "could not be asked", "invalid": "leave out",
 		"slow-reader": "does not take snapshots", "no-worker": "wait for a worker", "resting": "rests after failures",
-		"failing-call": "fails for key", "hung-call": "has not returned", "lease": "cannot lead", "failing-requests": "failed in the last minutes",
+		"failing-call": "fails for key", "hung-call": "has not returned", "unhealthy": "hangs", "lease": "cannot lead", "failing-requests": "failed in the last minutes",
 		"slow-update": "took 3.0 s",
 	} {
 		of, is := found[cause]
