@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -94,8 +95,11 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// run runs a program until the test ends.
-func run(t *testing.T) *program {
+// run runs a program until the test ends, which takes snapshots as soon as it can.
+func run(t *testing.T) *program { return runAt(t, 0) }
+
+// runAt is run for a program with that interval between snapshots.
+func runAt(t *testing.T, interval time.Duration) *program {
 	t.Helper()
 	p := &program{
 		server: katestest.NewServer(t, katestest.WithObjects(objects()...), katestest.WithKinds(katestest.Kind{APIVersion: "example.com/v1", Kind: "Widget"})),
@@ -108,7 +112,7 @@ func run(t *testing.T) *program {
 	config := rest.CopyConfig(p.server.Config)
 	config.Wrap(p.faults.Wrap)
 	var err error
-	p.client, err = kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithObserver(status))
+	p.client, err = kates.NewClientFromRESTConfig(config, kates.WithInterval(interval), kates.WithObserver(status))
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/kates/", status)

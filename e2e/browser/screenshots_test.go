@@ -21,9 +21,14 @@ var (
 )
 
 // TestThePicturesOfTheDocumentationCanBeTaken takes them, and keeps them with -screenshots. For
-// these, -churn 100s gives the timelines something to show, and a half-open watch time to be noticed.
+// these, -churn 105s gives the timelines something to show, and a half-open watch time to be
+// noticed.
 func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
-	p, b := run(t), open(t)
+	interval := time.Duration(0)
+	if *churn > 0 {
+		interval = time.Second // as programs have it
+	}
+	p, b := runAt(t, interval), open(t)
 	folder := *screenshots
 	if folder == "" {
 		folder = t.TempDir()
@@ -42,13 +47,15 @@ func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
 		time.Sleep(100 * time.Millisecond) // load for the pictures
 	}
 	shots := []struct {
-		name, page string
-		phone      bool
-		dark       bool
+		name, page, from string // the element at the top
+		width, height    int64
+		dark             bool
 	}{
-		{"status-overview", "", false, false}, {"status-queries", "queries", false, true},
-		{"status-object", "object?query=Deployments&namespace=shop&name=cart&only=differing", false, false},
-		{"status-phone", "", true, true}, {"status-streams", "streams", false, false},
+		{"status-overview", "", "body", 1100, 900, false},
+		{"status-timeline", "queries", "figure", 1100, 340, true},
+		{"status-staleness", "streams", "figure", 1100, 300, false},
+		{"status-object", "object?query=Deployments&namespace=shop&name=cart", "main", 1100, 620, false},
+		{"status-phone", "", "body", 390, 844, true},
 	}
 	for _, shot := range shots {
 		scheme := "light"
@@ -58,11 +65,12 @@ func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
 		command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 		})
-		b.do(chromedp.EmulateViewport(1100, 820))
-		if shot.phone {
-			b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+		size := []chromedp.EmulateViewportOption{}
+		if shot.width < 500 {
+			size = append(size, chromedp.EmulateMobile)
 		}
-		b.do(chromedp.Navigate(p.url+shot.page), chromedp.WaitVisible("#main"))
+		b.do(chromedp.EmulateViewport(shot.width, shot.height, size...), chromedp.Navigate(p.url+shot.page), chromedp.WaitVisible("#main"))
+		eval[bool](b, fmt.Sprintf(`(document.querySelector(%q).scrollIntoView(), true)`, shot.from))
 		picture := get(b, chromedp.CaptureScreenshot())
 		require.NotEmpty(t, picture)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, shot.name+".png"), picture, 0o644))

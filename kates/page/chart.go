@@ -125,13 +125,17 @@ func shedding(now time.Time, span time.Duration, in, away, out, changed []point)
 	case events == 0:
 		c.Text = "No events have come."
 	case snapshots == 0:
-		c.Text = fmt.Sprintf("On average %s events have come in, and no snapshot went out.", rateText(events))
+		c.Text = fmt.Sprintf("On average %s events came in per second, and no snapshot went out.", few(events))
 	default:
-		c.Text = fmt.Sprintf("On average %s events have come in, and %s snapshots went out: %s events for each snapshot. "+
-			"What a snapshot does not show one by one is coalesced, not lost.", rateText(events), rateText(snapshots), number3(events/snapshots))
+		c.Text = fmt.Sprintf("On average %s events came in per second, and %s snapshots went out: %s events for each. "+
+			"What comes between two snapshots is coalesced, and nothing is lost.",
+			few(events), few(snapshots), few(events/snapshots))
 	}
 	return c
 }
+
+// few is a number with few digits.
+func few(v float64) string { return strings.TrimSuffix(rateText(v), "/s") }
 
 func mean(line []point) (m float64) {
 	for _, p := range line {

@@ -25,7 +25,12 @@ func causes(p *Page) map[string]Problem {
 }
 
 func TestEachCauseIsSaidInWordsWithWhatToDo(t *testing.T) {
-	p, base := serve(t, client("one", full()))
+	f := full()
+	f.sick = errors.New("a predicate does not end")
+	f.made.Watches = append(f.made.Watches,
+		&inspect.Watch{ID: 4, Name: "app.Third", Opened: time.Now().Add(-time.Minute), Incomplete: "Pods wait"},
+		&inspect.Watch{ID: 5, Name: "each", Completed: time.Now(), Keys: &inspect.Keys{Resting: 1}})
+	p, base := serve(t, client("one", f))
 	for range 3 {
 		p.requests.add(requestKind{"one", "patch", "apps", "v1", "deployments", ""}, time.Now(), kates.RequestResult{Code: 409})
 	}
@@ -34,9 +39,9 @@ func TestEachCauseIsSaidInWordsWithWhatToDo(t *testing.T) {
 	found := causes(p)
 	for cause, says := range map[string]string{
 		"forbidden": "forbids", "missing-kind": "does not serve", "retrying": "has failed", "incomplete": "no first snapshot",
-		"half-open": "half-open", "pending-writes": "has not shown", "unsettled": "could not be asked", "invalid": "left out",
+		"half-open": "half-open", "pending-writes": "has not shown", "unsettled": "could not be asked", "invalid": "leave out",
 		"slow-reader": "does not take snapshots", "no-worker": "wait for a worker", "resting": "rests after failures",
-		"failing-call": "fails for key", "hung-call": "has not returned", "lease": "cannot lead", "failing-requests": "failed in the last minutes",
+		"failing-call": "fails for key", "hung-call": "has not returned", "unhealthy": "hangs", "lease": "cannot lead", "failing-requests": "failed in the last minutes",
 		"slow-update": "took 3.0 s",
 	} {
 		of, is := found[cause]
@@ -54,6 +59,13 @@ func TestEachCauseIsSaidInWordsWithWhatToDo(t *testing.T) {
 	for cause := range found {
 		assert.Contains(t, body, "<code>"+cause+"</code>")
 	}
+}
+
+func TestACauseIsSaidOnce(t *testing.T) {
+	p, _ := serve(t, client("one", full()))
+	found := causes(p)
+	assert.NotContains(t, found, "incomplete", "its forbidden query is said")
+	assert.NotContains(t, found, "resting", "its failing call is said")
 }
 
 func TestNothingIsWrongWithAClientThatDoesWell(t *testing.T) {
