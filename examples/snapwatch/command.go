@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/examples/snapwatch/output"
+	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/configflags"
 )
 
@@ -23,16 +24,28 @@ import (
 type options struct {
 	config *configflags.ConfigFlags
 	output *output.Flags
+	narrowing
+	recording
 
-	labels, fields             string
-	allNamespaces, unknownToo  bool
-	once, plain, noColor       bool
-	condition                  string
-	timeout, interval          time.Duration
-	record, replay, speed      string
-	serve                      string
-	namespaceGiven, timedGiven bool
+	once, plain, noColor bool
+	condition            string
+	timeout, interval    time.Duration
+	timedGiven           bool // --timeout is given
+	serve                string
+	// more are options of the client that no flag sets.
+	more []kates.Option
 }
+
+// narrowing are the flags that say which objects.
+type narrowing struct {
+	labels, fields string
+	allNamespaces  bool
+	namespaceGiven bool
+	unknownToo     bool // --ignore-not-found
+}
+
+// recording are the flags about recordings.
+type recording struct{ record, replay, speed string }
 
 // streams are where a program reads and writes.
 type streams struct {

@@ -32,10 +32,10 @@ type connection struct {
 
 // options of all clients. What goes wrong is shown as the state of a kind, and not logged.
 func (o *options) clientOptions() []kates.Option {
-	return []kates.Option{
+	return append([]kates.Option{
 		kates.WithLogger(slog.New(slog.DiscardHandler)),
 		kates.WithInterval(o.interval),
-	}
+	}, o.more...)
 }
 
 // connect makes the client that the flags name. It sends no request.

@@ -63,13 +63,17 @@ func plural[N int | uint64](n N, word string) string {
 // progress tells on the standard error how the first lists go on, and what goes wrong. What was
 // told is not told again.
 type progress struct {
-	out  io.Writer
-	told map[string]string // by kind
+	out   io.Writer
+	begun time.Time
+	told  map[string]string // by kind
 }
 
-func newProgress(out io.Writer) *progress { return &progress{out: out, told: map[string]string{}} }
+func newProgress(out io.Writer, now time.Time) *progress {
+	return &progress{out: out, begun: now, told: map[string]string{}}
+}
 
 func (p *progress) note(picture model.Picture) {
+	short := picture.At.Sub(p.begun) < tick // a list that does not take long needs no word
 	for _, k := range picture.Kinds {
 		told := p.told[k.Name]
 		switch now := k.State; {
@@ -78,7 +82,7 @@ func (p *progress) note(picture model.Picture) {
 				p.tell("%s: %s%s", k.Name, now, because(k.Error))
 			}
 		case told == "" || told[0] == ' ':
-			if picture.Number > 0 || k.Listed == 0 {
+			if picture.Number > 0 || k.Listed == 0 || short {
 				continue
 			}
 			// The blank says that nothing was wrong.

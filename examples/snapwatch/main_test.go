@@ -1,191 +1,19 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// hunter is the data of a Secret, as text and in base64.
-const hunter, hunter64 = "hunter2", "aHVudGVyMg=="
-
-const shop = `
-apiVersion: v1
-kind: Service
-metadata: {name: web, namespace: prod, labels: {app: web}}
-spec: {ports: [{port: 80}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: prod, labels: {app: web}}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: web}]}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: key, namespace: prod}
-data: {password: ` + hunter64 + `}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: other, namespace: elsewhere}
-`
-
-// cluster is a server with some objects, a kubeconfig for it, and a client to change it.
-type cluster struct {
-	*katestest.Server
-	t          *testing.T
-	faults     *katestest.Faults
-	user       *kates.Client
-	kubeconfig string
-}
-
-func newCluster(t *testing.T, options ...katestest.Option) *cluster {
-	t.Helper()
-	c := &cluster{t: t, faults: katestest.NewFaults(t, 1)}
-	c.Server = katestest.NewServer(t, append([]katestest.Option{katestest.WithManifests(shop)}, options...)...)
-	c.user = c.Client(t)
-	c.kubeconfig = filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(c.kubeconfig, []byte(`
-apiVersion: v1
-kind: Config
-current-context: blue
-contexts:
-- {name: blue, context: {cluster: c, namespace: prod}}
-- {name: green, context: {cluster: c, namespace: elsewhere}}
-clusters:
-- {name: c, cluster: {server: "http://unused.test"}}
-`), 0o600))
-	return c
-}
-
-// text is an output that is read while it is written.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-	// wrote, if not nil, gets a value after something was written.
-	wrote chan struct{}
-}
-
-func (x *text) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	select {
-	case x.wrote <- struct{}{}:
-	default:
-	}
-	return x.b.Write(p)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.String()
-}
-
-// take returns what was written since the last time.
-func (x *text) take() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	defer x.b.Reset()
-	return x.b.String()
-}
-
-// running is a program that runs.
-type running struct {
-	out, err text
-	cancel   context.CancelCauseFunc
-	code     chan int
-}
-
-// start runs the program on the cluster.
-func (c *cluster) start(args ...string) *running {
-	r := &running{code: make(chan int, 1)}
-	r.err.wrote = make(chan struct{}, 1)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	r.cancel = cancel
-	all := append([]string{"snapwatch", "--kubeconfig", c.kubeconfig}, args...)
-	go func() {
-		r.code <- execute(ctx, all, streams{in: strings.NewReader(""), out: &r.out, err: &r.err}, c.reached)
-	}()
-	c.t.Cleanup(func() { cancel(nil) })
-	return r
-}
-
-// reached has the program reach the server, whatever address its kubeconfig has.
-func (c *cluster) reached(o *options) {
-	o.config.WrapConfigFn = func(*rest.Config) *rest.Config {
-		config := rest.CopyConfig(c.Config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return c.faults.Wrap(next) })
-		return config
-	}
-}
-
-// run runs the program until it ends by itself.
-func (c *cluster) run(args ...string) (code int, out, err string) {
-	r := c.start(args...)
-	code = <-r.code
-	return code, r.out.String(), r.err.String()
-}
-
-// stop ends the program as a signal does, and returns its exit code.
-func (r *running) stop(cause error) int {
-	r.cancel(cause)
-	return <-r.code
-}
-
-func (c *cluster) create(manifest string) {
-	c.t.Helper()
-	objects, err := kates.ParseManifestsToUnstructured(manifest)
-	require.NoError(c.t, err)
-	for _, o := range objects {
-		require.NoError(c.t, c.user.Create(c.t.Context(), o, nil))
-	}
-}
-
-// status sets an object's status.
-func (c *cluster) status(manifest string) {
-	c.t.Helper()
-	objects, err := kates.ParseManifestsToUnstructured(manifest)
-	require.NoError(c.t, err)
-	for _, o := range objects {
-		require.NoError(c.t, c.user.UpdateStatus(c.t.Context(), o, nil))
-	}
-}
-
-// bubble runs a test in a bubble, whose clock stands still while anything works.
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	t.Setenv("KUBECONFIG", "/does/not/exist")
-	synctest.Test(t, f)
-}
-
-// settle waits until all that follows from what was done has been done.
-func settle() {
-	time.Sleep(3 * time.Second) // of the bubble
-	synctest.Wait()
-}
 
 func TestEachSnapshotIsALineInAPipe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -216,6 +44,9 @@ func TestTheFlagsOfKubectlSayWhichObjects(t *testing.T) {
 			"services -n elsewhere --once -o name":                  "",
 			"svc/web deploy/web --once -o name":                     "service/web deployment.apps/web",
 			"svc/none --once -o name":                               "",
+			"svc/none svc --once -o name":                           "service/web",
+			"svc svc/none --once -o name":                           "service/web",
+			"svc/none svc/web --once -o name":                       "service/web",
 			"svc --field-selector metadata.name=web --once -o name": "service/web",
 			"ns --once -o name -l kubernetes.io/metadata.name=prod": "namespace/prod",
 			"Deployment.v1.apps svc svc/web --once -o name":         "deployment.apps/web service/web",
@@ -367,6 +198,34 @@ func TestNoSecretDataIsInLinesDeltasOrTables(t *testing.T) {
 		}
 		_, out, _ := c.run("secrets", "--once", "-o", "json")
 		assert.Contains(t, out, hunter64, "JSON is what kubectl prints")
+	})
+}
+
+func TestManagedFieldsArePrintedWhereTheyAreWanted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.create(api(t, "api"))
+		_, out, _ := c.run("deploy/api", "--once", "-o", "yaml")
+		assert.NotContains(t, out, "managedFields")
+		_, out, _ = c.run("deploy/api", "--once", "-o", "yaml", "--show-managed-fields")
+		assert.Contains(t, out, "managedFields")
+	})
+}
+
+func TestSecretsAreNotEvenReadWhereOnlyNamesAreShown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t)
+		for args, whole := range map[string]bool{
+			"secrets --once": false, "secrets --once -o deltas": false, "secrets --once -o yaml": true,
+		} {
+			c.accepts = nil
+			code, _, err := c.run(strings.Fields(args)...)
+			assert.Zero(t, code, err)
+			require.NotEmpty(t, c.accepts)
+			for _, accept := range c.accepts {
+				assert.Equal(t, whole, !strings.Contains(accept, "as=PartialObjectMetadata"), "%s: %s", args, accept)
+			}
+		}
 	})
 }
 

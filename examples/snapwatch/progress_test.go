@@ -52,15 +52,20 @@ func TestEventsThatNoSnapshotShowsAreCounted(t *testing.T) {
 
 func TestTroubleIsToldOnceAndItsEnd(t *testing.T) {
 	var b strings.Builder
-	p := newProgress(&b)
+	begun := time.Now()
+	at := begun.Add(tick)
+	p := newProgress(&b, begun)
 	say := func(state, err string, listed, number int) string {
 		b.Reset()
-		p.note(model.Picture{Number: number, Kinds: []model.Kind{{
+		p.note(model.Picture{At: at, Number: number, Kinds: []model.Kind{{
 			Name: "pods", Sample: model.Sample{State: state, Error: err, Listed: listed},
 		}}})
 		return b.String()
 	}
 	assert.Empty(t, say("waiting", "", 0, 0))
+	at = begun
+	assert.Empty(t, say("listing", "", 1, 0), "it does not take long yet")
+	at = begun.Add(tick)
 	assert.Equal(t, "pods: listing, 1 object so far\n", say("listing", "", 1, 0))
 	assert.Empty(t, say("listing", "", 1, 0))
 	assert.Equal(t, "pods: listing, 5 objects so far\n", say("listing", "", 5, 0))

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/examples/snapwatch/screen"
 	"github.com/kates-go/kates/examples/snapwatch/until"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/page"
 )
 
 // errInterrupted is ctrl-C in the full screen, where it is a key and no signal.
@@ -73,17 +74,23 @@ func (s streams) run(ctx context.Context, o *options, args []string) (err error)
 	if !v.full {
 		warnings = s.err
 	}
+	var status *page.Page
+	if o.serve != "" {
+		status = page.New()
+		defer status.Close()
+		o.more = append(o.more, kates.WithObserver(status))
+	}
 	c, err := o.connect(warnings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	var page *server
+	var served *server
 	if o.serve != "" {
-		if page, err = serve(ctx, o.serve, handlerFor(c.client)); err != nil {
+		if served, err = serve(ctx, o.serve, handlerOf(c.client, status)); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, page.close()) }()
+		defer func() { err = errors.Join(err, served.close()) }()
 	}
 	kinds, err := o.kinds(ctx, c, v, args)
 	if err != nil {
@@ -97,10 +104,10 @@ func (s streams) run(ctx context.Context, o *options, args []string) (err error)
 	w.ended = c.played(ctx)
 	where := strings.TrimSpace(c.where + "  " + o.scope(c))
 	if v.full {
-		return s.screen(ctx, o, w, page, where)
+		return s.screen(ctx, o, w, served, where)
 	}
-	if page != nil {
-		fmt.Fprintln(s.err, "Serving "+page.url)
+	if served != nil {
+		fmt.Fprintln(s.err, "Serving "+served.url)
 	}
 	return s.print(ctx, o, v, w)
 }
@@ -160,7 +167,7 @@ func (o *options) scope(c *connection) string {
 
 // print follows the watch without a full screen.
 func (s streams) print(ctx context.Context, o *options, v view, w *watch) error {
-	told := newProgress(s.err)
+	told := newProgress(s.err, time.Now())
 	limit := o.deadline(time.Now())
 	var wait *waiter
 	if v.condition != nil {
@@ -218,11 +225,11 @@ func (o *options) deadline(now time.Time) time.Time {
 }
 
 // screen follows the watch in a full screen.
-func (s streams) screen(ctx context.Context, o *options, w *watch, page *server, where string) error {
+func (s streams) screen(ctx context.Context, o *options, w *watch, served *server, where string) error {
 	klog.SetLogger(klog.Logger{}) // what libraries log would be in the middle of the screen
 	options := screen.Options{Where: where, Color: o.colors()}
-	if page != nil {
-		options.Page = page.url
+	if served != nil {
+		options.Page = served.url
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

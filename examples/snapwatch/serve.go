@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/page"
 )
 
 // server is the listener of --serve.
@@ -40,9 +39,6 @@ func serve(ctx context.Context, address string, handler http.Handler) (*server, 
 	if err != nil {
 		return nil, fmt.Errorf("--serve: %w", err)
 	}
-	if addr, ok := l.Addr().(*net.TCPAddr); ok && addr.IP.IsLoopback() {
-		handler = localOnly(handler)
-	}
 	s := &server{
 		http: &http.Server{
 			Handler: handler, ReadHeaderTimeout: 10 * time.Second,
@@ -67,37 +63,20 @@ func (s *server) close() error {
 	return err
 }
 
-// localOnly refuses requests for other names than those of this machine. A web site that has its
-// name resolve to this machine would otherwise read the page in its visitor's browser.
-func localOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		ip := net.ParseIP(strings.Trim(host, "[]"))
-		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "this page is for http://localhost and http://127.0.0.1", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // pagePath is where the status page is.
-const pagePath = "/debug/kates"
+const pagePath = "/debug/kates/"
 
-var errNotReady = errors.New("not ready")
-
-// handlerFor has the health of a client.
-func handlerFor(client *kates.Client) http.Handler {
+// handlerOf has the status page of a client, and whether the client is ready.
+func handlerOf(client *kates.Client, status *page.Page) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle(pagePath, status)
+	mux.Handle("GET /{$}", http.RedirectHandler(pagePath, http.StatusFound))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := client.Ready(); err != nil {
-			http.Error(w, fmt.Sprintf("%v: %v", errNotReady, err), http.StatusServiceUnavailable)
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "ok")
+		_, _ = io.WriteString(w, "ok\n") // if it fails, the reader has gone
 	})
 	return mux
 }

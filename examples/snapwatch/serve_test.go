@@ -1,9 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,6 +46,20 @@ func TestThePageIsServedOnThisMachineOnly(t *testing.T) {
 	assert.True(t, strings.HasPrefix(url, "http://127.0.0.1:"), url)
 	code, _ := get(t, strings.Replace(url, pagePath, "/readyz", 1))
 	assert.Contains(t, []int{200, 503}, code)
+	code, body := get(t, url)
+	assert.Equal(t, http.StatusOK, code)
+	assert.Contains(t, body, "<html")
+	code, body = get(t, url+"?format=json")
+	assert.Equal(t, http.StatusOK, code)
+	assert.True(t, json.Valid([]byte(body)), body)
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	require.NoError(t, err)
+	request.Host = "evil.example" // a web site that resolves to this machine
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	assert.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusForbidden, answer.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
 	assert.Zero(t, r.stop(nil))
 	assert.NotContains(t, r.err.String(), "error")
 }
@@ -57,21 +71,4 @@ func TestAnAddressThatIsInUseIsAnError(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Contains(t, err, "error: --serve: listen tcp")
 	assert.Zero(t, r.stop(nil))
-}
-
-func TestAWebSiteThatResolvesToThisMachineReadsNothing(t *testing.T) {
-	handler := localOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "content")
-	}))
-	for host, allowed := range map[string]bool{
-		"localhost": true, "localhost:8080": true, "127.0.0.1:8080": true, "[::1]:8080": true,
-		"evil.example": false, "evil.example:8080": false, "10.0.0.1:8080": false, "localhost.evil.example": false,
-	} {
-		request := httptest.NewRequest(http.MethodGet, "/", nil)
-		request.Host = host
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, request)
-		assert.Equal(t, allowed, answer.Code == http.StatusOK, host)
-		assert.Equal(t, allowed, strings.Contains(answer.Body.String(), "content"), host)
-	}
 }

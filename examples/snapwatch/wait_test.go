@@ -102,8 +102,10 @@ func TestForDeleteCreateAndFields(t *testing.T) {
 func TestTheTimeoutZeroLooksOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t)
+		begin := time.Now()
 		code, _, err := c.run("deploy", "--for=condition=Available", "--timeout=0")
 		assert.Equal(t, 1, code)
+		assert.Less(t, time.Since(begin), first)
 		assert.Contains(t, err, "deployment.apps/web in prod: it has no condition Available")
 	})
 }

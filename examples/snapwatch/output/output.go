@@ -102,8 +102,8 @@ func (f *Flags) Printer() (Printer, error) {
 	case name == "custom-columns":
 		return newColumns(spec, f.Once)
 	}
-	// A printer that omits the managed fields writes to the objects. These are shared, so the
-	// watch drops the fields, and no printer does.
+	// A printer that omits the managed fields copies all objects for that. The watch drops the
+	// fields instead, when an object comes.
 	f.print.JSONYamlPrintFlags.ShowManagedFields = true
 	p, err := f.print.ToPrinter()
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
