@@ -202,6 +202,8 @@ func (a *Accumulator) convert(i row, o stream.Object) snapshot.Row {
 
 const predicatePanicked = "the predicate panicked"
 
+var thePredicate = "the predicate"
+
 // judge calls the predicate. A panic in it is an error of that object.
 func (a *Accumulator) judge(i row, o stream.Object) (pass bool, err error) {
 	if a.judgement.predicate == nil || stream.Fault(o) != nil {
@@ -212,6 +214,7 @@ func (a *Accumulator) judge(i row, o stream.Object) (pass bool, err error) {
 		return false, err
 	}
 	defer a.collector.Lend("the predicate", i.field().Name, o, nil)()
+	a.collector.Doing(&thePredicate)
 	err = guard.Named(predicatePanicked, func() error {
 		pass, err = a.judgement.predicate(u)
 		if err != nil {
@@ -219,6 +222,7 @@ func (a *Accumulator) judge(i row, o stream.Object) (pass bool, err error) {
 		}
 		return err
 	})
+	a.collector.Doing(nil)
 	return pass && err == nil, err
 }
 

@@ -8,6 +8,8 @@ require (
 	github.com/go-logr/logr v1.4.4
 	github.com/kates-go/kates v0.0.0-00010101000000-000000000000
 	github.com/kates-go/kates/kates/katestest/apiserver v0.0.0-00010101000000-000000000000
+	github.com/kates-go/kates/kates/prometheus v0.0.0-00010101000000-000000000000
+	github.com/prometheus/client_golang v1.24.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -46,7 +48,6 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
-	github.com/prometheus/client_golang v1.24.0 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
@@ -78,3 +79,5 @@ replace (
 	github.com/kates-go/kates => ..
 	github.com/kates-go/kates/kates/katestest/apiserver => ../kates/katestest/apiserver
 )
+
+replace github.com/kates-go/kates/kates/prometheus => ../kates/prometheus

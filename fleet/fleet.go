@@ -8,11 +8,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
 )
@@ -74,6 +76,8 @@ type Fleet struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 	began   time.Time
+	loops   keyed.Loops // of runs over all clusters, without a home cluster
+	ready   atomic.Bool // it was, with what Readyz asks for
 
 	mu        lockorder.Mutex[lockorder.Fleet]
 	sources   []*sourceState // the last one is the program itself

@@ -39,7 +39,7 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 	case call == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	plan, queries, watch, err := kates.PlanFleet(f.options.Home, f.log.WithValues("run", t.String()), options)
+	plan, queries, watch, err := kates.PlanFleet(f.options.Home, &f.loops, f.options.Client, t.String(), f.log.WithValues("run", t.String()), options)
 	switch {
 	case err != nil:
 		return fail(err)
@@ -168,6 +168,7 @@ func (w *whole[S]) End(turn *wholeTurn[S], o keyed.Outcome) error {
 
 func (*wholeTurn[S]) Name() string                                { return "" }
 func (*wholeTurn[S]) Context(ctx context.Context) context.Context { return ctx }
+func (*wholeTurn[S]) Ready() time.Time                            { return time.Time{} }
 func (*wholeTurn[S]) Done(error)                                  {}
 func (*wholeTurn[S]) Keep()                                       {}
 func (*wholeTurn[S]) Drop()                                       {}

@@ -111,7 +111,7 @@ func (p *place) serve(ctx context.Context, c *Cluster) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		var last error
-		o, _ := tries.Call(ctx, func() error {
+		o, _ := tries.Call(ctx, time.Time{}, func(ctx context.Context) error {
 			err := run(ctx)
 			if ctx.Err() == nil && err == nil {
 				err = errors.New("it has ended")
@@ -195,7 +195,9 @@ func (p *place) owed(key string) *owed {
 	policy := p.of.plan.Policy
 	policy.OfKey = func(key string, err error) error { return &KeyError{Key{p.name, key}, err} }
 	log := p.of.log.WithValues("cluster", p.name, "key", key)
-	return &owed{key: key, tries: keyed.NewTries(&policy, log, key)}
+	tries := keyed.NewTries(&policy, log, key)
+	tries.Calls = p.of.plan.Calls
+	return &owed{key: key, tries: tries}
 }
 
 // tell tells keys that they are gone, in turn. An error ends the run.
@@ -206,7 +208,7 @@ func (p *place) tell(ctx context.Context, left []*owed) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		outcome, err := o.tries.Call(ctx, func() error { return p.of.farewell(ctx, Key{p.name, o.key}) })
+		outcome, err := o.tries.Call(ctx, o.due, func(ctx context.Context) error { return p.of.farewell(ctx, Key{p.name, o.key}) })
 		switch {
 		case outcome.Final:
 			return err

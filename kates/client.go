@@ -27,6 +27,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
@@ -66,7 +67,9 @@ type core struct {
 	applied      applied.Marks
 	recollected  applied.Recollections
 	leases       leases
+	loops        keyed.Loops // those that run
 	observers    *observers
+	checked      checked
 	connection   connection
 }
 
@@ -180,7 +183,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	if c.server == nil {
 		c.server = &apiServer{requests, c}
 	}
-	c.observers = s.told()
+	c.observers, c.checked.hang = s.told(), cmp.Or(s.hang, defaultHang)
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	c.streams = stream.New(s.streams)

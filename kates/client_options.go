@@ -50,7 +50,8 @@ type settings struct {
 
 	untyped, managedFields, streamLists, compressed bool
 
-	maxObjectBytes int64 // 0: defaultMaxObjectBytes
+	maxObjectBytes int64         // 0: defaultMaxObjectBytes
+	hang           time.Duration // 0: defaultHang
 
 	wrong error // the first option that makes no sense
 }

@@ -131,7 +131,7 @@ func (s *apiServer) declaredFields(
 	declared, err := s.core.kinds.Declared(ctx, kind, wanted)
 	if err != nil {
 		const says = "selectable fields not known: own writes are settled by a list each"
-		s.core.log.V(1).Info(says, "kind", kind.String(), "fields", wanted, "error", err.Error())
+		s.core.log.V(1).Info(says, "kind", kind.String(), "fields", wanted, "err", err)
 	}
 	return declared
 }

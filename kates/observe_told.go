@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/watchdog"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -22,6 +23,7 @@ type observers struct {
 	log     logr.Logger
 	cluster string // its name
 	closed  []func()
+	working watchdog.Open // their methods
 	ended   atomic.Bool
 }
 
@@ -63,6 +65,7 @@ func (o *observers) end() {
 // tell calls a method of an observer. A panic is logged, and ends nothing.
 func (o *observers) tell(what string, f func()) {
 	lockorder.CallOut(what)
+	defer o.working.Begin(what)()
 	err := guard.Named(what, func() error {
 		f()
 		return nil

@@ -70,7 +70,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		return fmt.Errorf("run %s: %w", t, err)
 	}
 	defer release()
-	config := settings.config(c, c.core.log.WithValues("run", t.String()))
+	config := settings.config(c, t.String(), c.core.log.WithValues("run", t.String()))
 	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
 	defer stop()
 	snapshots, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
@@ -83,12 +83,13 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	defer snapshots.Close()
 	r := &runner[S]{
 		call: f, begin: c.begin, snapshots: snapshots, triggered: make(chan struct{}, 1), due: true,
-		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log},
+		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log, Calls: config.Calls},
 	}
 	if snapshots.deltas != nil {
 		r.changes = newChanges(t)
 	}
 	bind(settings.handles, handledRun[S]{snapshots, r})
+	defer config.Calls.Begin()()
 	defer keyed.Listen(ctx, config.Triggers, r.trigger)()
 	err = config.Standing(ctx, func() error {
 		if config.Election == nil {
@@ -200,7 +201,7 @@ func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err err
 
 // try calls the function. If it failed, again is when to call it again. An error ends the run.
 func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
-	o, end := r.tries.Call(ctx, func() error { return r.call(r.begin(ctx), snap) })
+	o, end := r.tries.Call(ctx, time.Time{}, func(ctx context.Context) error { return r.call(r.begin(ctx), snap) })
 	if end != nil {
 		return 0, end
 	}

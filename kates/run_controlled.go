@@ -46,7 +46,7 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	if err != nil {
 		return nil, err
 	}
-	config := settings.config(p.client, settings.logOf(c, "controller", name))
+	config := settings.config(p.client, name, settings.logOf(c, "controller", name))
 	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open,
 		LeaseStatus: func() Status { return settings.ownStatus(config.Report) }}, nil
 }

@@ -57,7 +57,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
 	defer release()
-	config := settings.config(c, settings.logOf(c, "run", t.String()))
+	config := settings.config(c, t.String(), settings.logOf(c, "run", t.String()))
 	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
 	defer stop()
 	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
@@ -331,6 +331,7 @@ func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.turn.C
 
 func (t *keyTurn) Name() string                                { return t.turn.Key }
 func (t *keyTurn) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
+func (t *keyTurn) Ready() time.Time                            { return t.turn.Ready }
 
 func (t *keyTurn) Done(err error) {
 	if t.end(err != nil) {

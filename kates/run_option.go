@@ -21,8 +21,8 @@ import (
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a
 // [WatchOption], a [LeaderElection], a [Sharding] and a [Handle] are such options, and
-// [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout] and
-// [WithSignals] return some.
+// [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout], [WithSignals]
+// and [WithUnhealthyAfter] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
@@ -35,6 +35,8 @@ type runSettings struct {
 	handles  []*Handle
 	workers  int // 0: no option says it
 	wrong    error
+
+	unhealthyAfter time.Duration // how long a call may take; 0: as long as it likes
 
 	shutdown keyed.Shutdown
 	cluster  keyed.OfCluster // of a run over many; else zero
@@ -95,9 +97,13 @@ func (s *runSettings) checkLeases(c *Client) error {
 	return nil
 }
 
-// config is that of a loop.
-func (s *runSettings) config(c *Client, log logr.Logger) keyed.Config {
+// config is that of a loop of that name. Without a client it has no calls.
+func (s *runSettings) config(c *Client, name string, log logr.Logger) keyed.Config {
 	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Shutdown: s.shutdown, Log: log}
+	if c != nil {
+		config.Calls = c.core.loops.New(name, config.Workers, c.core.observers.call)
+		config.Calls.Limit = s.unhealthyAfter
+	}
 	if s.election != nil {
 		election := s.election.config(c)
 		election.Report = c.core.leases.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
@@ -122,8 +128,9 @@ func (s *runSettings) logOf(c *Client, what, name string) logr.Logger {
 // PlanFleet is what package fleet stands on, and is for that package alone: its result cannot be
 // named elsewhere. It reads the options of a run over many clusters. Leases are in the home
 // cluster; home is nil if there is none. The queries and the watch options are those of each
-// cluster.
-func PlanFleet(home *Client, log logr.Logger, options []RunOption) (plan *keyed.FleetPlan[RunOption], queries []Query, watch []WatchOption, err error) {
+// cluster. clients are the options of the clusters' clients, loops those of the fleet; the name is
+// that of the run.
+func PlanFleet(home *Client, loops *keyed.Loops, clients []Option, name string, log logr.Logger, options []RunOption) (plan *keyed.FleetPlan[RunOption], queries []Query, watch []WatchOption, err error) {
 	s, err := readRunOptions(options)
 	if err != nil {
 		return nil, nil, nil, err
@@ -140,10 +147,12 @@ func PlanFleet(home *Client, log logr.Logger, options []RunOption) (plan *keyed.
 			return nil, nil, nil, err
 		}
 	}
-	plan = &keyed.FleetPlan[RunOption]{Config: s.config(home, log)}
+	plan = &keyed.FleetPlan[RunOption]{Config: s.config(home, name, log)}
+	plan.Calls = callsOfFleet(home, loops, clients, name, plan.Workers)
+	plan.Calls.Limit = s.unhealthyAfter
 	plan.OfCluster = func(c keyed.OfCluster) []RunOption {
 		return []RunOption{runOption(func(one *runSettings) {
-			one.queries, one.watch, one.policy, one.workers = s.queries, s.watch, s.policy, s.workers
+			one.queries, one.watch, one.policy, one.workers, one.unhealthyAfter = s.queries, s.watch, s.policy, s.workers, s.unhealthyAfter
 			one.policy.OfKey, one.cluster, one.ofMany = c.OfKey, c, true
 			one.shutdown = keyed.Shutdown{Timeout: keyed.AtOnce, Whole: c.Grace} // with all clusters
 		})}

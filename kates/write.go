@@ -244,6 +244,7 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
 	a, err := r(o, w)
+	c.logWrite(ctx, op, o, w, a, err)
 	switch {
 	case err != nil:
 		begun.Abandon()
@@ -266,7 +267,7 @@ func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out
 	}
 	if err := begun.Commit(ctx, out); err != nil {
 		// The write has succeeded: this is no error of the write.
-		c.core.log.Info("own write not settled, the watch will bring it", "object", o.String(), "error", err.Error())
+		c.core.log.Info("own write not settled, the watch will bring it", "object", o.String(), "err", err)
 	}
 }
 

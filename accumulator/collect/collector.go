@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/watchdog"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -111,8 +112,9 @@ type Collector[S query.Shown] struct {
 	ready milestone   // the first snapshot is complete
 	told  atomic.Bool // the first signal was given
 
-	turn   chan struct{} // held by the reader
-	follow chan struct{} // holds a value when there may be names to read
+	turn    chan struct{}  // held by the reader
+	reading watchdog.Pulse // the reader's turns
+	follow  chan struct{}  // holds a value when there may be names to read
 }
 
 // milestone is something that happens once.
@@ -213,6 +215,12 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 // Changed signals that there is something new to take. It holds at most one signal, and is closed
 // when the collector ends. A signal may be spurious, but none is lost.
 func (c *Collector[S]) Changed() <-chan struct{} { return c.pacer.out }
+
+// Signalled returns when the last signal was given. While one waits to be received, no other is.
+func (c *Collector[S]) Signalled() time.Time {
+	_, last := c.pacer.given()
+	return last
+}
 
 // Ensure makes sure that a signal follows.
 func (c *Collector[S]) Ensure() {

@@ -9,6 +9,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/watchdog"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -75,6 +76,7 @@ type Inspection struct {
 	Changes                     uint64
 	Signalled, Updated          time.Time
 	Keys                        *KeysInspection // nil: it has no keys
+	Turn                        *watchdog.Pulse // the reader's turns
 }
 
 // QueryInspection is what a query has, and what has happened, in numbers.
@@ -103,7 +105,8 @@ type KeyInspection struct {
 func (c *Collector[S]) Inspect() Inspection {
 	t := &c.tally
 	in := Inspection{
-		ID: t.id, Name: c.options.Name, Silent: c.pacer == nil, Opened: t.opened, Completed: timeOf(&c.ready.at),
+		Turn: &c.reading,
+		ID:   t.id, Name: c.options.Name, Silent: c.pacer == nil, Opened: t.opened, Completed: timeOf(&c.ready.at),
 		Updates: t.updates.Load(), Snapshots: t.snapshots.Load(), Changes: t.changes.Load(), Updated: timeOf(&t.updated),
 	}
 	if c.pacer != nil {

@@ -58,7 +58,7 @@ func (r *rows) Report(invalid []snapshot.Invalid) {
 			r.Show(i.Query, i.Object, i.Object) // the user gets it, in an Invalid
 		}
 		log := r.streams.Logger()
-		log.V(1).WithValues(guard.Attribute(i.Err)...).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "error", i.Err.Error())
+		log.V(1).WithValues(guard.Attribute(i.Err)...).Info("object left out", "query", i.Query, "object", object.KeyOf(i.Object).String(), "err", i.Err)
 		if r.invalid == nil {
 			continue
 		}

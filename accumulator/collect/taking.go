@@ -20,6 +20,7 @@ func (c *Collector[S]) Enter(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	c.reading.Begin()
 	err := c.Err()
 	if err == nil {
 		return nil
@@ -32,7 +33,13 @@ func (c *Collector[S]) Enter(ctx context.Context) error {
 }
 
 // Leave ends the reader's turn.
-func (c *Collector[S]) Leave() { <-c.turn }
+func (c *Collector[S]) Leave() {
+	c.reading.End()
+	<-c.turn
+}
+
+// Doing notes which function of the user runs in the reader's turn; nil: none any more.
+func (c *Collector[S]) Doing(what *string) { c.reading.Do(what) }
 
 // Take takes the changes of every query. It returns false if there can be no first snapshot yet: a
 // stream had its list, but has given it up. It belongs to the reader's turn.

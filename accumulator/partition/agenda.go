@@ -51,7 +51,7 @@ type entry struct {
 	failures      int       // turns in a row that ended in a rest
 	notBefore     time.Time // of a key that waits for quiet, or rests; else zero
 	first, latest time.Time // the changes of a key that waits for quiet
-	since         time.Time // when a key that is ready, or runs, became ready
+	since         time.Time // when a key that is ready became so, or one that runs got its turn
 	place         int       // in a set or heap, from 1; 0: in none
 	own, was      bool      // due for itself, see queue; was: so was the present turn
 	before, after *entry    // in a list
@@ -137,10 +137,13 @@ func (a *agenda) quietAt(e *entry) time.Time {
 	return at
 }
 
-// release makes the waiting keys ready, in their order. Of the keys that wait for quiet, it takes
-// those that have waited long enough.
-func (a *agenda) release() {
+// release makes the waiting keys ready, in their order: since the time of their signal. Of the keys
+// that wait for quiet, it takes those that have waited long enough.
+func (a *agenda) release(signal time.Time) {
 	now, all := time.Now(), a.due
+	for _, e := range all {
+		e.since = signal
+	}
 	for len(a.stirred) > 0 && !a.stirred[0].notBefore.After(now) {
 		e := a.stirred[0]
 		// the key changed after it entered the heap: its time is computed again
@@ -149,13 +152,14 @@ func (a *agenda) release() {
 			continue
 		}
 		heap.Pop(&a.stirred)
+		e.since = e.notBefore
 		all = append(all, e)
 	}
 	slices.SortFunc(all, func(x, y *entry) int { return strings.Compare(x.key, y.key) })
 	for _, e := range all {
 		e.place, e.notBefore = 0, time.Time{}
 		a.backlog.Add(-1)
-		a.ready(e)
+		a.ready(e, e.since)
 	}
 	clear(all)
 	a.due = all[:0]
@@ -167,7 +171,7 @@ func (a *agenda) hurry(e *entry) {
 	if e.state.waits() {
 		a.unwait(e)
 	}
-	a.ready(e)
+	a.ready(e, time.Now())
 }
 
 // unwait ends a key's wait for a release. The caller sets the next state.
@@ -184,17 +188,17 @@ func (a *agenda) unwait(e *entry) {
 
 // ready puts a key that no longer waits into the queue. If a worker has the key, done does it
 // later.
-func (a *agenda) ready(e *entry) {
+func (a *agenda) ready(e *entry, since time.Time) {
 	switch e.state {
 	case keyRunning, keyRunningWaiting:
 		e.state = keyRunningReady
 	case keyIdle, keyWaiting:
-		a.enqueue(e)
+		a.enqueue(e, since)
 	}
 }
 
-func (a *agenda) enqueue(e *entry) {
-	e.state = keyReady
+func (a *agenda) enqueue(e *entry, since time.Time) {
+	e.state, e.since = keyReady, since
 	a.queue.push(e)
 	a.notify()
 }
@@ -233,8 +237,9 @@ func (a *agenda) wake() {
 	}
 	for now := time.Now(); len(a.rests) > 0 && !a.rests[0].notBefore.After(now); {
 		e := heap.Pop(&a.rests).(*entry)
+		since := e.notBefore
 		e.notBefore = time.Time{}
-		a.enqueue(e)
+		a.enqueue(e, since)
 	}
 	a.set(a.rested, a.rests)
 }
@@ -245,11 +250,11 @@ func (a *agenda) done(e *entry) {
 	e.failures = 0
 	switch e.state {
 	case keyRunning:
-		e.state = keyIdle
+		e.state, e.since = keyIdle, time.Time{}
 	case keyRunningWaiting:
-		e.state = keyWaiting
+		e.state, e.since = keyWaiting, time.Time{}
 	case keyRunningReady:
-		a.enqueue(e)
+		a.enqueue(e, time.Now())
 	}
 }
 
@@ -262,6 +267,7 @@ func (a *agenda) rest(e *entry, after time.Duration) {
 	}
 	e.own = e.own || e.was // what it was due for is still to be done
 	e.failures++
+	e.since = time.Time{}
 	e.state, e.notBefore = keyResting, time.Now().Add(after)
 	heap.Push(&a.rests, e)
 	a.set(a.rested, a.rests)

@@ -117,7 +117,7 @@ func (m *agendaModel) wake() {
 }
 
 func (m *agendaModel) release() {
-	m.agenda.release()
+	m.agenda.release(time.Now())
 	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
 		if k := m.keys[name]; k.waits && (k.changes == nil || !k.quietAt(m.debounce).After(time.Now())) {
 			m.enqueue(name)
@@ -313,7 +313,7 @@ func TestG11NothingFiresAfterAnAgendaIsClosed(t *testing.T) {
 		a.close()
 		a.rest(y, second)
 		a.drop(x)
-		a.release()
+		a.release(time.Now())
 		sim.After(time.Hour)
 		assert.False(t, has(a.rested.C))
 		assert.False(t, has(a.ripe.C))
@@ -337,7 +337,7 @@ func TestG3AnAgendaAllocatesNothingForATurn(t *testing.T) {
 			}
 		}
 		for a.size() > 0 {
-			a.release()
+			a.release(time.Now())
 			for e := a.next(); e != nil; e = a.next() {
 				if e.failures == 0 {
 					a.rest(e, 0)

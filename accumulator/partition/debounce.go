@@ -48,7 +48,7 @@ func (p *Partitions) attend(ctx context.Context) {
 		case <-p.scheduler.agenda.ripe.C:
 		}
 		_, err := p.take(ctx, func() *Turn {
-			p.scheduler.release()
+			p.scheduler.release(time.Now())
 			return nil
 		})
 		if err != nil {

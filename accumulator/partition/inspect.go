@@ -97,6 +97,9 @@ func (s *scheduler) inspect() (in collect.KeysInspection) {
 
 func (e *entry) inspect() collect.KeyInspection {
 	in := collect.KeyInspection{Key: e.key, State: e.state.String(), Since: e.since, Failures: e.failures}
+	if e.state.runs() {
+		in.State = keyRunning.String()
+	}
 	if e.state == keyResting {
 		in.Until = e.notBefore
 	}

@@ -127,13 +127,17 @@ func (p *Partitions) rekeyed(i int, f query.KeyFunc, old *placed) *placed {
 	return now
 }
 
+var theKeyFunction = "the Key function"
+
 // placedOf finds the partitions of an object. If they cannot be known, the object is invalid and
 // keeps those that it had.
 func (p *Partitions) placedOf(i int, f query.KeyFunc, o stream.Object, old *placed) *placed {
 	var keys []string
 	every, err := f == nil, stream.Fault(o)
 	if f != nil && err == nil {
+		p.collector.Doing(&theKeyFunction)
 		keys, every, err = keysOf(f, o)
+		p.collector.Doing(nil)
 	}
 	switch {
 	case err != nil:

@@ -51,6 +51,8 @@ type Partitions struct {
 	torn bool
 	// released: the collector has signalled since waiting keys were last released.
 	released atomic.Bool
+	// received is the time of the signal for that, as UnixNano; 0: now.
+	received atomic.Int64
 }
 
 // Start starts partitions of the queries, for a struct type. They run until ctx ends, or Close.
@@ -104,7 +106,7 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 	for {
 		select {
 		case <-p.Changed():
-			p.released.Store(true)
+			p.release()
 		default:
 		}
 		t, err := p.take(ctx, p.next)
@@ -117,7 +119,7 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 		if err == nil {
 			select {
 			case <-p.Changed(): // closed at the end
-				p.released.Store(true)
+				p.release()
 				continue
 			case <-p.scheduler.agenda.signal:
 				continue

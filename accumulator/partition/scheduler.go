@@ -94,7 +94,8 @@ func (s *scheduler) next(changed func(*partition) bool) *Turn {
 		return nil
 	}
 	s.told(part)
-	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, part: part}
+	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, Ready: e.since, part: part}
+	e.since = time.Now()
 	part.forced, part.seen = false, withObjects
 	if t.Gone {
 		part.seen = withoutObjects
@@ -147,11 +148,11 @@ func (s *scheduler) isStale() bool {
 	return s.stale
 }
 
-// release makes the keys ready that wait for a signal and are quiet, in order.
-func (s *scheduler) release() {
+// release makes the keys ready that wait for a signal, given at this time, and are quiet, in order.
+func (s *scheduler) release(signal time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agenda.release()
+	s.agenda.release(signal)
 }
 
 // pending reports whether a key is ready.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"time"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/snapshot"
@@ -25,7 +26,7 @@ func (p *Partitions) take(ctx context.Context, then func() *Turn) (*Turn, error)
 // next hands out the first ready key that has a reason for a turn.
 func (p *Partitions) next() *Turn {
 	if p.released.Swap(false) {
-		p.scheduler.release()
+		p.scheduler.release(p.signalled())
 	} else {
 		p.ensureSignal()
 	}
@@ -119,4 +120,21 @@ func (p *Partitions) ensureSignal() {
 	if p.scheduler.agenda.waiting() {
 		p.collector.Ensure()
 	}
+}
+
+// release notes that a worker has received a signal: waiting keys are ready since it was given. With
+// a debounce the agenda has been told at that time.
+func (p *Partitions) release() {
+	if p.debounce == nil {
+		p.received.CompareAndSwap(0, p.collector.Signalled().UnixNano())
+	}
+	p.released.Store(true)
+}
+
+// signalled returns the time of the signal that was received, or now.
+func (p *Partitions) signalled() time.Time {
+	if at := p.received.Swap(0); at > 0 {
+		return time.Unix(0, at)
+	}
+	return time.Now()
 }

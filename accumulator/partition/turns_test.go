@@ -107,7 +107,7 @@ func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
 			synctest.Wait()
 			require.NoError(t, p.Refresh(t.Context()))
 			if i%2 == 0 {
-				p.scheduler.release()
+				p.scheduler.release(time.Now())
 			}
 			s.Remove("as", name)
 			synctest.Wait()

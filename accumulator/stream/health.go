@@ -172,7 +172,7 @@ func (s *shape) logFor(grave bool) func(err error, what string) {
 	if grave {
 		return func(err error, what string) { log.Error(err, what) }
 	}
-	return func(err error, what string) { log.Info(what, "error", err.Error()) }
+	return func(err error, what string) { log.Info(what, "err", err) }
 }
 
 // vanished takes in that there is certainly nothing left to watch: the resource is served in no

@@ -169,7 +169,9 @@ func (l listing) initial(e watch.Event) (rv string, err error) {
 // listed takes in a whole list.
 func (f *reflector) listed(next listing, rv string, asked ask) error {
 	f.target.reach(AtListed, Key{})
+	f.step.Begin()
 	err := f.target.commit(next, rv, asked)
+	f.step.End()
 	if err != nil {
 		if errors.Is(err, errOlder) {
 			f.doubt = listOlder
@@ -203,6 +205,8 @@ func (s *stream) begin(newHistory bool) listing {
 
 // put takes in an item of the list.
 func (l listing) put(item runtime.Object) error {
+	l.stream.step.Begin()
+	defer l.stream.step.End()
 	o, ok := item.(Object)
 	if !ok {
 		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)

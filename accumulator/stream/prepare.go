@@ -70,7 +70,10 @@ func (s *shape) made(o, before Object) Object {
 	if s.transform == nil {
 		return o
 	}
-	if err := transformed(s.transform, o); err != nil {
+	s.step.Do(&theTransform)
+	err = transformed(s.transform, o)
+	s.step.Do(nil)
+	if err != nil {
 		return reject(id, err)
 	}
 	if changed := identityOf(o, s.resource); changed != id {
@@ -78,6 +81,9 @@ func (s *shape) made(o, before Object) Object {
 	}
 	return o
 }
+
+// The functions of the user that a stream's step may run.
+var theTransform, theSignal = "the transform", "the function that judges what is worth a signal"
 
 // transformed runs the user's function.
 func transformed(f Transform, o Object) error {

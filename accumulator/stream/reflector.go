@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/watchdog"
 )
 
 // reflector keeps a target as new as the server: it lists, then watches from the list's version
@@ -32,7 +33,8 @@ type reflector struct {
 	source   Source
 	requests requests
 	config   *Config
-	tally    *tally // what is counted; nil: nothing
+	tally    *tally          // what is counted; nil: nothing
+	step     *watchdog.Pulse // what is done without a request; nil: nobody asks
 
 	// Of run's goroutine alone:
 	pace     wait.Backoff // between failures

@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/watchdog"
 )
 
 // Set is the streams of one client: one per distinct resource, namespace, selectors, form and
@@ -23,6 +24,7 @@ type Set struct {
 
 	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
 	room        room
+	working     watchdog.Open // own writes that streams take in
 
 	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool

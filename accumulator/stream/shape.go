@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/watchdog"
 )
 
 // streamKey tells streams apart: equal keys share a stream.
@@ -38,13 +39,14 @@ type shape struct {
 	transform Transform // changes what is stored; nil for none
 	source    Source
 	config    *Config
+	step      *watchdog.Pulse // of the stream's reflector, without requests
 }
 
 func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 	lockorder.CallOut("Config.Source")
 	s := shape{
 		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
-		source: c.Source(r, key.namespace, key.form), config: c,
+		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
 	if spec.Fields != nil {
 		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")

@@ -47,6 +47,8 @@ func (l *Listener) worth(before, after Object) (yes bool) {
 		}
 		return nil
 	}
+	l.stream.step.Do(&theSignal)
+	defer l.stream.step.Do(nil)
 	_ = guard.Handle(ask, func(p *guard.Panic) error {
 		yes = true
 		l.stream.config.Logger.Error(fmt.Errorf("%v", p.Value), "the function that judges what is worth a signal panicked",

@@ -89,6 +89,7 @@ func newStream(set *Set, s shape) *stream {
 		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields},
 	}
 	st.reflector = newReflector(st, s.source, st.requests, s.config)
+	st.reflector.step = s.step
 	st.reflector.tally = &st.tally
 	return st
 }

@@ -250,6 +250,8 @@ func (f *reflector) take(e watch.Event) error {
 	if err != nil {
 		return unreadable{fmt.Errorf("%s event: %w", e.Type, err)}
 	}
+	f.step.Begin()
+	defer f.step.End()
 	if e.Type == watch.Bookmark {
 		err = f.target.bookmark(m.GetResourceVersion())
 	} else {

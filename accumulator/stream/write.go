@@ -128,6 +128,7 @@ func (o Outcome) cause() cause {
 
 // record hands the write to a stream, in the stream's form.
 func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
+	defer w.set.working.Begin("an own write, as " + st.key.resource + " shows it (Transform, Signal)")()
 	if object, ok := o.Object.(Object); ok {
 		o.Object = st.prepare(st.private(object))
 	}

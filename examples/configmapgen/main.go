@@ -31,6 +31,7 @@ import (
 
 	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/examples/configmapgen/generator"
+	"github.com/kates-go/kates/examples/probes"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -54,6 +55,7 @@ type settings struct {
 	cluster   kates.ClientConfig
 	namespace string
 	registry  string
+	listen    string
 	workers   int
 	long      time.Duration
 }
@@ -68,6 +70,7 @@ func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags.StringVar(&s.namespace, "namespace", "", "reconcile in this namespace only (rights in it suffice)")
 	flags.StringVar(&s.registry, "registry", filepath.Join(os.TempDir(), "configmapgen.json"),
 		"the file that stands for something outside of the cluster (in a pretend cluster: one that is removed)")
+	flags.StringVar(&s.listen, "listen", "", probes.Flag)
 	flags.IntVar(&s.workers, "workers", 4, "how many ConfigTemplates to reconcile at the same time")
 	flags.DurationVar(&s.long, "for", 0, "end after so long (0: at an interrupt)")
 	if err := flags.Parse(args); err != nil {
@@ -108,6 +111,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer stop()
+	_, silence, err := probes.Serve(s.listen, client)
+	if err != nil {
+		return err
+	}
+	defer silence()
 	registry := &generator.FileRegistry{Path: s.registry}
 	c, err := operator(client, registry, s, logger(stdout))
 	if err != nil {

@@ -34,6 +34,7 @@ import (
 
 	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/examples/pipeline/promote"
+	"github.com/kates-go/kates/examples/probes"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/fleet/source"
 	"github.com/kates-go/kates/kates"
@@ -58,6 +59,7 @@ var errUsage = errors.New("usage")
 type settings struct {
 	home     kates.ClientConfig
 	contexts []string
+	listen   string
 	long     time.Duration
 }
 
@@ -69,6 +71,7 @@ func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags.StringVar(&s.home.Kubeconfig, "kubeconfig", "", "the Pipelines are in the cluster of this kubeconfig")
 	flags.StringVar(&s.home.Context, "context", "", "they are in the cluster of this context of it")
 	contexts := flags.String("contexts", "", "the clusters of the targets: contexts of the kubeconfig, with commas (none: all)")
+	flags.StringVar(&s.listen, "listen", "", probes.Flag)
 	flags.DurationVar(&s.long, "for", 0, "end after so long (0: at an interrupt)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -111,6 +114,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer stop()
+	_, silence, err := probes.Serve(s.listen, clusters)
+	if err != nil {
+		return err
+	}
+	defer silence()
 	p := &promote.Promoter{Home: home, Fleet: clusters, Log: logger(stdout)}
 	pipelines, err := controller.New(home, "pipeline", p.Reconcile, append(promote.Queries(), kates.WithWorkers(4))...)
 	if err != nil {
@@ -141,7 +149,7 @@ func connect(s settings, stderr io.Writer) (home *kates.Client, clusters *fleet.
 	}
 	clusters, err = fleet.New(fleet.Options{
 		Sources: []fleet.Source{source.Contexts(s.home.Kubeconfig, s.contexts...)},
-		Client:  []kates.Option{interval, kates.WithLogger(log)}, Logger: logr.FromSlogHandler(log.Handler()),
+		Client:  []kates.Option{interval, kates.WithLogger(log)}, Home: home, Logger: logr.FromSlogHandler(log.Handler()),
 	})
 	if err != nil {
 		home.Close()

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kates-go/kates/examples/probes"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -57,6 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig")
 	flags.StringVar(&config.Context, "context", "", "run on the cluster of this context of the kubeconfig")
 	flags.StringVar(&config.Namespace, "namespace", "", "run on a real cluster, in this namespace")
+	listen := flags.String("listen", "", probes.Flag)
 	long := flags.Duration("for", 0, "end after so long (0: at an interrupt)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -79,6 +81,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer p.close()
+	_, silence, err := probes.Serve(*listen, p.client)
+	if err != nil {
+		return err
+	}
+	defer silence()
 	return p.watch(ctx)
 }
 

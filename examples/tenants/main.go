@@ -27,6 +27,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kates-go/kates/examples/probes"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -49,6 +50,7 @@ var errUsage = errors.New("usage")
 type settings struct {
 	cluster kates.ClientConfig
 	label   string
+	listen  string
 	workers int
 	long    time.Duration
 }
@@ -59,6 +61,7 @@ func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags.StringVar(&s.cluster.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig")
 	flags.StringVar(&s.cluster.Context, "context", "", "run on the cluster of this context of the kubeconfig")
 	flags.StringVar(&s.label, "label", "tenant", "the label whose value is the tenant")
+	flags.StringVar(&s.listen, "listen", "", probes.Flag)
 	flags.IntVar(&s.workers, "workers", 4, "how many tenants to compute at the same time")
 	flags.DurationVar(&s.long, "for", 0, "end after so long (0: at an interrupt)")
 	if err := flags.Parse(args); err != nil {
@@ -101,6 +104,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer stop()
+	_, silence, err := probes.Serve(s.listen, client)
+	if err != nil {
+		return err
+	}
+	defer silence()
 	p := &program{out: stdout, label: s.label, start: time.Now()}
 	p.intro(s.cluster == (kates.ClientConfig{}))
 	// This context ends the watches after the program has asked what is missing.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kates-go/kates/internal/secret"
 )
 
 // Diff shows how one text became another, line by line (-before +after). It is empty if they are
@@ -86,7 +88,7 @@ func Fields(before, after map[string]any) []string {
 
 // written is the part of an object that its writers decide.
 func written(object map[string]any) map[string]any {
-	if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
+	if secret.Is(object) {
 		object = hide(object)
 	}
 	object = maps.Clone(object)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kates-go/kates/internal/secret"
 )
 
 // Masks stand for what differs from run to run. Equal values have the same mask: two objects of
@@ -95,7 +97,7 @@ func (m *Masks) mask(tree any) any {
 		return all
 	case map[string]any:
 		switch core := t["apiVersion"] == "v1" || t["apiVersion"] == nil; {
-		case core && t["kind"] == "Secret":
+		case secret.Is(t):
 			t = hide(t)
 		case core && t["kind"] == "SecretList": // its items have no kinds
 			t = maps.Clone(t)
@@ -183,69 +185,15 @@ func (m *Masks) number(of *map[string]string, what, value string) string {
 	return mask
 }
 
-// hide returns a copy of a Secret without its values.
-func hide(secret map[string]any) map[string]any {
-	all := maps.Clone(secret)
-	for name, value := range all {
-		switch name {
-		case "metadata":
-			all[name] = hideAnnotations(value)
-		case "data", "stringData":
-			all[name] = hashed(value, name == "data")
-		}
-	}
-	return all
-}
+// hide returns a copy of a Secret with hashes in place of its values.
+func hide(object map[string]any) map[string]any { return secret.Hide(object, hashed) }
 
 // hideOwn is hide for what a program has decoded from a Secret: any of its fields may have a value.
-func hideOwn(secret map[string]any) map[string]any {
-	all := hide(secret)
-	for name, value := range all {
-		switch name {
-		case "apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData":
-		default:
-			all[name] = hashed(value, false)
-		}
-	}
-	return all
-}
+func hideOwn(object map[string]any) map[string]any { return secret.HideOwn(object, hashed) }
 
-// hideAnnotations hides those in which programs keep copies of a Secret.
-func hideAnnotations(metadata any) any {
-	m, _ := metadata.(map[string]any)
-	annotations, _ := m["annotations"].(map[string]any)
-	if len(annotations) == 0 {
-		return metadata
-	}
-	m, annotations = maps.Clone(m), maps.Clone(annotations)
-	for name, value := range annotations {
-		if !strings.HasPrefix(name, "kubernetes.io/service-account.") {
-			annotations[name] = hashed(value, false)
-		}
-	}
-	m["annotations"] = annotations
-	return m
-}
-
-// hashed replaces all values in a tree. Data of a Secret is hashed as it is, without base64.
-func hashed(tree any, encoded bool) any {
-	switch t := tree.(type) {
-	case nil:
-		return nil
-	case []any:
-		all := make([]any, len(t))
-		for i, e := range t {
-			all[i] = hashed(e, encoded)
-		}
-		return all
-	case map[string]any:
-		all := make(map[string]any, len(t))
-		for name, value := range t {
-			all[name] = hashed(value, encoded)
-		}
-		return all
-	}
-	content := []byte(fmt.Sprint(tree))
+// hashed is what stands for a value. Data of a Secret is hashed as it is, without base64.
+func hashed(value any, encoded bool) any {
+	content := []byte(fmt.Sprint(value))
 	if encoded {
 		if plain, err := base64.StdEncoding.DecodeString(string(content)); err == nil {
 			content = plain

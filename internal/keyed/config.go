@@ -20,6 +20,7 @@ type Config struct {
 	Shards   Shards        // nil: all keys are this replica's
 	Report   *lease.Report // of the Election, or of the Shards; nil if there is neither
 	Shutdown Shutdown
+	Calls    *Calls // nil: nobody wants to know of them
 	Log      logr.Logger
 }
 
@@ -35,7 +36,7 @@ func (c *Config) Standing(ctx context.Context, run func() error) error {
 		return err
 	}
 	if s := c.Report.Status(); !s.Held && s.Err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		c.Log.Info("ended without having held the lease", "lease", s.Lease, "error", s.Err.Error())
+		c.Log.Info("ended without having held the lease", "lease", s.Lease, "err", s.Err)
 	}
 	return c.Report.Explain(err)
 }

@@ -57,6 +57,7 @@ func (l *Loop[T]) Running() int { return int(l.running.Load()) }
 // error. It returns when the last call has returned.
 func (l *Loop[T]) Run(ctx context.Context) error {
 	defer l.unqueueAll()
+	defer l.Calls.Begin()()
 	defer Listen(ctx, l.Triggers, l.Source.TriggerAll)()
 	return l.Standing(ctx, func() error {
 		if l.Election == nil {

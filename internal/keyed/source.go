@@ -39,6 +39,8 @@ type Turn interface {
 	Name() string
 	// Context returns ctx for what is done in the turn. It is called when the turn begins.
 	Context(ctx context.Context) context.Context
+	// Ready is when the key became ready for a worker; zero: it does not wait for one.
+	Ready() time.Time
 
 	// Done ends the turn. With an error the key has another one after a backoff of the source.
 	Done(err error)

@@ -40,7 +40,7 @@ func (l *Loop[T]) take(ctx context.Context, turn T) error {
 	}
 	ctx = turn.Context(ctx)
 	t := l.tries(key)
-	o, _ := t.Call(ctx, func() error {
+	o, _ := t.Call(ctx, turn.Ready(), func(ctx context.Context) error {
 		l.running.Add(1)
 		defer l.running.Add(-1)
 		return l.Work.Call(ctx, turn, t.failures+1)
@@ -72,7 +72,7 @@ func (l *Loop[T]) tries(key string) *Tries {
 	if t := l.failing[key]; t != nil {
 		return t
 	}
-	return &Tries{Policy: &l.Policy, Log: l.Log.WithValues("key", key), key: key}
+	return &Tries{Policy: &l.Policy, Log: l.Log.WithValues("key", key), Calls: l.Calls, key: key}
 }
 
 // keep remembers the tries of a key as long as it fails.
@@ -93,6 +93,7 @@ func (l *Loop[T]) keep(key string, t *Tries) {
 // turn calls it.
 func (l *Loop[T]) Forget(key string) {
 	l.unqueue(key)
+	l.Calls.forget(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failing, key)

@@ -190,7 +190,7 @@ func (c *Candidate) lose(why error) {
 	c.mu.Unlock()
 	c.teller.changed()
 	c.cancel()
-	c.config.Logger.Info("leading no more", "lease", c.lock.name(), "identity", c.config.Identity, "error", why.Error())
+	c.config.Logger.Info("leading no more", "lease", c.lock.name(), "identity", c.config.Identity, "err", why)
 }
 
 // Held is nil as long as the candidate holds the lease by the clocks. It does not rely on timers

@@ -76,6 +76,16 @@ func (r *Reports) Ready() error {
 	return errors.Join(errs...)
 }
 
+// Open are the reports of the runs that have begun and have not ended.
+func (r *Reports) Open() []*Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.open)
+}
+
+// Lease is the namespace and name; of shards: the namespace and group.
+func (r *Report) Lease() string { return r.lease }
+
 // Show makes the report that of a replica that stands now. On nil it does nothing.
 func (r *Report) Show(status func() Status) {
 	if r != nil {

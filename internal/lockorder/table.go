@@ -27,6 +27,8 @@ type (
 	Candidate      struct{}
 	LeaseLock      struct{}
 	Loop           struct{}
+	Loops          struct{}
+	LoopCalls      struct{}
 	WatchSettings  struct{}
 	RunHandle      struct{}
 	TurnChanges    struct{}
@@ -62,6 +64,7 @@ type (
 	PageHistory    struct{}
 	PageRecent     struct{}
 	PageRequests   struct{}
+	Watchdog       struct{}
 )
 
 // Lock is a row of [Order].
@@ -89,6 +92,8 @@ var Order = []Lock{
 	{Candidate{}, "internal/lease.Candidate.mu", "the state of a candidate and its expiry timer"},
 	{LeaseLock{}, "internal/lease.lock.mu", "the last errors of a Lease's requests"},
 	{Loop{}, "internal/keyed.Loop.mu", "the attempts of keys that fail, the timers of those that asked for a turn"},
+	{Loops{}, "internal/keyed.Loops.mu", "which loops run"},
+	{LoopCalls{}, "internal/keyed.Calls.mu", "the calls of a loop that run, and how the others have ended"},
 	{WatchSettings{}, "kates.lockedSettings.mu", "the settings of watches to come"},
 	{RunHandle{}, "kates.Handle.mu", "what a handle controls"},
 	{TurnChanges{}, "kates.partitioned.mu", "the changes of turns that failed"},
@@ -124,4 +129,5 @@ var Order = []Lock{
 	{PageHistory{}, "kates/page.history.mu", "the samples of the timelines"},
 	{PageRecent{}, "kates/page.recent.mu", "the last snapshots"},
 	{PageRequests{}, "kates/page.requests.mu", "how requests have ended"},
+	{Watchdog{}, "internal/watchdog.Open.mu", "which functions of the user run"},
 }

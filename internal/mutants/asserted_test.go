@@ -17,11 +17,11 @@ const (
 var asserted = []mutant{
 	{
 		name: "an untyped Secret is shown", says: sameText, file: masking, caught: "TestSecretsAreHashedWhateverTheyComeIn",
-		old: `case core && t["kind"] == "Secret":`,
-		new: `case core && t["kind"] == "Secrets":`,
+		old: `case secret.Is(t):`,
+		new: `case secret.Is(nil):`,
 	}, {
-		name: "a copy of a Secret in its annotations is shown", says: sameText, file: masking, caught: "TestSecretsAreHashedWhateverTheyComeIn",
-		old: `all[name] = hideAnnotations(value)`,
+		name: "a copy of a Secret in its annotations is shown", says: sameText, file: "internal/secret/secret.go", in: "internal/golden", caught: "TestSecretsAreHashedWhateverTheyComeIn",
+		old: `all[name] = hideAnnotations(value, mask)`,
 		new: `all[name] = value`,
 	}, {
 		name: "equal UIDs have different masks", says: sameText, file: masking, caught: "TestWhatDiffersFromRunToRunIsMasked",

@@ -157,7 +157,7 @@ var partitions = []mutant{
 	{
 		name: "what comes during a turn is forgotten", says: "when something of it has changed since", file: agenda, caught: holds,
 		old: `	case keyRunningReady:
-		a.enqueue(e)
+		a.enqueue(e, time.Now())
 `,
 		new: `	case keyRunningReady:
 		e.state = keyIdle

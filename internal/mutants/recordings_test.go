@@ -12,9 +12,9 @@ const (
 // recorded are mistakes in recording what clients read, and in playing it back.
 var recorded = []mutant{
 	{
-		name: "copies of a Secret in its annotations are recorded", says: staysOut, file: redacting, caught: "TestSecretsAreRedactedWhateverTheyComeIn",
-		old: `annotations[name] = r.mask(s)`,
-		new: `_ = s`,
+		name: "copies of a Secret in its annotations are recorded", says: staysOut, file: "internal/secret/secret.go", in: "internal/recording", caught: "TestSecretsAreRedactedWhateverTheyComeIn",
+		old: `annotations[name] = hideAll(value, false, mask)`,
+		new: `_ = value`,
 	}, {
 		name: "a redacted value can be guessed", says: staysOut, file: redacting, caught: "TestRedactedValuesAreEqualWhereTheyWereEqual",
 		old: `_, _ = rand.Read(r.key) // never fails`,

@@ -40,7 +40,7 @@ func (p *pace) worked() {
 func (p *pace) wait(ctx context.Context, err error) {
 	p.failed++
 	if err != nil && p.failed >= loggedFailures && !p.logged {
-		p.log.Info("cannot read the log, trying again", "error", err.Error())
+		p.log.Info("cannot read the log, trying again", "err", err)
 		p.logged = true
 	}
 	pause := wait.Jitter(p.After(p.failed), 0.5)

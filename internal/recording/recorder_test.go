@@ -151,7 +151,7 @@ func pod(name, version string) *corev1.Pod {
 	}
 }
 
-func secret(version, password string) *corev1.Secret {
+func aSecret(version, password string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db", ResourceVersion: version, Annotations: map[string]string{
@@ -205,19 +205,19 @@ func TestSecretsAreRedactedWhateverTheyComeIn(t *testing.T) {
 	secrets := list{apiVersion: "v1", kind: "SecretList", meta: metav1.ListMeta{ResourceVersion: "2"}}
 	short := &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
-		ObjectMeta: secret("1", "hunter2").ObjectMeta,
+		ObjectMeta: aSecret("1", "hunter2").ObjectMeta,
 	}
 	shortList := list{apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadataList"}
 	for _, e := range []frames.Encoding{frames.JSON, frames.Protobuf} {
-		object := itemOf(t, secret("1", "hunter2"), e)
+		object := itemOf(t, aSecret("1", "hunter2"), e)
 		single, err := object.enveloped()
 		require.NoError(t, err)
 		for what, c := range map[string]struct {
 			url  string
 			body []byte
 		}{
-			"a list":          {"/api/v1/secrets", encoded(t, secrets, e, secret("1", "hunter2"))},
-			"an event":        {"/api/v1/secrets?watch=1", frame(t, watch.Added, secret("1", "hunter2"), e)},
+			"a list":          {"/api/v1/secrets", encoded(t, secrets, e, aSecret("1", "hunter2"))},
+			"an event":        {"/api/v1/secrets?watch=1", frame(t, watch.Added, aSecret("1", "hunter2"), e)},
 			"an object":       {"/api/v1/namespaces/default/secrets/db", single},
 			"a short list":    {"/api/v1/secrets", encoded(t, shortList, e, short)},
 			"a short event":   {"/api/v1/secrets?watch=1", frame(t, watch.Added, short, e)},
@@ -257,10 +257,10 @@ func TestRedactedValuesAreEqualWhereTheyWereEqual(t *testing.T) {
 		return s.Data
 	}
 	r := newRedactor(true, nil)
-	first, second := masked(r, secret("1", "hunter2"), frames.Protobuf), masked(r, secret("2", "hunter3"), frames.JSON)
+	first, second := masked(r, aSecret("1", "hunter2"), frames.Protobuf), masked(r, aSecret("2", "hunter3"), frames.JSON)
 	assert.Equal(t, first["same"], second["same"])
 	assert.NotEqual(t, first["password"], second["password"])
-	other := masked(newRedactor(true, nil), secret("1", "hunter2"), frames.JSON)
+	other := masked(newRedactor(true, nil), aSecret("1", "hunter2"), frames.JSON)
 	assert.NotEqual(t, first["same"], other["same"], "nobody can try values")
 }
 
@@ -268,7 +268,7 @@ func TestSecretsAreRecordedIfThatIsAskedFor(t *testing.T) {
 	file := &memory{}
 	w := NewWriter(file)
 	secrets := list{apiVersion: "v1", kind: "SecretList", meta: metav1.ListMeta{ResourceVersion: "2"}}
-	body := encoded(t, secrets, frames.Protobuf, secret("1", "hunter2"))
+	body := encoded(t, secrets, frames.Protobuf, aSecret("1", "hunter2"))
 	get(t, NewRecorder(w, false, nil).Wrap(answers{"/api/v1/secrets": {pieces: [][]byte{body}}}), "/api/v1/secrets")
 	require.NoError(t, w.Close())
 	assert.True(t, file.has(t, "hunter2"))

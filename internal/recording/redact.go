@@ -11,14 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/secret"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
@@ -59,8 +58,8 @@ func (r *redactor) object(i item, resource string) (item, error) {
 		return i, err
 	}
 	before := u.DeepCopy()
-	if r.secrets && (resource == "secrets" || u.GetKind() == "Secret") {
-		r.secret(u)
+	if r.secrets && (resource == "secrets" || u.GetKind() == secret.Kind) {
+		u.Object = secret.Hide(u.Object, r.value)
 	}
 	if err := r.users(u); err != nil {
 		return i, err
@@ -127,31 +126,13 @@ func (i *item) with(u *unstructured.Unstructured) (item, error) {
 	return to, nil
 }
 
-// secret redacts a Secret, or the metadata of one: programs keep copies of its data in annotations.
-func (r *redactor) secret(u *unstructured.Unstructured) {
-	r.values(u.Object["data"], true)
-	r.values(u.Object["stringData"], false)
-	metadata, _ := u.Object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	for name, value := range annotations {
-		s, is := value.(string)
-		if harmless := strings.HasPrefix(name, "kubernetes.io/service-account.") ||
-			name == metav1.InitialEventsAnnotationKey; !harmless && is {
-			annotations[name] = r.mask(s)
-		}
+// value is what stands for a value of a Secret, or of an annotation of one.
+func (r *redactor) value(of any, encoded bool) any {
+	masked := r.mask(fmt.Sprint(of))
+	if encoded {
+		masked = base64.StdEncoding.EncodeToString([]byte(masked))
 	}
-}
-
-// values redacts all values of a map.
-func (r *redactor) values(of any, encoded bool) {
-	values, _ := of.(map[string]any)
-	for name, value := range values {
-		masked := r.mask(fmt.Sprint(value))
-		if encoded {
-			masked = base64.StdEncoding.EncodeToString([]byte(masked))
-		}
-		values[name] = masked
-	}
+	return masked
 }
 
 // list redacts a list, or a page of it.

@@ -112,7 +112,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 		problem = "its action is empty or longer than 128 bytes"
 	}
 	if problem != "" {
-		r.logger.Error(errors.New(problem), "Cannot record an event", "type", eventType, "reason", reason, "action", action)
+		r.logger.Error(errors.New(problem), "cannot record an event", "type", eventType, "reason", reason, "action", action)
 		return
 	}
 	if isNil(related) {

@@ -22,6 +22,7 @@ func Of(c *kates.Client) *Report {
 	for _, s := range streams.Inspect() {
 		r.Streams = append(r.Streams, streamOf(s))
 	}
+	r.Loops = loopsOf(c)
 	return r
 }
 

@@ -7,8 +7,8 @@
 //	...
 //	mux.Handle("/debug/kates/", status)
 //
-// Nothing else is needed. The page is about all clients that have it as an observer, the clusters of
-// a fleet included ([Page.Fleet]). It works below any path that ends in a slash, with or without
+// Nothing else is needed. The page is about all clients that have it as an observer, the clusters
+// of a fleet included ([Page.Fleet]). It works below any path that ends in a slash, with or without
 // [http.StripPrefix], and opens no listener.
 //
 // The first page lists what is wrong: what it means, since when, and what to do. The others have

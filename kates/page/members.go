@@ -14,6 +14,7 @@ import (
 // origin is what the page knows of a client.
 type origin interface {
 	report() *inspect.Report
+	unhealthy() error                                           // why the client is not, as its liveness probe says
 	objects(w *inspect.Watch, query string) []inspect.ObjectKey // in order
 	object(w *inspect.Watch, query string, key inspect.ObjectKey) (inspect.Object, bool)
 	invalid(w *inspect.Watch, query string, limit int) []inspect.InvalidObject
@@ -22,6 +23,8 @@ type origin interface {
 type clientOrigin struct{ client *kates.Client }
 
 func (o clientOrigin) report() *inspect.Report { return inspect.Of(o.client) }
+
+func (o clientOrigin) unhealthy() error { return o.client.HealthCheck(nil) }
 
 func (o clientOrigin) objects(w *inspect.Watch, query string) []inspect.ObjectKey {
 	return w.Objects(query)

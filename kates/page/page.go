@@ -75,8 +75,8 @@ func Hosts(names ...string) Option {
 	}
 }
 
-// New makes a page. It is about the clients that have it as an observer ([kates.WithObserver]), each
-// from its beginning until it is closed. It samples them until Close.
+// New makes a page. It is about the clients that have it as an observer ([kates.WithObserver]),
+// each from its beginning until it is closed. It samples them until Close.
 func New(options ...Option) *Page {
 	p := &Page{hosts: map[string]bool{}, snapshots: 100, somebody: make(chan struct{}, 1)}
 	for _, o := range options {

@@ -96,9 +96,14 @@ func (p *Page) problems(s *state) []Problem {
 }
 
 func (f *finder) client(c clientState) {
-	streams := map[int64]*inspect.Stream{}
+	if c.unhealthy != "" {
+		f.add(Problem{
+			Cause: "unhealthy", Effect: Wrong, Client: c.member.name, Detail: c.unhealthy, Link: link("loops", "client", c.member.name),
+			What: "The client is not healthy: something hangs that nothing else ends.",
+			Do:   "A goroutine dump shows where. A liveness probe on Client.Healthz restarts the program.",
+		})
+	}
 	for _, s := range c.Report.Streams {
-		streams[s.ID] = s
 		f.stream(c, s)
 	}
 	for _, w := range c.Report.Watches {
@@ -180,17 +185,20 @@ func (f *finder) complete(c clientState, w *inspect.Watch, q *inspect.Query, p P
 	if q.Invalid > 0 {
 		p := p
 		p.Cause, p.Since = "invalid", time.Time{}
-		p.What = fmt.Sprintf("%s of %s left out of the snapshots of %s: not decodable, or rejected.",
-			objectsAre(q.Invalid), quoted(q.Name), w.Name)
+		p.What = fmt.Sprintf("The snapshots of %s leave out %s of %s, which did not decode or were rejected.",
+			w.Name, objects(q.Invalid), quoted(q.Name))
 		p.Do = "Mend the objects, or the Go type or function that refuses them. The link lists them, with the reason for each."
 		p.Link = link("objects", "client", c.member.name, "watch", w.ID, "query", q.Name, "invalid", 1)
 		f.add(p)
 	}
 }
 
+// saysWhy reports whether a query is a problem that holds the first snapshot up.
+func saysWhy(q *inspect.Query) bool { return q.State != kates.StateSynced && !q.Absent }
+
 // watch says what is wrong with a watch as a whole.
 func (f *finder) watch(c clientState, w *inspect.Watch) {
-	if w.Completed.IsZero() && f.age(w.Opened) >= slowFirst {
+	if w.Completed.IsZero() && f.age(w.Opened) >= slowFirst && !slices.ContainsFunc(w.Queries, saysWhy) {
 		f.add(Problem{
 			Cause: "incomplete", Effect: Late, Client: c.member.name, Since: w.Opened, Detail: w.Incomplete,
 			What: fmt.Sprintf("%s has no first snapshot yet.", w.Name),
@@ -210,7 +218,8 @@ func (f *finder) watch(c clientState, w *inspect.Watch) {
 			Link: link("partitions", "client", c.member.name) + "#" + watchID(w),
 		})
 	}
-	if k.Resting > 0 {
+	fails := func(l *inspect.Loop) bool { return l.Name == w.Name && l.FailingAll > 0 } // which is said
+	if k.Resting > 0 && !slices.ContainsFunc(c.Report.Loops, fails) {
 		f.add(Problem{
 			Cause: "resting", Effect: Late, Client: c.member.name,
 			What: fmt.Sprintf("%s: %s after failures, and will be tried again.", w.Name, count(k.Resting, "key rests", "keys rest")),
@@ -223,15 +232,7 @@ func (f *finder) watch(c clientState, w *inspect.Watch) {
 // stream says what is wrong with a stream beneath its queries.
 func (f *finder) stream(c clientState, s *inspect.Stream) {
 	p := Problem{Effect: Late, Client: c.member.name, Link: link("streams", "client", c.member.name) + "#" + streamID(s)}
-	if age := f.age(s.Heard); s.State == kates.StateSynced && age >= quietWatch {
-		p := p
-		p.Cause, p.Since = "half-open", s.Heard
-		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open.",
-			nameOf(s), duration(age))
-		p.Do = "The client opens a new watch after Tuning.IdleTimeout (130 s). If this comes again, look for a proxy, a NAT or a " +
-			"load balancer that drops idle connections. A server that sends no bookmarks looks like this, too."
-		f.add(p)
-	}
+	f.silence(s, p)
 	if age := f.age(s.PendingSince); s.Pending > 0 && age >= slowWrite {
 		p := p
 		p.Cause, p.Since = "pending-writes", s.PendingSince
@@ -252,6 +253,25 @@ func (f *finder) stream(c clientState, s *inspect.Stream) {
 	f.costs(s, p)
 }
 
+// silence says that the server does not say anything.
+func (f *finder) silence(s *inspect.Stream, p Problem) {
+	p.Cause, p.Since = "half-open", s.Heard
+	p.Do = "The client opens a new watch after Tuning.IdleTimeout (130 s). If this comes again, look for a proxy, a NAT or a " +
+		"load balancer that drops idle connections. A server that sends no bookmarks looks like this, too."
+	age, idle := f.age(s.Heard), f.page.history.grown(streamSeries(s.ID, "idle"), fineSpan, f.at)
+	switch {
+	case s.State == kates.StateSynced && age >= quietWatch:
+		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open.",
+			nameOf(s), duration(age))
+	case idle > 0:
+		p.What = fmt.Sprintf("The watch of %s was opened again %s in the last minutes, since nothing had come, not even a bookmark: "+
+			"the connection was half-open.", nameOf(s), count(int(idle), "time", "times"))
+	default:
+		return
+	}
+	f.add(p)
+}
+
 // costs says what a stream does too often.
 func (f *finder) costs(s *inspect.Stream, p Problem) {
 	h := &f.page.history
@@ -262,6 +282,9 @@ func (f *finder) costs(s *inspect.Stream, p Problem) {
 		p.What = fmt.Sprintf("%s of %s did not decode, in the last minutes.", objects(int(n)), nameOf(s))
 		p.Do = "Mend the objects, or the Go type. The invalid objects of its queries have the reasons."
 		f.add(p)
+	}
+	if s.State != kates.StateSynced {
+		return // its state is a problem already
 	}
 	if n := h.grown(streamSeries(s.ID, "lists"), fineSpan, f.at); n >= manyLists {
 		p := p

@@ -94,7 +94,7 @@ func (f *finder) fleet(of fleet.Status) {
 			p.Do = "Mend its kubeconfig, where its source has it."
 			f.add(p)
 			continue
-		case c.Phase == fleet.Connecting && f.age(c.Since) < slowFirst:
+		case c.Phase == "", c.Phase == fleet.Connecting && f.age(c.Since) < slowFirst: // it has just come
 		case c.Phase != fleet.Up:
 			p.Cause, p.Detail = "cluster-down", c.Error
 			p.What = fmt.Sprintf("Cluster %s is %s. What was last known of it stays.", quoted(c.Name), c.Phase)

@@ -99,8 +99,10 @@ func (*watcher) Call(ctx context.Context, _ kates.CallInfo) (context.Context, fu
 	return ctx, nil
 }
 
+// Updated notes a snapshot. A turn that has nothing new is a key that is tried again: those would
+// soon be all that the page remembers.
 func (w *watcher) Updated(u kates.UpdateInfo) {
-	if !w.ended.Load() {
+	if again := u.Key != "" && u.Changes == 0; !again && !w.ended.Load() {
 		w.page.recent.add(w.client, time.Now(), &u)
 	}
 }

@@ -12,6 +12,8 @@ import (
 type clientState struct {
 	member *member
 	Report *inspect.Report
+
+	unhealthy string // why
 }
 
 // state is all that a request's answer is made of.
@@ -29,7 +31,10 @@ type state struct {
 func (p *Page) stateNow(client string) *state {
 	s := &state{at: time.Now()}
 	for _, m := range p.members() {
-		c := clientState{m, p.reportOf(m)}
+		c := clientState{member: m, Report: p.reportOf(m)}
+		if err := m.unhealthy(); err != nil {
+			c.unhealthy = p.text(err.Error())
+		}
 		s.clients = append(s.clients, c)
 		if client == "" || client == m.name {
 			s.asked = append(s.asked, c)

@@ -53,8 +53,6 @@ func objects(n int) string { return count(n, "object", "objects") }
 
 func objectsHave(n int) string { return count(n, "object has", "objects have") }
 
-func objectsAre(n int) string { return count(n, "object is", "objects are") }
-
 // number3 is a number with a space between thousands.
 func number3(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 0, 64)

@@ -23,6 +23,7 @@ type fabricated struct {
 	keys []inspect.ObjectKey
 	has  map[inspect.ObjectKey]inspect.Object
 	bad  []inspect.InvalidObject
+	sick error
 	asks int // for an object
 }
 
@@ -50,6 +51,8 @@ func (f *fabricated) report() *inspect.Report {
 	r.Leaders, r.Shards = slices.Clone(r.Leaders), slices.Clone(r.Shards)
 	return &r
 }
+
+func (f *fabricated) unhealthy() error { return f.sick }
 
 func (f *fabricated) objects(*inspect.Watch, string) []inspect.ObjectKey { return f.keys }
 

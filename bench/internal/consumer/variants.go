@@ -29,6 +29,7 @@ var pagedInformers = []string{"KUBE_FEATURE_WatchListClient=false"}
 var Variants = []Variant{
 	{Name: "kates", Title: "kates", make: newKates()},
 	{Name: "kates-untyped", Title: "kates, untyped fields", make: newKatesUntyped()},
+	{Name: "kates-observed", Title: "kates, with metrics and status page", make: newKatesObserved},
 	{Name: "informers", Title: "typed informers + listers", make: newInformers(nil)},
 	{Name: "cr-nocopy", Title: "controller-runtime cache, no copy", make: newRuntimeCache(true)},
 	{Name: "cr", Title: "controller-runtime cache, copying", Slow: true, make: newRuntimeCache(false)},

@@ -137,7 +137,7 @@ func (r *Replica) Leave() {
 	err := r.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: (*types.UID)(&uid)}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		r.config.Logger.Info("cannot delete the lease, others will when it has expired",
-			"group", r.config.Group, "lease", name, "error", err.Error())
+			"group", r.config.Group, "lease", name, "err", err)
 	}
 }
 
@@ -280,7 +280,7 @@ func (r *Replica) report() {
 	r.reported = now
 	r.mu.Unlock()
 	if lost != nil {
-		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "error", lost.Error())
+		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "err", lost)
 	}
 	if moved {
 		r.config.Moved()

@@ -100,6 +100,34 @@ func firing(t *testing.T, r rulefmt.Rule, series string, at time.Duration) []str
 	return all
 }
 
+// soon is when the expression of an alert holds in its first case, for less than its "for".
+var soon = map[string]time.Duration{
+	"KatesNotComplete": 6 * time.Minute, "KatesQueryStale": 6 * time.Minute,
+	"KatesQueryForbidden": 4 * time.Minute, "KatesQueryMissing": 4 * time.Minute,
+	"KatesInvalidObjects": 14 * time.Minute, "KatesSnapshotsNotTaken": 10 * time.Minute,
+	"KatesOwnWritesPending": 6 * time.Minute, "KatesOwnWritesUnsettled": 14 * time.Minute,
+	"KatesReconcilesFail": 14 * time.Minute, "KatesKeyKeepsFailing": 14 * time.Minute,
+	"KatesQueueStuck": 15 * time.Minute, "KatesNoLeader": time.Minute, "KatesLeaseFails": 4 * time.Minute,
+	"KatesShardLost": 4 * time.Minute, "KatesRelistStorm": 8 * time.Minute,
+	"KatesWatchesEndEarly": 10 * time.Minute, "KatesRequestsFail": 9 * time.Minute,
+	"KatesRequestsSlow": 14 * time.Minute,
+}
+
+func TestAnAlertWaitsForItsTime(t *testing.T) {
+	for name, r := range alerts(t) {
+		t.Run(name, func(t *testing.T) {
+			at, waits := soon[name]
+			require.Equal(t, waits, r.For > 0, "a case for each alert that waits, and for no other")
+			if !waits {
+				return
+			}
+			assert.Empty(t, firing(t, r, cases[name][0].series, at))
+			r.For = 0
+			assert.NotEmpty(t, firing(t, r, cases[name][0].series, at), "the expression holds")
+		})
+	}
+}
+
 // each case has series that fire beside series that do not.
 var cases = map[string][]struct {
 	series string

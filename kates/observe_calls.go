@@ -1,0 +1,56 @@
+package kates
+
+import (
+	"context"
+
+	"github.com/kates-go/kates/internal/keyed"
+)
+
+// call implements [keyed.Observe].
+func (o *observers) call(ctx context.Context, c keyed.Call) (context.Context, func(keyed.Result)) {
+	if len(o.all) == 0 {
+		return ctx, func(keyed.Result) {}
+	}
+	info := CallInfo{Loop: c.Loop, Key: c.Key, ID: c.ID, Attempt: c.Attempt, Queued: c.Queued}
+	var ends []func(CallResult)
+	for _, one := range o.all {
+		o.tell("Observer.Call", func() {
+			inner, end := one.Call(ctx, info)
+			if inner != nil {
+				ctx = inner
+			}
+			if end != nil {
+				ends = append(ends, end)
+			}
+		})
+	}
+	return ctx, func(r keyed.Result) {
+		result := CallResult{Outcome: CallOutcome(r.Ended), Err: r.Err, Duration: r.Duration}
+		for i := range ends {
+			end := ends[len(ends)-1-i] // the innermost first
+			o.tell("what Observer.Call has returned", func() { end(result) })
+		}
+	}
+}
+
+// callsOfFleet are the calls of a run over many clusters that no client of these makes. They are told
+// to the observers of the clusters' clients, or to those of the home cluster's if there are none. The
+// loop is one of the home cluster's, or of the fleet's.
+func callsOfFleet(home *Client, loops *keyed.Loops, clients []Option, name string, workers int) *keyed.Calls {
+	s, err := newSettings("", clients)
+	if err != nil {
+		s = &settings{} // each cluster's client has that error
+	}
+	told := s.told()
+	if home != nil {
+		loops = &home.core.loops
+		if len(told.all) == 0 {
+			told = home.core.observers
+		}
+	}
+	return loops.New(name, workers, told.call)
+}
+
+// InspectLoops is for package inspect alone: its result cannot be named elsewhere. It says what the
+// loops do that run now.
+func InspectLoops(c *Client) []keyed.LoopReport { return c.core.loops.Reports() }
