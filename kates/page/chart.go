@@ -21,9 +21,11 @@ type Chart struct {
 
 // Panel is a part of a chart with a scale of its own.
 type Panel struct {
-	Name  string  `json:"name"`
-	Unit  string  `json:"unit"`
-	Max   float64 `json:"max"`
+	Name string  `json:"name"`
+	Unit string  `json:"unit"`
+	Max  float64 `json:"max"`
+	// Peak is the highest value, where it is cut off: it is rare, and far above all others.
+	Peak  float64 `json:"peak,omitempty"`
 	Lines []Line  `json:"lines"`
 }
 
@@ -54,19 +56,14 @@ func spanOf(ask url.Values) time.Duration {
 // panel draws lines.
 func panel(name, unit string, now time.Time, span time.Duration, lines ...namedLine) Panel {
 	p := Panel{Name: name, Unit: unit}
-	for _, l := range lines {
-		for _, v := range l.points {
-			p.Max = max(p.Max, v.value)
-		}
-	}
-	p.Max = ceiling(p.Max)
+	p.Max, p.Peak = scaleOf(lines)
 	for _, l := range lines {
 		to := Line{Name: l.name, Area: l.area, Values: [][2]float64{}, Last: "–"}
 		var drawn []string
 		for _, v := range l.points {
 			before := seconds(now) - v.at
 			x := chartWidth * (1 - before/span.Seconds())
-			y := panelHeight - (panelHeight-4)*v.value/p.Max
+			y := panelHeight - (panelHeight-4)*min(1, v.value/p.Max)
 			if len(drawn) == 0 && l.area {
 				drawn = append(drawn, fmt.Sprintf("%.1f,%.0f", x, panelHeight))
 			}
@@ -94,6 +91,35 @@ type namedLine struct {
 }
 
 func round(v float64) float64 { return math.Round(v*100) / 100 }
+
+const (
+	// usual is the share of the values that a scale shows in any case.
+	usual = 0.95
+	// far is how far above the usual a peak has to be to be cut off: the first lists bring more than
+	// hours of events do.
+	far = 5
+)
+
+// scaleOf returns the top of the scale of lines, and their peak if it is above that, else 0.
+func scaleOf(lines []namedLine) (top, peak float64) {
+	var all []float64
+	for _, l := range lines {
+		for _, v := range l.points {
+			if v.value > 0 {
+				all = append(all, v.value)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ceiling(0), 0
+	}
+	slices.Sort(all)
+	highest, most := all[len(all)-1], all[int(usual*float64(len(all)-1))]
+	if highest > far*most {
+		return ceiling(most), highest
+	}
+	return ceiling(highest), 0
+}
 
 // ceiling is the next number that is easy to read.
 func ceiling(v float64) float64 {

@@ -232,15 +232,7 @@ func (f *finder) watch(c clientState, w *inspect.Watch) {
 // stream says what is wrong with a stream beneath its queries.
 func (f *finder) stream(c clientState, s *inspect.Stream) {
 	p := Problem{Effect: Late, Client: c.member.name, Link: link("streams", "client", c.member.name) + "#" + streamID(s)}
-	if age := f.age(s.Heard); s.State == kates.StateSynced && age >= quietWatch {
-		p := p
-		p.Cause, p.Since = "half-open", s.Heard
-		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open.",
-			nameOf(s), duration(age))
-		p.Do = "The client opens a new watch after Tuning.IdleTimeout (130 s). If this comes again, look for a proxy, a NAT or a " +
-			"load balancer that drops idle connections. A server that sends no bookmarks looks like this, too."
-		f.add(p)
-	}
+	f.silence(s, p)
 	if age := f.age(s.PendingSince); s.Pending > 0 && age >= slowWrite {
 		p := p
 		p.Cause, p.Since = "pending-writes", s.PendingSince
@@ -259,6 +251,25 @@ func (f *finder) stream(c clientState, s *inspect.Stream) {
 		f.add(p)
 	}
 	f.costs(s, p)
+}
+
+// silence says that the server does not say anything.
+func (f *finder) silence(s *inspect.Stream, p Problem) {
+	p.Cause, p.Since = "half-open", s.Heard
+	p.Do = "The client opens a new watch after Tuning.IdleTimeout (130 s). If this comes again, look for a proxy, a NAT or a " +
+		"load balancer that drops idle connections. A server that sends no bookmarks looks like this, too."
+	age, idle := f.age(s.Heard), f.page.history.grown(streamSeries(s.ID, "idle"), fineSpan, f.at)
+	switch {
+	case s.State == kates.StateSynced && age >= quietWatch:
+		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open.",
+			nameOf(s), duration(age))
+	case idle > 0:
+		p.What = fmt.Sprintf("The watch of %s was opened again %s in the last minutes, since nothing had come, not even a bookmark: "+
+			"the connection was half-open.", nameOf(s), count(int(idle), "time", "times"))
+	default:
+		return
+	}
+	f.add(p)
 }
 
 // costs says what a stream does too often.

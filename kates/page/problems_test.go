@@ -104,6 +104,57 @@ func TestTooManyListsAreExpensive(t *testing.T) {
 	})
 }
 
+// after is what is wrong when a stream has changed so, over some seconds.
+func after(t *testing.T, change func(s *inspect.Stream)) (found map[string]Problem) {
+	synctest.Test(t, func(t *testing.T) {
+		f := full()
+		p := New(client("one", f))
+		defer p.Close()
+		f.made.Streams = f.made.Streams[1:2]
+		for range 4 {
+			p.isLooked()
+			time.Sleep(2 * time.Second)
+			f.made = f.report()
+			of := *f.made.Streams[0]
+			change(&of)
+			f.made.Streams = []*inspect.Stream{&of}
+		}
+		synctest.Wait()
+		found = causes(p)
+	})
+	return found
+}
+
+func TestListsThatAreRefusedAreNotExpensive(t *testing.T) {
+	found := after(t, func(s *inspect.Stream) {
+		s.Lists = map[inspect.ListReason]uint64{inspect.ListFirst: 1, inspect.ListAgain: s.Lists[inspect.ListAgain] + 5}
+	})
+	assert.NotContains(t, found, "relists")
+}
+
+func TestAWatchThatWasHalfOpenIsAProblemForSomeMinutes(t *testing.T) {
+	found := after(t, func(s *inspect.Stream) {
+		s.Watches = map[inspect.WatchReason]uint64{inspect.WatchListed: 1, inspect.WatchIdle: s.Watches[inspect.WatchIdle] + 1}
+		s.Heard = time.Now()
+	})
+	assert.Contains(t, found["half-open"].What, "opened again 3 times")
+	assert.NotContains(t, after(t, func(s *inspect.Stream) { s.Heard = time.Now() }), "half-open")
+}
+
+func TestTheFirstListDoesNotFlattenATimeline(t *testing.T) {
+	var line []point
+	for i := range 100 {
+		line = append(line, point{float64(i), 10})
+	}
+	line[0].value = 5000
+	now := time.Unix(100, 0)
+	p := panel("in", "per second", now, fineSpan, namedLine{"events in", line, true, rateText})
+	assert.Equal(t, []float64{10, 5000}, []float64{p.Max, p.Peak})
+	line[0].value = 40
+	p = panel("in", "per second", now, fineSpan, namedLine{"events in", line, true, rateText})
+	assert.Equal(t, []float64{50, 0}, []float64{p.Max, p.Peak})
+}
+
 func TestAFleetOfProblemsIsBounded(t *testing.T) {
 	var options []Option
 	for range 60 {

@@ -45,7 +45,8 @@ func sampleOf(client string, r *inspect.Report, now time.Time, to map[string]flo
 	}
 	for _, s := range r.Streams {
 		to[streamSeries(s.ID, "events")] = float64(s.Events)
-		to[streamSeries(s.ID, "lists")] = sum(s.Lists)
+		to[streamSeries(s.ID, "lists")] = sum(s.Lists) - float64(s.Lists[inspect.ListAgain]) // these have failed
+		to[streamSeries(s.ID, "idle")] = float64(s.Watches[inspect.WatchIdle])
 		to[streamSeries(s.ID, "watches")] = sum(s.Watches)
 		to[streamSeries(s.ID, "undecodable")] = float64(s.Undecodable)
 		if !s.Heard.IsZero() {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	prom "github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
@@ -58,7 +59,8 @@ func newWorld(t *testing.T, options ...katestest.Option) *world {
 	w := &world{T: t, metrics: prometheus.New(), faults: katestest.NewFaults(t, 1), config: rest.CopyConfig(server.Config)}
 	w.config.Wrap(w.faults.Wrap)
 	var err error
-	w.client, err = kates.NewClientFromRESTConfig(w.config, kates.WithObserver(w.metrics), kates.WithInterval(0))
+	w.client, err = kates.NewClientFromRESTConfig(w.config, kates.WithObserver(w.metrics), kates.WithInterval(0),
+		kates.WithLogr(logr.Discard()))
 	require.NoError(t, err)
 	t.Cleanup(w.client.Close)
 	return w

@@ -59,7 +59,7 @@ type program struct {
 	all    *promclient.Registry
 }
 
-func newProgram(user *rest.Config, _ *kates.Client) (*program, error) {
+func newProgram(user *rest.Config) (*program, error) {
 	p := &program{status: page.New(), all: promclient.NewRegistry()}
 	metrics := prometheus.New()
 	if err := p.all.Register(metrics); err != nil {
@@ -81,6 +81,8 @@ func (p *program) close() {
 func (p *program) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/kates/", p.status)
+	mux.HandleFunc("/healthz", p.client.Healthz)
+	mux.HandleFunc("/readyz", p.client.Readyz)
 	mux.Handle("/metrics", promhttp.HandlerFor(p.all, promhttp.HandlerOpts{}))
 	return mux
 }
@@ -130,6 +132,9 @@ func (t silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return answer, err
 }
+
+// WrappedRoundTripper returns the transport beneath.
+func (t silent) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // nothing is a body that brings nothing until its request ends.
 type nothing struct {

@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options, started func(*World)) (err error) {
 		return err
 	}
 	w.Address = listener.Addr().String()
-	p, err := newProgram(user, admin)
+	p, err := newProgram(user)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
