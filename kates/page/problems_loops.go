@@ -22,7 +22,7 @@ func (f *finder) loop(c clientState, l *inspect.Loop) {
 			Cause: "failing-call", Effect: Wrong, Client: c.member.name, Detail: failing.Error, Link: to,
 			What: fmt.Sprintf("%s fails%s: %s in a row, the last %s ago.", l.Name, forKey(failing.Key),
 				count(failing.Attempt, "time", "times"), duration(f.age(failing.At))),
-			Do:   fmt.Sprintf("Read the error. The log has the call under its ID %s. It is called again by itself, with growing pauses.", failing.ID),
+			Do: fmt.Sprintf("Read the error. The log has the call under its ID %s. It is called again by itself, with growing pauses.", failing.ID),
 		}
 		if more := l.FailingAll - maxOfLoop; i == maxOfLoop-1 && more > 0 {
 			p.What += " " + count(more, "other key does", "other keys do") + ", too."
