@@ -152,9 +152,18 @@ mutants: build-testgate ## break the library on purpose, and see the tests of th
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached
 	@$(STAGE) apiserver $(GO) -C $(APISERVER) run ./cmd/apiserver
 
+# Tests in e2e/browser look at the status page in a real browser.
+.PHONY: browser
+browser: ## install Debian's Chromium for e2e, if there is no browser and this is root
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
+			echo "there is no browser: install chromium (Debian: apt-get install chromium, as root)" >&2; exit 1; }; \
+		exec $(STAGE) browser sh -c 'apt-get update -qq && \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null'
+
 # One package at a time: each runs a control plane of its own.
 .PHONY: e2e
-e2e: apiserver build-testgate ## tests on a real API server, with the race detector
+e2e: apiserver browser build-testgate ## tests on a real API server, with the race detector
 	@$(STAGE) "tests of $(APISERVER)" sh -c 'cd "$(APISERVER)" && \
 		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \

@@ -36,17 +36,17 @@ func TestAPageRefreshesItselfAndKeepsTheFocus(t *testing.T) {
 	b.do(chromedp.Navigate(p.url+"snapshots"), chromedp.WaitVisible("summary"))
 	eval[bool](b, `document.querySelector("nav a").focus(); window.here = document.activeElement; document.querySelector("details").open = true`)
 	before := eval[int](b, `document.querySelectorAll("tbody tr").length`)
-	p.set(t, "settings-007", "1")
-	b.until(`document.querySelector("tbody").textContent.includes("settings-007")`)
+	p.set(t, "settings-107", "1")
+	b.until(`document.querySelector("tbody").textContent.includes("settings-107")`)
 	assert.Greater(t, eval[int](b, `document.querySelectorAll("tbody tr").length`), before)
 	assert.True(t, eval[bool](b, `document.activeElement === window.here`), "the focus is where it was")
 	assert.True(t, eval[bool](b, `document.querySelectorAll("details[open]").length === 1`), "what is unfolded stays so")
 
 	b.do(chromedp.Click("#pause"))
 	assert.Equal(t, "true", eval[string](b, `document.getElementById("pause").getAttribute("aria-pressed")`))
-	p.set(t, "settings-008", "1")
+	p.set(t, "settings-108", "1")
 	b.do(chromedp.Click("#pause"))
-	b.until(`document.querySelector("tbody").textContent.includes("settings-008")`)
+	b.until(`document.querySelector("tbody").textContent.includes("settings-108")`)
 }
 
 func TestAnObjectIsReachedByKeyboardAlone(t *testing.T) {

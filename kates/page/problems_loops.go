@@ -19,12 +19,13 @@ func (f *finder) loop(c clientState, l *inspect.Loop) {
 			break
 		}
 		p := Problem{
-			Cause: "failing-call", Effect: Wrong, Client: c.member.name, Since: failing.At, Detail: failing.Error, Link: to,
-			What: fmt.Sprintf("%s fails%s: %s in a row.", l.Name, forKey(failing.Key), count(failing.Attempt, "time", "times")),
-			Do:   fmt.Sprintf("Read the error. The log has the call under its ID %s. It is called again by itself, with growing pauses.", failing.ID),
+			Cause: "failing-call", Effect: Wrong, Client: c.member.name, Detail: failing.Error, Link: to,
+			What: fmt.Sprintf("%s fails%s: %s in a row, the last %s ago.", l.Name, forKey(failing.Key),
+				count(failing.Attempt, "time", "times"), duration(f.age(failing.At))),
+			Do: fmt.Sprintf("Read the error. The log has the call under its ID %s. It is called again by itself, with growing pauses.", failing.ID),
 		}
 		if more := l.FailingAll - maxOfLoop; i == maxOfLoop-1 && more > 0 {
-			p.What += fmt.Sprintf(" So do %d other keys.", more)
+			p.What += " " + count(more, "other key does", "other keys do") + ", too."
 		}
 		f.add(p)
 	}

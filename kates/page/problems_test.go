@@ -86,43 +86,31 @@ func TestNothingIsWrongWithAClientThatDoesWell(t *testing.T) {
 	assert.Contains(t, ok(t, base), "Nothing: every watch is open")
 }
 
-func TestTooManyListsAreExpensive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := full()
-		p := New(client("one", f))
-		defer p.Close()
-		for range 4 {
-			p.isLooked()
-			time.Sleep(2 * time.Second)
-			f.made = f.report()
-			f.made.Streams[0].Lists = map[inspect.ListReason]uint64{inspect.ListExpired: f.made.Streams[0].Lists[inspect.ListExpired] + 2}
-		}
-		synctest.Wait()
-		of := causes(p)["relists"]
-		assert.Equal(t, Expensive, of.Effect)
-		assert.Contains(t, of.Do, "expired")
-	})
-}
-
-// after is what is wrong when a stream has changed so, over some seconds.
+// after is what is wrong when a stream has changed so, from one sample to the next, four times.
 func after(t *testing.T, change func(s *inspect.Stream)) (found map[string]Problem) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := full()
-		p := New(client("one", f))
-		defer p.Close()
 		f.made.Streams = f.made.Streams[1:2]
+		p := New(client("one", f))
+		p.Close() // no samples but these
+		p.history.series = nil
 		for range 4 {
-			p.isLooked()
 			time.Sleep(2 * time.Second)
-			f.made = f.report()
-			of := *f.made.Streams[0]
-			change(&of)
-			f.made.Streams = []*inspect.Stream{&of}
+			change(f.made.Streams[0])
+			p.takeSample(time.Now())
 		}
-		synctest.Wait()
 		found = causes(p)
 	})
 	return found
+}
+
+func TestTooManyListsAreExpensive(t *testing.T) {
+	of := after(t, func(s *inspect.Stream) {
+		s.Lists = map[inspect.ListReason]uint64{inspect.ListExpired: s.Lists[inspect.ListExpired] + 2}
+	})["relists"]
+	assert.Equal(t, Expensive, of.Effect)
+	assert.Contains(t, of.Do, "expired")
 }
 
 func TestListsThatAreRefusedAreNotExpensive(t *testing.T) {
