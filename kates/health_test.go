@@ -247,6 +247,7 @@ func TestACallThatTakesTooLongIsUnhealthyIfTheOptionSaysSo(t *testing.T) {
 			return ctx.Err()
 		}, kates.WithUnhealthyAfter(time.Hour))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		_, text := asked(c.Healthz, http.MethodGet, "/?verbose")
 		assert.Equal(t, "[+]stream v1/configmaps ok\n[+]watch kates_test.maps ok\n[+]run kates_test.maps ok\nhealthz check passed\n", text)
 		time.Sleep(time.Second)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,10 +129,11 @@ func TestAKeyIsQueuedFromWhenItIsReadyUntilItsCall(t *testing.T) {
 		w := &watched{}
 		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0), kates.WithObserver(w)),
 			katestest.WithObjects(configMap("a"), configMap("b")))
-		failing := true
+		var failing atomic.Bool
+		failing.Store(true)
 		r := runEach(t, fake.Client, func(_ context.Context, key string, _ *maps) error {
 			time.Sleep(10 * time.Second)
-			if key == "c" && failing {
+			if key == "c" && failing.Load() {
 				return errors.New("not now")
 			}
 			return nil
@@ -154,7 +156,7 @@ func TestAKeyIsQueuedFromWhenItIsReadyUntilItsCall(t *testing.T) {
 
 		put(t, fake, "c", "1")
 		time.Sleep(65 * time.Second) // its rest ends after 70 s
-		failing = false
+		failing.Store(false)
 		put(t, fake, "a", "2")
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"c 0s", "a 0s", "c 5s"}, queued(), "a rest is no queue, and what comes after it is")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,7 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 		}()
 		began := time.Now()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		keys := Of(fake.Client).Watches[0].Keys
 		assert.Equal(t, Key{Key: "hangs", State: KeyRunning, Since: began}, keys.Some[0])
 		assert.Equal(t, Key{Key: "bad", State: KeyResting, Failures: 1, Until: began.Add(time.Hour)}, keys.Some[1])
@@ -73,10 +75,12 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 		}
 		fake := katestest.New(t, katestest.WithObjects(objects...), katestest.WithClientOptions(kates.WithLogr(logr.Discard())))
 		ctx, cancel := context.WithCancel(t.Context())
-		done, fails := make(chan error), true
+		var fails atomic.Bool
+		fails.Store(true)
+		done := make(chan error)
 		go func() {
 			done <- kates.RunEach(ctx, fake.Client, func(context.Context, string, *maps) error {
-				if fails {
+				if fails.Load() {
 					return errors.New("not now")
 				}
 				return nil
@@ -87,7 +91,7 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 		assert.Equal(t, 150, l.FailingAll)
 		require.Len(t, l.Failing, 100)
 		assert.Equal(t, "x000", l.Failing[0].Key)
-		fails = false
+		fails.Store(false)
 		time.Sleep(time.Hour)
 		l = loopsOf(fake.Client)[0]
 		assert.Zero(t, l.FailingAll)
