@@ -167,7 +167,6 @@ type ObjectPage struct {
 	AllFields int            `json:"allFields"`
 	OnlyThose bool           `json:"onlyDiffering,omitempty"`
 	Wrong     string         `json:"wrong,omitempty"`
-	object    inspect.Object
 }
 
 // objectPage compares what the snapshot, the streams and the own writes have of an object.

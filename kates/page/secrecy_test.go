@@ -39,7 +39,7 @@ func secretMeta() metav1.ObjectMeta {
 		Namespace: "prod", Name: "db", Labels: map[string]string{"copy": planted},
 		Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"k":"` + coded + `"}}`, "own": planted},
 		ManagedFields: []metav1.ManagedFieldsEntry{{
-			Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"v:` + planted + `":{}}}`)},
+			Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"v:` + planted + `":{}}}`),
 		}},
 	}
 }
