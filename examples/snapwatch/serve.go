@@ -66,17 +66,12 @@ func (s *server) close() error {
 // pagePath is where the status page is.
 const pagePath = "/debug/kates/"
 
-// handlerOf has the status page of a client, and whether the client is ready.
+// handlerOf has the status page of a client, and whether the client is healthy and ready.
 func handlerOf(client *kates.Client, status *page.Page) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(pagePath, status)
 	mux.Handle("GET /{$}", http.RedirectHandler(pagePath, http.StatusFound))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := client.Ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = io.WriteString(w, "ok\n") // if it fails, the reader has gone
-	})
+	mux.HandleFunc("GET /healthz", client.Healthz)
+	mux.HandleFunc("GET /readyz", client.Readyz)
 	return mux
 }

@@ -49,9 +49,30 @@ func open(ctx context.Context, client *kates.Client, kinds []*kind) (*watch, err
 		queries[i], titles[i] = k.query, k.title
 	}
 	w.model = model.New(titles...)
-	var err error
+	err := supported(ctx, client, kinds)
+	if err != nil {
+		return nil, err
+	}
 	w.acc, err = client.With(kates.WithName("snapwatch")).Watch(ctx, queries...)
 	return w, err
+}
+
+// supported is an error if the server does not support a field selector. An optional query would
+// wait until it does, since its kind may come in another version.
+func supported(ctx context.Context, client *kates.Client, kinds []*kind) error {
+	for _, k := range kinds {
+		if k.query.FieldSelector == "" || k.kind.Empty() {
+			continue
+		}
+		required := k.query
+		required.Optional = false
+		acc, err := client.Watch(ctx, required)
+		if err != nil {
+			return err
+		}
+		acc.Close()
+	}
+	return nil
 }
 
 // follow gives frames to a view, until it is done, or the context ends, which is no error.

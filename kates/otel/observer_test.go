@@ -50,7 +50,7 @@ func traced(t *testing.T, config *rest.Config) (*kates.Client, *tracetest.InMemo
 func text(s tracetest.SpanStub) string {
 	var all []string
 	for _, a := range s.Attributes {
-		value := a.Value.Emit()
+		value := a.Value.String()
 		if a.Key == "kates.reconcile_id" {
 			value = "ID"
 		}

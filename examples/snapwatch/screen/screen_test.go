@@ -129,8 +129,8 @@ func TestTheScreenFitsAnyTerminal(t *testing.T) {
 		if keys != "" {
 			press(s, keys)
 		}
-		for width := 0; width < 130; width += 7 {
-			for height := range 40 {
+		for width := 0; width < 130; width += 11 {
+			for height := 0; height < 32; height += 3 {
 				s.Update(tea.WindowSizeMsg{Width: width, Height: height})
 				lines := strings.Split(s.Text(), "\n")
 				require.LessOrEqual(t, len(lines), max(1, height), "%d×%d", width, height)
@@ -220,6 +220,16 @@ func TestColoursSayNothingThatTheTextDoesNot(t *testing.T) {
 	assert.NotContains(t, plain.Text(), "\x1b")
 	assert.Contains(t, colored.Text(), "\x1b[31mforbidden\x1b[0m")
 	assert.Equal(t, plain.Text(), ansi.Strip(colored.Text()))
+}
+
+func TestAKindThatWaitsForOthersHasItsObjects(t *testing.T) {
+	m := model.New("services", "pods")
+	m.Sample(start, []model.Sample{{State: "synced", Held: 12}, {State: "listing", Listed: 4500}})
+	s := newScreen(80, 24)
+	s.Update(screen.Frame{Picture: m.Picture(start)})
+	assert.Regexp(t, `services +synced +12 `, s.Text())
+	assert.Regexp(t, `pods +listing +4500… `, s.Text())
+	assert.Contains(t, s.Text(), "waiting for the first snapshot")
 }
 
 func TestTheTextOfAServerDoesNotReachTheTerminalAsItIs(t *testing.T) {

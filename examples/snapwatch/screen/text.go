@@ -128,6 +128,8 @@ func objects(k model.Kind) string {
 		return fmt.Sprintf("%d, %d invalid", k.Count, k.Invalid)
 	case k.Known:
 		return fmt.Sprint(k.Count)
+	case k.State == "synced": // and others are not
+		return fmt.Sprint(k.Held)
 	case k.Listed > 0 || k.Held > 0:
 		return fmt.Sprintf("%d…", max(k.Listed, k.Held))
 	}
