@@ -72,7 +72,12 @@ var statusPages = []mutant{
 	},
 	{
 		name: "a silent watch is no problem", says: saysWrong, file: finding, caught: "TestEachCauseIsSaidInWordsWithWhatToDo",
-		old: `s.State == kates.StateSynced && age >= quietWatch {`, new: `s.State == kates.StateSynced && age < 0 {`,
+		old: `case s.State == kates.StateSynced && age >= quietWatch:`, new: `case s.State == kates.StateSynced && age < 0:`,
+	},
+	{
+		name: "a watch that was half open is forgotten at once", says: saysWrong, file: finding,
+		caught: "TestAWatchThatWasHalfOpenIsAProblemForSomeMinutes",
+		old:    `	case idle > 0:`, new: `	case idle < 0:`,
 	},
 	{
 		name: "a kind that is optional is a failure", says: saysWrong, file: finding, caught: "TestEachCauseIsSaidInWordsWithWhatToDo",
