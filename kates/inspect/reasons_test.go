@@ -64,6 +64,7 @@ func TestListsAndWatchesAreCountedByReason(t *testing.T) {
 				c := s.Client(t)
 				down := f.On(watches).Status(http.StatusServiceUnavailable, "", 0)
 				f.Now(watches).Cut(0)
+				synctest.Wait() // the watch has ended
 				require.NoError(t, c.Create(t.Context(), configMap("b", "1"), nil))
 				s.Compact()
 				require.NoError(t, c.Create(t.Context(), configMap("c", "1"), nil))
