@@ -133,6 +133,7 @@ func (f *reflector) open(ctx context.Context, last ending) (*dialled, error) {
 		}
 		switch {
 		case err == nil:
+			f.pace = pace // that the version is too old may come as an event, too
 			f.target.opened()
 			return w, nil
 		case ctx.Err() != nil:
