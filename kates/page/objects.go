@@ -17,14 +17,19 @@ const (
 	maxPerPage     = 1000
 )
 
+// Place says which query of which client a page is about.
+type Place struct {
+	Client  string `json:"client,omitempty"`
+	Watch   string `json:"watch,omitempty"`
+	WatchID int64  `json:"watchID,omitempty"`
+	Query   string `json:"query,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+}
+
 // ObjectsPage is a page of the objects of a query.
 type ObjectsPage struct {
 	Queries []QueryChoice `json:"queries"`
-	Client  string        `json:"client,omitempty"`
-	Watch   string        `json:"watch,omitempty"`
-	WatchID int64         `json:"watchID,omitempty"`
-	Query   string        `json:"query,omitempty"`
-	Kind    string        `json:"kind,omitempty"`
+	Place
 	// Namespace and Name are what was looked for: a namespace, and a part of a name.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -149,11 +154,7 @@ func (o *ObjectsPage) search(keys []inspect.ObjectKey, after inspect.ObjectKey, 
 
 // ObjectPage is an object in its versions.
 type ObjectPage struct {
-	Client    string         `json:"client"`
-	Watch     string         `json:"watch"`
-	WatchID   int64          `json:"watchID"`
-	Query     string         `json:"query"`
-	Kind      string         `json:"kind"`
+	Place
 	Namespace string         `json:"namespace,omitempty"`
 	Name      string         `json:"name"`
 	Found     bool           `json:"found"`
@@ -173,7 +174,7 @@ type ObjectPage struct {
 func (p *Page) objectPage(all []clientState, ask url.Values) ObjectPage {
 	at, found := find(all, ask)
 	to := ObjectPage{
-		Client: ask.Get("client"), Query: ask.Get("query"), Namespace: ask.Get("namespace"), Name: ask.Get("name"),
+		Place: Place{Client: ask.Get("client"), Query: ask.Get("query")}, Namespace: ask.Get("namespace"), Name: ask.Get("name"),
 		OnlyThose: ask.Get("only") != "",
 	}
 	if !found {

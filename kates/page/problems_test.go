@@ -2,6 +2,9 @@ package page
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +62,28 @@ func TestEachCauseIsSaidInWordsWithWhatToDo(t *testing.T) {
 	for cause := range found {
 		assert.Contains(t, body, "<code>"+cause+"</code>")
 	}
+}
+
+func TestTheDocumentSaysWhatEachCauseMeans(t *testing.T) {
+	document, err := os.ReadFile("../../docs/status-page.md")
+	require.NoError(t, err)
+	files, err := filepath.Glob("problems*.go")
+	require.NoError(t, err)
+	found := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, of := range regexp.MustCompile(`Cause(: |[a-z., A-Z]* = )"([a-z-]+)"`).FindAllSubmatch(source, -1) {
+			found++
+			if cause := string(of[2]); cause != "more" {
+				assert.Contains(t, string(document), "`"+cause+"`")
+			}
+		}
+	}
+	assert.Greater(t, found, 20)
 }
 
 func TestACauseIsSaidOnce(t *testing.T) {

@@ -37,12 +37,17 @@ type RequestRow struct {
 	FailedLately uint64    `json:"failedLately"`
 	Lately       time.Time `json:"lately,omitzero"`
 
+	spans
+}
+
+// spans are those in which failures are counted as recent: the present one, and the one before.
+type spans struct {
 	total       time.Duration
 	failedNow   uint64 // since turned
 	failedThen  uint64 // in the span before
 	turned      time.Time
 	turnedThen  time.Time
-	failedFirst time.Time // of the failures in a row that are counted lately
+	failedFirst time.Time // of the failures that are counted
 }
 
 // requests counts requests. It keeps no names of objects and no texts.
@@ -66,7 +71,7 @@ func (r *requests) add(of requestKind, at time.Time, result kates.RequestResult)
 			r.all = map[requestKind]*RequestRow{}
 		}
 		row = &RequestRow{
-			Client: of.Client, Verb: of.Verb, Resource: resourceOf(of), Codes: map[int]uint64{}, turned: at, turnedThen: at,
+			Client: of.Client, Verb: of.Verb, Resource: resourceOf(of), Codes: map[int]uint64{}, spans: spans{turned: at, turnedThen: at},
 		}
 		r.all[of] = row
 	}
