@@ -117,20 +117,6 @@ type Collector[S query.Shown] struct {
 	follow  chan struct{}  // holds a value when there may be names to read
 }
 
-// milestone is something that happens once.
-type milestone struct {
-	passed atomic.Bool
-	at     atomic.Int64 // when, in nanoseconds since 1970
-	done   chan struct{}
-}
-
-func (m *milestone) pass() {
-	if m.passed.CompareAndSwap(false, true) {
-		m.at.Store(time.Now().UnixNano())
-		close(m.done)
-	}
-}
-
 // New makes a collector of queries, and finds their kinds. Start starts it. If a kind cannot be
 // resolved, and its query is not optional, the error names the query.
 func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Query, o Options, r Reader[S]) (*Collector[S], error) {
