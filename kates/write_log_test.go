@@ -1,13 +1,17 @@
 package kates_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -61,4 +65,28 @@ func versionOf(t *testing.T, c *kates.Client, o kates.Object) string {
 	var now *kates.Unstructured
 	require.NoError(t, c.Get(t.Context(), o, &now))
 	return now.GetResourceVersion()
+}
+
+// client-go logs the bodies of requests, at V(8), to the logger of their context, which is that of
+// the call.
+func TestTheLoggerOfACallSaysNoBodyOfARequest(t *testing.T) {
+	var out bytes.Buffer
+	all := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.Level(-100)}))
+	server := katestest.NewServer(t)
+	c := server.Client(t, kates.WithLogger(all))
+	ctx, cancel := context.WithCancel(t.Context())
+	type observed struct{ Secrets []*kates.Secret }
+	err := kates.Run(ctx, c, func(ctx context.Context, _ *observed) error {
+		defer cancel()
+		klog.FromContext(ctx).V(7).Info("at seven")
+		klog.FromContext(ctx).WithName("n").WithValues("k", "v").V(8).Info("at eight")
+		s := &kates.Secret{ObjectMeta: kates.ObjectMeta{Namespace: "default", Name: "a"}}
+		s.Data = map[string][]byte{"password": []byte("hidden-content")}
+		return c.Create(ctx, s, &s)
+	})
+	require.NoError(t, err)
+	assert.Contains(t, out.String(), "at seven")
+	assert.NotContains(t, out.String(), "at eight")
+	assert.NotContains(t, out.String(), "hidden-content")
+	assert.NotContains(t, out.String(), base64.StdEncoding.EncodeToString([]byte("hidden-content")))
 }

@@ -66,4 +66,9 @@ var inspected = []mutant{
 		old: `			parts = parts[2:]
 `, new: ``,
 	},
+	{
+		name: "the logger of a call says the bodies of requests", says: "without its most verbose lines", file: "internal/keyed/id.go", in: "kates",
+		caught: "TestTheLoggerOfACallSaysNoBodyOfARequest",
+		old:    `level < bodies && s.LogSink.Enabled(level)`, new: `s.LogSink.Enabled(level)`,
+	},
 }
