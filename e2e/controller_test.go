@@ -210,8 +210,9 @@ func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *test
 		writers.Go(func() { m.disturb(ctx, ns, w) })
 	}
 	writers.Wait()
-	poll(t, patience, func() bool { return m.converged(ctx, ns) })
-	assert.True(t, m.converged(ctx, ns))
+	poll(t, patience, func() bool { return maps.Equal(m.roots(ctx, ns)) })
+	want, got := m.roots(ctx, ns)
+	assert.Equal(t, want, got, "%+v", ctl.Status())
 	cancel()
 	assert.NoError(t, <-done)
 	collector.Wait()
@@ -250,9 +251,9 @@ func (m *hostMaker) disturb(ctx context.Context, ns string, seed int) {
 	}
 }
 
-// converged reports whether each root has what it wants, and nothing else exists.
-func (m *hostMaker) converged(ctx context.Context, ns string) bool {
-	want, got := map[string]string{}, map[string]string{}
+// roots returns the values of what the roots want, and those of what exists.
+func (m *hostMaker) roots(ctx context.Context, ns string) (want, got map[string]string) {
+	want, got = map[string]string{}, map[string]string{}
 	roots, err := foreign(m.t).Resource(hosts).Namespace(ns).List(ctx, metav1.ListOptions{})
 	require.NoError(m.t, err)
 	owners := map[string]types.UID{}
@@ -270,5 +271,5 @@ func (m *hostMaker) converged(ctx context.Context, ns string) bool {
 			got[cm.Name] = "another root's"
 		}
 	}
-	return maps.Equal(want, got)
+	return want, got
 }
