@@ -59,8 +59,14 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 			Name: "inspect.maps", Workers: 3, FailingAll: 1,
 			Running: []Call{{Key: "hangs", Since: began, Attempt: 1}},
 			Calls:   map[kates.CallOutcome]uint64{kates.CallSucceeded: 2, kates.CallFailed: 1},
-			Failing: []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, ID: ids[0]}},
+			Failing: []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, Since: began, ID: ids[0]}},
 		}, l)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		failing := loopsOf(fake.Client)[0].Failing[0]
+		assert.Equal(t, 2, failing.Attempt)
+		assert.Equal(t, began.Add(time.Hour), failing.At)
+		assert.Equal(t, began, failing.Since, "the first failure of the row")
 		cancel()
 		assert.NoError(t, <-done)
 		assert.Empty(t, loopsOf(fake.Client))
