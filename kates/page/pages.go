@@ -210,7 +210,8 @@ type StreamsPage struct {
 type StreamRow struct {
 	Client string `json:"client"`
 	*inspect.Stream
-	// Silent: it has brought nothing for too long. Empty: its queries are optional, and count as empty.
+	// Silent: it has brought nothing for too long. Empty: all its queries are optional, and count
+	// as empty.
 	Silent    bool     `json:"silent,omitempty"`
 	Empty     bool     `json:"empty,omitempty"`
 	EventRate *float64 `json:"eventsPerSecond,omitempty"`
