@@ -21,7 +21,7 @@ var (
 )
 
 // TestThePicturesOfTheDocumentationCanBeTaken takes them, and keeps them with -screenshots. For
-// these, -churn 105s gives the timelines something to show, and a half-open watch time to be
+// these, -churn 127s gives the timelines something to show, and a half-open watch time to be
 // noticed.
 func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
 	interval := time.Duration(0)

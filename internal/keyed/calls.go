@@ -53,6 +53,7 @@ type Failure struct {
 	Key, ID, Error string
 	Attempt        int
 	At             time.Time
+	Since          time.Time // of the first failure in this row
 }
 
 // LoopReport is what a loop does, and has done.
@@ -207,6 +208,10 @@ func (c *Calls) end(call Call, r Result) {
 	c.ended[r.Ended]++
 	switch r.Ended {
 	case Failed, Terminal:
+		failure.Since = failure.At
+		if before, is := c.failing[call.Key]; is {
+			failure.Since = before.Since
+		}
 		c.failing[call.Key] = failure
 	case Succeeded, Requeued:
 		delete(c.failing, call.Key)

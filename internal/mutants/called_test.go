@@ -53,6 +53,13 @@ var called = []mutant{
 		old:    `	case Succeeded, Requeued:`, new: `	case Requeued:`,
 	},
 	{
+		name: "a key fails since its last failure", says: "Since is when the first of the failures in a row was", file: inLoops, in: "kates/inspect",
+		caught: "TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns",
+		old: `			failure.Since = before.Since
+`, new: `			_ = before
+`,
+	},
+	{
 		name: "a loop that has ended is reported", says: "an open Run", file: inLoops, in: "kates/inspect",
 		caught: "TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns",
 		old:    `func(other *Calls) bool { return other == c }`, new: `func(other *Calls) bool { return other != c }`,

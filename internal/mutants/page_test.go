@@ -4,6 +4,7 @@ const (
 	hiding  = "kates/page/hide.go"
 	serving = "kates/page/serve.go"
 	finding = "kates/page/problems.go"
+	silence = "kates/page/problems_silent.go"
 
 	neverShown = "data of Secrets is never shown, nor what a redaction hides"
 	whoLooks   = "the page is read-only, and other sites get nothing"
@@ -71,13 +72,46 @@ var statusPages = []mutant{
 		old: `style-src 'self';`, new: `style-src 'self' 'unsafe-inline';`,
 	},
 	{
-		name: "a silent watch is no problem", says: saysWrong, file: finding, caught: "TestEachCauseIsSaidInWordsWithWhatToDo",
-		old: `case s.State == kates.StateSynced && age >= quietWatch:`, new: `case s.State == kates.StateSynced && age < 0:`,
+		name: "a silent watch is no problem", says: saysWrong, file: silence, caught: "TestEachCauseIsSaidInWordsWithWhatToDo",
+		old: `	case age > 0:`, new: `	case age < 0:`,
 	},
 	{
-		name: "a watch that was half open is forgotten at once", says: saysWrong, file: finding,
+		name: "a watch is silent before the first bookmark of a real server", says: saysWrong, file: finding,
+		caught: "TestAWatchIsSilentOnlyAfterTheTimeOfARealServersFirstBookmark",
+		old:    `quietWatch   = 125 * time.Second`, new: `quietWatch   = 90 * time.Second`,
+	},
+	{
+		name: "a watch to which nothing ever came is silent since its last new opening", says: saysWrong, file: silence,
+		caught: "TestASilentWatchSaysWhetherOthersGetBookmarksAndItsRowsAreWarnings",
+		old: `		p.Since = s.Since
+`, new: ``,
+	},
+	{
+		name: "a watch that was half open is forgotten at once", says: saysWrong, file: silence,
 		caught: "TestAWatchThatWasHalfOpenIsAProblemForSomeMinutes",
-		old:    `	case idle > 0:`, new: `	case idle < 0:`,
+		old:    `	case again > 0:`, new: `	case again < 0:`,
+	},
+	{
+		name: "an object that is left out looks as if the snapshot had it", says: "the snapshot's column says that it is left out",
+		file: "kates/page/objects.go", caught: "TestTheSnapshotsColumnOfAnObjectThatIsLeftOutSaysSo",
+		old: `	if to.Invalid != "" {
+`, new: `	if false {
+`,
+	},
+	{
+		name: "requests for what counts as empty are failures", says: "what counts as empty is no failure on any page",
+		file: "kates/page/pages.go", caught: "TestAQueryThatCountsAsEmptyIsNoFailureOnAnyPage",
+		old: `r.Empty = countsAsEmpty(s, &r)`, new: `r.Empty = false`,
+	},
+	{
+		name: "the reason on the card of invalid objects is not redacted", says: neverShown, file: silence,
+		caught: "TestTheCardOfInvalidObjectsNamesOne",
+		old:    `f.page.invalidText(place{c.member, c.Report, w, q}, of[0])`, new: `of[0].Why`,
+	},
+	{
+		name: "quick watches push the snapshots of others out", says: "each watch keeps its share",
+		file: "kates/page/recent.go", caught: "TestSnapshotsCanBeThoseOfOneWatchAndQuickOnesDoNotPushTheOthersOut",
+		old: `return r.of[s.ID] == most })`, new: `return r.of[s.ID] > 0 })`,
 	},
 	{
 		name: "a kind that is optional is a failure", says: saysWrong, file: finding, caught: "TestEachCauseIsSaidInWordsWithWhatToDo",

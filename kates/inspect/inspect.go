@@ -249,6 +249,8 @@ type Failure struct {
 	Attempt int       `json:"attempt"` // how many have failed in a row
 	Error   string    `json:"error"`
 	At      time.Time `json:"at"`
+	// Since is when the first of the failures in a row was.
+	Since time.Time `json:"since,omitzero"`
 	// ID of the call.
 	ID string `json:"id"`
 }

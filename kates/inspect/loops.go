@@ -25,7 +25,9 @@ func loopOf(r keyed.LoopReport) *Loop {
 		l.Calls[kates.CallOutcome(ended)] = n
 	}
 	for _, f := range r.Failing {
-		l.Failing = append(l.Failing, Failure{Key: f.Key, Attempt: f.Attempt, Error: f.Error, At: f.At, ID: f.ID})
+		l.Failing = append(l.Failing, Failure{
+			Key: f.Key, Attempt: f.Attempt, Error: f.Error, At: f.At, Since: f.Since, ID: f.ID,
+		})
 	}
 	return l
 }

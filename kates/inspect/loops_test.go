@@ -29,13 +29,13 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogr(logr.Discard())), katestest.WithObjects(object("bad"), object("good"), object("hangs"), object("never")))
 		ctx, cancel := context.WithCancel(t.Context())
-		var ids []string
+		ids := make(chan string, 2)
 		done := make(chan error)
 		go func() {
 			done <- kates.RunEach(ctx, fake.Client, func(ctx context.Context, key string, _ *maps) error {
 				switch key {
 				case "bad":
-					ids = append(ids, kates.CallIDFromContext(ctx))
+					ids <- kates.CallIDFromContext(ctx)
 					return errors.New("not now")
 				case "hangs":
 					<-ctx.Done()
@@ -59,8 +59,14 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 			Name: "inspect.maps", Workers: 3, FailingAll: 1,
 			Running: []Call{{Key: "hangs", Since: began, Attempt: 1}},
 			Calls:   map[kates.CallOutcome]uint64{kates.CallSucceeded: 2, kates.CallFailed: 1},
-			Failing: []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, ID: ids[0]}},
+			Failing: []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, Since: began, ID: <-ids}},
 		}, l)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		failing := loopsOf(fake.Client)[0].Failing[0]
+		assert.Equal(t, 2, failing.Attempt)
+		assert.Equal(t, began.Add(time.Hour), failing.At)
+		assert.Equal(t, began, failing.Since, "the first failure of the row")
 		cancel()
 		assert.NoError(t, <-done)
 		assert.Empty(t, loopsOf(fake.Client))

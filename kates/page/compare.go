@@ -55,7 +55,10 @@ func (p *Page) versionOf(title string, o kates.Object, isSecret bool) Version {
 // fieldsOf compares versions of an object. Fields of those that are there are listed once, and some
 // are left out if there are too many.
 func fieldsOf(versions []Version, onlyDiffering bool) (fields []Field, differing, all int) {
-	paths := map[string]bool{}
+	paths, base := map[string]bool{}, 0
+	for base < len(versions)-1 && versions[base].Why != "" {
+		base++ // what is left out is not compared
+	}
 	for _, v := range versions {
 		for path := range v.content.shown {
 			paths[path] = true
@@ -65,9 +68,9 @@ func fieldsOf(versions []Version, onlyDiffering bool) (fields []Field, differing
 		f := Field{Path: path}
 		for i, v := range versions {
 			f.Values = append(f.Values, valueOf(v, path))
-			if v.Is && versions[0].Is && i > 0 {
-				f.Differs = f.Differs || !sameField(versions[0], v, path)
-			} else if i > 0 && v.Is != versions[0].Is && v.Why == "" && versions[0].Why == "" {
+			if v.Is && versions[base].Is && i > base {
+				f.Differs = f.Differs || !sameField(versions[base], v, path)
+			} else if i > base && v.Is != versions[base].Is && v.Why == "" && versions[base].Why == "" {
 				f.Differs = true
 			}
 		}

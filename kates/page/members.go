@@ -51,10 +51,13 @@ func (p *Page) ObserveClient(c *kates.Client) (o kates.Observer, closed func()) 
 	return p.join(c.ClusterName(), clientOrigin{c})
 }
 
+// nameless is the name of a client of no cluster.
+const nameless = "client"
+
 // join adds a client, under a name that no other has.
 func (p *Page) join(name string, o origin) (*watcher, func()) {
 	if name == "" {
-		name = "client"
+		name = nameless
 	}
 	m := &member{name: name, origin: o}
 	p.mu.Lock()

@@ -35,12 +35,19 @@ type ObjectsPage struct {
 	Name      string `json:"name,omitempty"`
 	// All is the number of objects that the watch holds.
 	All     int                     `json:"all"`
-	Objects []inspect.ObjectKey     `json:"objects"`
+	Objects []ObjectRow             `json:"objects"`
 	Invalid []inspect.InvalidObject `json:"invalid,omitempty"`
 	// Next is the object after which the next page begins, if there is one.
 	Next *inspect.ObjectKey `json:"next,omitempty"`
 	// Wrong is why there is nothing.
 	Wrong string `json:"wrong,omitempty"`
+}
+
+// ObjectRow is the name of an object.
+type ObjectRow struct {
+	inspect.ObjectKey
+	// Invalid: snapshots leave it out.
+	Invalid bool `json:"invalid,omitempty"`
 }
 
 // QueryChoice is a query whose objects can be looked at.
@@ -100,7 +107,7 @@ func choices(all []clientState, chosen place) (to []QueryChoice) {
 func (p *Page) objectsPage(all []clientState, ask url.Values) ObjectsPage {
 	at, found := find(all, ask)
 	to := ObjectsPage{
-		Queries: choices(all, at), Namespace: ask.Get("namespace"), Name: ask.Get("name"), Objects: []inspect.ObjectKey{},
+		Queries: choices(all, at), Namespace: ask.Get("namespace"), Name: ask.Get("name"), Objects: []ObjectRow{},
 	}
 	if !found {
 		if ask.Get("query") != "" {
@@ -126,7 +133,22 @@ func (p *Page) objectsPage(all []clientState, ask url.Values) ObjectsPage {
 		after.Namespace = to.Namespace // before its first object
 	}
 	to.search(at.member.objects(at.watch, at.query.Name), after, limit)
+	to.mark(at)
 	return to
+}
+
+// mark marks the objects of the page that the snapshots leave out.
+func (o *ObjectsPage) mark(at place) {
+	if at.query.Invalid == 0 {
+		return
+	}
+	invalid := map[inspect.ObjectKey]bool{}
+	for _, of := range at.member.invalid(at.watch, at.query.Name, at.query.Invalid) {
+		invalid[of.ObjectKey] = true
+	}
+	for i := range o.Objects {
+		o.Objects[i].Invalid = invalid[o.Objects[i].ObjectKey]
+	}
 }
 
 // search fills the page from the names of all objects, which are in order. It looks at no object.
@@ -145,12 +167,15 @@ func (o *ObjectsPage) search(keys []inspect.ObjectKey, after inspect.ObjectKey, 
 			continue
 		}
 		if len(o.Objects) == limit {
-			o.Next = &o.Objects[limit-1]
+			o.Next = &o.Objects[limit-1].ObjectKey
 			return
 		}
-		o.Objects = append(o.Objects, k)
+		o.Objects = append(o.Objects, ObjectRow{ObjectKey: k})
 	}
 }
+
+// leftOut is why a snapshot does not have an invalid object.
+const leftOut = "left out"
 
 // ObjectPage is an object in its versions.
 type ObjectPage struct {
@@ -209,6 +234,9 @@ func (p *Page) objectPage(all []clientState, ask url.Values) ObjectPage {
 	}
 	to.Found = to.Found || o.Invalid != ""
 	to.Invalid = scrub(p.text(o.Invalid), to.Versions)
+	if to.Invalid != "" {
+		to.Versions[0] = Version{Title: to.Versions[0].Title, Why: leftOut}
+	}
 	to.Fields, to.Differing, to.AllFields = fieldsOf(to.Versions, to.OnlyThose)
 	if !to.Found {
 		to.Wrong = "Neither the snapshot nor a watch has an object of this name."

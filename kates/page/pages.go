@@ -2,8 +2,10 @@ package page
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/kates-go/kates/fleet"
@@ -50,19 +52,22 @@ type Overview struct {
 
 // ClientRow is a client, or a cluster of a fleet.
 type ClientRow struct {
-	Name      string        `json:"name"`
-	Server    string        `json:"server,omitempty"`
-	Health    *fleet.Health `json:"health,omitempty"`
-	Watches   int           `json:"watches"`
-	Complete  int           `json:"complete"`
-	Queries   int           `json:"queries"`
-	Streams   int           `json:"streams"`
-	Objects   int           `json:"objects"`
-	Bytes     int64         `json:"bytes"`
-	Pending   int           `json:"pending"`
-	Problems  int           `json:"problems"`
-	Events    *float64      `json:"eventsPerSecond,omitempty"`
-	Snapshots *float64      `json:"snapshotsPerSecond,omitempty"`
+	Name     string        `json:"name"`
+	Server   string        `json:"server,omitempty"`
+	Health   *fleet.Health `json:"health,omitempty"`
+	Watches  int           `json:"watches"`
+	Complete int           `json:"complete"`
+	Queries  int           `json:"queries"`
+	// Incomplete queries are not open; Empty ones neither, but they are optional, and count as empty.
+	Incomplete int      `json:"incomplete,omitempty"`
+	Empty      int      `json:"empty,omitempty"`
+	Streams    int      `json:"streams"`
+	Objects    int      `json:"objects"`
+	Bytes      int64    `json:"bytes"`
+	Pending    int      `json:"pending"`
+	Problems   int      `json:"problems"`
+	Events     *float64 `json:"eventsPerSecond,omitempty"`
+	Snapshots  *float64 `json:"snapshotsPerSecond,omitempty"`
 }
 
 func overview(p *Page, s *state, ask url.Values) any {
@@ -113,6 +118,13 @@ func (p *Page) clientRow(c clientState, s *state, h *fleet.Health) ClientRow {
 	}
 	for _, w := range c.Report.Watches {
 		row.Queries += len(w.Queries)
+		for _, q := range w.Queries {
+			if q.Absent {
+				row.Empty++
+			} else if q.State != kates.StateSynced {
+				row.Incomplete++
+			}
+		}
 		if !w.Completed.IsZero() {
 			row.Complete++
 		}
@@ -152,6 +164,8 @@ type WatchRow struct {
 // QueryRow is a query with its rate.
 type QueryRow struct {
 	*inspect.Query
+	// Silent: a watch of it has brought nothing for too long.
+	Silent    bool     `json:"silent,omitempty"`
 	EventRate *float64 `json:"eventsPerSecond,omitempty"`
 	Element   string   `json:"-"`
 }
@@ -169,7 +183,11 @@ func queries(p *Page, s *state, ask url.Values) any {
 				SnapshotRate: p.rate(watchSeries(w.ID, "snapshots"), s.at), EventRate: p.rate(watchSeries(w.ID, "events"), s.at),
 			}
 			for _, q := range w.Queries {
-				row.Rows = append(row.Rows, QueryRow{q, p.rate(querySeries(w.ID, q.Name, "events"), s.at), queryID(w, q)})
+				silent := slices.ContainsFunc(q.Streams, func(id int64) bool {
+					of := streamOf(c.Report, id)
+					return of != nil && p.isSilent(of, s.at)
+				})
+				row.Rows = append(row.Rows, QueryRow{q, silent, p.rate(querySeries(w.ID, q.Name, "events"), s.at), queryID(w, q)})
 			}
 			if len(to) < maxCharts && w.Kind != inspect.OfLister {
 				line := func(what string) []point { return rates(p.history.line(watchSeries(w.ID, what), span, s.at)) }
@@ -192,6 +210,10 @@ type StreamsPage struct {
 type StreamRow struct {
 	Client string `json:"client"`
 	*inspect.Stream
+	// Silent: it has brought nothing for too long. Empty: all its queries are optional, and count
+	// as empty.
+	Silent    bool     `json:"silent,omitempty"`
+	Empty     bool     `json:"empty,omitempty"`
 	EventRate *float64 `json:"eventsPerSecond,omitempty"`
 	Element   string   `json:"-"`
 }
@@ -199,8 +221,12 @@ type StreamRow struct {
 func streams(p *Page, s *state, ask url.Values) any {
 	to := StreamsPage{Streams: []StreamRow{}}
 	for _, c := range s.asked {
+		empty := emptyStreams(c.Report)
 		for _, of := range c.Report.Streams {
-			to.Streams = append(to.Streams, StreamRow{c.member.name, of, p.rate(streamSeries(of.ID, "events"), s.at), streamID(of)})
+			to.Streams = append(to.Streams, StreamRow{
+				Client: c.member.name, Stream: of, Silent: p.isSilent(of, s.at), Empty: empty[of.ID],
+				EventRate: p.rate(streamSeries(of.ID, "events"), s.at), Element: streamID(of),
+			})
 		}
 	}
 	to.Staleness = p.staleness(s.at, spanOf(ask), to.Streams)
@@ -258,13 +284,25 @@ type LoopRow struct {
 	Client string `json:"client"`
 	*inspect.Loop
 	Element string `json:"-"`
+
+	FailingKeys []failingKey `json:"-"`
+}
+
+// failingKey is a key that fails, and until when it rests.
+type failingKey struct {
+	inspect.Failure
+	Until time.Time
 }
 
 func loops(_ *Page, s *state, _ url.Values) any {
 	to := []LoopRow{}
 	for _, c := range s.asked {
 		for _, l := range c.Report.Loops {
-			to = append(to, LoopRow{c.member.name, l, loopID(l)})
+			row := LoopRow{Client: c.member.name, Loop: l, Element: loopID(l)}
+			for _, of := range l.Failing {
+				row.FailingKeys = append(row.FailingKeys, failingKey{of, restsUntil(c.Report, l, of.Key)})
+			}
+			to = append(to, row)
 		}
 	}
 	return cut(to)
@@ -302,19 +340,40 @@ func leaders(_ *Page, s *state, _ url.Values) any {
 	return to
 }
 
+// snapshotsPage has the last snapshots, and the watches to choose from. Its JSON is that of the
+// snapshots.
+type snapshotsPage struct {
+	Rows    []Snapshot
+	Watches []Snapshot // one of each
+	Chosen  int64
+}
+
+func (s snapshotsPage) MarshalJSON() ([]byte, error) { return json.Marshal(s.Rows) }
+
 func snapshots(_ *Page, s *state, ask url.Values) any {
-	to := []Snapshot{}
+	to := snapshotsPage{Rows: []Snapshot{}}
+	to.Chosen, _ = strconv.ParseInt(ask.Get("watch"), 10, 64)
+	known := map[int64]bool{}
 	for _, of := range s.recent {
-		if name := ask.Get("client"); name == "" || name == of.Client {
-			to = append(to, of)
+		if name := ask.Get("client"); name != "" && name != of.Client {
+			continue
+		}
+		if !known[of.ID] {
+			known[of.ID] = true
+			to.Watches = append(to.Watches, of)
+		}
+		if to.Chosen == 0 || to.Chosen == of.ID {
+			to.Rows = append(to.Rows, of)
 		}
 	}
+	slices.SortFunc(to.Watches, func(a, b Snapshot) int { return cmp.Compare(a.ID, b.ID) })
 	return to
 }
 
 func requestsData(_ *Page, s *state, ask url.Values) any {
 	to := []RequestRow{}
 	for _, r := range s.requests {
+		r.Empty = countsAsEmpty(s, &r)
 		if name := ask.Get("client"); name == "" || name == r.Client {
 			to = append(to, r)
 		}

@@ -34,6 +34,8 @@ type Problem struct {
 	What  string    `json:"what"`
 	Since time.Time `json:"since,omitzero"`
 	Do    string    `json:"do"`
+	// ID of a call, which its lines of the log have. Do names it.
+	ID string `json:"id,omitempty"`
 	// Detail is the text of an error, or the like.
 	Detail string `json:"detail,omitempty"`
 	// Link to the page that has the details.
@@ -42,11 +44,11 @@ type Problem struct {
 
 // When something is worth a word.
 const (
-	slowFirst    = 10 * time.Second // a first list, or a first snapshot
-	quietWatch   = 90 * time.Second // bookmarks come every minute
-	slowWrite    = 10 * time.Second // an own write that no watch has shown
-	slowReader   = 10 * time.Second // changes that no Update has taken
-	slowWorker   = 10 * time.Second // a key that waits for a worker
+	slowFirst    = 10 * time.Second  // a first list, or a first snapshot
+	quietWatch   = 125 * time.Second // the first bookmark of a server may take nearly two minutes
+	slowWrite    = 10 * time.Second  // an own write that no watch has shown
+	slowReader   = 10 * time.Second  // changes that no Update has taken
+	slowWorker   = 10 * time.Second  // a key that waits for a worker
 	hungCall     = time.Minute
 	slowUpdate   = time.Second
 	manyLists    = 3 // in five minutes
@@ -89,7 +91,7 @@ func (p *Page) problems(s *state) []Problem {
 	if n := len(f.all); n > maxProblems {
 		f.all = append(f.all[:maxProblems], Problem{
 			Cause: "more", Effect: Note, What: fmt.Sprintf("There are %d more problems.", n-maxProblems),
-			Do: "Mend those above first.",
+			Do: "Look at those above first.",
 		})
 	}
 	return f.all
@@ -134,14 +136,14 @@ func (f *finder) query(c clientState, w *inspect.Watch, q *inspect.Query) {
 	case kates.StateForbidden:
 		p.Cause, p.What = "forbidden", fmt.Sprintf("The server forbids this client to list or watch %s.", what)
 		p.Do = fmt.Sprintf("Grant the verbs list and watch on it to the program's service account "+
-			"(kubectl auth can-i list %s%s --as=…). The client tries again by itself.", q.Kind, inNamespace(q))
+			"(kubectl auth can-i list %s%s --as=…). The program tries again by itself.", q.Kind, inNamespace(q))
 	case kates.StateMissing:
 		p.Cause, p.What = "missing-kind", fmt.Sprintf("The server does not serve %s.", what)
-		p.Do = "Install its CustomResourceDefinition or its API service, or mend the name of the kind (kubectl api-resources). " +
-			"The client looks for it by itself."
+		p.Do = "Install its CustomResourceDefinition or its API service, or correct the name of the kind (kubectl api-resources). " +
+			"The program checks again by itself, no restart is needed."
 	case kates.StateRetrying:
 		p.Cause, p.What = "retrying", fmt.Sprintf("The last request for %s has failed.", what)
-		p.Do = "Look at the error below, and at the API server or the network. The client tries again by itself."
+		p.Do = "Look at the error below, and at the API server or the network. The program tries again by itself."
 	case kates.StateWaiting, kates.StateListing:
 		if f.age(q.Since) < slowFirst {
 			return
@@ -156,7 +158,7 @@ func (f *finder) query(c clientState, w *inspect.Watch, q *inspect.Query) {
 	if q.Absent {
 		p.Effect = Note
 		p.What += " The query is optional, so it counts as empty."
-		p.Do = "Nothing, if that is meant. " + p.Do
+		p.Do = "If the program does not need this kind, do nothing. If it does: " + strings.ToLower(p.Do[:1]) + p.Do[1:]
 	} else {
 		p.What += stays
 	}
@@ -184,10 +186,10 @@ func (f *finder) complete(c clientState, w *inspect.Watch, q *inspect.Query, p P
 	}
 	if q.Invalid > 0 {
 		p := p
-		p.Cause, p.Since = "invalid", time.Time{}
+		p.Cause, p.Since, p.Detail = "invalid", time.Time{}, f.oneInvalid(c, w, q)
 		p.What = fmt.Sprintf("The snapshots of %s leave out %s of %s, which did not decode or were rejected.",
 			w.Name, objects(q.Invalid), quoted(q.Name))
-		p.Do = "Mend the objects, or the Go type or function that refuses them. The link lists them, with the reason for each."
+		p.Do = "Correct the objects, or change the program's code that refuses them. The link lists them, with the reason for each."
 		p.Link = link("objects", "client", c.member.name, "watch", w.ID, "query", q.Name, "invalid", 1)
 		f.add(p)
 	}
@@ -202,7 +204,7 @@ func (f *finder) watch(c clientState, w *inspect.Watch) {
 		f.add(Problem{
 			Cause: "incomplete", Effect: Late, Client: c.member.name, Since: w.Opened, Detail: w.Incomplete,
 			What: fmt.Sprintf("%s has no first snapshot yet.", w.Name),
-			Do:   "A snapshot is complete or does not come: see which query is missing, and mend that. An optional kind does not hold it up.",
+			Do:   "A snapshot is complete or does not come: see which query is missing, and what its state says. An optional kind does not hold it up.",
 			Link: link("queries", "client", c.member.name) + "#" + watchID(w),
 		})
 	}
@@ -223,7 +225,7 @@ func (f *finder) watch(c clientState, w *inspect.Watch) {
 		f.add(Problem{
 			Cause: "resting", Effect: Late, Client: c.member.name,
 			What: fmt.Sprintf("%s: %s after failures, and will be tried again.", w.Name, count(k.Resting, "key rests", "keys rest")),
-			Do:   "Mend what the calls fail with: see the loops. A key that rests gets its turn by itself.",
+			Do:   "See Controllers for the errors of the calls. The program tries again by itself.",
 			Link: link("partitions", "client", c.member.name) + "#" + watchID(w),
 		})
 	}
@@ -232,7 +234,7 @@ func (f *finder) watch(c clientState, w *inspect.Watch) {
 // stream says what is wrong with a stream beneath its queries.
 func (f *finder) stream(c clientState, s *inspect.Stream) {
 	p := Problem{Effect: Late, Client: c.member.name, Link: link("streams", "client", c.member.name) + "#" + streamID(s)}
-	f.silence(s, p)
+	f.silence(c, s, p)
 	if age := f.age(s.PendingSince); s.Pending > 0 && age >= slowWrite {
 		p := p
 		p.Cause, p.Since = "pending-writes", s.PendingSince
@@ -253,25 +255,6 @@ func (f *finder) stream(c clientState, s *inspect.Stream) {
 	f.costs(s, p)
 }
 
-// silence says that the server does not say anything.
-func (f *finder) silence(s *inspect.Stream, p Problem) {
-	p.Cause, p.Since = "half-open", s.Heard
-	p.Do = "The client opens a new watch after Tuning.IdleTimeout (130 s). If this comes again, look for a proxy, a NAT or a " +
-		"load balancer that drops idle connections. A server that sends no bookmarks looks like this, too."
-	age, idle := f.age(s.Heard), f.page.history.grown(streamSeries(s.ID, "idle"), fineSpan, f.at)
-	switch {
-	case s.State == kates.StateSynced && age >= quietWatch:
-		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open.",
-			nameOf(s), duration(age))
-	case idle > 0:
-		p.What = fmt.Sprintf("The watch of %s was opened again %s in the last minutes, since nothing had come, not even a bookmark: "+
-			"the connection was half-open.", nameOf(s), count(int(idle), "time", "times"))
-	default:
-		return
-	}
-	f.add(p)
-}
-
 // costs says what a stream does too often.
 func (f *finder) costs(s *inspect.Stream, p Problem) {
 	h := &f.page.history
@@ -280,7 +263,7 @@ func (f *finder) costs(s *inspect.Stream, p Problem) {
 		p := p
 		p.Cause, p.Effect = "undecodable", Wrong
 		p.What = fmt.Sprintf("%s of %s did not decode, in the last minutes.", objects(int(n)), nameOf(s))
-		p.Do = "Mend the objects, or the Go type. The invalid objects of its queries have the reasons."
+		p.Do = "Correct the objects, or change the Go type. The invalid objects of its queries have the reasons."
 		f.add(p)
 	}
 	if s.State != kates.StateSynced {

@@ -19,10 +19,11 @@ func (f *finder) loop(c clientState, l *inspect.Loop) {
 			break
 		}
 		p := Problem{
-			Cause: "failing-call", Effect: Wrong, Client: c.member.name, Detail: failing.Error, Link: to,
-			What: fmt.Sprintf("%s fails%s: %s in a row, the last %s ago.", l.Name, forKey(failing.Key),
-				count(failing.Attempt, "time", "times"), duration(f.age(failing.At))),
-			Do: fmt.Sprintf("Read the error. The log has the call under its ID %s. It is called again by itself, with growing pauses.", failing.ID),
+			Cause: "failing-call", Effect: Wrong, Client: c.member.name, Since: failing.Since, Detail: failing.Error, Link: to, ID: failing.ID,
+			What: fmt.Sprintf("%s fails%s: %s in a row, last %s.", l.Name, forKey(failing.Key),
+				count(failing.Attempt, "time", "times"), past(f.at, failing.At)),
+			Do: fmt.Sprintf("Read the error. Search the log for %s. The program tries again by itself%s; the pauses get longer.",
+				failing.ID, f.again(c, l, failing.Key)),
 		}
 		if more := l.FailingAll - maxOfLoop; i == maxOfLoop-1 && more > 0 {
 			p.What += " " + count(more, "other key does", "other keys do") + ", too."
@@ -44,6 +45,29 @@ func (f *finder) loop(c clientState, l *inspect.Loop) {
 				"the context of the call, with a time-out.",
 		})
 	}
+}
+
+// again says in how long a key is tried again, if that is known.
+func (f *finder) again(c clientState, l *inspect.Loop, key string) string {
+	if until := restsUntil(c.Report, l, key); until.After(f.at) {
+		return " in " + duration(until.Sub(f.at))
+	}
+	return ""
+}
+
+// restsUntil is when a key of a loop is tried again; zero if that is not known.
+func restsUntil(r *inspect.Report, l *inspect.Loop, key string) (until time.Time) {
+	for _, w := range r.Watches {
+		if w.Name != l.Name || w.Keys == nil {
+			continue
+		}
+		for _, k := range w.Keys.Some {
+			if k.Key == key {
+				until = k.Until
+			}
+		}
+	}
+	return until
 }
 
 func forKey(key string) string {
@@ -82,7 +106,7 @@ func (f *finder) fleet(of fleet.Status) {
 			f.add(Problem{
 				Cause: "source", Effect: Wrong, Detail: s.Error, Link: link(""),
 				What: fmt.Sprintf("The source %s of clusters does not run, or names one that cannot be used. Its clusters stay.", s.Name),
-				Do:   "Look at the error. It is tried again by itself.",
+				Do:   "Look at the error. The program tries again by itself.",
 			})
 		}
 	}
@@ -92,7 +116,7 @@ func (f *finder) fleet(of fleet.Status) {
 		case c.Phase == "" && c.Rotation != "":
 			p.Cause, p.Detail = "no-configuration", c.Rotation
 			p.What = fmt.Sprintf("Cluster %s has no configuration that can be used.", quoted(c.Name))
-			p.Do = "Mend its kubeconfig, where its source has it."
+			p.Do = "Correct its kubeconfig, where its source has it."
 			f.add(p)
 			continue
 		case c.Phase == "", c.Phase == fleet.Connecting && f.age(c.Since) < slowFirst: // it has just come
@@ -105,7 +129,7 @@ func (f *finder) fleet(of fleet.Status) {
 		if c.Rotation != "" {
 			p.Cause, p.Detail, p.Since = "rotation", c.Rotation, time.Time{}
 			p.What = fmt.Sprintf("The newest configuration of cluster %s is not in use, since it does not work.", quoted(c.Name))
-			p.Do = "Mend it before the one in use expires."
+			p.Do = "Correct it before the one in use expires."
 			f.add(p)
 		}
 	}
@@ -123,8 +147,8 @@ func (f *finder) requests(rows []RequestRow) {
 		}
 		f.add(Problem{
 			Cause: "failing-requests", Effect: effect, Client: r.Client, Since: r.failedFirst,
-			What: fmt.Sprintf("%s of %s failed in the last minutes, the last one %s ago with %s.",
-				count(int(r.FailedLately), "request", "requests"), target(r.Verb, r.Resource), duration(f.age(r.LastFailed)), codeText(r.LastCode)),
+			What: fmt.Sprintf("%s of %s failed in the last minutes, the last one %s with %s.",
+				count(int(r.FailedLately), "request", "requests"), target(r.Verb, r.Resource), past(f.at, r.LastFailed), codeText(r.LastCode)),
 			Do:   whatToDo(r.LastCode),
 			Link: link("requests", "client", r.Client),
 		})

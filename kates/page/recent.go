@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,14 +42,15 @@ type Delta struct {
 // recent has the last snapshots. What it holds has a bound, and so does what it does for each: it
 // copies some names.
 type recent struct {
-	mu   lockorder.Mutex[lockorder.PageRecent]
-	all  []Snapshot // a ring
-	next int
+	mu  lockorder.Mutex[lockorder.PageRecent]
+	all []Snapshot    // the oldest first
+	of  map[int64]int // how many of these each watch has
 }
 
-func newRecent(n int) *recent { return &recent{all: make([]Snapshot, 0, n)} }
+func newRecent(n int) *recent { return &recent{all: make([]Snapshot, 0, n), of: map[int64]int{}} }
 
-// add notes a snapshot in the place of the oldest one.
+// add notes a snapshot. If there are too many, the watch that has most loses its oldest one: quick
+// watches do not push out the others.
 func (r *recent) add(client string, at time.Time, u *kates.UpdateInfo) {
 	s := Snapshot{
 		Client: client, Watch: u.Watch, ID: u.ID, At: at, Key: u.Key, First: u.First,
@@ -66,24 +68,36 @@ func (r *recent) add(client string, at time.Time, u *kates.UpdateInfo) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case cap(r.all) == 0:
-	case len(r.all) < cap(r.all):
-		r.all = append(r.all, s)
-	default:
-		r.all[r.next%cap(r.all)] = s
+	if cap(r.all) == 0 {
+		return
 	}
-	r.next++
+	r.of[s.ID]++
+	if len(r.all) == cap(r.all) {
+		r.drop()
+	}
+	r.all = append(r.all, s)
+}
+
+// drop forgets the oldest snapshot of the watch that has most.
+func (r *recent) drop() {
+	most := 0
+	for _, n := range r.of {
+		most = max(most, n)
+	}
+	i := slices.IndexFunc(r.all, func(s Snapshot) bool { return r.of[s.ID] == most })
+	id := r.all[i].ID
+	r.all = slices.Delete(r.all, i, i+1)
+	if r.of[id]--; r.of[id] == 0 {
+		delete(r.of, id)
+	}
 }
 
 // last returns the snapshots, the newest first.
 func (r *recent) last() []Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	to := make([]Snapshot, 0, len(r.all))
-	for i := r.next - 1; i >= r.next-len(r.all); i-- {
-		to = append(to, r.all[i%cap(r.all)]) // nobody writes to Deltas any more
-	}
+	to := slices.Clone(r.all) // nobody writes to Deltas any more
+	slices.Reverse(to)
 	return to
 }
 

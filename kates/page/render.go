@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/kates-go/kates/kates"
@@ -15,7 +16,9 @@ import (
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"link": link,
 	"ago":  ago,
+	"past": past,
 	"till": till,
+	"wbr":  breaks,
 	"iso":  iso,
 	"num":  func(v any) string { return number3(asFloat(v)) },
 	"size": size,
@@ -31,15 +34,12 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"path":    cutPath,
 	"sub":     func(a, b any) float64 { return asFloat(a) - asFloat(b) },
 	"state":   stateWords,
+	"look":    lookOf,
 	"reasons": reasonsOf,
-	"name": func(namespace, name string) string {
-		if namespace == "" {
-			return name
-		}
-		return namespace + "/" + name
-	},
-	"height": func(c Chart) float64 { return float64(len(c.Panels)) * (panelHeight + panelGap) },
-	"offset": func(i int) float64 { return float64(i)*(panelHeight+panelGap) + panelGap },
+	"name":    nameIn,
+	"around":  around,
+	"height":  func(c Chart) float64 { return float64(len(c.Panels)) * (panelHeight + panelGap) },
+	"offset":  func(i int) float64 { return float64(i)*(panelHeight+panelGap) + panelGap },
 	"text": func(v *string) string {
 		if v == nil {
 			return ""
@@ -53,12 +53,30 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 const panelGap = 18.0
 
+const (
+	unknown = "–"
+	moment  = "now"
+)
+
 // ago is how long before a moment a time was.
 func ago(at, of time.Time) string {
 	if of.IsZero() {
-		return "–"
+		return unknown
 	}
-	return duration(at.Sub(of).Truncate(100 * time.Millisecond))
+	d := at.Sub(of).Truncate(100 * time.Millisecond)
+	if d <= 0 {
+		return moment
+	}
+	return duration(d)
+}
+
+// around is what is before and after an ID in a text; nothing if it is not in it.
+func around(text, id string) []string {
+	before, after, is := strings.Cut(text, id)
+	if id == "" || !is {
+		return nil
+	}
+	return []string{before, after}
 }
 
 // till is how long after a moment a time is.
@@ -124,6 +142,17 @@ func cutPath(ask url.Values, name, value string) string {
 	return "?" + to.Encode()
 }
 
+// lookOf is the class of a state: what is silent is a warning, and what counts as empty is none.
+func lookOf(s kates.State, silent, empty bool) string {
+	switch {
+	case empty:
+		return "empty"
+	case silent:
+		return "quiet"
+	}
+	return string(s)
+}
+
 // stateWords are a state in words that need no glossary.
 func stateWords(s kates.State) string {
 	words, is := map[kates.State]string{
@@ -153,6 +182,10 @@ type tab struct {
 
 // Names of the clients.
 func (s sheet) Clients() []string { return s.clients }
+
+// Named reports whether clients have names to tell them apart: there are several, or the only one
+// has one.
+func (s sheet) Named() bool { return len(s.clients) != 1 || s.clients[0] != nameless }
 
 // Ask is what was asked for.
 func (s sheet) Ask() url.Values { return s.ask }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/inspect"
 )
 
 // maxRequestKinds bounds the kinds of requests that are counted. There are as many as verbs and
@@ -36,6 +37,8 @@ type RequestRow struct {
 	// FailedLately have failed since Lately, which is five to ten minutes ago.
 	FailedLately uint64    `json:"failedLately"`
 	Lately       time.Time `json:"lately,omitzero"`
+	// Empty: it lists or watches what counts as empty for the program.
+	Empty bool `json:"empty,omitempty"`
 
 	spans
 }
@@ -133,6 +136,23 @@ func (r *requests) rows(now time.Time) []RequestRow {
 		return strings.Compare(a.Client+"\x00"+a.Resource+"\x00"+a.Verb, b.Client+"\x00"+b.Resource+"\x00"+b.Verb)
 	})
 	return all
+}
+
+// countsAsEmpty reports whether requests list or watch what is optional, and counts as empty.
+func countsAsEmpty(s *state, r *RequestRow) bool {
+	if r.Verb != "list" && r.Verb != "watch" {
+		return false
+	}
+	for _, c := range s.clients {
+		if c.member.name != r.Client {
+			continue
+		}
+		empty := emptyStreams(c.Report)
+		of := func(s *inspect.Stream) bool { return s.Resource == r.Resource }
+		return slices.ContainsFunc(c.Report.Streams, func(s *inspect.Stream) bool { return of(s) && empty[s.ID] }) &&
+			!slices.ContainsFunc(c.Report.Streams, func(s *inspect.Stream) bool { return of(s) && !empty[s.ID] })
+	}
+	return false
 }
 
 // forget drops the rows of a client that has left.

@@ -81,6 +81,7 @@ func TestAPathWithoutASlashIsSentToOneWithIt(t *testing.T) {
 
 func TestAPageOf100000ObjectsMakesWhatItShowsAndReadsNoObject(t *testing.T) {
 	f := full()
+	f.made.Watches[1].Queries[0].Invalid = 0 // one of these is read, for its reason
 	f.keys = nil
 	for i := range 100_000 {
 		f.keys = append(f.keys, inspect.ObjectKey{Namespace: fmt.Sprintf("ns-%02d", i/1000), Name: fmt.Sprintf("object-%05d", i%1000)})
@@ -113,7 +114,7 @@ func TestThePagesOfAQueryHaveEachObjectOnce(t *testing.T) {
 	for pages := 1; ; pages++ {
 		of := p.objectsPage(p.stateNow("").clients, after)
 		for _, k := range of.Objects {
-			seen[k]++
+			seen[k.ObjectKey]++
 		}
 		if of.Next == nil {
 			require.Equal(t, 3, pages)

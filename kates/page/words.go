@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -109,6 +110,33 @@ func duration(d time.Duration) string {
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// past says how long before a moment a time was: "now", "3 min 2 s ago".
+func past(at, of time.Time) string {
+	if text := ago(at, of); text == moment || text == unknown {
+		return text
+	}
+	return ago(at, of) + " ago"
+}
+
+// nameIn is the name of an object, with its namespace.
+func nameIn(namespace, name string) string {
+	return strings.TrimPrefix(namespace+"/"+name, "/")
+}
+
+// breaks has a name break after dots and slashes, where it is too long for its place.
+func breaks(name string) template.HTML {
+	var to strings.Builder
+	for part := range strings.SplitAfterSeq(name, ".") {
+		for piece := range strings.SplitAfterSeq(part, "/") {
+			to.WriteString(template.HTMLEscapeString(piece))
+			if strings.HasSuffix(piece, ".") || strings.HasSuffix(piece, "/") {
+				to.WriteString("<wbr>")
+			}
+		}
+	}
+	return template.HTML(to.String()) // escaped
 }
 
 // reasons are counts by reason, the most frequent first.
