@@ -110,6 +110,7 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	}
 	result := a.refresh(v.Elem(), fields, j)
 	a.collector.Updated("", began, result.Changed, result.Differences)
+	a.prepare(fields) // last: the copy is for the time in which the caller works with the snapshot
 	atRest = a.collector.AtRest()
 	return result, nil
 }
@@ -161,7 +162,6 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 	result.Invalid = a.invalid
 	a.collector.Deliver(b.generation)
 	b.fill(target, a.retired)
-	a.prepare(b)
 	a.collector.Report(invalid)
 	a.handed(b, result)
 	return result
