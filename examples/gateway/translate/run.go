@@ -1,0 +1,82 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/kates"
+)
+
+// translation is one call of Translate.
+type translation struct {
+	Options
+	snap    *Snapshot
+	config  nginx.Config
+	table   table
+	reports map[types.UID]*Report
+}
+
+// Translate makes what there should be of a snapshot.
+func Translate(snap *Snapshot, o Options) *Desired {
+	t := &translation{
+		Options: o, snap: snap, table: table{}, reports: map[types.UID]*Report{},
+		config: nginx.Config{Upstreams: map[string][]string{}, Certificates: map[string]nginx.Certificate{}},
+	}
+	t.settings()
+	t.ingresses()
+	t.gateways()
+	t.config.Servers = t.table.servers(t.hidden)
+	return &Desired{Config: t.config, Reports: t.sorted()}
+}
+
+// report returns the report of an object of ours, which is empty at first.
+func (t *translation) report(o kates.Object) *Report {
+	r := t.reports[o.GetUID()]
+	if r == nil {
+		r = &Report{Object: o}
+		t.reports[o.GetUID()] = r
+	}
+	return r
+}
+
+// problem reports what is wrong with an object.
+func (t *translation) problem(o kates.Object, reason, format string, args ...any) {
+	r := t.report(o)
+	if p := (Problem{reason, fmt.Sprintf(format, args...)}); !slices.Contains(r.Problems, p) {
+		r.Problems = append(r.Problems, p)
+	}
+}
+
+// hidden reports a rule that no request reaches.
+func (t *translation) hidden(l listener, p path, e, by entry) {
+	if e.object.GetUID() == by.object.GetUID() {
+		return
+	}
+	t.problem(e.object, "Conflict", "host %q, path %s: %s %s/%s, which is older, has it", cmp.Or(l.host, "*"), p.path,
+		by.rule.Source.Kind, by.object.GetNamespace(), by.object.GetName())
+}
+
+func (t *translation) sorted() []Report {
+	var all []Report
+	for _, r := range t.reports {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b Report) int {
+		x, y := sourceOf(a.Object), sourceOf(b.Object)
+		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	return all
+}
+
+// port returns the port to listen at for a port that objects name.
+func (t *translation) port(named int) int {
+	if t.Port == nil {
+		return named
+	}
+	return t.Port(named)
+}

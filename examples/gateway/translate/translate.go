@@ -1,0 +1,92 @@
+// Package translate makes the configuration of nginx, and what the status of each object should
+// say, of one snapshot. It is a pure function of the snapshot: no state, no I/O, no clock.
+package translate
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/kates"
+)
+
+// Controller is the name of this controller in IngressClasses, GatewayClasses and statuses.
+const Controller = "gateway.example.com/kates"
+
+// Snapshot is everything that the configuration is made of, all of it at once.
+type Snapshot struct {
+	Classes   []*networkingv1.IngressClass
+	Ingresses []*networkingv1.Ingress
+
+	GatewayClasses []*gatewayv1.GatewayClass        `kates:",optional"`
+	Gateways       []*gatewayv1.Gateway             `kates:",optional"`
+	Routes         []*gatewayv1.HTTPRoute           `kates:",optional"`
+	Grants         []*gatewayv1beta1.ReferenceGrant `kates:",optional"`
+
+	Namespaces []*kates.PartialObjectMetadata `kates:"namespaces"` // which Routes a Gateway allows
+	Services   map[types.NamespacedName]*corev1.Service
+	Slices     []*discoveryv1.EndpointSlice
+	Secrets    map[types.NamespacedName]*corev1.Secret // those that Ingresses and Gateways name
+	Settings   []*corev1.ConfigMap                     // one at most
+}
+
+// Options are what a snapshot does not say.
+type Options struct {
+	// Port returns the port to listen at for a port that objects name: 8080 for 80, say. nil: the
+	// same one.
+	Port func(int) int
+	// Addresses are those that Gateways get, one each. If there are none, all Gateways share all
+	// addresses of the machine, and of two equal listeners the older Gateway has it.
+	Addresses []netip.Addr
+	// Published are the addresses that statuses show where a Gateway has none of its own, and those
+	// of Ingresses: IP addresses or names.
+	Published []string
+	// Zone of this replica. Empty: endpoints are not chosen by their zones.
+	Zone string
+	// Endpoint changes the address of an endpoint. nil: none. The demonstration has its endpoints
+	// on the loopback interface, which the API server refuses in an EndpointSlice.
+	Endpoint func(address string) string
+	// Remote has endpoints of other clusters, by Service.
+	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// Refused has the objects that nginx has refused, by UID. A refusal counts for that version
+	// alone.
+	Refused map[types.UID]Refusal
+}
+
+// Refusal is nginx' refusal of an object.
+type Refusal struct {
+	Version string // of the object that it refused
+	Message string // of nginx
+	// LastGood is the last version that nginx took: it is served instead. nil: none.
+	LastGood kates.Object
+}
+
+// Desired is what there should be.
+type Desired struct {
+	Config nginx.Config
+	// Reports are by kind, namespace and name. Each object of ours has one.
+	Reports []Report
+}
+
+// Report is what the status and the events of an object should say.
+type Report struct {
+	Object kates.Object // as the snapshot has it
+	// Status is the status that it should have: *IngressStatus of networking/v1, or
+	// *GatewayClassStatus, *GatewayStatus or *HTTPRouteStatus of the Gateway API. Conditions have no
+	// times. Of an HTTPRoute it has the parents of this controller alone. nil: leave it as it is.
+	Status any
+	// Problems are what is wrong with it, in a stable order.
+	Problems []Problem
+}
+
+// Problem is one thing that is wrong with an object. It never harms another object.
+type Problem struct {
+	Reason  string // in CamelCase, as of an event
+	Message string
+}
