@@ -5,6 +5,3 @@ func (t *translation) settings() {}
 
 // ingresses adds what Ingresses ask for.
 func (t *translation) ingresses() {}
-
-// gateways adds what Gateways and their Routes ask for.
-func (t *translation) gateways() {}
