@@ -34,6 +34,8 @@ func (t *translation) route(observedRoute *gatewayv1.HTTPRoute, gateways map[typ
 		accepted := t.attach(served, rules, p, gateways[parentOf(observedRoute, p)])
 		if refusal := t.refusal(observedRoute); refusal != "" {
 			accepted = isFalse(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonUnsupportedValue, "nginx refuses it: %s", refusal)
+		} else {
+			t.complain(observedRoute, accepted)
 		}
 		conditions := append([]metav1.Condition{accepted, rules.resolved()}, rules.partly(accepted)...)
 		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{

@@ -59,7 +59,9 @@ func (t *translation) rules(r *gatewayv1.HTTPRoute) *routeRules {
 		rules.all = append(rules.all, rule)
 	}
 	for _, f := range rules.invalid {
-		t.problem(r, string(f.reason), "rule %s", f.what)
+		if holds(rules.accepted()) {
+			t.problem(r, string(f.reason), "rule %s", f.what)
+		}
 	}
 	for _, f := range rules.unresolved {
 		t.problem(r, string(f.reason), "%s", f.what)
