@@ -1,8 +1,5 @@
 package translate
 
-// settings reads the ConfigMap of settings.
-func (t *translation) settings() {}
-
 // ingresses adds what Ingresses ask for.
 func (t *translation) ingresses() {}
 
