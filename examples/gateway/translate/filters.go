@@ -90,7 +90,7 @@ func redirect(of *gatewayv1.HTTPRequestRedirectFilter) (*nginx.Redirect, error) 
 	default:
 		return nil, fmt.Errorf("scheme %q is not served", to.Scheme)
 	}
-	if to.Host != "" && !validHost(to.Host) {
+	if to.Host != "" && !validHostname(to.Host) {
 		return nil, fmt.Errorf("hostname %q is not valid", to.Host)
 	}
 	var err error
@@ -101,7 +101,7 @@ func redirect(of *gatewayv1.HTTPRequestRedirectFilter) (*nginx.Redirect, error) 
 // rewrite reads what an endpoint is asked for.
 func rewrite(of *gatewayv1.HTTPURLRewriteFilter) (*nginx.Rewrite, error) {
 	to := &nginx.Rewrite{Host: string(ptr.Deref(of.Hostname, ""))}
-	if to.Host != "" && !validHost(to.Host) {
+	if to.Host != "" && !validHostname(to.Host) {
 		return nil, fmt.Errorf("hostname %q is not valid", to.Host)
 	}
 	var err error

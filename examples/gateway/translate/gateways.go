@@ -99,13 +99,13 @@ func (g *gateway) accept() {
 // not go to another listener, whose host is wider.
 func (t *translation) serve(g *gateway) {
 	for _, l := range g.listeners {
-		t.server(l, l.host)
+		t.serversOf(l, l.host)
 	}
 }
 
-// server returns the servers of a host of a listener, one for each address of its Gateway. There is
+// serversOf returns the servers of a host of a listener, one for each address of its Gateway. There is
 // none if the listener is not served.
-func (t *translation) server(l *gatewayListener, host string) []*serverRules {
+func (t *translation) serversOf(l *gatewayListener, host string) []*serverRules {
 	if !holds(l.gateway.accepted) || !holds(l.accepted) {
 		return nil
 	}
@@ -115,8 +115,11 @@ func (t *translation) server(l *gatewayListener, host string) []*serverRules {
 		if s.source.Name == "" {
 			s.source = sourceOf(l.gateway)
 		}
-		if s.certificate == "" {
+		switch {
+		case s.certificate == "":
 			s.certificate = l.certificate
+		case l.certificate != s.certificate:
+			t.problem(l.gateway.observed, "Conflict", "listener %q: an Ingress has host %q with another certificate, which is served", l.Name, host)
 		}
 		all = append(all, s)
 	}

@@ -10,9 +10,9 @@ import (
 // Hosts are names, wildcards like *.example.com, or empty for all. A wildcard stands for one label
 // or more.
 
-// validHost reports whether a host is a name or a wildcard, as the API wants them. An IP address is
+// validHostname reports whether a host is a name or a wildcard, as the API wants them. An IP address is
 // neither.
-func validHost(host string) bool {
+func validHostname(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
 	}

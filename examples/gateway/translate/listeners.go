@@ -41,7 +41,7 @@ func (t *translation) listener(g *gateway, of gatewayv1.Listener) *gatewayListen
 	case of.Protocol != gatewayv1.HTTPProtocolType && !l.tls:
 		l.accepted = isFalse(accepted, gatewayv1.ListenerReasonUnsupportedProtocol,
 			"protocol %q is not served; those are HTTP and HTTPS", of.Protocol)
-	case l.host != "" && !validHost(l.host):
+	case l.host != "" && !validHostname(l.host):
 		l.accepted = isFalse(accepted, gatewayv1.ListenerReasonUnsupportedValue, "hostname %q is not valid", l.host)
 	case l.tls && of.TLS != nil && ptr.Deref(of.TLS.Mode, gatewayv1.TLSModeTerminate) != gatewayv1.TLSModeTerminate:
 		l.accepted = isFalse(accepted, gatewayv1.ListenerReasonUnsupportedValue,
@@ -120,7 +120,7 @@ func (t *translation) listenerCertificate(l *gatewayListener) string {
 		return fail(gatewayv1.ListenerReasonInvalidCertificateRef, "tls.certificateRefs: %v", err)
 	}
 	for _, doubt := range t.doubts(id, l.host) {
-		t.problem(l.gateway.observed, "Certificate", "listener %q: Secret %s/%s: %s", l.Name, namespace, ref.Name, doubt)
+		t.problem(l.gateway.observed, "DoubtfulCertificate", "listener %q: Secret %s/%s: %s", l.Name, namespace, ref.Name, doubt)
 	}
 	return id
 }

@@ -28,7 +28,7 @@ func (t *translation) route(observedRoute *gatewayv1.HTTPRoute, gateways map[typ
 	t.report(observedRoute).Status = status
 	served, rules := observedRoute, &routeRules{}
 	if last, ok := t.current(observedRoute).(*gatewayv1.HTTPRoute); ok {
-		served, rules = last, t.rules(last)
+		served, rules = last, t.rulesOf(last)
 	}
 	for _, p := range parents {
 		accepted := t.attach(served, rules, p, gateways[parentOf(observedRoute, p)])
@@ -133,7 +133,7 @@ func hosts(r *gatewayv1.HTTPRoute, l *gatewayListener) []string {
 	}
 	var both []string
 	for _, h := range r.Spec.Hostnames {
-		if host, ok := intersection(l.host, strings.ToLower(string(h))); ok && validHost(string(h)) {
+		if host, ok := intersection(l.host, strings.ToLower(string(h))); ok && validHostname(string(h)) {
 			both = append(both, host)
 		}
 	}
@@ -147,7 +147,7 @@ func (t *translation) addRules(r *gatewayv1.HTTPRoute, rules *routeRules, l *gat
 	if l.isolated(host, l.gateway.neighbours) {
 		return
 	}
-	for _, s := range t.server(l, host) {
+	for _, s := range t.serversOf(l, host) {
 		for i, rule := range rules.all {
 			for _, m := range rule.matches {
 				s.add(m.match, m.path, entry{rule: rule.at(l, m), object: r, index: i})

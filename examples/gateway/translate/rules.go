@@ -33,12 +33,12 @@ type finding struct {
 	what   string
 }
 
-// rules reads the rules of an HTTPRoute. A rule that cannot be served as it is written answers 500:
+// rulesOf reads the rules of an HTTPRoute. A rule that cannot be served as it is written answers 500:
 // a request that its filter was to look at must not go on without.
-func (t *translation) rules(r *gatewayv1.HTTPRoute) *routeRules {
+func (t *translation) rulesOf(r *gatewayv1.HTTPRoute) *routeRules {
 	rules := &routeRules{}
 	for _, h := range r.Spec.Hostnames {
-		if !validHost(string(h)) {
+		if !validHostname(string(h)) {
 			t.problem(r, string(gatewayv1.RouteReasonUnsupportedValue), "hostname %q is not valid, and left out", h)
 		}
 	}
@@ -47,7 +47,7 @@ func (t *translation) rules(r *gatewayv1.HTTPRoute) *routeRules {
 		all = make([]gatewayv1.HTTPRouteRule, 1) // the default of the API
 	}
 	for i := range all {
-		rule, err := t.rule(r, &all[i], rules)
+		rule, err := t.ruleOf(r, &all[i], rules)
 		if err != nil {
 			reason := gatewayv1.RouteReasonUnsupportedValue
 			if errors.Is(err, errIncompatible) {
@@ -69,11 +69,11 @@ func (t *translation) rules(r *gatewayv1.HTTPRoute) *routeRules {
 	return rules
 }
 
-// rule reads one rule.
-func (t *translation) rule(r *gatewayv1.HTTPRoute, of *gatewayv1.HTTPRouteRule, rules *routeRules) (routeRule, error) {
+// ruleOf reads one rule.
+func (t *translation) ruleOf(r *gatewayv1.HTTPRoute, of *gatewayv1.HTTPRouteRule, rules *routeRules) (routeRule, error) {
 	all, matchErr := matchesOf(of.Matches)
 	rule := nginx.Rule{}
-	backendErr := t.backends(r, of.BackendRefs, &rule, rules)
+	backendErr := t.backendsOf(r, of.BackendRefs, &rule, rules)
 	filterErr := filter(&rule, of.Filters)
 	timeout, timeoutErr := timeoutOf(of.Timeouts)
 	rule.Timeout = timeout
@@ -92,13 +92,13 @@ func (t *translation) rule(r *gatewayv1.HTTPRoute, of *gatewayv1.HTTPRouteRule, 
 	return routeRule{matches: all, rule: rule}, err
 }
 
-// backends adds the backends of a rule, by weight. One that cannot be resolved answers 500.
-func (t *translation) backends(
+// backendsOf adds the backends of a rule, by weight. One that cannot be resolved answers 500.
+func (t *translation) backendsOf(
 	r *gatewayv1.HTTPRoute, refs []gatewayv1.HTTPBackendRef, rule *nginx.Rule, rules *routeRules,
 ) error {
 	var all []error
 	for i := range refs {
-		upstream, bad := t.backend(r, &refs[i].BackendRef)
+		upstream, bad := t.backendOf(r, &refs[i].BackendRef)
 		if bad != nil {
 			rules.unresolved = append(rules.unresolved, *bad)
 		}
@@ -118,8 +118,8 @@ func (t *translation) backends(
 	return errors.Join(all...)
 }
 
-// backend returns the upstream of a reference, or what is wrong with it.
-func (t *translation) backend(r *gatewayv1.HTTPRoute, ref *gatewayv1.BackendRef) (string, *finding) {
+// backendOf returns the upstream of a reference, or what is wrong with it.
+func (t *translation) backendOf(r *gatewayv1.HTTPRoute, ref *gatewayv1.BackendRef) (string, *finding) {
 	bad := func(reason gatewayv1.RouteConditionReason, format string, args ...any) (string, *finding) {
 		return "", &finding{reason, fmt.Sprintf("backendRef %s: ", ref.Name) + fmt.Sprintf(format, args...)}
 	}

@@ -14,9 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
@@ -35,7 +33,7 @@ func snapshotOf(t require.TestingT, manifests ...string) *Snapshot {
 	}
 	at := born
 	for _, text := range manifests {
-		objects, err := kates.ParseManifests(text, kates.InScheme(scheme))
+		objects, err := kates.ParseManifests(text, kates.InScheme(Scheme()))
 		require.NoError(t, err)
 		for _, o := range objects {
 			o.SetUID(types.UID(o.GetObjectKind().GroupVersionKind().Kind + "/" + name(o).String()))
@@ -47,17 +45,6 @@ func snapshotOf(t require.TestingT, manifests ...string) *Snapshot {
 	}
 	return snap
 }
-
-// scheme has the kinds of Kubernetes and of the Gateway API.
-var scheme = func() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, gatewayv1.Install, gatewayv1beta1.Install} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
-	}
-	return s
-}()
 
 func put(t require.TestingT, snap *Snapshot, o kates.Object) {
 	switch o := o.(type) {

@@ -1,7 +1,0 @@
-package translate
-
-// settings reads the ConfigMap of settings.
-func (t *translation) settings() {}
-
-// ingresses adds what Ingresses ask for.
-func (t *translation) ingresses() {}
