@@ -31,7 +31,7 @@ func (n *Nginx) blame(ctx context.Context, c *Config, message string) (refused [
 				return nil, err
 			}
 		}
-		refused = append(refused, Refusal{Object: culprit, Message: message})
+		refused = append(refused, Refusal{Object: culprit, Message: strings.TrimSpace(atLine.ReplaceAllString(message, ""))})
 		out[culprit] = true
 		if message, err = n.check(ctx, Render(without(c, out), n.render).Text); err != nil {
 			return nil, err
@@ -102,7 +102,8 @@ func (n *Nginx) bisect(ctx context.Context, c *Config, message string) (Object, 
 	return all[high-1], message, nil
 }
 
-// sources returns all objects that a configuration comes from, in the order of their first parts.
+// sources returns all objects that a configuration comes from. Each one is after those without which
+// it has no effect.
 func sources(c *Config) (all []Object) {
 	seen := map[Object]bool{{}: true}
 	add := func(o Object) {
@@ -111,9 +112,6 @@ func sources(c *Config) (all []Object) {
 			all = append(all, o)
 		}
 	}
-	for _, id := range sortedKeys(c.Certificates) {
-		add(c.Certificates[id].Source)
-	}
 	for _, s := range c.Servers {
 		add(s.Source)
 		for _, l := range s.Locations {
@@ -121,6 +119,9 @@ func sources(c *Config) (all []Object) {
 				add(r.Source)
 			}
 		}
+	}
+	for _, id := range sortedKeys(c.Certificates) { // after the servers: nobody reads them before
+		add(c.Certificates[id].Source)
 	}
 	return all
 }

@@ -2,10 +2,16 @@ package nginx
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -212,4 +218,30 @@ func read(t *testing.T, path ...string) string {
 	text, err := os.ReadFile(filepath.Join(path...))
 	require.NoError(t, err)
 	return string(text)
+}
+
+// eventually waits for something that nginx does in its own time.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, patience, 1e7)
+}
+
+// certificate makes a certificate that signs itself.
+func certificate(t *testing.T, host string) Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: []string{host},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	chain, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	return Certificate{
+		Source: Object{Kind: "Secret", Namespace: "shop", Name: host},
+		Chain:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: chain}),
+		Key:    pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -156,6 +157,9 @@ func (n *Nginx) complaint() string {
 	return otherwise
 }
 
+// threadOf is what nginx' messages begin with: its process and thread.
+var threadOf = regexp.MustCompile(`^\d+#\d+: `)
+
 // check has nginx check a configuration. message is why it refuses it; empty if it does not.
 func (n *Nginx) check(ctx context.Context, text []byte) (message string, err error) {
 	path := n.path("candidate.conf")
@@ -171,7 +175,7 @@ func (n *Nginx) check(ctx context.Context, text []byte) (message string, err err
 	var exit *exec.ExitError
 	for line := range strings.Lines(string(out)) {
 		if _, after, ok := strings.Cut(line, "[emerg] "); ok && errors.As(err, &exit) {
-			return clean(strings.TrimSpace(after)), nil
+			return clean(strings.TrimSpace(threadOf.ReplaceAllString(after, ""))), nil
 		}
 	}
 	return "", fmt.Errorf("have nginx check a configuration: %w: %s", err, clean(string(out)))
