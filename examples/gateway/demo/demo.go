@@ -176,6 +176,9 @@ func (d *Demo) Start(ctx context.Context, g Gateway) (wait func()) {
 	return func() {
 		running.Wait()
 		requests, failed, failure := d.traffic.counts()
+		if g.Reloads == nil {
+			return
+		}
 		d.line("%s requests, %d failed.", thousands(requests), failed)
 		if failed > 0 {
 			d.line("The first one: %s", failure)

@@ -21,8 +21,10 @@ type step struct {
 	shown string
 }
 
-// patience is how long a change may take to be served.
-const patience = 10 * time.Second
+const (
+	patience = 10 * time.Second       // how long a change may take to be served
+	settled  = 300 * time.Millisecond // after which nginx has counted its reload
+)
 
 // play makes one change after the other, over and over.
 func (d *Demo) play(ctx context.Context, g Gateway) {
@@ -56,6 +58,9 @@ func (d *Demo) make(ctx context.Context, s step, g Gateway) bool {
 		case <-ctx.Done():
 			return false
 		}
+	}
+	if !pause(ctx, settled) {
+		return false
 	}
 	how := "no reload"
 	if g.Reloads() != before {
