@@ -150,6 +150,11 @@ func (n *Nginx) prepare() error {
 	n.render = RenderOptions{
 		Dir: n.options.Dir, User: who, IPv6: hasIPv6(), HTTP2On: n.found.since(1, 25, 1), ErrorLog: n.options.ErrorLog,
 	}
+	if who != "" { // they need what is in temp
+		if err := os.Chmod(n.options.Dir, 0o711); err != nil {
+			return fmt.Errorf("let nginx' workers into the gateway's folder: %w", err)
+		}
+	}
 	if n.render.ErrorLog == "" {
 		n.render.ErrorLog = n.path("error.log")
 	}
