@@ -30,12 +30,12 @@ func TestHeadersAreRemovedSetAndAddedInThisOrder(t *testing.T) {
 	s.apply(s.config(s.server("h.example.com", at(Prefix, "/", rule), at(Exact, "/403", answers), at(Exact, "/plain", to("plain")))))
 
 	got := s.get("http://h.example.com/", "X-Set", "client", "X-Twice", "client", "X-Added", "client", "X-Removed", "client", "X-Other", "kept").Header
-	assert.Equal(t, literally+", backend", got.Get("Got-X-Set"))
+	assert.Equal(t, literally+",backend", got.Get("Got-X-Set"))
 	assert.Equal(t, "2", got.Get("Got-X-Twice"))
-	assert.Equal(t, "client, more, and more", got.Get("Got-X-Added"))
+	assert.Equal(t, "client,more,and more", got.Get("Got-X-Added"))
 	assert.Equal(t, literally, got.Get("Got-X-New"))
 	assert.Equal(t, "kept", got.Get("Got-X-Other"))
-	assert.Equal(t, "127.0.0.1, 10.9.9.9", got.Get("Got-X-Forwarded-For"))
+	assert.Equal(t, "127.0.0.1,10.9.9.9", got.Get("Got-X-Forwarded-For"))
 	assert.Empty(t, got.Values("Got-X-Removed"))
 	assert.Empty(t, got.Values("Got-User-Agent"))
 	assert.Equal(t, []string{literally}, got.Values("X-From-Backend"))
