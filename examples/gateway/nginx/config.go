@@ -1,5 +1,3 @@
-// Package nginx serves a configuration with nginx: it renders it, has nginx check it, activates it
-// without losing a request, and says which object is at fault if nginx refuses it.
 package nginx
 
 import (
@@ -68,11 +66,11 @@ type PathMatch string
 const (
 	Exact  PathMatch = "Exact"
 	Prefix PathMatch = "Prefix"
-	Regex  PathMatch = "Regex" // PCRE, case-sensitive, from the beginning of the path
+	Regex  PathMatch = "Regex" // see CheckRegex; case-sensitive, from the beginning of the path
 )
 
-// Location is what is served for a path. A request goes to the longest path that selects it, and
-// an exact one before a prefix.
+// Location is what is served for a path. A request goes to an exact path, or else to the first
+// regular expression that selects it, or else to the longest prefix.
 type Location struct {
 	Path  string
 	Match PathMatch
@@ -118,7 +116,7 @@ type Condition struct {
 	Kind  ConditionKind
 	Name  string // of the header or parameter
 	Value string
-	Regex bool // Value is a PCRE for the whole value
+	Regex bool // Value is a regular expression (see CheckRegex) for the whole value
 }
 
 // Backend is a share of a rule's requests.

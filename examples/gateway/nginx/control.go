@@ -1,0 +1,180 @@
+package nginx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// control talks to nginx at its control socket.
+type control struct{ client *http.Client }
+
+// newControl connects for each request: a kept connection would lead to a worker that is draining.
+func newControl(socket string) control {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+	return control{&http.Client{
+		Timeout:   10 * time.Second,
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
+	}}
+}
+
+// version is what nginx answers: the hash of the configuration, and the life of the master. After a
+// restart its memory is empty, and the life another one.
+type version struct{ hash, life string }
+
+func (c control) version(ctx context.Context) (version, error) {
+	return c.ask(ctx, http.MethodGet, "/version", nil)
+}
+
+func (c control) endpoints(ctx context.Context, lines []string) (version, error) {
+	return c.ask(ctx, http.MethodPost, "/endpoints", lines)
+}
+
+func (c control) ask(ctx context.Context, method, path string, lines []string) (version, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, strings.NewReader(strings.Join(lines, "\n")))
+	if err != nil {
+		return version{}, err
+	}
+	answer, err := c.client.Do(request)
+	if err != nil {
+		return version{}, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 4096))
+	if err != nil {
+		return version{}, err
+	}
+	words := strings.Fields(string(body))
+	if answer.StatusCode != http.StatusOK || len(words) != 2 {
+		return version{}, fmt.Errorf("nginx answers %s at its control socket: %s", answer.Status, clean(string(body)))
+	}
+	return version{hash: words[0], life: words[1]}, nil
+}
+
+// pushed is what nginx has of endpoints, as far as the gateway knows.
+type pushed struct {
+	life    string
+	lines   map[string]string    // by upstream's name
+	retired map[string]time.Time // names that no configuration has any more, and since when
+}
+
+// wanted returns a line for each upstream.
+func wanted(c *Config) map[string]string {
+	lines := make(map[string]string, len(c.Upstreams))
+	for id, endpoints := range c.Upstreams {
+		name := nameOf(id)
+		lines[name] = name + " " + strings.Join(valid(endpoints), " ")
+	}
+	return lines
+}
+
+// changes returns the lines to send. An upstream that is gone is removed after the time that
+// draining workers have: they may still ask for it.
+func (p *pushed) changes(lines map[string]string, now time.Time, drain time.Duration) []string {
+	var all []string
+	for name, line := range lines {
+		delete(p.retired, name)
+		if p.lines[name] != line {
+			all = append(all, line)
+		}
+	}
+	for name := range p.lines {
+		if _, ok := lines[name]; ok {
+			continue
+		}
+		if since, ok := p.retired[name]; !ok {
+			p.retired[name] = now
+		} else if now.Sub(since) > drain+time.Minute {
+			all = append(all, "-"+name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// sent notes what nginx has taken.
+func (p *pushed) sent(changes []string) {
+	for _, line := range changes {
+		if name, ok := strings.CutPrefix(line, "-"); ok && !strings.Contains(name, " ") {
+			delete(p.lines, name)
+			delete(p.retired, name)
+			continue
+		}
+		name, _, _ := strings.Cut(line, " ")
+		p.lines[name] = line
+	}
+}
+
+// push sends the endpoints that have changed, and all of them to another master than before. It
+// returns which configuration nginx has.
+func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err error) {
+	if !n.lua {
+		v, err = n.control.version(ctx)
+		return v, 0, err
+	}
+	lines := wanted(c)
+	for range 2 {
+		everything := len(n.pushed.lines) == 0
+		changes := n.pushed.changes(lines, time.Now(), c.Settings.drain())
+		if len(changes) == 0 {
+			v, err = n.control.version(ctx)
+		} else {
+			v, err = n.control.endpoints(ctx, changes)
+		}
+		if err != nil {
+			n.forget() // some of it may have been taken
+			return v, count, err
+		}
+		count += len(changes)
+		if everything || v.life == n.pushed.life {
+			n.pushed.life = v.life
+			n.pushed.sent(changes)
+			return v, count, nil
+		}
+		n.forget()
+	}
+	return v, count, errors.New("nginx was restarted again and again while it was sent endpoints")
+}
+
+// forget has the next push send all endpoints.
+func (n *Nginx) forget() {
+	n.pushed = pushed{lines: map[string]string{}, retired: map[string]time.Time{}}
+}
+
+// writeEndpoints writes what a master begins with.
+func (n *Nginx) writeEndpoints(c *Config) error {
+	if !n.lua {
+		return nil
+	}
+	var text strings.Builder
+	lines := wanted(c)
+	for _, name := range sortedKeys(lines) {
+		text.WriteString(lines[name] + "\n")
+	}
+	if err := write(n.path("endpoints"), []byte(text.String())); err != nil {
+		return fmt.Errorf("write the endpoints that nginx starts with: %w", err)
+	}
+	return nil
+}
+
+// socketIsStale reports whether the control socket is there, and nobody listens at it.
+func (n *Nginx) socketIsStale() bool {
+	if _, err := os.Stat(n.path(controlSocket)); err != nil {
+		return false
+	}
+	conn, err := net.Dial("unix", n.path(controlSocket))
+	if err == nil {
+		conn.Close()
+	}
+	return err != nil
+}
