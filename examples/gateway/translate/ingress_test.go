@@ -144,12 +144,18 @@ func TestWhatAnIngressIsServedAs(t *testing.T) {
 			want: []string{"80 * Prefix /: prod.api.80=100"},
 		},
 		{
-			name: "a default backend after a rule of a younger Ingress",
+			name: "a default backend of an older Ingress of the host",
 			in: []string{
-				ingressOf("a", "defaultBackend: {service: {name: api, port: {number: 80}}}\nrules:\n"+rule(host, to("/a", "Prefix", "web"))),
-				ingressOf("b", "rules:\n"+rule(host, to("/", "Prefix", "next"))),
+				ingressOf("b", "defaultBackend: {service: {name: api, port: {number: 80}}}\nrules:\n"+rule(host, to("/a", "Prefix", "web"))),
+				ingressOf("a", "rules:\n"+rule(host, to("/", "Prefix", "next"))),
 			},
-			want: []string{"80 shop.example.com Prefix /a: prod.web.80=100", "80 shop.example.com Prefix /: prod.next.80=100"},
+			want:     []string{"80 shop.example.com Prefix /a: prod.web.80=100", "80 shop.example.com Prefix /: prod.api.80=100"},
+			problems: []string{`Conflict: host "shop.example.com", path /: Ingress prod/b, which is older, has it`},
+		},
+		{
+			name: "a default backend after its own rule for all paths",
+			in:   []string{ingressOf("a", "defaultBackend: {service: {name: api, port: {number: 80}}}\nrules:\n"+rule(host, to("/", "Prefix", "next")))},
+			want: []string{"80 shop.example.com Prefix /: prod.next.80=100"},
 		},
 		{
 			name: "the timeout of its annotation",
