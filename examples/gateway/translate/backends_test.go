@@ -209,3 +209,17 @@ func TestPortsAreThoseThatTheProgramListensAt(t *testing.T) {
 	assert.Equal(t, []int{8080, 8443}, []int{d.Config.Servers[0].Port, d.Config.Servers[1].Port})
 	assert.Equal(t, nginx.Object{Kind: "Ingress", Namespace: "prod", Name: "a", UID: "Ingress/prod/a", Version: "7"}, d.Config.Servers[0].Source)
 }
+
+func TestACertificateOfAnotherNamespaceEndsNoHTTP(t *testing.T) {
+	snap := snapshotOf(t, ourClass, ingressOf("a", "rules:\n"+rule("shop.example.com", to("/", "Prefix", "web"))),
+		ingressOf("b", "rules:\n"+rule("shop.example.com", to("/b", "Prefix", "api"))+"\ntls: [{hosts: [shop.example.com], secretName: shop}]"))
+	snap.Ingresses[1].Namespace = "dev"
+	chain, key := newAuthority(t).issue(t, "shop.example.com")
+	s := secret("shop", chain, key)
+	s.Namespace = "dev"
+	snap.Secrets[name(s)] = s
+	assert.Equal(t, []string{
+		"80 shop.example.com Prefix /b: 308 https", "80 shop.example.com Prefix /: prod.web.80=100",
+		"443 shop.example.com Prefix /b: 503", "443 shop.example.com Prefix /: prod.web.80=100",
+	}, told(Translate(snap, Options{}).Config))
+}
