@@ -117,6 +117,7 @@ func (e *endpoints) add(slice *discoveryv1.EndpointSlice, port string) {
 	if number == 0 || slice.AddressType == discoveryv1.AddressTypeFQDN {
 		return
 	}
+	e.ready = slices.Grow(e.ready, len(slice.Endpoints))
 	for i := range slice.Endpoints {
 		from := &slice.Endpoints[i]
 		if len(from.Addresses) == 0 {
@@ -158,12 +159,12 @@ func slicePort(slice *discoveryv1.EndpointSlice, name string) uint16 {
 // none is for the zone. That is what kube-proxy does.
 // See https://kubernetes.io/docs/concepts/services-networking/topology-aware-routing/
 func (e *endpoints) near(zone string) []string {
-	var all, near []string
-	hinted := zone != ""
+	var near []string
+	all, hinted := make([]string, 0, len(e.ready)), zone != ""
 	for _, one := range e.ready {
 		all = append(all, one.at)
 		hinted = hinted && len(one.zones) > 0
-		if slices.Contains(one.zones, discoveryv1.ForZone{Name: zone}) {
+		if zone != "" && slices.Contains(one.zones, discoveryv1.ForZone{Name: zone}) {
 			near = append(near, one.at)
 		}
 	}
