@@ -64,7 +64,7 @@ func TestTheHostsOfACertificate(t *testing.T) {
 			name:     "no Secret: the host refuses handshakes, and HTTP goes on",
 			in:       []string{ingressOf("a", rules+"tls: [{hosts: [shop.example.com], secretName: none}]")},
 			want:     []string{"80 shop.example.com Prefix /: prod.web.80=100", "443 shop.example.com refuses handshakes", "443 shop.example.com Prefix /: prod.web.80=100"},
-			problems: []string{"InvalidCertificate: Secret prod/none does not exist; not served over TLS: shop.example.com"},
+			problems: []string{"InvalidCertificate: there is no Secret prod/none; not served over TLS: shop.example.com"},
 		},
 		{
 			name:     "no name of a Secret",
@@ -82,7 +82,7 @@ func TestTheHostsOfACertificate(t *testing.T) {
 				"80 shop.example.com Prefix /b: 308 https", "80 shop.example.com Prefix /: 308 https",
 				"443 shop.example.com Prefix /b: prod.api.80=100", "443 shop.example.com Prefix /: prod.web.80=100",
 			},
-			problems: []string{"InvalidCertificate: Secret prod/none does not exist; not served over TLS: shop.example.com"},
+			problems: []string{"InvalidCertificate: there is no Secret prod/none; not served over TLS: shop.example.com"},
 		},
 		{
 			name: "two Ingresses with two certificates",
@@ -179,7 +179,7 @@ func TestCanariesTakeTheirShares(t *testing.T) {
 		{
 			name: "without a backend", in: []string{ingressOf("a", shop("web")), ingressOf("canary", shop("none"), weight("20"))},
 			want:     []string{"80 shop.example.com Prefix /a: prod.web.80=100"},
-			problems: []string{`InvalidBackend: host "shop.example.com", path /a: Service prod/none does not exist`},
+			problems: []string{`InvalidBackend: host "shop.example.com", path /a: there is no Service prod/none`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -30,9 +30,9 @@ func (t *translation) upstream(namespace, service string, port backendPort) (id 
 	s := t.snap.Services[key]
 	switch {
 	case s == nil:
-		return "", fmt.Errorf("Service %s does not exist", key)
+		return "", fmt.Errorf("there is no Service %s", key)
 	case s.Spec.Type == corev1.ServiceTypeExternalName:
-		return "", fmt.Errorf("Service %s is of type ExternalName, which is not served", key)
+		return "", fmt.Errorf("the Service %s is of type ExternalName, which is not served", key)
 	}
 	found, err := portOf(s, port)
 	if err != nil {
@@ -61,7 +61,7 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 	if other != "" {
 		return nil, fmt.Errorf("port %s of Service %s/%s is for %s, not TCP", port, s.Namespace, s.Name, other)
 	}
-	return nil, fmt.Errorf("Service %s/%s has no port %s", s.Namespace, s.Name, port)
+	return nil, fmt.Errorf("the Service %s/%s has no port %s", s.Namespace, s.Name, port)
 }
 
 // endpoints returns the endpoints of a Service's port, which slices know by its name. They are

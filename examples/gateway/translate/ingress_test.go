@@ -180,7 +180,7 @@ func TestWhatAnIngressIsServedAs(t *testing.T) {
 				"80 shop.example.com Prefix /a: 503", "80 shop.example.com Prefix /b: 503", "80 shop.example.com Prefix /: prod.web.80=100",
 			},
 			problems: []string{
-				`InvalidBackend: host "shop.example.com", path /a: Service prod/none does not exist`,
+				`InvalidBackend: host "shop.example.com", path /a: there is no Service prod/none`,
 				`InvalidBackend: host "shop.example.com", path /b: a backend that is no Service is not served`,
 			},
 		},
