@@ -223,3 +223,10 @@ func TestACertificateOfAnotherNamespaceEndsNoHTTP(t *testing.T) {
 		"443 shop.example.com Prefix /b: 503", "443 shop.example.com Prefix /: prod.web.80=100",
 	}, told(Translate(snap, Options{}).Config))
 }
+
+func TestOfTwoBrokenCertificatesTheOlderIngressHasTheServer(t *testing.T) {
+	tls := "\ntls: [{hosts: [shop.example.com], secretName: none}]"
+	d := Translate(snapshotOf(t, ourClass, ingressOf("b", "rules:\n"+rule("shop.example.com", to("/", "Prefix", "web"))+tls),
+		ingressOf("a", "rules:\n"+rule("shop.example.com", to("/a", "Prefix", "web"))+tls)), Options{})
+	assert.Equal(t, []string{"b", "b"}, []string{d.Config.Servers[0].Source.Name, d.Config.Servers[1].Source.Name})
+}

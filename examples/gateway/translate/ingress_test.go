@@ -291,6 +291,15 @@ func TestTheStatusOfAnIngress(t *testing.T) {
 	d = Translate(snap, published)
 	require.Len(t, d.Reports, 1, "it has no class any more")
 	assert.Equal(t, &networkingv1.IngressStatus{}, d.Reports[0].Status)
+
+	theirs := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: "example.com/other"}}
+	theirs.Name = "ours"
+	snap.Classes = append(snap.Classes, theirs)
+	assert.Empty(t, Translate(snap, published).Reports, "another controller has the class: the status is for it to write")
+	snap.Classes = nil
+	snap.Ingresses[0].Annotations["kubernetes.io/ingress.class"] = "theirs"
+	assert.Empty(t, Translate(snap, published).Reports, "a class without an IngressClass, as of old")
+	delete(snap.Ingresses[0].Annotations, "kubernetes.io/ingress.class")
 	snap.Ingresses[0].Status.LoadBalancer.Ingress[0].IP = "192.0.2.9"
 	assert.Empty(t, Translate(snap, published).Reports, "another's status")
 }
