@@ -118,7 +118,7 @@ func (t *translation) serversOf(l *gatewayListener, host string) []*serverRules 
 		switch {
 		case s.certificate == "":
 			s.certificate = l.certificate
-		case l.certificate != s.certificate:
+		case l.certificate != "" && l.certificate != s.certificate:
 			t.problem(l.gateway.observed, "Conflict", "listener %q: an Ingress has host %q with another certificate, which is served", l.Name, host)
 		}
 		all = append(all, s)
