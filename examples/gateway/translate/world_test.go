@@ -15,6 +15,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -31,7 +33,7 @@ func snapshotOf(t require.TestingT, manifests ...string) *Snapshot {
 	}
 	at := born
 	for _, text := range manifests {
-		objects, err := kates.ParseManifests(text)
+		objects, err := kates.ParseManifests(text, kates.InScheme(Scheme()))
 		require.NoError(t, err)
 		for _, o := range objects {
 			o.SetUID(types.UID(o.GetObjectKind().GroupVersionKind().Kind + "/" + name(o).String()))
@@ -58,6 +60,16 @@ func put(t require.TestingT, snap *Snapshot, o kates.Object) {
 		snap.Slices = append(snap.Slices, o)
 	case *corev1.ConfigMap:
 		snap.Settings = append(snap.Settings, o)
+	case *corev1.Namespace:
+		snap.Namespaces = append(snap.Namespaces, &kates.PartialObjectMetadata{ObjectMeta: o.ObjectMeta})
+	case *gatewayv1.GatewayClass:
+		snap.GatewayClasses = append(snap.GatewayClasses, o)
+	case *gatewayv1.Gateway:
+		snap.Gateways = append(snap.Gateways, o)
+	case *gatewayv1.HTTPRoute:
+		snap.Routes = append(snap.Routes, o)
+	case *gatewayv1beta1.ReferenceGrant:
+		snap.Grants = append(snap.Grants, o)
 	default:
 		require.Failf(t, "no such field", "%T", o)
 	}
