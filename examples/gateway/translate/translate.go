@@ -4,6 +4,7 @@ package translate
 
 import (
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -47,6 +48,8 @@ type Options struct {
 	// Published are the addresses that statuses show where a Gateway has none of its own, and those
 	// of Ingresses: IP addresses or names.
 	Published []string
+	// Now is the time by which certificates are judged. Zero: their dates are not looked at.
+	Now time.Time
 	// Zone of this replica. Empty: endpoints are not chosen by their zones.
 	Zone string
 	// Endpoint changes the address of an endpoint. nil: none. The demonstration has its endpoints

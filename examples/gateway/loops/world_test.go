@@ -1,0 +1,217 @@
+package loops
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/examples/gateway/report"
+	"github.com/kates-go/kates/examples/gateway/translate"
+	"github.com/kates-go/kates/fleet"
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/events"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shop is an Ingress with one endpoint.
+const shop = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: gateway}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: kates}
+spec: {controller: gateway.example.com/kates}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {ports: [{name: http, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints: [{addresses: [10.0.0.1]}]
+---
+` + ingress
+
+const ingress = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop}
+spec:
+  ingressClassName: kates
+  rules:
+  - host: shop.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`
+
+// ingressOf is that Ingress under another name, for another host.
+func ingressOf(name, host string) string {
+	return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "shop.example", host+".example").Replace(ingress)
+}
+
+// fakeNginx takes configurations. It is told what to refuse.
+type fakeNginx struct {
+	mu      sync.Mutex
+	taken   []*nginx.Config // those that differ from the last one
+	hash    string
+	calls   int
+	again   time.Duration // the answer to the next call
+	refuses func(*nginx.Config) []nginx.Refusal
+	dead    atomic.Bool
+}
+
+func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	f.dead.Store(false)
+	if again := f.again; again > 0 {
+		f.again = 0
+		return nginx.Outcome{Again: again}, nil
+	}
+	if f.refuses != nil {
+		if refused := f.refuses(c); len(refused) > 0 {
+			return nginx.Outcome{Refused: refused}, nil
+		}
+	}
+	text := fmt.Sprint(string(nginx.Render(c, nginx.RenderOptions{}).Text), c.Upstreams)
+	if text != f.hash {
+		f.hash = text
+		f.taken = append(f.taken, c)
+	}
+	return nginx.Outcome{Active: true}, nil
+}
+
+func (f *fakeNginx) Alive() bool { return !f.dead.Load() }
+
+// changes returns how many different configurations there were, and the last one.
+func (f *fakeNginx) changes() (n int, last *nginx.Config) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.taken) == 0 {
+		return 0, nil
+	}
+	return len(f.taken), f.taken[len(f.taken)-1]
+}
+
+func (f *fakeNginx) called() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+// hosts of a configuration, without those of default servers.
+func hosts(c *nginx.Config) (all []string) {
+	for _, s := range c.Servers {
+		if s.Host != "" {
+			all = append(all, s.Host)
+		}
+	}
+	return all
+}
+
+// world is an API server in memory, with somebody who changes things there.
+type world struct {
+	t      *testing.T
+	server *katestest.Server
+	config *rest.Config // of the gateways
+	admin  *kates.Client
+}
+
+func newWorld(t *testing.T, options ...katestest.Option) *world {
+	server := katestest.NewServer(t, append(options, katestest.WithManifests(shop))...)
+	return &world{t, server, rest.CopyConfig(server.Config), server.Client(t, kates.WithScheme(translate.Scheme()))}
+}
+
+// start starts a gateway, and returns what ends it.
+func (w *world) start(n Nginx, change func(*Gateway)) (g *Gateway, stop func()) {
+	client, err := kates.NewClientFromRESTConfig(w.config, kates.WithScheme(translate.Scheme()),
+		kates.WithLogger(slog.New(slog.DiscardHandler)), katestest.DetectMutations(w.t))
+	require.NoError(w.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	recorder, err := events.NewRecorder(ctx, client, translate.Controller)
+	require.NoError(w.t, err)
+	g = &Gateway{
+		Client: client, Nginx: n, Reports: report.NewWriter(client, recorder), Logger: slog.New(slog.DiscardHandler), Queries: translate.Queries("", ""),
+		Translate: translate.Options{Published: []string{"192.0.2.1"}}, Lease: kates.LeaderElection{Namespace: "gateway", Name: "gateway"},
+	}
+	if change != nil {
+		change(g)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(w.t, <-ended)
+		recorder.Close()
+		client.Close()
+	})
+	w.t.Cleanup(stop)
+	return g, stop
+}
+
+// put makes objects, or changes them.
+func (w *world) put(manifests string) {
+	w.t.Helper()
+	objects, err := kates.ParseManifests(manifests)
+	require.NoError(w.t, err)
+	for _, o := range objects {
+		require.NoError(w.t, w.admin.Upsert(w.t.Context(), nil, o, nil))
+	}
+}
+
+// ingress returns the Ingress as it is.
+func (w *world) ingress() *kates.Ingress {
+	w.t.Helper()
+	in := &kates.Ingress{}
+	in.Namespace, in.Name = "shop", "web"
+	require.NoError(w.t, w.admin.Get(w.t.Context(), in, in))
+	return in
+}
+
+// settle lets some time pass: in a bubble, that is until nothing happens any more.
+func settle() {
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+}
+
+// cluster is another cluster with one endpoint of the shop.
+func (w *world) cluster(f *fleet.Fleet, name string, options ...katestest.Option) *katestest.Server {
+	server := katestest.NewServer(w.t, append(options, katestest.WithManifests(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-9, namespace: shop, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints: [{addresses: [10.9.0.1]}]
+`))...)
+	require.NoError(w.t, f.Add(name, server.Config))
+	return server
+}
