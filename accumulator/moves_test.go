@@ -92,6 +92,42 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 	}
 }
 
+func TestG8ABookmarkOfAWatchThatBeganBehindTheOneBeforeIsNoFailure(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
+		var snap two
+		synctest.Wait()
+		update(t, a, &snap)
+		old := watchesOf(s)
+		s.Mu.Lock()
+		s.DelayOf = func(w *sim.Watch) time.Duration { // the next watch is late
+			if _, is := old[w]; is {
+				return 0
+			}
+			return time.Minute
+		}
+		s.Mu.Unlock()
+		s.Failing(func(verb, resource string) error { // so is the trial of the other kind
+			if verb == "watch" && resource == "bs" {
+				sim.After(10 * time.Second)
+			}
+			return nil
+		})
+		moved := moving(t.Context(), streams, stream.Exchange{Do: func() {}})
+		synctest.Wait()
+		s.Bookmarks() // the next watch brings it in a minute
+		synctest.Wait()
+		s.Create("as", sim.Thing("a"))
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"a"}, sim.Names(snap.A), "the present watch is ahead")
+		require.NoError(t, <-moved)
+		sim.After(70 * time.Second)
+		synctest.Wait()
+		assert.Empty(t, a.Status()[0].Error)
+	})
+}
+
 var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "bs"}, "", errors.New("no"))
 
 func TestAStreamThatIsRefusedOverAnotherConnectionKeepsAllOnTheOldOne(t *testing.T) {

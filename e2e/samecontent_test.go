@@ -150,8 +150,15 @@ func (l *looks) relist() {
 	resumes := katestest.Match{Resource: "gadgets", Where: func(r katestest.Request) bool { return r.Verb == "watch" && !r.StreamedList() }}
 	before := l.restarts()
 	rule := l.faults.On(resumes).Status(http.StatusGone, metav1.StatusReasonExpired, 0)
-	l.faults.Now(katestest.Match{Resource: "gadgets", Verb: "watch"}).Cut(0)
-	require.Eventually(l, func() bool { return l.restarts() > before }, patience, 10*time.Millisecond)
+	all := katestest.Match{Resource: "gadgets", Verb: "watch"}
+	l.faults.Now(all).Cut(0)
+	require.Eventually(l, func() bool {
+		if l.restarts() > before {
+			return true
+		}
+		l.faults.Now(all).Cut(0) // one that was asked for before the rule, and open after the cut
+		return false
+	}, patience, 200*time.Millisecond)
 	rule.Stop()
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kates-go/kates/coherence"
 )
 
 // State says how a query's watch stands.
@@ -85,9 +87,13 @@ func classify(err error) State {
 	return Retrying
 }
 
-// opened notes that a watch is open.
-func (s *stream) opened() {
+// opened notes that a watch is open. After a move it may begin where the one before has been already:
+// its bookmarks do not go back.
+func (s *stream) opened(fromRV string) {
 	s.mu.Lock()
+	if coherence.Comparable(fromRV) {
+		s.progress.watchRV = fromRV
+	}
 	s.health.before = s.health.heard
 	recovered := s.well()
 	s.mu.Unlock()

@@ -269,7 +269,7 @@ func (f *reflector) end() {
 // exchange returns a watch to be read in place of one that was opened before a move.
 func (f *reflector) exchange(ctx context.Context) (*dialled, error) {
 	if w := f.handed(); w != nil {
-		f.target.opened()
+		f.target.opened(w.fromRV)
 		return w, nil
 	}
 	return f.open(ctx, ending{bad: true})

@@ -134,7 +134,7 @@ func (f *reflector) open(ctx context.Context, last ending) (*dialled, error) {
 		switch {
 		case err == nil:
 			f.pace = pace // that the version is too old may come as an event, too
-			f.target.opened()
+			f.target.opened(w.fromRV)
 			return w, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -183,7 +183,7 @@ func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (*dialled, e
 		cancel(nil)
 		return nil, err
 	}
-	return &dialled{w, cancel, move}, nil
+	return &dialled{w, cancel, move, o.ResourceVersion}, nil
 }
 
 var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
@@ -192,7 +192,8 @@ var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
 type dialled struct {
 	watch.Interface
 	cancel context.CancelCauseFunc
-	move   int64 // the connection has not been exchanged since this move
+	move   int64  // the connection has not been exchanged since this move
+	fromRV string // where it began
 }
 
 // Stop ends the watch.

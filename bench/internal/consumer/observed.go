@@ -14,15 +14,15 @@ import (
 	"github.com/kates-go/kates/kates/prometheus"
 )
 
-// observed is kates with metrics, which are gathered every 5 s, and a status page, at which somebody
-// looks: the overview is asked for each second.
+// observed is kates with metrics, which are gathered as often as Prometheus' examples say, and a
+// status page that is open in a browser, which asks for the overview every two seconds.
 type observed struct {
 	snapshotter[Typed]
 }
 
 const (
-	scrape = 5 * time.Second
-	look   = time.Second
+	scrape = 15 * time.Second
+	look   = 2 * time.Second
 )
 
 func newKatesObserved() Consumer {
@@ -50,16 +50,16 @@ func (o *observed) Start(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// every calls f again and again, until ctx ends.
+// every calls f at once, and again and again until ctx ends.
 func every(ctx context.Context, d time.Duration, f func()) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
+		f() // the first page costs most: its templates are made ready
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			f()
 		}
 	}
 }

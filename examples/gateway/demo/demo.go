@@ -56,6 +56,9 @@ type Options struct {
 	Out      io.Writer
 }
 
+// namespace is all that other clusters have at first.
+const namespace = `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`
+
 // cluster is another cluster in memory. It has nothing but endpoints.
 type cluster struct {
 	name          string
@@ -113,7 +116,7 @@ func (d *Demo) join() (err error) {
 		return err
 	}
 	for i := range d.options.Clusters {
-		c, err := newCluster(fmt.Sprintf("cluster-%d", i+1), d.options.Client)
+		c, err := newCluster(fmt.Sprintf("cluster-%d", i+1), d.options.Client, katestest.WithManifests(namespace))
 		if err != nil {
 			return err
 		}

@@ -41,12 +41,12 @@ func (d *Demo) play(ctx context.Context, g Gateway) {
 // is still alive.
 func (d *Demo) make(ctx context.Context, s step, g Gateway) bool {
 	if g.Reloads == nil {
-		d.line("%-52s", s.text)
-		return s.do(ctx) == nil
+		d.line("%s", s.text)
+		return d.tried(ctx, s)
 	}
 	served, before, start := d.traffic.wait(s.shown), g.Reloads(), time.Now()
-	if err := s.do(ctx); err != nil {
-		return ctx.Err() == nil
+	if !d.tried(ctx, s) {
+		return false
 	}
 	after := ""
 	if s.shown != "" {
@@ -69,6 +69,14 @@ func (d *Demo) make(ctx context.Context, s step, g Gateway) bool {
 	requests, failed, _ := d.traffic.counts()
 	d.line("%7s requests, %d failed   %s%s (%s)", thousands(requests), failed, s.text, after, how)
 	return true
+}
+
+// tried makes a change. Its error, which there should not be, is printed.
+func (d *Demo) tried(ctx context.Context, s step) bool {
+	if err := s.do(ctx); err != nil && ctx.Err() == nil {
+		d.line("%s: %v", s.text, err)
+	}
+	return ctx.Err() == nil
 }
 
 // script is what happens in a round.
