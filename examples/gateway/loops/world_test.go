@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/examples/gateway/report"
@@ -67,6 +68,27 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
+// route is an HTTPRoute of a Gateway.
+const route = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: kates}
+spec: {controllerName: gateway.example.com/kates}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: public, namespace: shop}
+spec: {gatewayClassName: kates, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: bad, namespace: shop}
+spec:
+  parentRefs: [{name: public}]
+  hostnames: [bad.example.com]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+`
+
 // ingressOf is that Ingress under another name, for another host.
 func ingressOf(name, host string) string {
 	return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "shop.example", host+".example").Replace(ingress)
@@ -115,6 +137,12 @@ func (f *fakeNginx) changes() (n int, last *nginx.Config) {
 		return 0, nil
 	}
 	return len(f.taken), f.taken[len(f.taken)-1]
+}
+
+func (f *fakeNginx) refuse(refuses func(*nginx.Config) []nginx.Refusal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuses = refuses
 }
 
 func (f *fakeNginx) called() int {
@@ -190,6 +218,15 @@ func (w *world) ingress() *kates.Ingress {
 	in.Namespace, in.Name = "shop", "web"
 	require.NoError(w.t, w.admin.Get(w.t.Context(), in, in))
 	return in
+}
+
+// parents is the status of the route.
+func (w *world) parents() []gatewayv1.RouteParentStatus {
+	w.t.Helper()
+	r := &gatewayv1.HTTPRoute{}
+	r.APIVersion, r.Kind, r.Namespace, r.Name = gatewayv1.GroupVersion.String(), "HTTPRoute", "shop", "bad"
+	require.NoError(w.t, w.admin.Get(w.t.Context(), r, r))
+	return r.Status.Parents
 }
 
 // settle lets some time pass: in a bubble, that is until nothing happens any more.
