@@ -3,6 +3,7 @@ package loops
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -97,6 +98,11 @@ func TestTheReportOfARefusalDoesNotUndoIt(t *testing.T) {
 		assert.Equal(t, parents, w.parents())
 		assert.Equal(t, calls+1, n.called(), "it is not tried again")
 		assert.Contains(t, w.problems(g), "no such host: bad.example.com")
+
+		n.take(3 * time.Second) // the report is quicker, and hears of the refusal later
+		w.put(strings.ReplaceAll(route, "bad.example.com", "bad.example.org"))
+		settle()
+		assert.Contains(t, fmt.Sprint(w.parents()[0].Conditions), "no such host: bad.example.org")
 	})
 }
 
@@ -254,7 +260,10 @@ func TestStatusesSayTheAddressesOfTheService(t *testing.T) {
 func TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, n := newWorld(t), &fakeNginx{}
-		f, err := fleet.New(fleet.Options{Interval: 50 * time.Millisecond, Deadline: 20 * time.Second})
+		f, err := fleet.New(fleet.Options{
+			Interval: 50 * time.Millisecond, Deadline: 20 * time.Second,
+			Client: []kates.Option{kates.WithLogger(slog.New(slog.DiscardHandler))},
+		})
 		require.NoError(t, err)
 		t.Cleanup(f.Close)
 		east := w.cluster(f, "east")
@@ -270,10 +279,31 @@ func TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer(t *testing.
 		changes, last := n.changes()
 		assert.Equal(t, 1, changes)
 		assert.Equal(t, []string{"10.0.0.1:8080", "10.9.0.1:8080"}, only(t, last.Upstreams))
+		require.NoError(t, east.Client(t).Upsert(t.Context(), nil, slice("10.9.0.2"), nil))
+		settle()
+		_, last = n.changes()
+		assert.Equal(t, []string{"10.0.0.1:8080", "10.9.0.2:8080"}, only(t, last.Upstreams))
 		east.Network.Blackhole()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		changes, _ = n.changes()
-		assert.Equal(t, 1, changes)
+		assert.Equal(t, 2, changes)
+	})
+}
+
+func TestALeaderThatHasLostItsLeaseFollowsAndLeadsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{}
+		_, _ = w.start(n, nil)
+		settle()
+		heal := w.server.Network.Blackhole()
+		time.Sleep(2 * time.Minute) // the Lease has expired
+		heal()
+		time.Sleep(5 * time.Minute)
+		w.put(ingressOf("web", "other"))
+		require.NoError(t, w.admin.Delete(t.Context(), w.ingress(), nil))
+		w.put(ingress)
+		settle()
+		assert.Len(t, w.ingress().Status.LoadBalancer.Ingress, 1)
 	})
 }
