@@ -85,7 +85,7 @@ func TestARefusalThatNoObjectExplainsIsAnError(t *testing.T) {
 	s := open(t, nil)
 	c := s.config(s.server("g.example.com", at(Prefix, "/", to("up"))))
 	s.render.ErrorLog = s.options.Dir + "/missing/error.log"
-	_, err := s.Apply(t.Context(), c)
+	_, err := s.Apply(t.Context(), clone(c))
 	require.ErrorContains(t, err, "no object is at fault")
 }
 

@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,7 +75,7 @@ func (s *site) reopen(dir string, change func(*Options)) {
 func (s *site) apply(c *Config) Outcome {
 	s.t.Helper()
 	for {
-		out, err := s.Apply(s.t.Context(), c)
+		out, err := s.Apply(s.t.Context(), clone(c))
 		if err != nil {
 			log, _ := os.ReadFile(s.path("error.log"))
 			require.NoError(s.t, err, "%s", log)
@@ -83,6 +85,13 @@ func (s *site) apply(c *Config) Outcome {
 		}
 		pause(s.t, out.Again)
 	}
+}
+
+// clone lets a test change its configuration.
+func clone(c *Config) *Config {
+	cloned := *c
+	cloned.Servers, cloned.Upstreams, cloned.Certificates = slices.Clone(c.Servers), maps.Clone(c.Upstreams), maps.Clone(c.Certificates)
+	return &cloned
 }
 
 // pause waits for nginx' own time, which is real.

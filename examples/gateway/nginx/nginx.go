@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"syscall"
 	"time"
@@ -48,6 +49,10 @@ type Nginx struct {
 	drain   time.Duration
 	next    time.Time // when it may be started or reloaded again
 	refused refusals
+	last    struct {
+		config    *Config
+		rendering Rendering
+	}
 
 	mu    sync.Mutex // of stats alone
 	stats Stats
@@ -145,6 +150,11 @@ func (n *Nginx) prepare() error {
 	n.render = RenderOptions{
 		Dir: n.options.Dir, User: who, IPv6: hasIPv6(), HTTP2On: n.found.since(1, 25, 1), ErrorLog: n.options.ErrorLog,
 	}
+	if who != "" { // they need what is in temp
+		if err := os.Chmod(n.options.Dir, 0o711); err != nil {
+			return fmt.Errorf("let nginx' workers into the gateway's folder: %w", err)
+		}
+	}
 	if n.render.ErrorLog == "" {
 		n.render.ErrorLog = n.path("error.log")
 	}
@@ -162,9 +172,9 @@ func (n *Nginx) prepare() error {
 
 // Apply has nginx serve a configuration. Endpoints change at once, without a reload. Anything else
 // is checked first, and then activated by a reload, at most one a second. After an error the last
-// configuration serves on, and the next Apply tries again.
+// configuration serves on, and the next Apply tries again. c must not be changed afterwards.
 func (n *Nginx) Apply(ctx context.Context, c *Config) (out Outcome, err error) {
-	r := Render(c, n.render)
+	r := n.rendered(c)
 	out.Hash = r.Hash
 	n.drain = c.Settings.drain()
 	running := n.master() != 0
@@ -198,6 +208,17 @@ func (n *Nginx) Apply(ctx context.Context, c *Config) (out Outcome, err error) {
 	}
 	out.Active, out.Reloaded = true, true
 	return out, nil
+}
+
+// rendered renders a configuration, unless only endpoints differ from the last one.
+func (n *Nginx) rendered(c *Config) Rendering {
+	l := &n.last
+	if !n.lua || l.config == nil || l.config.Settings != c.Settings ||
+		!reflect.DeepEqual(l.config.Servers, c.Servers) || !reflect.DeepEqual(l.config.Certificates, c.Certificates) {
+		l.rendering = Render(c, n.render)
+	}
+	l.config = c
+	return l.rendering
 }
 
 // examine has nginx check a configuration. If it refuses it, the objects at fault are found.

@@ -13,9 +13,9 @@ import (
 // them it is one token of nginx' configuration, on one line.
 
 // fixed quotes a text for a place in which nginx expands no variables.
-func fixed(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(clean(s)) + `"`
-}
+func fixed(s string) string { return `"` + quotes.Replace(clean(s)) + `"` }
+
+var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // expanded quotes a text for a place in which nginx expands variables. nginx has no escape for a
 // dollar, so it stands in a variable.

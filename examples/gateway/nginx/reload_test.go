@@ -35,7 +35,7 @@ func TestReloadsAreAtMostOneASecond(t *testing.T) {
 	s.next = time.Now().Add(time.Hour) // as long as it takes
 	c.Servers[0].Host = "waits.example.com"
 	c.Upstreams["up"] = []string{backend(t, "another")}
-	out, err := s.Apply(t.Context(), c)
+	out, err := s.Apply(t.Context(), clone(c))
 	require.NoError(t, err)
 	assert.Positive(t, out.Again)
 	assert.False(t, out.Active)
@@ -176,7 +176,7 @@ func TestAnAddressThatIsTakenIsAnErrorAndTheLastConfigurationServesOn(t *testing
 	pause(t, time.Until(s.next))
 	s.options.ReloadTimeout = 4 * time.Second // nginx tries for 2.5 s
 	c.Servers = append(c.Servers, Server{Address: "127.0.0.1", Port: taken.Addr().(*net.TCPAddr).Port, Host: "x.example.com"})
-	_, err = s.Apply(t.Context(), c)
+	_, err = s.Apply(t.Context(), clone(c))
 	require.Error(t, err)
 	assert.Equal(t, active, read(t, s.path("nginx.conf")))
 	assert.Equal(t, 200, s.get("http://a.example.com/").StatusCode)

@@ -45,51 +45,54 @@ func (r *renderer) capture(kind, of string) string {
 	return r.names[key]
 }
 
-// target returns the named location of a rule, or a variable that has the one of a backend.
-func (l *locations) target(rule Rule) string {
-	switch total := totalOf(rule.Backends); {
-	case rule.Redirect != nil:
-		return l.body(rule, func() { l.redirect(rule) })
-	case rule.Status != 0:
-		return l.body(rule, func() { l.answer(rule, rule.Status) })
-	case total == 0:
-		return l.body(rule, func() { l.answer(rule, 500) })
-	default:
-		return l.split(rule, total)
-	}
+// share is a part of the requests that a rule takes, and what writes what becomes of them.
+type share struct {
+	hundredths int64 // of a percent
+	write      func()
 }
 
-func totalOf(backends []Backend) (total int64) {
-	for _, b := range backends {
+// shares returns the parts of a rule's requests. There is at least one.
+func (l *locations) shares(rule Rule) (all []share) {
+	whole := func(write func()) []share { return []share{{10000, write}} }
+	var total, sum, given int64
+	for _, b := range rule.Backends {
 		total += int64(max(0, b.Weight))
 	}
-	return total
+	switch {
+	case rule.Redirect != nil:
+		return whole(func() { l.redirect(rule) })
+	case rule.Status != 0:
+		return whole(func() { l.answer(rule, rule.Status) })
+	case total == 0:
+		return whole(func() { l.answer(rule, 500) })
+	}
+	for _, b := range rule.Backends {
+		sum += int64(max(0, b.Weight))
+		upTo := (sum*10000 + total/2) / total
+		if upTo > given { // nginx takes no smaller shares
+			all = append(all, share{upTo - given, func() { l.backend(rule, b) }})
+		}
+		given = upTo
+	}
+	return all
 }
 
-// split shares requests out by weight. nginx takes shares of a hundredth of a percent, so smaller
-// ones are rounded.
-func (l *locations) split(rule Rule, total int64) string {
+// target returns the named location of a rule, or a variable that has the one of a backend.
+func (l *locations) target(rule Rule) string {
+	shares := l.shares(rule)
 	var lines []string
-	var target string
-	var sum, given int64
-	for _, b := range rule.Backends {
-		if b.Weight <= 0 {
-			continue
+	var name string
+	for i, one := range shares {
+		name = l.body(rule, one.write)
+		part := fmt.Sprintf("%d.%02d%%", one.hundredths/100, one.hundredths%100)
+		if i == len(shares)-1 {
+			part = "*"
 		}
-		sum += int64(b.Weight)
-		upTo := (sum*10000 + total/2) / total
-		share := upTo - given
-		given = upTo
-		if share == 0 {
-			continue
-		}
-		target = l.body(rule, func() { l.backend(rule, b) })
-		lines = append(lines, fmt.Sprintf("%d.%02d%% %q;", share/100, share%100, target))
+		lines = append(lines, fmt.Sprintf("%s %q;", part, name))
 	}
 	if len(lines) == 1 {
-		return target
+		return name
 	}
-	lines[len(lines)-1] = fmt.Sprintf("* %q;", target)
 	return "$" + l.variable("backend", rule.Source, `split_clients "$request_id"`, lines...)
 }
 
@@ -161,7 +164,7 @@ func (l *locations) backend(rule Rule, b Backend) {
 	if l.options.Lua {
 		w.line("set $upstream %s;", fixed(nameOf(b.Upstream)))
 	}
-	if rule.Rewrite != nil && rule.Rewrite.Path != nil {
+	if rewritten(rule) {
 		l.rewrite(rule) // last: nothing is set after it
 	}
 	if l.options.Lua {

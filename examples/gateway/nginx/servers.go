@@ -66,7 +66,9 @@ func (r *renderer) server(w *writer, s Server) {
 				l.inexact(one)
 			}
 			l.add("/", Location{Path: "/"})
-			w.block("location @none", func() { w.line("return 404;") })
+			if l.none {
+				w.line("location @none { return 404; }")
+			}
 		})
 	})
 }
@@ -117,6 +119,7 @@ type locations struct {
 	w      *writer
 	server Server
 	seen   map[string]bool
+	none   bool              // some requests meet no conditions
 	bodies map[string]string // names of named locations, by what is in them
 }
 
@@ -144,19 +147,39 @@ func prefixOf(path string) string {
 	return fixed(path + "/")
 }
 
-// add adds a location, unless there is one already. It sends each request to the named location of
-// its rule and backend.
+// add adds a location, unless there is one already. Where one thing becomes of all its requests, it
+// stands there. Otherwise each request goes on to the named location of its rule and backend.
 func (l *locations) add(head string, one Location) {
 	if l.seen[head] || one.Match != Regex && !strings.HasPrefix(one.Path, "/") {
 		return
 	}
 	l.seen[head] = true
-	targets := l.targets(one.Rules)
+	if len(one.Rules) == 0 {
+		l.w.line("location %s { return 404; }", head)
+		return
+	}
+	if first := one.Rules[0]; len(first.Conditions) == 0 && !rewritten(first) {
+		if shares := l.shares(first); len(shares) == 1 {
+			l.w.of(first.Source, func() {
+				l.w.line("location %s { # %s", head, first.Source)
+				l.w.depth++
+				shares[0].write()
+				l.w.depth--
+				l.w.line("}")
+			})
+			return
+		}
+	}
+	target := l.targets(one.Rules)
 	l.w.block("location "+head, func() {
-		l.w.line("error_page 418 = %s;", targets)
+		l.w.line("error_page 418 = %s;", target)
 		l.w.line("return 418;")
 	})
 }
+
+// rewritten reports whether a rule changes the path. nginx escapes it then only after it has gone
+// on to another location.
+func rewritten(r Rule) bool { return r.Rewrite != nil && r.Rewrite.Path != nil }
 
 // targets returns where requests for these rules go: a name, or a variable that has it.
 func (l *locations) targets(rules []Rule) string {
@@ -189,6 +212,7 @@ func (l *locations) targets(rules []Rule) string {
 		}
 		lines = append(lines, fmt.Sprintf(`"~^%s" %q;`, strings.TrimRight(pattern.String(), "."), target))
 	}
+	l.none = l.none || otherwise == "@none"
 	if len(lines) == 0 {
 		return otherwise
 	}

@@ -32,9 +32,10 @@ func (t *translation) ingressTLS(in *ingress, hosts map[string]bool) {
 			}
 			server := t.server(in, t.https(host))
 			switch {
+			case id == "":
 			case server.certificate == "":
 				server.certificate, server.source = id, sourceOf(in.Ingress)
-			case id != "" && server.certificate != id:
+			case server.certificate != id:
 				t.problem(in.Ingress, "Conflict", "host %q: %s %s/%s, which is older, has another certificate",
 					cmp.Or(host, "*"), server.source.Kind, server.source.Namespace, server.source.Name)
 			}
@@ -98,12 +99,13 @@ func (t *translation) rules(in *ingress, canaries map[target][]*canary) {
 		}
 		over := t.table[t.https(p.host)]
 		if over != nil {
-			over.add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i, fallback: p.fallback})
+			over.add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i})
 		}
-		if over != nil && over.certificate != "" && in.redirect {
+		// That a host has a certificate of another namespace is no reason to refuse it on HTTP.
+		if over != nil && over.certificate != "" && over.source.Namespace == in.Namespace && in.redirect {
 			rule = nginx.Rule{Redirect: &nginx.Redirect{Status: 308, Scheme: "https"}}
 		}
-		t.server(in, t.http(p.host)).add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i, fallback: p.fallback})
+		t.server(in, t.http(p.host)).add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i})
 	}
 }
 

@@ -64,7 +64,7 @@ func TestTheHostsOfACertificate(t *testing.T) {
 			name:     "no Secret: the host refuses handshakes, and HTTP goes on",
 			in:       []string{ingressOf("a", rules+"tls: [{hosts: [shop.example.com], secretName: none}]")},
 			want:     []string{"80 shop.example.com Prefix /: prod.web.80=100", "443 shop.example.com refuses handshakes", "443 shop.example.com Prefix /: prod.web.80=100"},
-			problems: []string{"InvalidCertificate: Secret prod/none does not exist; not served over TLS: shop.example.com"},
+			problems: []string{"InvalidCertificate: there is no Secret prod/none; not served over TLS: shop.example.com"},
 		},
 		{
 			name:     "no name of a Secret",
@@ -82,7 +82,7 @@ func TestTheHostsOfACertificate(t *testing.T) {
 				"80 shop.example.com Prefix /b: 308 https", "80 shop.example.com Prefix /: 308 https",
 				"443 shop.example.com Prefix /b: prod.api.80=100", "443 shop.example.com Prefix /: prod.web.80=100",
 			},
-			problems: []string{"InvalidCertificate: Secret prod/none does not exist; not served over TLS: shop.example.com"},
+			problems: []string{"InvalidCertificate: there is no Secret prod/none; not served over TLS: shop.example.com"},
 		},
 		{
 			name: "two Ingresses with two certificates",
@@ -179,7 +179,7 @@ func TestCanariesTakeTheirShares(t *testing.T) {
 		{
 			name: "without a backend", in: []string{ingressOf("a", shop("web")), ingressOf("canary", shop("none"), weight("20"))},
 			want:     []string{"80 shop.example.com Prefix /a: prod.web.80=100"},
-			problems: []string{`InvalidBackend: host "shop.example.com", path /a: Service prod/none does not exist`},
+			problems: []string{`InvalidBackend: host "shop.example.com", path /a: there is no Service prod/none`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,4 +208,25 @@ func TestPortsAreThoseThatTheProgramListensAt(t *testing.T) {
 	d := Translate(snap, Options{Port: func(p int) int { return p + 8000 }})
 	assert.Equal(t, []int{8080, 8443}, []int{d.Config.Servers[0].Port, d.Config.Servers[1].Port})
 	assert.Equal(t, nginx.Object{Kind: "Ingress", Namespace: "prod", Name: "a", UID: "Ingress/prod/a", Version: "7"}, d.Config.Servers[0].Source)
+}
+
+func TestACertificateOfAnotherNamespaceEndsNoHTTP(t *testing.T) {
+	snap := snapshotOf(t, ourClass, ingressOf("a", "rules:\n"+rule("shop.example.com", to("/", "Prefix", "web"))),
+		ingressOf("b", "rules:\n"+rule("shop.example.com", to("/b", "Prefix", "api"))+"\ntls: [{hosts: [shop.example.com], secretName: shop}]"))
+	snap.Ingresses[1].Namespace = "dev"
+	chain, key := newAuthority(t).issue(t, "shop.example.com")
+	s := secret("shop", chain, key)
+	s.Namespace = "dev"
+	snap.Secrets[name(s)] = s
+	assert.Equal(t, []string{
+		"80 shop.example.com Prefix /b: 308 https", "80 shop.example.com Prefix /: prod.web.80=100",
+		"443 shop.example.com Prefix /b: 503", "443 shop.example.com Prefix /: prod.web.80=100",
+	}, told(Translate(snap, Options{}).Config))
+}
+
+func TestOfTwoBrokenCertificatesTheOlderIngressHasTheServer(t *testing.T) {
+	tls := "\ntls: [{hosts: [shop.example.com], secretName: none}]"
+	d := Translate(snapshotOf(t, ourClass, ingressOf("b", "rules:\n"+rule("shop.example.com", to("/", "Prefix", "web"))+tls),
+		ingressOf("a", "rules:\n"+rule("shop.example.com", to("/a", "Prefix", "web"))+tls)), Options{})
+	assert.Equal(t, []string{"b", "b"}, []string{d.Config.Servers[0].Source.Name, d.Config.Servers[1].Source.Name})
 }

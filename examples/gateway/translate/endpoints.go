@@ -30,9 +30,9 @@ func (t *translation) upstream(namespace, service string, port backendPort) (id 
 	s := t.snap.Services[key]
 	switch {
 	case s == nil:
-		return "", fmt.Errorf("Service %s does not exist", key)
+		return "", fmt.Errorf("there is no Service %s", key)
 	case s.Spec.Type == corev1.ServiceTypeExternalName:
-		return "", fmt.Errorf("Service %s is of type ExternalName, which is not served", key)
+		return "", fmt.Errorf("the Service %s is of type ExternalName, which is not served", key)
 	}
 	found, err := portOf(s, port)
 	if err != nil {
@@ -61,7 +61,7 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 	if other != "" {
 		return nil, fmt.Errorf("port %s of Service %s/%s is for %s, not TCP", port, s.Namespace, s.Name, other)
 	}
-	return nil, fmt.Errorf("Service %s/%s has no port %s", s.Namespace, s.Name, port)
+	return nil, fmt.Errorf("the Service %s/%s has no port %s", s.Namespace, s.Name, port)
 }
 
 // endpoints returns the endpoints of a Service's port, which slices know by its name. They are
@@ -117,6 +117,7 @@ func (e *endpoints) add(slice *discoveryv1.EndpointSlice, port string) {
 	if number == 0 || slice.AddressType == discoveryv1.AddressTypeFQDN {
 		return
 	}
+	e.ready = slices.Grow(e.ready, len(slice.Endpoints))
 	for i := range slice.Endpoints {
 		from := &slice.Endpoints[i]
 		if len(from.Addresses) == 0 {
@@ -158,12 +159,12 @@ func slicePort(slice *discoveryv1.EndpointSlice, name string) uint16 {
 // none is for the zone. That is what kube-proxy does.
 // See https://kubernetes.io/docs/concepts/services-networking/topology-aware-routing/
 func (e *endpoints) near(zone string) []string {
-	var all, near []string
-	hinted := zone != ""
+	var near []string
+	all, hinted := make([]string, 0, len(e.ready)), zone != ""
 	for _, one := range e.ready {
 		all = append(all, one.at)
 		hinted = hinted && len(one.zones) > 0
-		if slices.Contains(one.zones, discoveryv1.ForZone{Name: zone}) {
+		if zone != "" && slices.Contains(one.zones, discoveryv1.ForZone{Name: zone}) {
 			near = append(near, one.at)
 		}
 	}

@@ -161,10 +161,10 @@ spec: {type: ExternalName, externalName: example.com, ports: [{port: 80}]}
 		port    backendPort
 		want    string
 	}{
-		{"none", backendPort{number: 80}, `Service prod/none does not exist`},
-		{"elsewhere", backendPort{number: 80}, `Service prod/elsewhere is of type ExternalName, which is not served`},
-		{"web", backendPort{number: 81}, `Service prod/web has no port 81`},
-		{"web", backendPort{name: "https"}, `Service prod/web has no port "https"`},
+		{"none", backendPort{number: 80}, `there is no Service prod/none`},
+		{"elsewhere", backendPort{number: 80}, `the Service prod/elsewhere is of type ExternalName, which is not served`},
+		{"web", backendPort{number: 81}, `the Service prod/web has no port 81`},
+		{"web", backendPort{name: "https"}, `the Service prod/web has no port "https"`},
 		{"web", backendPort{number: 53}, `port 53 of Service prod/web is for UDP, not TCP`},
 	} {
 		id, err := tr.upstream("prod", test.service, test.port)

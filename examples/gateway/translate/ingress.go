@@ -25,7 +25,6 @@ type ingressPath struct {
 	host, path string
 	match      nginx.PathMatch
 	backend    *networkingv1.IngressBackend
-	fallback   bool // spec.defaultBackend: for what no path of any object is for
 }
 
 // ingresses adds what Ingresses ask for. The older one has what two ask for.
@@ -126,7 +125,8 @@ func validHost(host string) bool {
 	return len(validation.IsDNS1123Subdomain(host)) == 0 || len(validation.IsWildcardDNS1123Subdomain(host)) == 0
 }
 
-// paths returns the paths of an Ingress.
+// paths returns the paths of an Ingress. The default backend is the last one, and has the path / of
+// the Ingress' hosts.
 func (t *translation) paths(in *ingress) (all []ingressPath) {
 	var hosts []string
 	for _, rule := range in.Spec.Rules {
@@ -157,7 +157,7 @@ func (t *translation) paths(in *ingress) (all []ingressPath) {
 		hosts = []string{""} // all that have no server
 	}
 	for _, host := range hosts {
-		all = append(all, ingressPath{host: host, match: nginx.Prefix, path: "/", backend: in.Spec.DefaultBackend, fallback: true})
+		all = append(all, ingressPath{host: host, match: nginx.Prefix, path: "/", backend: in.Spec.DefaultBackend})
 	}
 	return all
 }

@@ -144,12 +144,18 @@ func TestWhatAnIngressIsServedAs(t *testing.T) {
 			want: []string{"80 * Prefix /: prod.api.80=100"},
 		},
 		{
-			name: "a default backend after a rule of a younger Ingress",
+			name: "a default backend of an older Ingress of the host",
 			in: []string{
-				ingressOf("a", "defaultBackend: {service: {name: api, port: {number: 80}}}\nrules:\n"+rule(host, to("/a", "Prefix", "web"))),
-				ingressOf("b", "rules:\n"+rule(host, to("/", "Prefix", "next"))),
+				ingressOf("b", "defaultBackend: {service: {name: api, port: {number: 80}}}\nrules:\n"+rule(host, to("/a", "Prefix", "web"))),
+				ingressOf("a", "rules:\n"+rule(host, to("/", "Prefix", "next"))),
 			},
-			want: []string{"80 shop.example.com Prefix /a: prod.web.80=100", "80 shop.example.com Prefix /: prod.next.80=100"},
+			want:     []string{"80 shop.example.com Prefix /a: prod.web.80=100", "80 shop.example.com Prefix /: prod.api.80=100"},
+			problems: []string{`Conflict: host "shop.example.com", path /: Ingress prod/b, which is older, has it`},
+		},
+		{
+			name: "a default backend after its own rule for all paths",
+			in:   []string{ingressOf("a", "defaultBackend: {service: {name: api, port: {number: 80}}}\nrules:\n"+rule(host, to("/", "Prefix", "next")))},
+			want: []string{"80 shop.example.com Prefix /: prod.next.80=100"},
 		},
 		{
 			name: "the timeout of its annotation",
@@ -174,7 +180,7 @@ func TestWhatAnIngressIsServedAs(t *testing.T) {
 				"80 shop.example.com Prefix /a: 503", "80 shop.example.com Prefix /b: 503", "80 shop.example.com Prefix /: prod.web.80=100",
 			},
 			problems: []string{
-				`InvalidBackend: host "shop.example.com", path /a: Service prod/none does not exist`,
+				`InvalidBackend: host "shop.example.com", path /a: there is no Service prod/none`,
 				`InvalidBackend: host "shop.example.com", path /b: a backend that is no Service is not served`,
 			},
 		},
@@ -285,6 +291,15 @@ func TestTheStatusOfAnIngress(t *testing.T) {
 	d = Translate(snap, published)
 	require.Len(t, d.Reports, 1, "it has no class any more")
 	assert.Equal(t, &networkingv1.IngressStatus{}, d.Reports[0].Status)
+
+	theirs := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: "example.com/other"}}
+	theirs.Name = "ours"
+	snap.Classes = append(snap.Classes, theirs)
+	assert.Empty(t, Translate(snap, published).Reports, "another controller has the class: the status is for it to write")
+	snap.Classes = nil
+	snap.Ingresses[0].Annotations["kubernetes.io/ingress.class"] = "theirs"
+	assert.Empty(t, Translate(snap, published).Reports, "a class without an IngressClass, as of old")
+	delete(snap.Ingresses[0].Annotations, "kubernetes.io/ingress.class")
 	snap.Ingresses[0].Status.LoadBalancer.Ingress[0].IP = "192.0.2.9"
 	assert.Empty(t, Translate(snap, published).Reports, "another's status")
 }

@@ -63,7 +63,7 @@ func (t *translation) problem(o kates.Object, reason, format string, args ...any
 
 // hidden reports a rule that no request reaches.
 func (t *translation) hidden(l listener, p path, e, by entry) {
-	if e.object.GetUID() == by.object.GetUID() || e.fallback && !by.fallback {
+	if e.object.GetUID() == by.object.GetUID() {
 		return
 	}
 	t.problem(e.object, "Conflict", "host %q, path %s: %s %s/%s, which is older, has it", cmp.Or(l.host, "*"), p.path,

@@ -38,8 +38,6 @@ type entry struct {
 	rule   nginx.Rule
 	object kates.Object
 	index  int // of the rule within the object
-	// fallback: any other rule of the path comes first.
-	fallback bool
 }
 
 // server returns the rules of a server, which may have none yet.
@@ -64,7 +62,7 @@ func (s *serverRules) add(match nginx.PathMatch, to string, e entry) {
 	s.paths[path{match, to}] = append(s.paths[path{match, to}], e)
 }
 
-// compare orders the rules of one path: fallbacks last, conditions on the method first, then more conditions on
+// compare orders the rules of one path: conditions on the method first, then more conditions on
 // headers, then on parameters, then the older object, its name, and the order within the object.
 // See https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
 func compare(a, b entry) int {
@@ -76,14 +74,7 @@ func compare(a, b entry) int {
 		}
 		return n
 	}
-	last := func(e entry) int {
-		if e.fallback {
-			return 1
-		}
-		return 0
-	}
 	return cmp.Or(
-		cmp.Compare(last(a), last(b)),
 		cmp.Compare(count(b, nginx.Method), count(a, nginx.Method)),
 		cmp.Compare(count(b, nginx.Header), count(a, nginx.Header)),
 		cmp.Compare(count(b, nginx.Query), count(a, nginx.Query)),

@@ -34,15 +34,15 @@ func (t *translation) certificate(namespace, secret string) (id string, err erro
 	name := types.NamespacedName{Namespace: namespace, Name: secret}
 	found := t.snap.Secrets[name]
 	if found == nil {
-		return "", fmt.Errorf("Secret %s does not exist", name)
+		return "", fmt.Errorf("there is no Secret %s", name)
 	}
 	s, _ := t.current(found).(*corev1.Secret)
 	if s == nil {
-		return "", fmt.Errorf("Secret %s: nginx refuses it: %s", name, t.Refused[found.UID].Message)
+		return "", fmt.Errorf("nginx refuses the Secret %s: %s", name, t.Refused[found.UID].Message)
 	}
 	pair, err := keyPairOf(s)
 	if err != nil {
-		return "", fmt.Errorf("Secret %s: %w", name, err)
+		return "", fmt.Errorf("the Secret %s cannot be used: %w", name, err)
 	}
 	// Of Secrets with the same content, one is named as the source, whatever their order.
 	known, done := t.config.Certificates[pair.id]

@@ -51,14 +51,14 @@ func TestABrokenSecretSaysWhatIsWrongAndNothingOfItsContent(t *testing.T) {
 		chain, key []byte
 		want       string
 	}{
-		{"no certificate", nil, key, "Secret prod/s: it has no tls.crt"},
-		{"no key", chain, nil, "Secret prod/s: it has no tls.key"},
-		{"no PEM", []byte(mark), key, "Secret prod/s: its tls.crt has no certificate"},
-		{"a key for a certificate", key, key, "Secret prod/s: its tls.crt has no certificate"},
-		{"a broken certificate", broken, key, "Secret prod/s: a certificate in its tls.crt cannot be read"},
-		{"a broken one in the chain", append(chain[:len(chain):len(chain)], broken...), key, "Secret prod/s: a certificate in its tls.crt cannot be read"},
-		{"another key", chain, other, "Secret prod/s: its tls.key is not the private key of the certificate in its tls.crt"},
-		{"no key in PEM", chain, odd, "Secret prod/s: its tls.key is not the private key of the certificate in its tls.crt"},
+		{"no certificate", nil, key, "the Secret prod/s cannot be used: it has no tls.crt"},
+		{"no key", chain, nil, "the Secret prod/s cannot be used: it has no tls.key"},
+		{"no PEM", []byte(mark), key, "the Secret prod/s cannot be used: its tls.crt has no certificate"},
+		{"a key for a certificate", key, key, "the Secret prod/s cannot be used: its tls.crt has no certificate"},
+		{"a broken certificate", broken, key, "the Secret prod/s cannot be used: a certificate in its tls.crt cannot be read"},
+		{"a broken one in the chain", append(chain[:len(chain):len(chain)], broken...), key, "the Secret prod/s cannot be used: a certificate in its tls.crt cannot be read"},
+		{"another key", chain, other, "the Secret prod/s cannot be used: its tls.key is not the private key of the certificate in its tls.crt"},
+		{"no key in PEM", chain, odd, "the Secret prod/s cannot be used: its tls.key is not the private key of the certificate in its tls.crt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tr := withSecrets(t, Options{}, secret("s", test.chain, test.key))
@@ -70,7 +70,7 @@ func TestABrokenSecretSaysWhatIsWrongAndNothingOfItsContent(t *testing.T) {
 		})
 	}
 	_, err := withSecrets(t, Options{}).certificate("prod", "none")
-	assert.EqualError(t, err, "Secret prod/none does not exist")
+	assert.EqualError(t, err, "there is no Secret prod/none")
 }
 
 func TestAKeyOfAnOlderFormIsServed(t *testing.T) {
@@ -136,7 +136,7 @@ func TestASecretThatNginxRefusesIsServedAsItLastWas(t *testing.T) {
 
 	tr = withSecrets(t, refused("8", nil), bad)
 	_, err = tr.certificate("prod", "s")
-	assert.EqualError(t, err, "Secret prod/s: nginx refuses it: ee key too small")
+	assert.EqualError(t, err, "nginx refuses the Secret prod/s: ee key too small")
 	assert.Equal(t, []Problem{{"Refused", "nginx refuses it, and nothing of it is served: ee key too small"}}, tr.report(bad).Problems)
 
 	tr = withSecrets(t, refused("6", nil), good)
