@@ -67,6 +67,18 @@ func TestAPortThatIsInUseIsSaidAtOnce(t *testing.T) {
 	assert.NotContains(t, err.Error(), "\n")
 }
 
+func TestAClusterThatDoesNotAnswerIsSaidAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}],
+		clusters: [{name: a, cluster: {server: "http://`+l.Addr().String()+`"}}]}`), 0o600))
+	err = run(t.Context(), []string{"-kubeconfig", file}, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "the cluster does not answer: ")
+	assert.NotContains(t, err.Error(), "\n")
+}
+
 // until cancels when all of the texts have been written.
 type until struct {
 	mu     sync.Mutex
@@ -142,8 +154,8 @@ func TestProbesAndMetricsSayHowTheGatewayIs(t *testing.T) {
 			page = m[1]
 		}
 		return m != nil
-	}, time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return get(t, page, "/readyz") == "ok\n" }, time.Minute, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return get(t, page, "/readyz") == "ok\n" }, 2*2*time.Minute, 10*time.Millisecond)
 	assert.Equal(t, "ok\n", get(t, page, "/healthz"))
 	assert.Contains(t, get(t, page, "/debug/kates/"), "<html")
 	metrics := get(t, page, "/metrics")

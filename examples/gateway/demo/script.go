@@ -22,7 +22,7 @@ type step struct {
 }
 
 const (
-	patience = 10 * time.Second       // how long a change may take to be served
+	patience = time.Minute            // how long a change may take to be served
 	settled  = 300 * time.Millisecond // after which nginx has counted its reload
 )
 

@@ -43,25 +43,30 @@ func newTraffic(a *authority, port func(int) int) *traffic {
 		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(port(named))))
 	}
 	return &traffic{web: &http.Client{
-		Timeout:       10 * time.Second,
+		Timeout:       time.Minute,
 		Transport:     &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: a.pool()}, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// run sends a request every few milliseconds until ctx ends.
+// run sends a request every few milliseconds until ctx ends, and a few at a time.
 func (t *traffic) run(ctx context.Context) {
-	tick := time.NewTicker(3 * time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	var running sync.WaitGroup
 	defer running.Wait()
+	places := make(chan struct{}, 16)
 	for i := 0; ; i++ {
 		select {
 		case <-tick.C:
-			running.Go(func() { t.send(ctx, urls[i%len(urls)]) })
 		case <-ctx.Done():
 			return
 		}
+		places <- struct{}{}
+		running.Go(func() {
+			t.send(ctx, urls[i%len(urls)])
+			<-places
+		})
 	}
 }
 

@@ -2,6 +2,9 @@ package loops
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,6 +71,75 @@ func TestARefusedObjectIsServedAsItWasAndSaysWhy(t *testing.T) {
 		assert.Equal(t, []string{"other.example.com", "well.example.com"}, hosts(last))
 		assert.Empty(t, w.problems(g))
 		assert.Empty(t, g.refusals.refused)
+	})
+}
+
+// A status is a new version of the object, and no other route: it is refused as before.
+func TestTheReportOfARefusalDoesNotUndoIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		crds, err := os.ReadFile("../demo/crds.yaml")
+		require.NoError(t, err)
+		w, n := newWorld(t, katestest.WithManifests(string(crds))), &fakeNginx{refuses: refuseHosts}
+		w.put(route)
+		g, _ := w.start(n, nil)
+		settle()
+		changes, last := n.changes()
+		assert.Equal(t, 1, changes)
+		assert.Contains(t, hosts(last), "shop.example.com")
+		assert.NotContains(t, hosts(last), "bad.example.com")
+		parents := w.parents()
+		require.Len(t, parents, 1)
+		assert.Contains(t, fmt.Sprint(parents[0].Conditions), "no such host: bad.example.com")
+		calls := n.called()
+		settle()
+		assert.Equal(t, parents, w.parents())
+		w.put(ingressOf("web", "other")) // both loops look at everything again
+		settle()
+		assert.Equal(t, parents, w.parents())
+		assert.Equal(t, calls+1, n.called(), "it is not tried again")
+		assert.Contains(t, w.problems(g), "no such host: bad.example.com")
+
+		n.take(3 * time.Second) // the report is quicker, and hears of the refusal later
+		w.put(strings.ReplaceAll(route, "bad.example.com", "bad.example.org"))
+		settle()
+		assert.Contains(t, fmt.Sprint(w.parents()[0].Conditions), "no such host: bad.example.org")
+	})
+}
+
+func TestALastGoodVersionThatIsRefusedLaterIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{refuses: refuseHosts}
+		_, _ = w.start(n, nil)
+		settle()
+		w.put(ingressOf("web", "bad") + "---" + ingressOf("other", "other"))
+		settle()
+		_, last := n.changes()
+		assert.Equal(t, []string{"other.example.com", "shop.example.com"}, hosts(last))
+		n.refuse(func(c *nginx.Config) (all []nginx.Refusal) {
+			for _, s := range c.Servers {
+				if s.Host == "shop.example.com" {
+					all = append(all, nginx.Refusal{Object: s.Locations[0].Rules[0].Source, Message: "not any more"})
+				}
+			}
+			return all
+		})
+		w.put(ingressOf("third", "third"))
+		settle()
+		_, last = n.changes()
+		assert.Equal(t, []string{"other.example.com", "third.example.com"}, hosts(last))
+	})
+}
+
+func TestARefusalOfNobodyIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{refuses: func(*nginx.Config) []nginx.Refusal {
+			return []nginx.Refusal{{Object: nginx.Object{Kind: "Ingress", Namespace: "shop", Name: "gone", UID: "?"}, Message: "no"}}
+		}}
+		g, stop := w.start(n, nil)
+		settle()
+		stop()
+		assert.False(t, g.Serving())
+		assert.Less(t, n.called(), 20, "it is tried again with pauses")
 	})
 }
 
@@ -188,7 +260,10 @@ func TestStatusesSayTheAddressesOfTheService(t *testing.T) {
 func TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, n := newWorld(t), &fakeNginx{}
-		f, err := fleet.New(fleet.Options{Interval: 50 * time.Millisecond, Deadline: 20 * time.Second})
+		f, err := fleet.New(fleet.Options{
+			Interval: 50 * time.Millisecond, Deadline: 20 * time.Second,
+			Client: []kates.Option{kates.WithLogger(slog.New(slog.DiscardHandler))},
+		})
 		require.NoError(t, err)
 		t.Cleanup(f.Close)
 		east := w.cluster(f, "east")
@@ -204,10 +279,31 @@ func TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer(t *testing.
 		changes, last := n.changes()
 		assert.Equal(t, 1, changes)
 		assert.Equal(t, []string{"10.0.0.1:8080", "10.9.0.1:8080"}, only(t, last.Upstreams))
+		require.NoError(t, east.Client(t).Upsert(t.Context(), nil, slice("10.9.0.2"), nil))
+		settle()
+		_, last = n.changes()
+		assert.Equal(t, []string{"10.0.0.1:8080", "10.9.0.2:8080"}, only(t, last.Upstreams))
 		east.Network.Blackhole()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		changes, _ = n.changes()
-		assert.Equal(t, 1, changes)
+		assert.Equal(t, 2, changes)
+	})
+}
+
+func TestALeaderThatHasLostItsLeaseFollowsAndLeadsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{}
+		_, _ = w.start(n, nil)
+		settle()
+		heal := w.server.Network.Blackhole()
+		time.Sleep(2 * time.Minute) // the Lease has expired
+		heal()
+		time.Sleep(5 * time.Minute)
+		w.put(ingressOf("web", "other"))
+		require.NoError(t, w.admin.Delete(t.Context(), w.ingress(), nil))
+		w.put(ingress)
+		settle()
+		assert.Len(t, w.ingress().Status.LoadBalancer.Ingress, 1)
 	})
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/examples/gateway/report"
@@ -67,6 +69,27 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
+// route is an HTTPRoute of a Gateway.
+const route = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: kates}
+spec: {controllerName: gateway.example.com/kates}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: public, namespace: shop}
+spec: {gatewayClassName: kates, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: bad, namespace: shop}
+spec:
+  parentRefs: [{name: public}]
+  hostnames: [bad.example.com]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+`
+
 // ingressOf is that Ingress under another name, for another host.
 func ingressOf(name, host string) string {
 	return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "shop.example", host+".example").Replace(ingress)
@@ -79,6 +102,7 @@ type fakeNginx struct {
 	hash    string
 	calls   int
 	again   time.Duration // the answer to the next call
+	takes   time.Duration
 	refuses func(*nginx.Config) []nginx.Refusal
 	dead    atomic.Bool
 }
@@ -86,6 +110,7 @@ type fakeNginx struct {
 func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	time.Sleep(f.takes) // in the time of the bubble
 	f.calls++
 	f.dead.Store(false)
 	if again := f.again; again > 0 {
@@ -115,6 +140,18 @@ func (f *fakeNginx) changes() (n int, last *nginx.Config) {
 		return 0, nil
 	}
 	return len(f.taken), f.taken[len(f.taken)-1]
+}
+
+func (f *fakeNginx) take(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.takes = d
+}
+
+func (f *fakeNginx) refuse(refuses func(*nginx.Config) []nginx.Refusal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuses = refuses
 }
 
 func (f *fakeNginx) called() int {
@@ -192,26 +229,34 @@ func (w *world) ingress() *kates.Ingress {
 	return in
 }
 
+// parents is the status of the route.
+func (w *world) parents() []gatewayv1.RouteParentStatus {
+	w.t.Helper()
+	r := &gatewayv1.HTTPRoute{}
+	r.APIVersion, r.Kind, r.Namespace, r.Name = gatewayv1.GroupVersion.String(), "HTTPRoute", "shop", "bad"
+	require.NoError(w.t, w.admin.Get(w.t.Context(), r, r))
+	return r.Status.Parents
+}
+
 // settle lets some time pass: in a bubble, that is until nothing happens any more.
 func settle() {
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
 }
 
+// slice is the EndpointSlice of the other clusters.
+func slice(address string) *kates.EndpointSlice {
+	return &kates.EndpointSlice{
+		ObjectMeta:  kates.ObjectMeta{Namespace: "shop", Name: "web-9", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080))}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}},
+	}
+}
+
 // cluster is another cluster with one endpoint of the shop.
 func (w *world) cluster(f *fleet.Fleet, name string, options ...katestest.Option) *katestest.Server {
-	server := katestest.NewServer(w.t, append(options, katestest.WithManifests(`
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web-9, namespace: shop, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-ports: [{name: http, port: 8080}]
-endpoints: [{addresses: [10.9.0.1]}]
-`))...)
+	namespace := &kates.Namespace{ObjectMeta: kates.ObjectMeta{Name: "shop"}}
+	server := katestest.NewServer(w.t, append(options, katestest.WithObjects(namespace, slice("10.9.0.1")))...)
 	require.NoError(w.t, f.Add(name, server.Config))
 	return server
 }

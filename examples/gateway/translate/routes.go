@@ -142,9 +142,10 @@ func hosts(r *gatewayv1.HTTPRoute, l *gatewayListener) []string {
 }
 
 // addRules adds the rules of a Route for a host of a listener, unless requests for the host belong
-// to another listener.
+// to another listener. A Route of which nothing is served has no host, either: it may be the host
+// that nginx has refused.
 func (t *translation) addRules(r *gatewayv1.HTTPRoute, rules *routeRules, l *gatewayListener, host string) {
-	if l.isolated(host, l.gateway.neighbours) {
+	if len(rules.all) == 0 || l.isolated(host, l.gateway.neighbours) {
 		return
 	}
 	for _, s := range t.serversOf(l, host) {
