@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,19 +49,27 @@ func TestTheGatewayConformsToTheGatewayAPI(t *testing.T) {
 	at.Ports = startGateway(t, at)
 	acceptClass(t, client)
 	t.Run("has", func(t *testing.T) { // ends with the tests that run in parallel
-		options := suiteOptions(t, at)
-		for _, test := range tests.ConformanceTests {
-			if runs(test) {
-				options.SupportedFeatures = append(options.SupportedFeatures, test.Features...)
-			} else {
-				options.SkipTests = append(options.SkipTests, test.ShortName)
-			}
-		}
-		gwconformance.RunConformanceWithOptions(t, options)
+		runSuite(t, suiteOptions(t, at), runs)
 	})
 	if !t.Failed() {
 		lackingTestsFail(t, at)
 	}
+}
+
+// runSuite runs some tests of the suite, as gwconformance.RunConformanceWithOptions runs all.
+func runSuite(t *testing.T, options suite.ConformanceOptions, runs func(suite.ConformanceTest) bool) {
+	var all []suite.ConformanceTest
+	for _, test := range tests.ConformanceTests {
+		if runs(test) {
+			all = append(all, test)
+			options.SupportedFeatures = append(options.SupportedFeatures, test.Features...)
+		}
+	}
+	options.ManifestFS = []fs.FS{&gwconformance.Manifests}
+	s, err := suite.NewConformanceTestSuite(options)
+	require.NoError(t, err)
+	s.Setup(t, all)
+	require.NoError(t, s.Run(t, all))
 }
 
 // definitions is the folder of the CustomResourceDefinitions of the Gateway API, in its module.

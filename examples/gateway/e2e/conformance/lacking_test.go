@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	gwconformance "sigs.k8s.io/gateway-api/conformance"
 	"sigs.k8s.io/gateway-api/conformance/tests"
 	"sigs.k8s.io/gateway-api/conformance/utils/roundtripper"
+	"sigs.k8s.io/gateway-api/conformance/utils/suite"
 )
 
 // placeVariable tells the process of lackingTestsFail where the gateway is.
@@ -31,7 +31,7 @@ func lackingTestsFail(t *testing.T, at place) {
 		results[found[2]] = found[1]
 	}
 	for _, test := range tests.ConformanceTests {
-		if _, run := lacks(test); run && !runs(test) && !assert.Equal(t, "FAIL", results[test.ShortName],
+		if fails(test) && !assert.Equal(t, "FAIL", results[test.ShortName],
 			"%s: if it passes, the table has to say so", test.ShortName) {
 			t.Log(string(out[max(0, len(out)-4000):]))
 		}
@@ -54,12 +54,11 @@ func TestOfFeaturesThatAreLacking(t *testing.T) {
 	times.GatewayListenersMustHaveConditions, times.HTTPRouteMustHaveCondition, times.RouteMustHaveParents = short, short, short
 	times.MaxTimeToConsistency, times.LatestObservedGenerationSet, times.DefaultTestTimeout = short, short, 2*short
 	options.RoundTripper = &mapped{&roundtripper.DefaultRoundTripper{TimeoutConfig: *times}, at.Ports}
-	for _, test := range tests.ConformanceTests {
-		if _, run := lacks(test); run && !runs(test) {
-			options.SupportedFeatures = append(options.SupportedFeatures, test.Features...)
-		} else {
-			options.SkipTests = append(options.SkipTests, test.ShortName)
-		}
-	}
-	gwconformance.RunConformanceWithOptions(t, options)
+	runSuite(t, options, fails)
+}
+
+// fails reports whether a test is run and has to fail.
+func fails(test suite.ConformanceTest) bool {
+	_, run := lacks(test)
+	return run && !runs(test)
 }
