@@ -129,9 +129,10 @@ func suiteOptions(t *testing.T, at place) suite.ConformanceOptions {
 	clientset, err := kubernetes.NewForConfig(server)
 	require.NoError(t, err)
 	ip, times := gatewayv1.IPAddressType, config.DefaultTimeoutConfig()
+	dialer := &mapped{&roundtripper.DefaultRoundTripper{TimeoutConfig: times}, at.Ports}
 	return suite.ConformanceOptions{
 		Client: client, ClientOptions: ctrl.Options{Scheme: scheme}, Clientset: clientset, RestConfig: server,
-		RoundTripper: &mapped{&roundtripper.DefaultRoundTripper{TimeoutConfig: times}, at.Ports},
+		RoundTripper: dialer, WebSocketDialer: dialer,
 		ConfigurableOptions: suite.ConfigurableOptions{
 			GatewayClassName: class, CleanupTestResources: true, TimeoutConfig: times,
 			UsableNetworkAddresses:   []gatewayv1.GatewaySpecAddress{{Type: &ip, Value: address(at.Network, 1, 100)}},

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/websocket"
 	"sigs.k8s.io/gateway-api/conformance/utils/roundtripper"
 )
 
@@ -73,15 +76,27 @@ type mapped struct {
 }
 
 func (m *mapped) CaptureRoundTrip(r roundtripper.Request) (*roundtripper.CapturedRequest, *roundtripper.CapturedResponse, error) {
-	port, err := strconv.Atoi(r.URL.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[r.URL.Scheme]
-	}
-	if to, moved := m.ports[port]; moved {
-		if r.Host == "" {
-			r.Host = r.URL.Host
-		}
-		r.URL.Host = net.JoinHostPort(r.URL.Hostname(), strconv.Itoa(to))
-	}
+	r.Host = cmp.Or(r.Host, r.URL.Host)
+	m.move(&r.URL)
 	return m.RoundTripper.CaptureRoundTrip(r)
+}
+
+// Dial opens a connection for websockets.
+func (m *mapped) Dial(to, protocol, origin string) (*websocket.Conn, error) {
+	at, err := url.Parse(to)
+	if err != nil {
+		return nil, err
+	}
+	m.move(at)
+	return websocket.Dial(at.String(), protocol, origin)
+}
+
+func (m *mapped) move(to *url.URL) {
+	port, err := strconv.Atoi(to.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "ws": 80, "https": 443}[to.Scheme]
+	}
+	if at, moved := m.ports[port]; moved {
+		to.Host = net.JoinHostPort(to.Hostname(), strconv.Itoa(at))
+	}
 }
