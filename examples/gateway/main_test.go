@@ -106,14 +106,23 @@ func (u *until) String() string {
 	return u.text.String()
 }
 
+// next is below the ports that connections get, so nobody takes one before nginx listens there.
+var next = 10000 + os.Getpid()*40%20000
+
 // freePorts returns what -ports needs.
 func freePorts(t *testing.T) string {
 	var ports []string
 	for _, named := range []string{"80", "443"} {
-		l, err := net.Listen("tcp", ":0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports = append(ports, named+":"+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+		for {
+			next++
+			l, err := net.Listen("tcp", ":"+strconv.Itoa(next))
+			if err == nil {
+				require.NoError(t, l.Close())
+				break
+			}
+			require.Less(t, next, 32000, "there is no free port")
+		}
+		ports = append(ports, named+":"+strconv.Itoa(next))
 	}
 	return strings.Join(ports, ",")
 }
