@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -150,4 +151,49 @@ func TestAnotherContainerMayStartNginx(t *testing.T) {
 	require.NoError(t, s.Close(context.Background()))
 	assert.True(t, other.Alive())
 	require.NoError(t, other.quit(context.Background(), patience))
+}
+
+func TestAMasterThatSomebodyElseHasStartedAgainGetsAllEndpoints(t *testing.T) {
+	s := open(t, nil)
+	c := s.config(s.server("e.example.com", at(Prefix, "/", to("up")), at(Prefix, "/other", to("other"))))
+	s.apply(c)
+	old := read(t, s.path("endpoints"))
+	c.Upstreams["up"] = []string{backend(t, "changed")}
+	s.apply(c)
+	require.NoError(t, s.quit(context.Background(), patience))
+	require.NoError(t, os.WriteFile(s.path("endpoints"), []byte(old), 0o600))
+	require.NoError(t, s.start(t.Context(), s.Stats().Hash)) // as another container does
+	assert.Equal(t, "up", s.get("http://e.example.com/").Header.Get("X-Backend"), "it begins with the file")
+
+	c.Upstreams["other"] = []string{backend(t, "changed, too")}
+	out := s.apply(c)
+	assert.False(t, out.Reloaded)
+	assert.Equal(t, 3, out.Pushed, "the one that has changed, and all")
+	assert.Equal(t, "changed", s.get("http://e.example.com/").Header.Get("X-Backend"))
+	assert.Equal(t, "changed, too", s.get("http://e.example.com/other").Header.Get("X-Backend"))
+}
+
+func TestNginxIsInASessionOfItsOwn(t *testing.T) {
+	s := open(t, nil)
+	s.apply(s.config(s.server("e.example.com", at(Prefix, "/", to("up")))))
+	group, err := syscall.Getpgid(s.master())
+	require.NoError(t, err)
+	assert.Equal(t, s.master(), group, "what ends the gateway's group does not end nginx")
+}
+
+func TestUpstreamsThatAreGoneAreRemovedAfterTheWorkersThatMayAskForThem(t *testing.T) {
+	begin := time.Now()
+	p := pushed{lines: map[string]string{}, retired: map[string]time.Time{}}
+	both := map[string]string{"a": "a 10.0.0.1:80", "b": "b "}
+	assert.Equal(t, []string{"a 10.0.0.1:80", "b "}, p.changes(both, begin, time.Minute))
+	p.sent([]string{"a 10.0.0.1:80", "b "})
+	assert.Empty(t, p.changes(both, begin, time.Minute))
+	one := map[string]string{"a": both["a"]}
+	assert.Empty(t, p.changes(one, begin, time.Minute))
+	assert.Empty(t, p.changes(one, begin.Add(2*time.Minute), time.Minute))
+	gone := p.changes(one, begin.Add(3*time.Minute), time.Minute)
+	assert.Equal(t, []string{"-b"}, gone)
+	p.sent(gone)
+	assert.Empty(t, p.changes(one, begin.Add(3*time.Minute), time.Minute))
+	assert.Equal(t, []string{"b "}, p.changes(both, begin.Add(4*time.Minute), time.Minute), "it comes back")
 }

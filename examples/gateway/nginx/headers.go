@@ -83,7 +83,7 @@ func (r *renderer) proxied() fields {
 // the outer ones, so these are all.
 func (r *renderer) requestHeaders(w *writer, all fields) {
 	for _, f := range all {
-		values := strings.Join(f.added, ", ")
+		values := strings.Join(f.added, ",")
 		switch {
 		case len(f.added) == 0 && f.was == "":
 			w.line(`proxy_set_header %s "";`, fixed(f.name))
@@ -97,10 +97,11 @@ func (r *renderer) requestHeaders(w *writer, all fields) {
 	}
 }
 
-// appended returns a variable with what a header has, and more values.
+// appended returns a variable with what a header has, and more values, with commas and no spaces as
+// the Gateway API has them.
 func (r *renderer) appended(w *writer, was, values string) string {
 	was = strings.Trim(was, `"`)
-	return r.variable("added", w.source, `map "`+was+`"`, `"" `+expanded(values)+`;`, `default "`+was+", "+strings.TrimPrefix(expanded(values), `"`)+`;`)
+	return r.variable("added", w.source, `map "`+was+`"`, `"" `+expanded(values)+`;`, `default "`+was+","+strings.TrimPrefix(expanded(values), `"`)+`;`)
 }
 
 // responseHeaders writes the headers of answers.

@@ -37,9 +37,8 @@ const patience = 2 * time.Minute
 // site is an nginx in a folder of its own, and how to reach it.
 type site struct {
 	*Nginx
-	t           *testing.T
-	plain, tls  int
-	certificate Certificate
+	t          *testing.T
+	plain, tls int
 }
 
 // open opens an nginx. Without one that is installed, the test fails.
@@ -103,12 +102,21 @@ func pause(t *testing.T, d time.Duration) {
 	}
 }
 
+// ports are below those that connections get, so nobody takes one before nginx listens there.
+// Processes at the same time begin at different ones.
+var ports = 10000 + os.Getpid()*40%20000
+
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	for range 20000 {
+		ports++
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports)); err == nil {
+			require.NoError(t, l.Close())
+			return ports
+		}
+	}
+	t.Fatal("there is no free port")
+	return 0
 }
 
 // backend is an endpoint that answers with its name and what it was asked for.

@@ -184,14 +184,13 @@ func TestAnAddressThatIsTakenIsAnErrorAndTheLastConfigurationServesOn(t *testing
 
 func TestServersAreChosenByTheirNameInTLS(t *testing.T) {
 	s := open(t, nil)
-	c := s.config()
 	var servers []Server
 	for _, host := range []string{"one.example.com", "*.two.example.com", "none.example.com"} {
 		server := s.server(host, at(Prefix, "/", to("up")))
 		server.Port, server.TLS, server.Certificate = s.tls, true, host
 		servers = append(servers, server)
 	}
-	c = s.config(servers...)
+	c := s.config(servers...)
 	c.Certificates["one.example.com"] = certificate(t, "one.example.com")
 	c.Certificates["*.two.example.com"] = certificate(t, "*.two.example.com")
 	s.apply(c)

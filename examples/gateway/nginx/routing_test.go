@@ -137,3 +137,33 @@ func TestAnEndpointIsAskedForTheRewrittenPath(t *testing.T) {
 	assert.Equal(t, "inner.example.com", s.get("http://rewrites.example.com/full").Header.Get("X-Host"))
 	assert.Equal(t, "/a%20b//c?d=%41", s.get("http://paths.example.com/a%20b//c?d=%41").Header.Get("X-Uri"), "as it was sent")
 }
+
+func TestNamedGroupsOfAUserSetNoVariables(t *testing.T) {
+	s := open(t, nil)
+	rule := to("right", Condition{Kind: Header, Name: "X-To", Value: `(?P<upstream>\w+)`, Regex: true})
+	s.apply(s.config(s.server("g.example.com", at(Regex, "/(?P<upstream>[a-z]+)", to("right")), at(Exact, "/", rule, to("wrong")))))
+	assert.Equal(t, "right", s.get("http://g.example.com/wrong").Header.Get("X-Backend"))
+	assert.Equal(t, "right", s.get("http://g.example.com/", "X-To", "wrong").Header.Get("X-Backend"))
+	assert.NotContains(t, read(t, s.path("nginx.conf")), "<upstream>")
+}
+
+func TestAMissingHeaderMeetsNoCondition(t *testing.T) {
+	s := open(t, nil)
+	anything := func(kind ConditionKind) Condition {
+		return Condition{Kind: kind, Name: "any", Value: ".*", Regex: true}
+	}
+	s.apply(s.config(s.server("m.example.com", at(Exact, "/h", to("up", anything(Header))), at(Exact, "/q", to("up", anything(Query))))))
+	assert.Equal(t, 404, s.get("http://m.example.com/h").StatusCode)
+	assert.Equal(t, 200, s.get("http://m.example.com/h", "Any", "thing").StatusCode)
+	assert.Equal(t, 404, s.get("http://m.example.com/q").StatusCode)
+	assert.Equal(t, 200, s.get("http://m.example.com/q?any=thing").StatusCode)
+}
+
+func TestARegularExpressionThatNginxCannotHaveIsAnError(t *testing.T) {
+	for _, bad := range []string{"(", "a)|(b", "é", `\x{ffff}`, "(?=a)", `a{1001}`} {
+		assert.Error(t, CheckRegex(bad), bad)
+	}
+	for _, good := range []string{"", "a|b", `\d+\.js$`, `(?i)x`, `(?P<name>a)`, `[^/]+`, `\Q"\E`} {
+		assert.NoError(t, CheckRegex(good), good)
+	}
+}

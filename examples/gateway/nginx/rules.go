@@ -7,7 +7,7 @@ import (
 )
 
 // condition returns a variable that is 1 if a request meets the condition, and 0 if not. A header
-// or parameter that is missing, or empty, meets none.
+// or parameter that is missing, or empty, meets none: nginx tries no pattern on an empty text.
 func (r *renderer) condition(source Object, c Condition) string {
 	pattern, err := exactly(c.Value), error(nil)
 	if c.Regex {
@@ -26,7 +26,7 @@ func (r *renderer) condition(source Object, c Condition) string {
 	if err != nil || value == "" {
 		return r.variable("met", source, "map 1", "default 0;")
 	}
-	return r.variable("met", source, "map "+value, "default 0;", fixed(`~^(?!\z)(?:`+pattern+`)\z`)+" 1;")
+	return r.variable("met", source, "map "+value, "default 0;", fixed(`~^(?:`+pattern+`)\z`)+" 1;")
 }
 
 // parameter returns a variable with the first value of a parameter, as it stands in the URL.
@@ -164,7 +164,7 @@ func (l *locations) backend(rule Rule, b Backend) {
 	if l.options.Lua {
 		w.line("set $upstream %s;", fixed(nameOf(b.Upstream)))
 	}
-	if rewritten(rule) {
+	if rule.Rewrite != nil && rule.Rewrite.Path != nil {
 		l.rewrite(rule) // last: nothing is set after it
 	}
 	if l.options.Lua {

@@ -158,7 +158,7 @@ func (l *locations) add(head string, one Location) {
 		l.w.line("location %s { return 404; }", head)
 		return
 	}
-	if first := one.Rules[0]; len(first.Conditions) == 0 && !rewritten(first) {
+	if first := one.Rules[0]; len(first.Conditions) == 0 {
 		if shares := l.shares(first); len(shares) == 1 {
 			l.w.of(first.Source, func() {
 				l.w.line("location %s { # %s", head, first.Source)
@@ -176,10 +176,6 @@ func (l *locations) add(head string, one Location) {
 		l.w.line("return 418;")
 	})
 }
-
-// rewritten reports whether a rule changes the path. nginx escapes it then only after it has gone
-// on to another location.
-func rewritten(r Rule) bool { return r.Rewrite != nil && r.Rewrite.Path != nil }
 
 // targets returns where requests for these rules go: a name, or a variable that has it.
 func (l *locations) targets(rules []Rule) string {

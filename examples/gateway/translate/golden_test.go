@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var writeGolden = flag.Bool("update", false, "write the golden files")
 
 // The whole of a small shop, with one mistake of each kind. To read what this package does, compare
 // testdata/shop.yaml with testdata/shop.golden.yaml.
@@ -48,7 +48,7 @@ func TestTheConfigurationOfAWholeSnapshot(t *testing.T) {
 	got = strings.TrimSpace(got) + "\n"
 
 	const golden = "testdata/shop.golden.yaml"
-	if *update {
+	if *writeGolden {
 		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)

@@ -187,6 +187,11 @@ func (in *ingress) pathOf(p *networkingv1.HTTPIngressPath) (match nginx.PathMatc
 	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return "", "", "it has a control character"
 	}
+	if match == nginx.Regex {
+		if err := nginx.CheckRegex(path); err != nil {
+			return "", "", err.Error()
+		}
+	}
 	if match == nginx.Prefix && path != "/" {
 		path = strings.TrimSuffix(path, "/")
 	}

@@ -120,6 +120,13 @@ func TestWhatAnIngressIsServedAs(t *testing.T) {
 			want: []string{"80 shop.example.com Prefix /b: prod.api.80=100", "80 shop.example.com Regex /a/[0-9]+$: prod.web.80=100"},
 		},
 		{
+			name: "a regular expression that is none",
+			in: []string{ingressOf("a", "rules:\n"+rule(host, to("/a(", "ImplementationSpecific", "web"), to("/b", "Prefix", "api")),
+				`use-regex: "true"`)},
+			want:     []string{"80 shop.example.com Prefix /b: prod.api.80=100"},
+			problems: []string{"InvalidPath: host \"shop.example.com\", path \"/a(\": error parsing regexp: missing closing ): `/a(`"},
+		},
+		{
 			name: "a port by its name",
 			in:   []string{ingressOf("a", "rules:\n"+strings.ReplaceAll(rule(host, to("/", "Prefix", "web")), "number: 80", "name: http"))},
 			want: []string{"80 shop.example.com Prefix /: prod.web.80=100"},

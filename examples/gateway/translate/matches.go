@@ -74,6 +74,9 @@ func (m *routeMatch) add(c nginx.Condition, how string) error {
 	switch how {
 	case "Exact":
 	case "RegularExpression":
+		if err := nginx.CheckRegex(c.Value); err != nil {
+			return fmt.Errorf("%s %q: %w", strings.ToLower(string(c.Kind)), c.Name, err)
+		}
 		c.Regex = true
 	default:
 		return fmt.Errorf("matches of type %q are not served", how)
@@ -82,7 +85,7 @@ func (m *routeMatch) add(c nginx.Condition, how string) error {
 	return nil
 }
 
-// pathOf reads the match of a path. A regular expression is one of PCRE.
+// pathOf reads the match of a path. For a regular expression see nginx.CheckRegex.
 func pathOf(of *gatewayv1.HTTPPathMatch) (match nginx.PathMatch, path string, err error) {
 	if of == nil {
 		return nginx.Prefix, "/", nil
@@ -100,6 +103,10 @@ func pathOf(of *gatewayv1.HTTPPathMatch) (match nginx.PathMatch, path string, er
 		return "", "", fmt.Errorf("paths of type %q are not served", kind)
 	case match != nginx.Regex && !strings.HasPrefix(path, "/"):
 		return "", "", fmt.Errorf("path %q does not begin with /", path)
+	case match == nginx.Regex:
+		if err := nginx.CheckRegex(path); err != nil {
+			return "", "", fmt.Errorf("path %q: %w", path, err)
+		}
 	}
 	return match, path, nil
 }

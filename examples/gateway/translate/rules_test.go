@@ -127,6 +127,8 @@ func TestARuleThatCannotBeServedAsItIsWrittenAnswers500(t *testing.T) {
 		"the type of a header's match":     {`matches: [{headers: [{name: a, value: b, type: Other}]}, {}], ` + toWeb, "UnsupportedValue"},
 		"the name of a header":             {`matches: [{headers: [{name: "a b", value: b}]}, {}], ` + toWeb, "UnsupportedValue"},
 		"a method":                         {`matches: [{method: "a b"}, {}], ` + toWeb, "UnsupportedValue"},
+		"a path's regular expression":      {`matches: [{path: {type: RegularExpression, value: "/("}}, {}], ` + toWeb, "UnsupportedValue"},
+		"a header's regular expression":    {`matches: [{headers: [{name: a, value: "(?=b)", type: RegularExpression}]}, {}], ` + toWeb, "UnsupportedValue"},
 		"a path that is none":              {`matches: [{path: {value: a}}, {}], ` + toWeb, "UnsupportedValue"},
 	} {
 		t.Run(name, func(t *testing.T) {

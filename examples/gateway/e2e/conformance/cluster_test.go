@@ -71,7 +71,8 @@ func (c *cluster) deploy(ctx context.Context, d *appsv1.Deployment) error {
 	for i := range replicas {
 		pod := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
 		pod.APIVersion, pod.Kind = "v1", "Pod"
-		pod.Name, pod.Labels = fmt.Sprintf("%s-%d", d.Name, i), d.Spec.Template.Labels
+		pod.Name, pod.Labels = fmt.Sprintf("%s-pod-%d", d.Name, i), d.Spec.Template.Labels
+		pod.Spec.NodeName = "node"
 		set.Objects = append(set.Objects, pod)
 	}
 	_, err := c.client.ApplyOwned(ctx, set)
@@ -126,4 +127,3 @@ func (c *cluster) endpoints(ctx context.Context, s *corev1.Service, pods []*core
 	_, err := c.client.ApplyOwned(ctx, kates.OwnedSet{Owner: s, Name: "cluster", Objects: []kates.Object{slice}})
 	return err
 }
-

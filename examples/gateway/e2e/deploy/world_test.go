@@ -123,7 +123,7 @@ func (w *world) start(of map[string]container) (stop func()) {
 
 	nginx := w.run(of["nginx"].command)
 	gateway := w.run(append([]string{program}, append(of["gateway"].command, "-kubeconfig", config,
-		"-ports", fmt.Sprintf("80:%d,443:%d", plain, tls), "-listen", "", "-publish-address", "192.0.2.1")...))
+		"-ports", fmt.Sprintf("80:%d,443:%d", plain, tls), "-address", "127.0.0.1", "-listen", "", "-publish-address", "192.0.2.1")...))
 	return func() {
 		require.NoError(w.t, gateway.Process.Signal(syscall.SIGTERM))
 		require.NoError(w.t, gateway.Wait())
@@ -248,7 +248,7 @@ func freePort(t *testing.T) int {
 	t.Helper()
 	for range 20000 {
 		ports++
-		if l, err := net.Listen("tcp", fmt.Sprintf(":%d", ports)); err == nil {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports)); err == nil {
 			require.NoError(t, l.Close())
 			return ports
 		}
