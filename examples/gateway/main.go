@@ -32,6 +32,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// Who does not want to wait for the last requests sends a second signal.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
 	case errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):
@@ -74,7 +76,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeNginx(web)) }()
+	// It lets nginx finish its requests, for as long as the settings say.
+	defer func() { err = errors.Join(err, web.Close(context.WithoutCancel(ctx))) }()
 	recorder, err := events.NewRecorder(ctx, place.client, translate.Controller)
 	if err != nil {
 		return err

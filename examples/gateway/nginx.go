@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
@@ -60,15 +59,6 @@ func (s *settings) portsAreFree() error {
 		_ = l.Close()
 	}
 	return nil
-}
-
-// drainTimeout is longer than that of nginx' workers.
-const drainTimeout = time.Minute
-
-func closeNginx(w web) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
-	defer cancel()
-	return w.Close(ctx)
 }
 
 // dryRun writes the configuration that nginx would get.

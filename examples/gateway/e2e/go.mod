@@ -9,6 +9,7 @@ require (
 	github.com/kates-go/kates/examples/gateway v0.0.0-00010101000000-000000000000
 	github.com/kates-go/kates/kates/katestest/apiserver v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.57.0
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2

@@ -58,6 +58,7 @@ const (
 	configureInterval = 50 * time.Millisecond // endpoints are changed without a reload
 	reportInterval    = time.Second
 	aliveInterval     = time.Second
+	hangs             = 10 * time.Minute // a configuration that takes so long never ends
 )
 
 // Run serves until ctx ends. Then the Lease is released, and nginx serves on: closing it is left to
@@ -102,7 +103,7 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 		}
 	}
 	return kates.Run(ctx, g.Client, g.configure, append(g.queries(),
-		kates.WithName("configuration"), kates.WithInterval(configureInterval),
+		kates.WithName("configuration"), kates.WithInterval(configureInterval), kates.WithUnhealthyAfter(hangs),
 		kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
 }
 

@@ -1,9 +1,12 @@
 package deploy
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/examples/gateway/translate"
@@ -47,4 +50,13 @@ func TestTheManifestsGiveNothingElse(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAMissingRightIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.create(namespace("gateway"))
+	_, log := w.run(append(w.build(), "-listen", "", "-dir", w.dir+"/nginx")...)
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), `ingresses.networking.k8s.io is forbidden`)
+	}, patience, 20*time.Millisecond)
 }

@@ -10,13 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,6 +31,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // user is the ServiceAccount of the gateway.
 const user = "system:serviceaccount:gateway:gateway"
@@ -108,8 +113,8 @@ func (w *world) create(objects ...kates.Object) {
 	}
 }
 
-// start runs the containers of a pod. The program is built, and is the gateway's entrypoint.
-func (w *world) start(of map[string]container) (stop func()) {
+// build builds the program, and returns the command that runs it as the ServiceAccount.
+func (w *world) build() []string {
 	program, config := filepath.Join(w.dir, "gateway"), filepath.Join(w.dir, "kubeconfig")
 	build := exec.CommandContext(w.t.Context(), "go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("..", "..")
@@ -118,12 +123,18 @@ func (w *world) start(of map[string]container) (stop func()) {
 	account, err := w.cluster.AddUser(user)
 	require.NoError(w.t, err)
 	require.NoError(w.t, os.WriteFile(config, kubeconfig(w.t, account), 0o600))
+	return []string{program, "-kubeconfig", config}
+}
+
+// start runs the containers of a pod.
+func (w *world) start(of map[string]container) (stop func()) {
 	plain, tls := freePort(w.t), freePort(w.t)
 	w.http = fmt.Sprintf("http://127.0.0.1:%d", plain)
 
-	nginx := w.run(of["nginx"].command)
-	gateway := w.run(append([]string{program}, append(of["gateway"].command, "-kubeconfig", config,
-		"-ports", fmt.Sprintf("80:%d,443:%d", plain, tls), "-address", "127.0.0.1", "-listen", "", "-publish-address", "192.0.2.1")...))
+	nginx, _ := w.run(of["nginx"].command...)
+	gateway, _ := w.run(slices.Concat(w.build(), of["gateway"].command, []string{
+		"-ports", fmt.Sprintf("80:%d,443:%d", plain, tls), "-address", "127.0.0.1", "-listen", "", "-publish-address", "192.0.2.1",
+	})...)
 	return func() {
 		require.NoError(w.t, gateway.Process.Signal(syscall.SIGTERM))
 		require.NoError(w.t, gateway.Wait())
@@ -135,10 +146,10 @@ func (w *world) start(of map[string]container) (stop func()) {
 }
 
 // run starts a process that does not outlive the test, nor do those that it starts.
-func (w *world) run(command []string) *exec.Cmd {
-	var log bytes.Buffer
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = &log, &log
+func (w *world) run(command ...string) (cmd *exec.Cmd, log *output) {
+	log = &output{}
+	cmd = exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(w.t, cmd.Start())
 	w.t.Cleanup(func() {
@@ -150,7 +161,25 @@ func (w *world) run(command []string) *exec.Cmd {
 			w.t.Logf("%s: %s", command[0], log.String())
 		}
 	})
-	return cmd
+	return cmd, log
+}
+
+// output is what a process writes.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // kubeconfig is the file that says how to reach a cluster.
