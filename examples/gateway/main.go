@@ -76,8 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	// It lets nginx finish its requests, for as long as the settings say.
-	defer func() { err = errors.Join(err, web.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, closeNginx(web)) }()
 	recorder, err := events.NewRecorder(ctx, place.client, translate.Controller)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
@@ -59,6 +60,15 @@ func (s *settings) portsAreFree() error {
 		_ = l.Close()
 	}
 	return nil
+}
+
+// drainTimeout is how long requests may finish at the end. A pod has 30 seconds by default.
+const drainTimeout = time.Minute
+
+func closeNginx(w web) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	return w.Close(ctx)
 }
 
 // dryRun writes the configuration that nginx would get.

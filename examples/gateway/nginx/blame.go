@@ -142,9 +142,14 @@ func without(c *Config, out map[Object]bool) *Config {
 		if out[s.Source] {
 			continue
 		}
-		s.Locations = slices.Clone(s.Locations)
-		for i, l := range s.Locations {
-			s.Locations[i].Rules = slices.DeleteFunc(slices.Clone(l.Rules), func(r Rule) bool { return out[r.Source] })
+		locations := s.Locations
+		s.Locations = nil
+		for _, l := range locations {
+			had := len(l.Rules)
+			l.Rules = slices.DeleteFunc(slices.Clone(l.Rules), func(r Rule) bool { return out[r.Source] })
+			if had == 0 || len(l.Rules) > 0 { // else its path, too, was theirs
+				s.Locations = append(s.Locations, l)
+			}
 		}
 		rest.Servers = append(rest.Servers, s)
 	}

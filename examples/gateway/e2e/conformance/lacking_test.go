@@ -48,7 +48,7 @@ func TestOfFeaturesThatAreLacking(t *testing.T) {
 	var at place
 	require.NoError(t, json.Unmarshal([]byte(text), &at))
 	options := suiteOptions(t, at)
-	const short = 5 * time.Second
+	const short = 3 * time.Second
 	times := &options.TimeoutConfig
 	times.GatewayMustHaveAddress, times.GatewayMustHaveCondition, times.GatewayStatusMustHaveListeners = short, short, short
 	times.GatewayListenersMustHaveConditions, times.HTTPRouteMustHaveCondition, times.RouteMustHaveParents = short, short, short
