@@ -29,7 +29,9 @@ type place struct {
 func (s *settings) connect(watched *observers, log *slog.Logger, stdout io.Writer) (*place, error) {
 	options := append(watched.options(), kates.WithScheme(translate.Scheme()), kates.WithLogger(log))
 	if s.demo() {
-		d, err := demo.New(demo.Options{Clusters: s.demoClusters, Client: options, Port: s.port, Out: stdout})
+		d, err := demo.New(demo.Options{
+			Clusters: s.demoClusters, Client: options, Address: s.address, Port: s.port, Out: stdout,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,17 +28,23 @@ type settings struct {
 	demoClusters   int
 	namespaces     []string // nil: all
 	settings       types.NamespacedName
-	ports          map[int]int
-	addresses      []netip.Addr
 	published      []string
 	publishService types.NamespacedName
 	zone           string
 	loopback       bool
-	dir            string
-	binary         string
-	external       bool
 	listen         string
 	long           time.Duration
+	nginxSettings
+}
+
+// nginxSettings are what the flags say about nginx.
+type nginxSettings struct {
+	address   netip.Addr // the zero value: all
+	ports     map[int]int
+	addresses []netip.Addr // of Gateways
+	dir       string
+	binary    string
+	external  bool
 }
 
 // demo reports whether there is no cluster to serve.
@@ -46,7 +53,7 @@ func (s *settings) demo() bool {
 }
 
 func parse(args []string, stderr io.Writer) (*settings, error) {
-	s := &settings{ports: map[int]int{80: 8080, 443: 8443}}
+	s := &settings{nginxSettings: nginxSettings{ports: map[int]int{80: 8080, 443: 8443}}}
 	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.cluster.Kubeconfig, "kubeconfig", "", "serve the cluster of this kubeconfig")
@@ -57,6 +64,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 	flags.StringVar(&s.clusters, "clusters", "", "serve the endpoints of other clusters, too: a folder (with a /) of kubeconfigs, or contexts with commas")
 	flags.IntVar(&s.demoClusters, "demo-clusters", 1, "how many other clusters the demonstration has")
 	flags.Func("ports", "where to listen for the ports that objects name (default 80:8080,443:8443; others: the same)", s.readPorts)
+	flags.Func("address", "listen at this IP address (default: at all; the demonstration at 127.0.0.1)", s.readAddress)
 	flags.Func("addresses", "IP addresses of this machine for Gateways, one each, with commas (default: all share all)", s.readAddresses)
 	flags.Func("publish-address", "what statuses say, with commas: IP addresses or names", s.readPublished)
 	flags.Func("publish-service", "a Service, as namespace/name, whose addresses statuses say", name(&s.publishService))
@@ -72,6 +80,9 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 			return nil, err
 		}
 		return nil, errUsage
+	}
+	if s.demo() && !s.address.IsValid() {
+		s.address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	if problem := s.check(flags.Args()); problem != "" {
 		fmt.Fprintln(stderr, "gateway:", problem)
@@ -89,6 +100,8 @@ func (s *settings) check(rest []string) string {
 		return fmt.Sprintf("-for %s: there is no such time", s.long)
 	case s.demoClusters < 0 || s.demoClusters > demo.MostClusters:
 		return fmt.Sprintf("-demo-clusters %d: there can be 0 to %d", s.demoClusters, demo.MostClusters)
+	case slices.Contains(s.addresses, s.address):
+		return fmt.Sprintf("-address %s: -addresses has it, too", s.address)
 	case s.external && s.dir == "":
 		return "-nginx-external needs -dir, the folder in which the other nginx finds its configuration"
 	case s.demo() && s.clusters != "":
@@ -119,6 +132,13 @@ func (s *settings) readPorts(text string) error {
 			return fmt.Errorf("%q is no pair of ports like 80:8080", pair)
 		}
 		s.ports[int(named)] = int(at)
+	}
+	return nil
+}
+
+func (s *settings) readAddress(text string) (err error) {
+	if s.address, err = netip.ParseAddr(text); err != nil {
+		return fmt.Errorf("%q is no IP address", text)
 	}
 	return nil
 }
@@ -173,12 +193,12 @@ func (s *settings) queries() []kates.Query {
 
 // translate has what the translation needs to know beside the snapshot.
 func (s *settings) translate() translate.Options {
-	o := translate.Options{Port: s.port, Addresses: s.addresses, Published: s.published, Zone: s.zone}
+	o := translate.Options{Address: s.address, Port: s.port, Addresses: s.addresses, Published: s.published, Zone: s.zone}
 	if s.loopback || s.demo() {
 		o.Endpoint = demo.Loopback
 	}
 	if o.Published == nil && s.demo() {
-		o.Published = []string{"127.0.0.1"}
+		o.Published = []string{s.address.String()}
 	}
 	return o
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ func TestMistakesOfTheUserAreOneLine(t *testing.T) {
 		{"-ports", "80"},
 		{"-ports", "80:70000"},
 		{"-addresses", "here"},
+		{"-addresses", "127.0.0.1"},
 		{"-publish-address", "no name"},
 		{"-publish-service", "web"},
 		{"-settings", "Gateway/settings"},
@@ -57,12 +60,12 @@ func firstLine(text string) string {
 }
 
 func TestAPortThatIsInUseIsSaidAtOnce(t *testing.T) {
-	l, err := net.Listen("tcp", ":0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	err = run(t.Context(), []string{"-listen", "", "-ports", "80:" + port}, io.Discard, io.Discard)
-	require.ErrorContains(t, err, "nginx cannot listen: listen tcp :"+port)
+	require.ErrorContains(t, err, "nginx cannot listen: listen tcp 127.0.0.1:"+port)
 	require.ErrorContains(t, err, "choose other ports")
 	assert.NotContains(t, err.Error(), "\n")
 }
@@ -106,16 +109,13 @@ func (u *until) String() string {
 	return u.text.String()
 }
 
-// freePorts returns what -ports needs.
-func freePorts(t *testing.T) string {
-	var ports []string
-	for _, named := range []string{"80", "443"} {
-		l, err := net.Listen("tcp", ":0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports = append(ports, named+":"+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-	}
-	return strings.Join(ports, ",")
+// addresses is how many this process has used.
+var addresses atomic.Int32
+
+// ownAddress returns a loopback address that nobody else listens at.
+func ownAddress() string {
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 100+(pid>>8)%100, pid%256, addresses.Add(1))
 }
 
 // The demonstration has everything in it: nginx, the API, both loops, other clusters.
@@ -132,7 +132,7 @@ func TestTheDemonstrationServesEveryRequest(t *testing.T) {
 		"cluster-1: that is gone",
 	}}
 	var errs bytes.Buffer
-	require.NoError(t, run(ctx, []string{"-listen", "127.0.0.1:0", "-ports", freePorts(t)}, out, &errs), errs.String())
+	require.NoError(t, run(ctx, []string{"-listen", "127.0.0.1:0", "-address", ownAddress()}, out, &errs), errs.String())
 	for _, text := range out.texts {
 		assert.Contains(t, out.String(), text)
 	}
@@ -146,7 +146,9 @@ func TestProbesAndMetricsSayHowTheGatewayIs(t *testing.T) {
 	defer cancel()
 	out := &until{cancel: func() {}, texts: []string{"never"}}
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, []string{"-listen", "127.0.0.1:0", "-ports", freePorts(t)}, out, io.Discard) }()
+	go func() {
+		ended <- run(ctx, []string{"-listen", "127.0.0.1:0", "-address", ownAddress()}, out, io.Discard)
+	}()
 	var page string
 	require.Eventually(t, func() bool {
 		m := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/metrics`).FindStringSubmatch(out.String())

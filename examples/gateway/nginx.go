@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
@@ -53,7 +53,7 @@ func (s *settings) open(dir string, log *slog.Logger, stdout io.Writer) (web, er
 // portsAreFree says at once what nginx would say after some tries.
 func (s *settings) portsAreFree() error {
 	for _, port := range s.ports {
-		l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+		l, err := net.Listen("tcp", netip.AddrPortFrom(s.address, uint16(port)).String())
 		if err != nil {
 			return fmt.Errorf("nginx cannot listen: %w: choose other ports, for example -ports 80:9080,443:9443", err)
 		}
@@ -62,7 +62,7 @@ func (s *settings) portsAreFree() error {
 	return nil
 }
 
-// drainTimeout is longer than that of nginx' workers.
+// drainTimeout is how long requests may finish at the end. A pod has 30 seconds by default.
 const drainTimeout = time.Minute
 
 func closeNginx(w web) error {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ type Demo struct {
 type Options struct {
 	Clusters int            // others, whose endpoints are served, too
 	Client   []kates.Option // of the gateway's clients
+	Address  netip.Addr     // where the gateway listens
 	Port     func(int) int  // where the gateway listens for a port that objects name
 	Out      io.Writer
 }
@@ -81,7 +83,7 @@ func New(o Options) (d *Demo, err error) {
 	if d.backends, err = startBackends(d.endpoints()); err != nil {
 		return d, err
 	}
-	d.traffic = newTraffic(d.authority, o.Port)
+	d.traffic = newTraffic(d.authority, o.Address, o.Port)
 	home, err := newCluster("home", o.Client, katestest.WithManifests(crds))
 	if err != nil {
 		return d, err

@@ -16,9 +16,9 @@ func (d *Demo) intro(g Gateway) {
 	out := d.options.Out
 	fmt.Fprintln(out, "A shop and a blog in a pretend cluster. Their endpoints are real servers on the loopback interface.")
 	if g.Reloads != nil {
-		http, https := d.options.Port(80), d.options.Port(443)
-		fmt.Fprintf(out, "\n  curl -H 'Host: shop.example.com' http://127.0.0.1:%d/\n", http)
-		fmt.Fprintf(out, "  curl -k --resolve shop.example.com:%d:127.0.0.1 https://shop.example.com:%[1]d/\n", https)
+		at, http, https := d.options.Address, d.options.Port(80), d.options.Port(443)
+		fmt.Fprintf(out, "\n  curl -H 'Host: shop.example.com' http://%s:%d/\n", at, http)
+		fmt.Fprintf(out, "  curl -k --resolve shop.example.com:%d:%s https://shop.example.com:%[1]d/\n", https, at)
 	}
 	if g.Page != "" {
 		fmt.Fprintf(out, "\nMetrics: http://%s/metrics  Status: http://%[1]s/debug/kates/\n", g.Page)

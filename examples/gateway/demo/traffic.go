@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +31,7 @@ var urls = []string{"http://shop.example.com/", "http://blog.example.com/", "htt
 
 // newTraffic makes traffic to a gateway on this machine, which listens at other ports than the URLs
 // say.
-func newTraffic(a *authority, port func(int) int) *traffic {
+func newTraffic(a *authority, at netip.Addr, port func(int) int) *traffic {
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		_, text, err := net.SplitHostPort(address)
 		if err != nil {
@@ -40,7 +41,7 @@ func newTraffic(a *authority, port func(int) int) *traffic {
 		if err != nil {
 			return nil, err
 		}
-		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(port(named))))
+		return (&net.Dialer{}).DialContext(ctx, network, netip.AddrPortFrom(at, uint16(port(named))).String())
 	}
 	return &traffic{web: &http.Client{
 		Timeout:       time.Minute,

@@ -10,8 +10,7 @@ import (
 // Hosts are names, wildcards like *.example.com, or empty for all. A wildcard stands for one label
 // or more.
 
-// validHostname reports whether a host is a name or a wildcard, as the API wants them. An IP address is
-// neither.
+// validHostname reports whether a host is a name or a wildcard. An IP address is neither.
 func validHostname(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
@@ -25,6 +24,14 @@ func covers(wide, host string) bool {
 		return host != ""
 	}
 	return wide != host && strings.HasPrefix(wide, "*.") && strings.HasSuffix(strings.TrimPrefix(host, "*"), wide[1:])
+}
+
+// wider returns the narrowest wildcard that covers a host, or the host for all.
+func wider(host string) string {
+	if _, rest, more := strings.Cut(strings.TrimPrefix(host, "*."), "."); more {
+		return "*." + rest
+	}
+	return ""
 }
 
 // intersection returns the host whose names both hosts have, if there is one.

@@ -40,6 +40,11 @@ func Translate(snap *Snapshot, o Options) *Desired {
 	t.ingresses()
 	t.gateways()
 	t.config.Servers = t.table.servers(t.hidden)
+	for i := range t.config.Servers {
+		if s := &t.config.Servers[i]; s.Address == "" && o.Address.IsValid() {
+			s.Address = o.Address.String()
+		}
+	}
 	return &Desired{Config: t.config, Reports: t.sorted()}
 }
 

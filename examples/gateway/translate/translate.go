@@ -39,6 +39,8 @@ type Snapshot struct {
 
 // Options are what a snapshot does not say.
 type Options struct {
+	// Address is the one to listen at for what has none of its own. The zero value: all.
+	Address netip.Addr
 	// Port returns the port to listen at for a port that objects name: 8080 for 80, say. nil: the
 	// same one.
 	Port func(int) int

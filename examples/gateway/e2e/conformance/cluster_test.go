@@ -127,4 +127,3 @@ func (c *cluster) endpoints(ctx context.Context, s *corev1.Service, pods []*core
 	_, err := c.client.ApplyOwned(ctx, kates.OwnedSet{Owner: s, Name: "cluster", Objects: []kates.Object{slice}})
 	return err
 }
-
