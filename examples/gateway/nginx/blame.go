@@ -65,7 +65,8 @@ func suspect(c *Config, r Rendering, message string) (Object, bool) {
 	return Object{}, false
 }
 
-// bisect finds an object without which nginx takes what it refuses with it, and what it says then.
+// bisect finds, by halving, one object whose addition makes nginx refuse what it takes without it. It
+// returns what nginx says then, too.
 func (n *Nginx) bisect(ctx context.Context, c *Config, message string) (Object, string, error) {
 	all := sources(c)
 	refuses := func(first int) (string, error) {
@@ -142,9 +143,14 @@ func without(c *Config, out map[Object]bool) *Config {
 		if out[s.Source] {
 			continue
 		}
-		s.Locations = slices.Clone(s.Locations)
-		for i, l := range s.Locations {
-			s.Locations[i].Rules = slices.DeleteFunc(slices.Clone(l.Rules), func(r Rule) bool { return out[r.Source] })
+		locations := s.Locations
+		s.Locations = nil
+		for _, l := range locations {
+			had := len(l.Rules)
+			l.Rules = slices.DeleteFunc(slices.Clone(l.Rules), func(r Rule) bool { return out[r.Source] })
+			if had == 0 || len(l.Rules) > 0 { // else its path, too, was theirs
+				s.Locations = append(s.Locations, l)
+			}
 		}
 		rest.Servers = append(rest.Servers, s)
 	}

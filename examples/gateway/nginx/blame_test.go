@@ -59,6 +59,18 @@ func TestObjectsThatNginxRefusesAreAllNamedAndTheLastConfigurationServesOn(t *te
 	assert.True(t, s.apply(without).Active)
 }
 
+func TestAPathThatNginxRefusesIsTheFaultOfItsObjectsAlone(t *testing.T) {
+	s := open(t, nil)
+	other := to("up")
+	other.Source = Object{Kind: "Ingress", Namespace: "shop", Name: "regex"}
+	// Go takes it. It is too large for nginx.
+	path := "/" + "(?:" + strings.Repeat("a", 100) + "){1000}"
+	out := s.apply(s.config(s.server("g.example.com", at(Regex, path, other), at(Prefix, "/", to("up")))))
+	require.Len(t, out.Refused, 1)
+	assert.Equal(t, other.Source, out.Refused[0].Object)
+	assert.Contains(t, out.Refused[0].Message, "regular expression is too large")
+}
+
 func TestHalvingFindsTheObjectWithoutALine(t *testing.T) {
 	s := open(t, nil)
 	c := bad(t, s)
