@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,6 +100,8 @@ func (s *settings) check(rest []string) string {
 		return fmt.Sprintf("-for %s: there is no such time", s.long)
 	case s.demoClusters < 0 || s.demoClusters > demo.MostClusters:
 		return fmt.Sprintf("-demo-clusters %d: there can be 0 to %d", s.demoClusters, demo.MostClusters)
+	case slices.Contains(s.addresses, s.address):
+		return fmt.Sprintf("-address %s: -addresses has it, too", s.address)
 	case s.external && s.dir == "":
 		return "-nginx-external needs -dir, the folder in which the other nginx finds its configuration"
 	case s.demo() && s.clusters != "":

@@ -33,6 +33,7 @@ func TestMistakesOfTheUserAreOneLine(t *testing.T) {
 		{"-ports", "80"},
 		{"-ports", "80:70000"},
 		{"-addresses", "here"},
+		{"-addresses", "127.0.0.1"},
 		{"-publish-address", "no name"},
 		{"-publish-service", "web"},
 		{"-settings", "Gateway/settings"},

@@ -62,7 +62,7 @@ func (s *settings) portsAreFree() error {
 	return nil
 }
 
-// drainTimeout is longer than that of nginx' workers.
+// drainTimeout is how long requests may finish at the end. A pod has 30 seconds by default.
 const drainTimeout = time.Minute
 
 func closeNginx(w web) error {

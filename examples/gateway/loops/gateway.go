@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,10 @@ const (
 	configureInterval = 50 * time.Millisecond // endpoints are changed without a reload
 	reportInterval    = time.Second
 	aliveInterval     = time.Second
+	// Certificates expire though nothing changes.
+	expiryInterval = time.Hour
+	// While nginx cannot be reached, or the disk is full, endpoints wait for the next try.
+	firstPause, longestPause = 100 * time.Millisecond, 2 * time.Second
 )
 
 // Run serves until ctx ends. Then the Lease is released, and nginx serves on: closing it is left to
@@ -103,7 +108,7 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 	}
 	return kates.Run(ctx, g.Client, g.configure, append(g.queries(),
 		kates.WithName("configuration"), kates.WithInterval(configureInterval),
-		kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
+		kates.WithBackoff(firstPause, longestPause), kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
 }
 
 // configure makes nginx serve what a snapshot says.
@@ -123,27 +128,38 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			return kates.Again(outcome.Again) // nginx was reloaded a moment ago
 		}
 		g.refusals.taken(snap)
-		g.serving.Store(true)
+		if !g.serving.Swap(true) {
+			g.refusals.signal() // the reports have waited for that
+		}
 		return nil
 	}
 }
 
 // runReport runs on the leader. A replica that loses its lease follows.
 func (g *Gateway) runReport(ctx context.Context) error {
+	expiry := time.NewTicker(expiryInterval)
+	defer expiry.Stop()
 	for {
 		err := kates.Run(ctx, g.Client, g.report, append(g.queries(), g.Lease,
 			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
-			kates.WithTriggers(g.refusals.changed))...)
+			kates.WithTriggers(g.refusals.changed), kates.WithTriggers(expiry.C))...)
 		if !errors.Is(err, kates.ErrLeadershipLost) {
 			return err
 		}
 	}
 }
 
-// report tells objects what has become of them. It makes that of a snapshot of its own: one as new
-// as the lease, in which everything is that the former leader has written.
+// report tells objects what has become of them. Its snapshot is its own: it has all that the former
+// leader wrote. Nothing is reported before something is served, and nothing about an object that
+// nginx has refused and that was changed since, until nginx has seen it.
 func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
-	return g.Reports.Write(ctx, translate.Translate(snap, g.options(snap)))
+	if !g.Serving() {
+		return nil // called again when that changes
+	}
+	desired := translate.Translate(snap, g.options(snap))
+	unseen := g.refusals.unseen(snap)
+	desired.Reports = slices.DeleteFunc(desired.Reports, func(r translate.Report) bool { return unseen[r.Object.GetUID()] })
+	return g.Reports.Write(ctx, desired)
 }
 
 // watchNginx has the configuration applied again when nginx has died, which starts it.

@@ -99,8 +99,11 @@ func TestTheReportOfARefusalDoesNotUndoIt(t *testing.T) {
 		assert.Equal(t, calls+1, n.called(), "it is not tried again")
 		assert.Contains(t, w.problems(g), "no such host: bad.example.com")
 
-		n.take(3 * time.Second) // the report is quicker, and hears of the refusal later
+		n.take(3 * time.Second) // the report is quicker
 		w.put(strings.ReplaceAll(route, "bad.example.com", "bad.example.org"))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, parents, w.parents(), "whether nginx takes it now is not known yet")
 		settle()
 		assert.Contains(t, fmt.Sprint(w.parents()[0].Conditions), "no such host: bad.example.org")
 	})

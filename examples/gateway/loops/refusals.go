@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -50,7 +51,7 @@ func (r *refusals) add(snap *translate.Snapshot, refused []nginx.Refusal) error 
 		case !same(o, before.object): // another version of it
 			r.refused[o.GetUID()] = refusal{o, one.Message, before.lastGood}
 			news = true
-		case before.lastGood != nil: // it refuses that now, too
+		case before.lastGood != nil: // the last good version is refused, too
 			r.refused[o.GetUID()] = refusal{o, one.Message, nil}
 			news = true
 		}
@@ -89,7 +90,21 @@ func (r *refusals) of(snap *translate.Snapshot) map[types.UID]translate.Refusal 
 	return all
 }
 
-// signal is called with the lock held.
+// unseen returns the objects that were refused, and changed since: whether nginx takes them now is
+// not known yet.
+func (r *refusals) unseen(snap *translate.Snapshot) map[types.UID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[types.UID]bool{}
+	for uid, one := range r.refused {
+		if o := find(snap, uid); o != nil && !same(o, one.object) {
+			all[uid] = true
+		}
+	}
+	return all
+}
+
+// signal has the reports written again.
 func (r *refusals) signal() {
 	select {
 	case r.changed <- struct{}{}:
@@ -116,17 +131,12 @@ func find(snap *translate.Snapshot, uid types.UID) kates.Object {
 	return nil
 }
 
+// objects are those that a part of a configuration may come from.
 func objects(snap *translate.Snapshot) iter.Seq[kates.Object] {
 	return func(yield func(kates.Object) bool) {
-		_ = each(snap.Ingresses, yield) && each(snap.Gateways, yield) && each(snap.Routes, yield) &&
-			each(snap.Settings, yield) && func() bool {
-			for _, o := range snap.Secrets {
-				if !yield(o) {
-					return false
-				}
-			}
-			return true
-		}()
+		if each(snap.Ingresses, yield) && each(snap.Gateways, yield) && each(snap.Routes, yield) {
+			each(slices.Collect(maps.Values(snap.Secrets)), yield)
+		}
 	}
 }
 

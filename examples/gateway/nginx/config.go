@@ -74,10 +74,9 @@ const (
 type Location struct {
 	Path  string
 	Match PathMatch
-	// Rules are tried in their order. The first one whose conditions hold is used. A request that
-	// no rule takes goes to the next shorter prefix of the server: to have that, the rules of
-	// shorter prefixes stand here, too, after the location's own (see Settle). If there is none,
-	// the answer is 404.
+	// Rules are tried in their order. The first one whose conditions hold is used; without one the
+	// answer is 404. So that such a request goes to the next shorter prefix, package translate adds
+	// the rules of that prefix after the location's own.
 	Rules []Rule
 }
 

@@ -199,7 +199,9 @@ func (n *Nginx) Apply(ctx context.Context, c *Config) (out Outcome, err error) {
 	}
 	if out.Refused = n.refused.all; len(out.Refused) > 0 {
 		if !running {
-			return out, n.startLast(ctx)
+			if err := n.startLast(ctx); err != nil { // the next Apply, without these objects, starts it
+				n.log.Error("nginx does not start with the last configuration", "error", err)
+			}
 		}
 		return out, nil
 	}
@@ -325,7 +327,8 @@ func (n *Nginx) Stats() Stats {
 	return n.stats
 }
 
-// Close ends nginx, after its requests, unless it is to be kept. It gives the folder free.
+// Close ends nginx, unless it is to be kept. Its requests have the time of DrainTimeout, and until
+// ctx ends. It gives the folder free.
 func (n *Nginx) Close(ctx context.Context) (err error) {
 	if !n.options.Keep && !n.options.External {
 		err = n.quit(ctx, n.drain)

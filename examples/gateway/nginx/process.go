@@ -197,6 +197,7 @@ func (n *Nginx) quit(ctx context.Context, drain time.Duration) error {
 		if n.gone(ctx, pid, step.wait) {
 			return nil
 		}
+		ctx = context.WithoutCancel(ctx) // the second step takes no time of requests
 	}
 	return fmt.Errorf("nginx (process %d) does not end", pid)
 }

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
@@ -16,6 +15,7 @@ func (t *translation) findConflicts(all []*gateway) {
 		taken[listener{address: l.address, port: l.port, tls: l.tls}] = "an Ingress"
 	}
 	for _, g := range all {
+		g.taken = taken
 		for i, l := range g.listeners {
 			for _, other := range g.listeners[i+1:] {
 				l.compare(other)
@@ -26,13 +26,6 @@ func (t *translation) findConflicts(all []*gateway) {
 		}
 		for _, l := range g.listeners {
 			l.take(taken)
-		}
-	}
-	for _, g := range all {
-		for _, other := range all {
-			if slices.ContainsFunc(other.listen, func(a string) bool { return slices.Contains(g.listen, a) }) {
-				g.neighbours = append(g.neighbours, other.listeners...)
-			}
 		}
 	}
 }
@@ -101,11 +94,12 @@ func (l *gatewayListener) conflict(reason gatewayv1.ListenerConditionReason, oth
 
 // isolated reports whether requests for a host that the listener has belong to another one of the
 // same port, whose host is narrower.
-func (l *gatewayListener) isolated(host string, all []*gatewayListener) bool {
-	for _, other := range all {
-		same := other.port == l.port && other.tls == l.tls && holds(other.accepted)
-		if same && covers(l.host, other.host) && (other.host == host || covers(other.host, host)) {
-			return true
+func (l *gatewayListener) isolated(host string) bool {
+	for ; covers(l.host, host); host = wider(host) {
+		for _, address := range l.gateway.listen {
+			if l.gateway.taken[listener{address: address, port: l.port, tls: l.tls, host: host}] != "" {
+				return true
+			}
 		}
 	}
 	return false

@@ -20,7 +20,7 @@ type gateway struct {
 	unaddressed        metav1.Condition                 // Programmed is False for it, if it has a reason
 	accepted           metav1.Condition
 	listeners          []*gatewayListener
-	neighbours         []*gatewayListener // at the same addresses: its own ones, and with no pool those of others
+	taken              map[listener]string // the listeners of all Gateways, see findConflicts
 }
 
 // gateways adds what Gateways and their Routes ask for, and reports on them.

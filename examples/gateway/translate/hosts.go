@@ -27,6 +27,14 @@ func covers(wide, host string) bool {
 	return wide != host && strings.HasPrefix(wide, "*.") && strings.HasSuffix(strings.TrimPrefix(host, "*"), wide[1:])
 }
 
+// wider returns the narrowest wildcard that covers a host, or the host for all.
+func wider(host string) string {
+	if _, rest, more := strings.Cut(strings.TrimPrefix(host, "*."), "."); more {
+		return "*." + rest
+	}
+	return ""
+}
+
 // intersection returns the host whose names both hosts have, if there is one.
 func intersection(a, b string) (host string, ok bool) {
 	switch {

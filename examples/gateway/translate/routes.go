@@ -145,7 +145,7 @@ func hosts(r *gatewayv1.HTTPRoute, l *gatewayListener) []string {
 // to another listener. A Route of which nothing is served has no host, either: it may be the host
 // that nginx has refused.
 func (t *translation) addRules(r *gatewayv1.HTTPRoute, rules *routeRules, l *gatewayListener, host string) {
-	if len(rules.all) == 0 || l.isolated(host, l.gateway.neighbours) {
+	if len(rules.all) == 0 || l.isolated(host) {
 		return
 	}
 	for _, s := range t.serversOf(l, host) {

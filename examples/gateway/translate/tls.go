@@ -40,6 +40,7 @@ func (t *translation) certificate(namespace, secret string) (id string, err erro
 	if s == nil {
 		return "", fmt.Errorf("nginx refuses the Secret %s: %s", name, t.Refused[found.UID].Message)
 	}
+	t.report(found) // so that the end of its problems is told
 	pair, err := keyPairOf(s)
 	if err != nil {
 		return "", fmt.Errorf("the Secret %s cannot be used: %w", name, err)

@@ -2,9 +2,10 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
-	"os"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -13,9 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/websocket"
 	"sigs.k8s.io/gateway-api/conformance/utils/roundtripper"
-
-	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
 // ports are those that the suite's Gateways have.
@@ -23,28 +23,25 @@ var ports = []int{80, 443, 8080, 8081, 8082, 8083, 8090, 8443}
 
 // startGateway builds the program, and runs it until the test ends. Gateways get addresses of the
 // network. It returns where nginx listens for the ports that need rights, if they are missing.
-func startGateway(t *testing.T, server *apiserver.Cluster, network byte) map[int]int {
+func startGateway(t *testing.T, at place) map[int]int {
 	dir := t.TempDir()
-	program, config := filepath.Join(dir, "gateway"), filepath.Join(dir, "kubeconfig")
+	program := filepath.Join(dir, "gateway")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("..", "..")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	kubeconfig, err := server.AdminKubeconfig()
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(config, kubeconfig, 0o600))
 
-	mapped := mappedPorts(network)
+	mapped := mappedPorts(at.Network)
 	pairs := []string{"1:1"} // the flag takes the place of the default
 	for from, to := range mapped {
 		pairs = append(pairs, fmt.Sprintf("%d:%d", from, to))
 	}
 	var pool []string
 	for i := range 100 {
-		pool = append(pool, address(network, 1, byte(i+1)))
+		pool = append(pool, address(at.Network, 1, byte(i+1)))
 	}
 	var log bytes.Buffer
-	gateway := exec.Command(program, "-kubeconfig", config, "-namespace", "default", "-listen", "",
+	gateway := exec.Command(program, "-kubeconfig", at.Kubeconfig, "-namespace", "default", "-listen", "",
 		"-dir", filepath.Join(dir, "nginx"), "-endpoints-on-loopback",
 		"-addresses", strings.Join(pool, ","), "-ports", strings.Join(pairs, ","))
 	gateway.Stdout, gateway.Stderr = &log, &log
@@ -79,15 +76,27 @@ type mapped struct {
 }
 
 func (m *mapped) CaptureRoundTrip(r roundtripper.Request) (*roundtripper.CapturedRequest, *roundtripper.CapturedResponse, error) {
-	port, err := strconv.Atoi(r.URL.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[r.URL.Scheme]
-	}
-	if to, moved := m.ports[port]; moved {
-		if r.Host == "" {
-			r.Host = r.URL.Host
-		}
-		r.URL.Host = net.JoinHostPort(r.URL.Hostname(), strconv.Itoa(to))
-	}
+	r.Host = cmp.Or(r.Host, r.URL.Host)
+	m.move(&r.URL)
 	return m.RoundTripper.CaptureRoundTrip(r)
+}
+
+// Dial opens a connection for websockets.
+func (m *mapped) Dial(to, protocol, origin string) (*websocket.Conn, error) {
+	at, err := url.Parse(to)
+	if err != nil {
+		return nil, err
+	}
+	m.move(at)
+	return websocket.Dial(at.String(), protocol, origin)
+}
+
+func (m *mapped) move(to *url.URL) {
+	port, err := strconv.Atoi(to.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "ws": 80, "https": 443}[to.Scheme]
+	}
+	if at, moved := m.ports[port]; moved {
+		to.Host = net.JoinHostPort(to.Hostname(), strconv.Itoa(at))
+	}
 }
