@@ -107,6 +107,7 @@ func TestARedirectAtAListenerOfTLSStaysThere(t *testing.T) {
 	server := Translate(snap, Options{}).Config.Servers[0]
 	assert.Equal(t, &nginx.Redirect{Status: 302, Scheme: "https", Host: "b.example.com", Port: 8443}, server.Locations[0].Rules[0].Redirect)
 	assert.NotEmpty(t, server.Certificate)
+	assert.Equal(t, "*", server.Listener)
 }
 
 func TestARuleThatCannotBeServedAsItIsWrittenAnswers500(t *testing.T) {
