@@ -52,6 +52,10 @@ var gateways = []mutant{
 		old: `		if !errors.Is(err, kates.ErrLeadershipLost) {`,
 		new: `		if !errors.Is(err, kates.ErrLeadershipLost) || err != nil {`,
 	}, {
+		name: "an outage at the start ends the gateway", says: gatewayHeals, file: gatewayLoops, caught: "TestAGatewayThatStartsDuringAnOutageWaitsForItsEnd",
+		old: `		if !errors.Is(err, kates.ErrIncompleteDiscovery) {`,
+		new: `		if !errors.Is(err, kates.ErrIncompleteDiscovery) || err != nil {`,
+	}, {
 		name: "the first configuration waits for no other cluster", says: wholeGateway, file: gatewayLoops, caught: "TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer",
 		old: `		case <-g.remote.known:
 `,
