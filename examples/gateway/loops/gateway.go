@@ -59,6 +59,7 @@ const (
 	configureInterval = 50 * time.Millisecond // endpoints are changed without a reload
 	reportInterval    = time.Second
 	aliveInterval     = time.Second
+	startInterval     = 5 * time.Second
 	hangs             = 10 * time.Minute // a configuration that takes so long never ends
 	// Certificates expire though nothing changes.
 	expiryInterval = time.Hour
@@ -75,8 +76,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.remote.init()
 	died := make(chan struct{}, 1)
 	loops := []func() error{
-		func() error { return g.runConfigure(ctx, died) },
-		func() error { return g.runReport(ctx) },
+		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx, died) }) },
+		func() error { return g.patient(ctx, func() error { return g.runReport(ctx) }) },
 		func() error { return g.watchNginx(ctx, died) },
 	}
 	if g.Clusters != nil {
@@ -92,6 +93,22 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+// patient starts a loop again that could not start, because the API server does not answer.
+func (g *Gateway) patient(ctx context.Context, loop func() error) error {
+	for {
+		err := loop()
+		if !errors.Is(err, kates.ErrIncompleteDiscovery) {
+			return err
+		}
+		g.Logger.Warn("waiting for the API server", slog.Any("error", err))
+		select {
+		case <-time.After(startInterval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // Serving reports whether a complete configuration has been active. It never takes that back.

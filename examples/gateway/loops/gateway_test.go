@@ -191,6 +191,23 @@ func TestNothingIsConfiguredBeforeEverythingIsKnown(t *testing.T) {
 	})
 }
 
+func TestAGatewayThatStartsDuringAnOutageWaitsForItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{}
+		heal := w.server.Network.Refuse()
+		g, _ := w.start(n, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Zero(t, n.called())
+		assert.False(t, g.Serving())
+		heal()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, g.Serving())
+		assert.Len(t, w.ingress().Status.LoadBalancer.Ingress, 1)
+	})
+}
+
 func only(t *testing.T, upstreams map[string][]string) (endpoints []string) {
 	t.Helper()
 	require.Len(t, upstreams, 1)
