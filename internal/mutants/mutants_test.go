@@ -49,7 +49,7 @@ func all() []mutant {
 		gated, references, controllers, replicas, owned, changing, narrowing, following, statuses, connections,
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
 		unbelievable, badLists, decoders, recorded, simulated, asserted, detecting,
-		inspected, observing, called, healthy, statusPages, gateways)
+		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI)
 }
 
 func (m mutant) breaks() string {
