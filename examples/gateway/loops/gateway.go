@@ -1,6 +1,6 @@
-// Package loops is the heart of the gateway: two loops over the same snapshots. One of them, on
-// each replica, makes nginx's configuration. The other, on the leader alone, writes what objects
-// are told about it. Start with [Gateway.Run].
+// Package loops is the heart of the gateway: three loops over the same snapshots. Two of them, on
+// each replica, make nginx's configuration, and keep its endpoints current while nginx loads one.
+// The third, on the leader alone, writes what objects are told about it. Start with [Gateway.Run].
 package loops
 
 import (
