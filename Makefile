@@ -214,6 +214,17 @@ bench-operator: apiserver build-bench ## measure the same operator on kates and 
 	@cd bench && $(STAGE) "operators" "$(BENCH)" operator -roots "$(BENCH_ROOTS)" -runs "$(BENCH_OPERATOR_RUNS)" -operators "$(BENCH_OPERATORS)" \
 		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
+# This takes about 10 minutes on an idle machine. Each run has BENCH_CHANGES changes per second, for a minute.
+BENCH_INGRESSES ?= 1000
+BENCH_CHANGES ?= 200
+BENCH_GATEWAY_RUNS ?= 3
+BENCH_GATEWAYS ?=
+
+.PHONY: bench-gateway
+bench-gateway: apiserver nginx build-bench ## measure examples/gateway beside one on controller-runtime, into bench/RESULTS.md (BENCH_INGRESSES, BENCH_CHANGES, BENCH_GATEWAY_RUNS)
+	@cd bench && $(STAGE) "gateways" "$(BENCH)" gateway -ingresses "$(BENCH_INGRESSES)" -rate "$(BENCH_CHANGES)" -runs "$(BENCH_GATEWAY_RUNS)" \
+		-gateways "$(BENCH_GATEWAYS)" -note "$(BENCH_NOTE)" $(BENCH_FLAGS)
+
 .PHONY: bench-report
 bench-report: build-bench ## write bench/RESULTS.md again, from bench/results.json
 	@cd bench && "$(BENCH)" report
@@ -223,10 +234,11 @@ bench-profile: apiserver build-bench ## CPU and heap profiles of kates at bootst
 	@cd bench && "$(BENCH)" profile -sizes "$(BENCH_SIZES)" $(BENCH_FLAGS)
 
 .PHONY: bench-smoke
-bench-smoke: apiserver build-bench build-testgate ## see that the benchmarks work, with tiny numbers
+bench-smoke: apiserver nginx build-bench build-testgate ## see that the benchmarks work, with tiny numbers
 	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small operators" "$(BENCH)" operator -smoke -out ../.cache/bench-smoke
+	@cd bench && $(STAGE) "small gateways" "$(BENCH)" gateway -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples
 examples: nginx ## run each example for a few seconds

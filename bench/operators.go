@@ -78,7 +78,7 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if r.Operators, err = campaign.Operators(ctx, o); err != nil {
 		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
 	}
-	if err := report.WriteAll(r, titles(), operatorTitles(), out); err != nil {
+	if err := report.WriteAll(r, titles(), out); err != nil {
 		return err
 	}
 	return r.Operators.Check()

@@ -63,7 +63,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 	flags.Func("settings", "the ConfigMap of settings, as namespace/name (default: there are none)", name(&s.settings))
 	flags.StringVar(&s.clusters, "clusters", "", "serve the endpoints of other clusters, too: a folder (with a /) of kubeconfigs, or contexts with commas")
 	flags.IntVar(&s.demoClusters, "demo-clusters", 1, "how many other clusters the demonstration has")
-	flags.Func("ports", "where to listen for the ports that objects name (default 80:8080,443:8443; others: the same)", s.readPorts)
+	flags.Func("ports", "where to listen for the ports that objects name (default 80:8080,443:8443; those that are not named: the same)", s.readPorts)
 	flags.Func("address", "listen at this IP address (default: at all; the demonstration at 127.0.0.1)", s.readAddress)
 	flags.Func("addresses", "IP addresses of this machine for Gateways, one each, with commas (default: all share all)", s.readAddresses)
 	flags.Func("publish-address", "what statuses say, with commas: IP addresses or names", s.readPublished)
@@ -124,6 +124,9 @@ func (s *settings) readNamespaces(text string) error {
 
 func (s *settings) readPorts(text string) error {
 	s.ports = map[int]int{}
+	if text == "" {
+		return nil
+	}
 	for _, pair := range strings.Split(text, ",") {
 		from, to, _ := strings.Cut(pair, ":")
 		named, err := strconv.ParseUint(from, 10, 16)
@@ -181,11 +184,17 @@ func (s *settings) queries() []kates.Query {
 	queries := translate.Queries(s.settings.Namespace, s.settings.Name)
 	for i := range queries {
 		switch q := &queries[i]; q.Name {
-		case "Ingresses", "Gateways", "Routes", "Grants", "Services", "Slices":
+		case "Ingresses", "Gateways", "Routes", "Grants", "Slices":
 			q.Namespaces = s.namespaces
-		}
-		if q := &queries[i]; q.Name == "Services" && s.publishService.Name != "" {
-			q.Transform = nil // which drops the status
+		case "Services":
+			q.Namespaces = s.namespaces
+			if s.publishService.Name == "" {
+				continue
+			}
+			q.Transform = nil // it drops the status
+			if q.Namespaces != nil && !slices.Contains(q.Namespaces, s.publishService.Namespace) {
+				q.Namespaces = append(slices.Clone(q.Namespaces), s.publishService.Namespace)
+			}
 		}
 	}
 	return queries

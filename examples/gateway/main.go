@@ -32,6 +32,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// Who does not want to wait for the last requests sends a second signal.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
 	case errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):

@@ -38,6 +38,9 @@ func (o *observers) close() { o.page.Close() }
 func (o *observers) handler(g *loops.Gateway, web web) http.Handler {
 	registry := prom.NewRegistry()
 	registry.MustRegister(o.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &nginxMetrics{g, web})
+	if g.Clusters != nil {
+		o.page.Fleet(g.Clusters)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/debug/kates/", local(o.page))

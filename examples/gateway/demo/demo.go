@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,7 +101,7 @@ func newCluster(name string, options []kates.Option, contents ...katestest.Optio
 	if err != nil {
 		return nil, err
 	}
-	client, err := kates.NewClientFromRESTConfig(server.Config, options...)
+	client, err := kates.NewClientFromRESTConfig(server.Config, append(slices.Clip(options), kates.WithClusterName(name))...)
 	admin, failed := kates.NewClientFromRESTConfig(server.Config)
 	if err = errors.Join(err, failed); err != nil {
 		server.Close()

@@ -59,6 +59,7 @@ const (
 	configureInterval = 50 * time.Millisecond // endpoints are changed without a reload
 	reportInterval    = time.Second
 	aliveInterval     = time.Second
+	hangs             = 10 * time.Minute // a configuration that takes so long never ends
 	// Certificates expire though nothing changes.
 	expiryInterval = time.Hour
 	// While nginx cannot be reached, or the disk is full, endpoints wait for the next try.
@@ -108,7 +109,8 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 	}
 	return kates.Run(ctx, g.Client, g.configure, append(g.queries(),
 		kates.WithName("configuration"), kates.WithInterval(configureInterval),
-		kates.WithBackoff(firstPause, longestPause), kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
+		kates.WithBackoff(firstPause, longestPause), kates.WithUnhealthyAfter(hangs),
+		kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
 }
 
 // configure makes nginx serve what a snapshot says.

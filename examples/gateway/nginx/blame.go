@@ -65,7 +65,8 @@ func suspect(c *Config, r Rendering, message string) (Object, bool) {
 	return Object{}, false
 }
 
-// bisect finds an object without which nginx takes what it refuses with it, and what it says then.
+// bisect finds, by halving, one object whose addition makes nginx refuse what it takes without it. It
+// returns what nginx says then, too.
 func (n *Nginx) bisect(ctx context.Context, c *Config, message string) (Object, string, error) {
 	all := sources(c)
 	refuses := func(first int) (string, error) {

@@ -56,8 +56,11 @@ func (t *translation) claim(g *gateway, take func(*gateway, string) bool) {
 				"spec.addresses: %q is no address of this gateway, or another Gateway has it", a.Value)
 		}
 	}
-	for _, a := range g.observed.Status.Addresses {
-		if asked || len(t.Addresses) == 0 || take(g, a.Value) {
+	if asked || len(t.Addresses) == 0 {
+		return
+	}
+	for _, a := range g.observed.Status.Addresses { // it keeps the one that it has
+		if take(g, a.Value) {
 			return
 		}
 	}

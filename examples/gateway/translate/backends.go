@@ -176,8 +176,8 @@ func shares(upstream string, canaries []*canary) (all []nginx.Backend) {
 	return slices.DeleteFunc(all, func(b nginx.Backend) bool { return b.Weight == 0 })
 }
 
-// lonely reports the canaries that have found nothing to take a share of.
-func (t *translation) lonely(canaries map[target][]*canary) {
+// reportUnusedCanaries reports the canaries that have found nothing to take a share of.
+func (t *translation) reportUnusedCanaries(canaries map[target][]*canary) {
 	for to, all := range canaries {
 		for _, c := range all {
 			if !c.found {

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kates-go/kates/kates"
 )
 
 // isTrue is a condition that holds. Its generation is set by observed, at the end.
@@ -40,12 +38,4 @@ func message(format string, args ...any) string {
 		text = strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	return text
-}
-
-// refusal is what nginx said when it refused this version of an object. It is empty if it did not.
-func (t *translation) refusal(o kates.Object) string {
-	if r, refused := t.Refused[o.GetUID()]; refused && r.Version == o.GetResourceVersion() {
-		return r.Message
-	}
-	return ""
 }

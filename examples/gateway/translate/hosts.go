@@ -10,8 +10,7 @@ import (
 // Hosts are names, wildcards like *.example.com, or empty for all. A wildcard stands for one label
 // or more.
 
-// validHostname reports whether a host is a name or a wildcard, as the API wants them. An IP address is
-// neither.
+// validHostname reports whether a host is a name or a wildcard. An IP address is neither.
 func validHostname(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false

@@ -8,7 +8,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
@@ -32,9 +31,9 @@ func (t *translation) ingresses() {
 	var ours []*ingress
 	hosts := map[string]bool{} // those of any rule
 	class := classes(t.snap.Classes)
-	for _, in := range slices.SortedFunc(slices.Values(t.snap.Ingresses), func(a, b *networkingv1.Ingress) int { return older(a, b) }) {
+	for _, in := range slices.SortedFunc(slices.Values(t.snap.Ingresses), byAge) {
 		if !class.ours(in) {
-			t.left(in, class)
+			t.clearFormerStatus(in, class)
 			continue
 		}
 		t.report(in).Status = t.ingressStatus()
@@ -58,7 +57,7 @@ func (t *translation) ingresses() {
 			t.rules(in, canaries)
 		}
 	}
-	t.lonely(canaries)
+	t.reportUnusedCanaries(canaries)
 }
 
 // legacyClass is the annotation that named a class before there were classes.
@@ -95,9 +94,9 @@ func newer(a, b *networkingv1.IngressClass) bool {
 	return cmp.Or(b.CreationTimestamp.Time.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
 }
 
-// left clears the status of an Ingress that was ours and has no class any more. That of one which
+// clearFormerStatus clears the status of an Ingress that was ours and has no class any more. That of one which
 // has another controller's class is for that controller to write.
-func (t *translation) left(in *networkingv1.Ingress, c classes) {
+func (t *translation) clearFormerStatus(in *networkingv1.Ingress, c classes) {
 	legacy := in.Annotations[legacyClass] != ""
 	if len(t.Published) > 0 && !legacy && c.of(in) == nil && equality.Semantic.DeepEqual(&in.Status, t.ingressStatus()) {
 		t.report(in).Status = &networkingv1.IngressStatus{}
@@ -120,17 +119,12 @@ func (t *translation) ingressStatus() any {
 	return status
 }
 
-// validHost reports whether a host is a name, or a wildcard like *.example.com.
-func validHost(host string) bool {
-	return len(validation.IsDNS1123Subdomain(host)) == 0 || len(validation.IsWildcardDNS1123Subdomain(host)) == 0
-}
-
 // paths returns the paths of an Ingress. The default backend is the last one, and has the path / of
 // the Ingress' hosts.
 func (t *translation) paths(in *ingress) (all []ingressPath) {
 	var hosts []string
 	for _, rule := range in.Spec.Rules {
-		if rule.Host != "" && !validHost(rule.Host) {
+		if rule.Host != "" && !validHostname(rule.Host) {
 			t.problem(in.Ingress, "InvalidHost", "%q is no host", rule.Host)
 			continue
 		}

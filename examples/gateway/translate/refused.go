@@ -17,3 +17,11 @@ func (t *translation) current(o kates.Object) kates.Object {
 	t.problem(o, "Refused", "nginx refuses it, and %s: %s", served, refusal.Message)
 	return refusal.LastGood
 }
+
+// refusal is what nginx said when it refused this version of an object. It is empty if it did not.
+func (t *translation) refusal(o kates.Object) string {
+	if r, refused := t.Refused[o.GetUID()]; refused && r.Version == o.GetResourceVersion() {
+		return r.Message
+	}
+	return ""
+}
