@@ -108,6 +108,7 @@ func TestAKilledNginxStartsWithTheLastConfigurationIfItRefusesTheNew(t *testing.
 	eventually(t, func() bool { return !s.Alive() })
 	assert.Len(t, s.apply(bad(t, s)).Refused, len(culprits))
 	assert.True(t, s.Alive())
+	assert.Equal(t, 2, s.Stats().Starts)
 	assert.Equal(t, 200, s.get("http://g.example.com/").StatusCode)
 }
 

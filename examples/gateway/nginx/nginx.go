@@ -311,8 +311,13 @@ func (n *Nginx) startLast(ctx context.Context) error {
 	if err != nil || n.options.External {
 		return nil
 	}
-	n.next = time.Now().Add(time.Second)
-	return n.start(ctx, hashOf(text))
+	begin, hash := time.Now(), hashOf(text)
+	n.next = begin.Add(time.Second)
+	if err := n.start(ctx, hash); err != nil {
+		return err
+	}
+	n.note(func(s *Stats) { s.Hash, s.LastReload, s.LastDuration, s.Starts = hash, time.Now(), time.Since(begin), s.Starts+1 })
+	return nil
 }
 
 func (n *Nginx) note(change func(*Stats)) {

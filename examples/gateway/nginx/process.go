@@ -161,6 +161,8 @@ func (n *Nginx) complaint() string {
 var threadOf = regexp.MustCompile(`^\d+#\d+: `)
 
 // check has nginx check a configuration. message is why it refuses it; empty if it does not.
+// nginx opens the sockets of what it checks, for a moment, and accepts nothing: a connection that
+// comes then is reset where there is no other nginx that listens.
 func (n *Nginx) check(ctx context.Context, text []byte) (message string, err error) {
 	path := n.path("candidate.conf")
 	if err := write(path, text); err != nil {
