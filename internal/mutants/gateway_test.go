@@ -63,7 +63,7 @@ var gateways = []mutant{
 `,
 	}, {
 		name: "changes in other clusters are not served", says: gatewayHeals, file: gatewayRemote, caught: "TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer",
-		old: `	case r.changed <- struct{}{}:
+		old: `	signal(r.moved)
 `,
 		new: ``,
 	}, {
