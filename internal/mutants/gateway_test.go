@@ -63,7 +63,8 @@ var gateways = []mutant{
 `,
 	}, {
 		name: "changes in other clusters are not served", says: gatewayHeals, file: gatewayRemote, caught: "TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer",
-		old: `	signal(r.moved)
+		old: `	signal(r.changed)
+	signal(r.moved)
 `,
 		new: ``,
 	}, {
