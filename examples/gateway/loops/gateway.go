@@ -182,7 +182,9 @@ func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 	if !g.Serving() {
 		return nil // called again when that changes
 	}
-	desired := translate.Translate(snap, g.options(snap))
+	o := g.options(snap)
+	o.ReportsOnly = true
+	desired := translate.Translate(snap, o)
 	unseen := g.refusals.unseen(snap)
 	desired.Reports = slices.DeleteFunc(desired.Reports, func(r translate.Report) bool { return unseen[r.Object.GetUID()] })
 	return g.Reports.Write(ctx, desired)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // control talks to nginx at its control socket.
@@ -68,17 +69,35 @@ type pushed struct {
 	newest  map[string]string
 	life    string
 	lines   map[string]string    // by upstream's name
+	made    map[string]madeLine  // by upstream's ID
 	retired map[string]time.Time // names that no configuration has any more, and since when
 }
 
 // linesOf returns a line for each upstream.
 func linesOf(upstreams map[string][]string) map[string]string {
-	lines := make(map[string]string, len(upstreams))
-	for id, endpoints := range upstreams {
-		name := nameOf(id)
-		lines[name] = name + " " + strings.Join(valid(endpoints), " ")
-	}
+	lines, _ := remake(upstreams, nil)
 	return lines
+}
+
+// madeLine is a line, and the list that it was made of.
+type madeLine struct {
+	list       []string
+	name, line string
+}
+
+// remake is linesOf for lists of which most are the very ones of the time before: their lines are
+// not made again.
+func remake(upstreams map[string][]string, before map[string]madeLine) (lines map[string]string, made map[string]madeLine) {
+	lines, made = make(map[string]string, len(upstreams)), make(map[string]madeLine, len(upstreams))
+	for id, list := range upstreams {
+		one, known := before[id]
+		if !known || len(one.list) != len(list) || unsafe.SliceData(one.list) != unsafe.SliceData(list) {
+			name := nameOf(id)
+			one = madeLine{list, name, name + " " + strings.Join(valid(list), " ")}
+		}
+		lines[one.name], made[id] = one.line, one
+	}
+	return lines, made
 }
 
 // wanted returns a line for each upstream of a configuration: that of the last Push, if it had the
@@ -155,13 +174,14 @@ func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err 
 // Push sends the endpoints of upstreams to an nginx that runs, and returns how many lists have
 // changed. It may be called beside Apply, which waits for nginx while that checks a configuration
 // and loads it: endpoints need not wait for that. From then on these endpoints count for Apply, too.
+// The lists must not be changed afterwards.
 func (n *Nginx) Push(ctx context.Context, upstreams map[string][]string) (count int, err error) {
 	if !n.lua {
 		return 0, nil // they are in the configuration
 	}
 	n.pushed.mu.Lock()
 	defer n.pushed.mu.Unlock()
-	n.pushed.newest = linesOf(upstreams)
+	n.pushed.newest, n.pushed.made = remake(upstreams, n.pushed.made)
 	if len(n.pushed.differing(n.pushed.newest)) == 0 || n.master() == 0 {
 		return 0, nil // or Apply starts nginx with them
 	}

@@ -316,7 +316,9 @@ func (n *Nginx) startLast(ctx context.Context) error {
 	if err := n.start(ctx, hash); err != nil {
 		return err
 	}
-	n.note(func(s *Stats) { s.Hash, s.LastReload, s.LastDuration, s.Starts = hash, time.Now(), time.Since(begin), s.Starts+1 })
+	n.note(func(s *Stats) {
+		s.Hash, s.LastReload, s.LastDuration, s.Starts = hash, time.Now(), time.Since(begin), s.Starts+1
+	})
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (t *translation) upstream(namespace, service string, port backendPort) (id 
 	}
 	// No part of the ID has a dot, so it stands for one port of one Service.
 	id = fmt.Sprintf("%s.%s.%d", namespace, service, found.Port)
-	if _, done := t.config.Upstreams[id]; !done {
+	if _, done := t.config.Upstreams[id]; !done && !t.ReportsOnly {
 		t.config.Upstreams[id] = t.endpoints(key, found.Name)
 	}
 	return id, nil

@@ -59,6 +59,8 @@ type Options struct {
 	Endpoint func(address string) string
 	// Remote has endpoints of other clusters, by Service.
 	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// ReportsOnly: the configuration is not wanted, so no endpoints are looked at.
+	ReportsOnly bool
 	// Refused has the objects that nginx has refused, by UID. A refusal counts for that version
 	// alone.
 	Refused map[types.UID]Refusal
