@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -62,28 +61,8 @@ func gateways(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{out, o.ProfileTo} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	r, err := report.ReadFrom(out)
-	if errors.Is(err, os.ErrNotExist) {
-		r, err = &report.Results{}, nil
-	}
-	if err != nil {
-		return err
-	}
-	if r.Gateways, err = campaign.Gateways(ctx, o); err != nil {
-		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
-	}
-	if err := report.WriteAll(r, titles(), out); err != nil {
-		return err
-	}
-	return r.Gateways.Check()
+	return add(out, o.ProfileTo, func(r *report.Results) (err error) { r.Gateways, err = campaign.Gateways(ctx, o); return err },
+		func(r *report.Results) error { return r.Gateways.Check() })
 }
 
 // gatewayTitles returns the gateways' names for people, in order.

@@ -60,7 +60,14 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{out, o.ProfileTo} {
+	return add(out, o.ProfileTo, func(r *report.Results) (err error) { r.Operators, err = campaign.Operators(ctx, o); return err },
+		func(r *report.Results) error { return r.Operators.Check() })
+}
+
+// add makes the folders, measures, and adds the results to the existing ones. What was measured before
+// an error goes to another file.
+func add(out, profiles string, measure, check func(*report.Results) error) error {
+	for _, dir := range []string{out, profiles} {
 		if dir == "" {
 			continue
 		}
@@ -75,13 +82,13 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if r.Operators, err = campaign.Operators(ctx, o); err != nil {
+	if err := measure(r); err != nil {
 		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
 	}
 	if err := report.WriteAll(r, titles(), out); err != nil {
 		return err
 	}
-	return r.Operators.Check()
+	return check(r)
 }
 
 // operatorTitles returns the operators' names for people, in order, and their lines of code.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kates-go/kates/examples/gateway/demo"
 	"github.com/kates-go/kates/examples/gateway/translate"
@@ -50,8 +51,13 @@ func (s *settings) connect(watched *observers, log *slog.Logger, stdout io.Write
 	if s.clusters == "" {
 		return &place{client: client, close: client.Close}, nil
 	}
+	from, err := s.source()
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
 	clusters, err := fleet.New(fleet.Options{
-		Sources: []fleet.Source{s.source()}, Home: client, Client: options,
+		Sources: []fleet.Source{from}, Home: client, Client: options,
 		Interval: 50 * time.Millisecond, Logger: logr.FromSlogHandler(log.Handler()),
 	})
 	if err != nil {
@@ -61,12 +67,28 @@ func (s *settings) connect(watched *observers, log *slog.Logger, stdout io.Write
 	return &place{client: client, clusters: clusters, close: func() { clusters.Close(); client.Close() }}, nil
 }
 
-// source says where the other clusters are.
-func (s *settings) source() fleet.Source {
+// source says where the other clusters are. Those that do not exist are an error here: later on they
+// would be clusters that do not answer.
+func (s *settings) source() (fleet.Source, error) {
 	if strings.Contains(s.clusters, "/") {
-		return source.Directory(s.clusters)
+		if _, err := os.ReadDir(s.clusters); err != nil {
+			return nil, fmt.Errorf("-clusters: %w", err)
+		}
+		return source.Directory(s.clusters), nil
 	}
-	return source.Contexts(s.cluster.Kubeconfig, strings.Split(s.clusters, ",")...)
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.cluster.Kubeconfig
+	kubeconfig, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("-clusters: %w", err)
+	}
+	names := strings.Split(s.clusters, ",")
+	for _, name := range names {
+		if kubeconfig.Contexts[name] == nil {
+			return nil, fmt.Errorf("-clusters: there is no context %q in the kubeconfig, and a folder has a / in its name", name)
+		}
+	}
+	return source.Contexts(s.cluster.Kubeconfig, names...), nil
 }
 
 // folder is where nginx' files are, and what removes it.

@@ -93,7 +93,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer server.close()
 	if place.demo != nil {
-		defer place.demo.Start(ctx, shown(g, web, server))()
+		ctx, end := context.WithCancel(ctx)
+		wait := place.demo.Start(ctx, shown(g, web, server))
+		defer func() { end(); wait() }()
 	}
 	return g.Run(ctx)
 }

@@ -208,3 +208,19 @@ func TestWithoutNginxTheConfigurationIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "shop.example.com")
 }
+
+func TestTheGatewaysOwnServiceIsSeenInWhateverNamespaceItIs(t *testing.T) {
+	s, err := parse([]string{"-kubeconfig", "x", "-namespaces", "shop", "-publish-service", "gateway/gateway"}, io.Discard)
+	require.NoError(t, err)
+	for _, q := range s.queries() {
+		switch q.Name {
+		case "Services":
+			assert.Equal(t, []string{"shop", "gateway"}, q.Namespaces)
+			assert.Nil(t, q.Transform, "its status is needed")
+		case "Slices", "Ingresses", "Gateways", "Routes", "Grants":
+			assert.Equal(t, []string{"shop"}, q.Namespaces, q.Name)
+		default:
+			assert.NotContains(t, q.Namespaces, "shop", q.Name)
+		}
+	}
+}

@@ -89,9 +89,10 @@ func (d *dryRun) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, error
 	return nginx.Outcome{Active: true, Reloaded: true}, os.WriteFile(path, r.Text, 0o600)
 }
 
-func (*dryRun) Alive() bool                 { return true }
-func (*dryRun) Stats() nginx.Stats          { return nginx.Stats{} }
-func (*dryRun) Close(context.Context) error { return nil }
+func (*dryRun) Push(context.Context, map[string][]string) (int, error) { return 0, nil }
+func (*dryRun) Alive() bool                                            { return true }
+func (*dryRun) Stats() nginx.Stats                                     { return nginx.Stats{} }
+func (*dryRun) Close(context.Context) error                            { return nil }
 
 // shown is what the demonstration shows of the gateway.
 func shown(g *loops.Gateway, w web, s *server) demo.Gateway {

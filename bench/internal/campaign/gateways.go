@@ -150,6 +150,7 @@ func (t *gatewayTrial) addUse(p report.Phase, before, after gateway.Answer) {
 	t.add(p, report.GatewayCPU, after.CPU-before.CPU)
 	t.add(p, report.GatewayNginxCPU, after.NginxCPU-before.NginxCPU)
 	t.add(p, report.GatewayApplied, float64(after.Applied-before.Applied))
+	t.add(p, report.GatewayPushes, float64(after.Pushes-before.Pushes))
 	t.add(p, report.GatewayReloads, float64(after.Stats.Reloads-before.Stats.Reloads))
 	c := after.Counts.Less(before.Counts)
 	t.add(p, report.GatewayRequests, float64(c.Total()))

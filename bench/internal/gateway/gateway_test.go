@@ -38,6 +38,7 @@ type fake struct {
 }
 
 func (f *fake) Apply(context.Context, *nginx.Config) (nginx.Outcome, error) { return f.out, f.err }
+func (f *fake) Push(context.Context, map[string][]string) (int, error)      { return 0, f.err }
 func (*fake) Alive() bool                                                   { return true }
 func (*fake) Stats() nginx.Stats                                            { return nginx.Stats{} }
 
@@ -63,10 +64,20 @@ func TestAChangeIsSeenWhenNginxHasIt(t *testing.T) {
 		}
 		return seen
 	}
+	push := func(err error, endpoint string) []Seen {
+		engine.err = err
+		_, _ = w.Push(t.Context(), configOf(endpoint, "").Upstreams)
+		seen := w.Take()
+		for i := range seen {
+			seen[i].UnixNano = 0
+		}
+		return seen
+	}
 	_, err := w.Fingerprint()
 	require.Error(t, err)
-	assert.Empty(t, apply(nginx.Outcome{Again: 1}, nil, configOf("10.200.0.1:80", "/v1")), "nginx does not run yet")
-	assert.Empty(t, apply(nginx.Outcome{Active: true}, nil, configOf("10.0.0.2:80", "/v0")), "these are no marks")
+	assert.Empty(t, push(nil, "10.200.0.1:80"), "nginx does not run yet")
+	assert.Empty(t, apply(nginx.Outcome{Again: 1}, nil, configOf("10.0.0.2:80", "/v1")))
+	assert.Empty(t, apply(nginx.Outcome{Active: true}, nil, configOf("10.0.0.2:80", "/v0")), "this is no mark")
 	select {
 	case <-w.active:
 	default:
@@ -74,12 +85,16 @@ func TestAChangeIsSeenWhenNginxHasIt(t *testing.T) {
 	}
 	first, err := w.Fingerprint()
 	require.NoError(t, err)
-	assert.Empty(t, apply(nginx.Outcome{}, errors.New("broken"), configOf("10.200.0.1:80", "/v2")))
-	assert.Empty(t, apply(nginx.Outcome{Refused: []nginx.Refusal{{}}}, nil, configOf("10.200.0.1:80", "/v2")))
-	assert.Equal(t, []Seen{{Key: "a.b.80", Mark: 1}}, apply(nginx.Outcome{Again: 1}, nil, configOf("10.200.0.1:80", "/v2")), "paths wait for a reload")
-	assert.Equal(t, []Seen{{Ingress: true, Key: "a.example.com", Mark: 2}}, apply(nginx.Outcome{Active: true}, nil, configOf("10.200.0.1:80", "/v2")))
-	assert.Empty(t, apply(nginx.Outcome{Active: true}, nil, configOf("10.200.0.1:80", "/v2")), "each is seen once")
-	assert.Equal(t, 5, w.Applied())
+	assert.Empty(t, apply(nginx.Outcome{}, errors.New("broken"), configOf("10.0.0.2:80", "/v2")))
+	assert.Empty(t, apply(nginx.Outcome{Refused: []nginx.Refusal{{}}}, nil, configOf("10.0.0.2:80", "/v2")))
+	assert.Empty(t, apply(nginx.Outcome{Again: 1}, nil, configOf("10.0.0.2:80", "/v2")), "paths wait for a reload")
+	assert.Equal(t, []Seen{{Ingress: true, Key: "a.example.com", Mark: 2}}, apply(nginx.Outcome{Active: true}, nil, configOf("10.0.0.2:80", "/v2")))
+	assert.Empty(t, apply(nginx.Outcome{Active: true}, nil, configOf("10.0.0.2:80", "/v2")), "each is seen once")
+	assert.Empty(t, push(errors.New("broken"), "10.200.0.1:80"))
+	assert.Equal(t, []Seen{{Key: "a.b.80", Mark: 1}}, push(nil, "10.200.0.1:80"))
+	assert.Empty(t, push(nil, "10.200.0.1:80"))
+	applied, pushes := w.Counts()
+	assert.Equal(t, []int{5, 3}, []int{applied, pushes})
 	second, err := w.Fingerprint()
 	require.NoError(t, err)
 	assert.NotEqual(t, first, second)

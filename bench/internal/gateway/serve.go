@@ -34,7 +34,7 @@ type What string
 const (
 	// Start starts the gateway and waits until a configuration is active: Seconds, and as Count.
 	Start What = "start"
-	// Count returns what was used and done so far: CPU, NginxCPU, PeakBytes, Counts, Stats, Applied.
+	// Count returns what was used and done so far: CPU, NginxCPU, PeakBytes, Counts, Stats, Applied, Pushes.
 	Count What = "count"
 	// See returns which changes have come into effect since the last time: Seen.
 	See What = "see"
@@ -56,6 +56,7 @@ type Answer struct {
 	Counts      operator.Counts `json:"counts,omitzero"`
 	Stats       nginx.Stats     `json:"stats,omitzero"`
 	Applied     int             `json:"applied,omitempty"`
+	Pushes      int             `json:"pushes,omitempty"`
 	Seen        []Seen          `json:"seen,omitempty"`
 	Fingerprint string          `json:"fingerprint,omitempty"`
 }
@@ -171,7 +172,8 @@ func (s *server) run(ctx context.Context) error {
 var errEnded = errors.New("it does not run any more")
 
 func (s *server) count() (a Answer, err error) {
-	a.Counts, a.Stats, a.Applied = s.meter.Counts(), s.web.Stats(), s.web.Applied()
+	a.Counts, a.Stats = s.meter.Counts(), s.web.Stats()
+	a.Applied, a.Pushes = s.web.Counts()
 	var wrong [3]error
 	a.CPU, wrong[0] = usage.CPUSeconds()
 	a.PeakBytes, wrong[1] = usage.PeakBytes()

@@ -26,12 +26,13 @@ type Seen struct {
 // engine is a *nginx.Nginx, or what a test has in its place.
 type engine interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
+	Push(ctx context.Context, upstreams map[string][]string) (int, error)
 	Alive() bool
 	Stats() nginx.Stats
 }
 
 // Web is nginx, as both variants have it. All servers are at one address, so that several can be
-// on one machine. Apply is for one goroutine, the other methods are for any.
+// on one machine. Apply is for one goroutine, Push for another one, the other methods are for any.
 type Web struct {
 	engine
 	address string
@@ -39,9 +40,11 @@ type Web struct {
 
 	mu      sync.Mutex
 	applied int
-	marks   map[string]int // by Seen.Key
-	seen    []Seen         // since the last call of Take
-	last    *nginx.Config  // the one that is active, but for endpoints
+	pushes  int
+	marks   map[string]int      // by Seen.Key
+	seen    []Seen              // since the last call of Take
+	last    *nginx.Config       // the one that is active, but for endpoints
+	pushed  map[string][]string // the last endpoints
 }
 
 func newWeb(e engine, address string) *Web {
@@ -60,18 +63,35 @@ func (w *Web) Apply(ctx context.Context, c *nginx.Config) (nginx.Outcome, error)
 	return out, err
 }
 
-// note looks at what nginx has now. Endpoints are sent by each Apply, but paths need a reload.
+// Push sends endpoints to nginx, and notes that it has them.
+func (w *Web) Push(ctx context.Context, upstreams map[string][]string) (int, error) {
+	n, err := w.engine.Push(ctx, upstreams)
+	if err == nil {
+		now := time.Now().UnixNano()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.pushes++
+		w.noteEndpoints(upstreams, now)
+	}
+	return n, err
+}
+
+func (w *Web) noteEndpoints(upstreams map[string][]string, now int64) {
+	if w.last == nil {
+		return // nginx has not been started yet
+	}
+	w.pushed = upstreams
+	for id, endpoints := range upstreams {
+		w.see(false, id, workload.EndpointMark(endpoints), now)
+	}
+}
+
+// note looks at which paths nginx has now. Endpoints are noted by Push.
 func (w *Web) note(c *nginx.Config, active bool) {
 	now := time.Now().UnixNano()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.applied++
-	if w.last == nil && !active {
-		return // nginx has not been started yet
-	}
-	for id, endpoints := range c.Upstreams {
-		w.see(false, id, workload.EndpointMark(endpoints), now)
-	}
 	if !active {
 		return
 	}
@@ -102,18 +122,18 @@ func (w *Web) Take() []Seen {
 	return all
 }
 
-// Applied returns how often Apply has ended without an error.
-func (w *Web) Applied() int {
+// Counts returns how often Apply and Push have ended without an error.
+func (w *Web) Counts() (applied, pushes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.applied
+	return w.applied, w.pushes
 }
 
 // Fingerprint is a hash of what nginx serves: hosts, paths and endpoints. What names a server's
 // objects by their UIDs and versions does not count.
 func (w *Web) Fingerprint() (string, error) {
 	w.mu.Lock()
-	c := w.last
+	c, upstreams := w.last, w.pushed
 	w.mu.Unlock()
 	if c == nil {
 		return "", fmt.Errorf("nothing is served yet")
@@ -141,7 +161,7 @@ func (w *Web) Fingerprint() (string, error) {
 		servers = append(servers, one)
 	}
 	text, err := json.Marshal(map[string]any{
-		"settings": c.Settings, "servers": servers, "upstreams": c.Upstreams, "certificates": slices.Sorted(maps.Keys(c.Certificates)),
+		"settings": c.Settings, "servers": servers, "upstreams": upstreams, "certificates": slices.Sorted(maps.Keys(c.Certificates)),
 	})
 	if err != nil {
 		return "", err

@@ -52,6 +52,7 @@ const (
 	GatewayIngressP50  GatewayMetric = "a change of an Ingress, until it is active, p50, ms"
 	GatewayIngressP99  GatewayMetric = "a change of an Ingress, until it is active, p99, ms"
 	GatewayApplied     GatewayMetric = "configurations made"
+	GatewayPushes      GatewayMetric = "times that endpoints were looked at"
 	GatewayReloads     GatewayMetric = "reloads of nginx"
 	GatewayPushed      GatewayMetric = "lists of endpoints sent to nginx"
 	GatewayRequests    GatewayMetric = "requests to the API server"
@@ -62,7 +63,7 @@ const (
 
 var gatewayMetrics = []GatewayMetric{
 	GatewayActive, GatewayReported, GatewayRate, GatewayCPU, GatewayNginxCPU, GatewayEndpointP50, GatewayEndpointP99,
-	GatewayIngressP50, GatewayIngressP99, GatewayApplied, GatewayReloads, GatewayPushed, GatewayRequests, GatewayRefused,
+	GatewayIngressP50, GatewayIngressP99, GatewayApplied, GatewayPushes, GatewayReloads, GatewayPushed, GatewayRequests, GatewayRefused,
 	GatewayPeak, GatewayHeap,
 }
 
@@ -147,9 +148,9 @@ func writeGateways(b *strings.Builder, g *Gateways, titles []Title) {
 	if g.Note != "" {
 		fmt.Fprintf(b, "> **%s**\n\n", g.Note)
 	}
-	b.WriteString("Both make the same configuration with the same code, have nginx activate it with the same code, and write the same statuses. " +
-		"Endpoints reach nginx without a reload, at most every 50 ms; anything else waits for a reload, of which there is one a second at most. " +
-		"So half a second of the time of an Ingress is that wait on average, and the rest is how long nginx needs to check and load all of it.\n\n")
+	b.WriteString("Both translate objects, and have nginx activate the result, with the same code, and write the same statuses. " +
+		"Endpoints reach nginx without a reload, at most every 50 ms. Anything else waits for a reload, one a second at most: " +
+		"nginx checks and loads the whole configuration each time, which is most of the time of a change of an Ingress.\n\n")
 	lines := []string{"lines of code"}
 	for _, t := range titles {
 		text := ""

@@ -22,13 +22,14 @@ type elsewhere struct {
 type remote struct {
 	known   chan struct{} // closed when there is a first snapshot
 	changed chan struct{} // has a value when the configuration has to change
+	moved   chan struct{} // has one when endpoints have to be sent
 
 	mu       sync.Mutex
 	services map[types.NamespacedName][]*discoveryv1.EndpointSlice
 }
 
 func (r *remote) init() {
-	r.known, r.changed = make(chan struct{}), make(chan struct{}, 1)
+	r.known, r.changed, r.moved = make(chan struct{}), make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 func (r *remote) endpoints() map[types.NamespacedName][]*discoveryv1.EndpointSlice {
@@ -70,10 +71,8 @@ func (r *remote) take(snap *elsewhere) {
 	if first {
 		close(r.known)
 	}
-	select {
-	case r.changed <- struct{}{}:
-	default: // one waits
-	}
+	signal(r.changed)
+	signal(r.moved)
 }
 
 // logMissing logs which clusters are missing that were not, and the other way round.

@@ -1,6 +1,6 @@
-// Package loops is the heart of the gateway: two loops over the same snapshots. One of them, on
-// each replica, makes nginx's configuration. The other, on the leader alone, writes what objects
-// are told about it. Start with [Gateway.Run].
+// Package loops is the heart of the gateway: three loops over the same snapshots. Two of them, on
+// each replica, make nginx's configuration, and keep its endpoints current while nginx loads one.
+// The third, on the leader alone, writes what objects are told about it. Start with [Gateway.Run].
 package loops
 
 import (
@@ -38,14 +38,16 @@ type Gateway struct {
 	// Clusters are others whose endpoints are served, too. nil: there are none.
 	Clusters *fleet.Fleet
 
-	refusals refusals
-	remote   remote
-	serving  atomic.Bool
+	refusals  refusals
+	upstreams upstreams
+	remote    remote
+	serving   atomic.Bool
 }
 
 // Nginx is a *nginx.Nginx, or what a test has in its place.
 type Nginx interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
+	Push(ctx context.Context, upstreams map[string][]string) (int, error)
 	Alive() bool
 }
 
@@ -56,9 +58,11 @@ type Reports interface {
 
 // Times of the loops.
 const (
-	configureInterval = 50 * time.Millisecond // endpoints are changed without a reload
+	configureInterval = time.Second // nginx is reloaded as often as that, at most
+	endpointsInterval = 50 * time.Millisecond
 	reportInterval    = time.Second
 	aliveInterval     = time.Second
+	startInterval     = 5 * time.Second
 	hangs             = 10 * time.Minute // a configuration that takes so long never ends
 	// Certificates expire though nothing changes.
 	expiryInterval = time.Hour
@@ -72,11 +76,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	g.refusals.init()
+	g.upstreams.init()
 	g.remote.init()
 	died := make(chan struct{}, 1)
 	loops := []func() error{
-		func() error { return g.runConfigure(ctx, died) },
-		func() error { return g.runReport(ctx) },
+		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx, died) }) },
+		func() error { return g.patient(ctx, func() error { return g.runEndpoints(ctx) }) },
+		func() error { return g.patient(ctx, func() error { return g.runReport(ctx) }) },
 		func() error { return g.watchNginx(ctx, died) },
 	}
 	if g.Clusters != nil {
@@ -92,6 +98,22 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+// patient starts a loop again that could not start, because the API server does not answer.
+func (g *Gateway) patient(ctx context.Context, loop func() error) error {
+	for {
+		err := loop()
+		if !errors.Is(err, kates.ErrIncompleteDiscovery) {
+			return err
+		}
+		g.Logger.Warn("waiting for the API server", slog.Any("error", err))
+		select {
+		case <-time.After(startInterval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // Serving reports whether a complete configuration has been active. It never takes that back.
@@ -117,6 +139,7 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error {
 	for {
 		desired := translate.Translate(snap, g.options(snap))
+		g.upstreams.add(&desired.Config)
 		outcome, err := g.Nginx.Apply(ctx, &desired.Config)
 		switch {
 		case err != nil:
@@ -129,6 +152,7 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 		case outcome.Again > 0:
 			return kates.Again(outcome.Again) // nginx was reloaded a moment ago
 		}
+		g.upstreams.active(&desired.Config)
 		g.refusals.taken(snap)
 		if !g.serving.Swap(true) {
 			g.refusals.signal() // the reports have waited for that
@@ -142,7 +166,7 @@ func (g *Gateway) runReport(ctx context.Context) error {
 	expiry := time.NewTicker(expiryInterval)
 	defer expiry.Stop()
 	for {
-		err := kates.Run(ctx, g.Client, g.report, append(g.queries(), g.Lease,
+		err := kates.Run(ctx, g.Client, g.report, append(g.reportQueries(), g.Lease,
 			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
 			kates.WithTriggers(g.refusals.changed), kates.WithTriggers(expiry.C))...)
 		if !errors.Is(err, kates.ErrLeadershipLost) {
@@ -187,6 +211,18 @@ func (g *Gateway) queries() []kates.RunOption {
 	var options []kates.RunOption
 	for _, q := range g.Queries {
 		options = append(options, q)
+	}
+	return options
+}
+
+// reportQueries are those of the reports, which do not depend on endpoints.
+func (g *Gateway) reportQueries() []kates.RunOption {
+	options := g.queries()
+	for i, o := range options {
+		if q := o.(kates.Query); q.Name == "Slices" {
+			q.Signal = quiet
+			options[i] = q
+		}
 	}
 	return options
 }

@@ -1,11 +1,13 @@
 package loops
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,6 +193,23 @@ func TestNothingIsConfiguredBeforeEverythingIsKnown(t *testing.T) {
 	})
 }
 
+func TestAGatewayThatStartsDuringAnOutageWaitsForItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{}
+		heal := w.server.Network.Refuse()
+		g, _ := w.start(n, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Zero(t, n.called())
+		assert.False(t, g.Serving())
+		heal()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, g.Serving())
+		assert.Len(t, w.ingress().Status.LoadBalancer.Ingress, 1)
+	})
+}
+
 func only(t *testing.T, upstreams map[string][]string) (endpoints []string) {
 	t.Helper()
 	require.Len(t, upstreams, 1)
@@ -308,5 +327,50 @@ func TestALeaderThatHasLostItsLeaseFollowsAndLeadsAgain(t *testing.T) {
 		w.put(ingress)
 		settle()
 		assert.Len(t, w.ingress().Status.LoadBalancer.Ingress, 1)
+	})
+}
+
+// manyReports counts the reports that are written.
+type manyReports struct {
+	Reports
+	n atomic.Int32
+}
+
+func (m *manyReports) Write(ctx context.Context, d *translate.Desired) error {
+	m.n.Add(1)
+	return m.Reports.Write(ctx, d)
+}
+
+func TestEndpointsDoNotWaitForAConfigurationAndNeedNoReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n, reports := newWorld(t), &fakeNginx{}, &manyReports{}
+		_, _ = w.start(n, func(g *Gateway) { reports.Reports, g.Reports = g.Reports, reports })
+		settle()
+		_, last := n.endpoints()
+		assert.Equal(t, map[string][]string{"shop.web.80": {"10.0.0.1:8080"}}, last)
+
+		n.take(time.Minute) // to load a configuration
+		w.put(ingressOf("other", "other"))
+		settle()
+		written := reports.n.Load()
+		for _, address := range []string{"10.0.0.7", "10.0.0.8"} {
+			w.put(strings.ReplaceAll(endpointSlice, "10.0.0.1", address))
+			time.Sleep(2 * endpointsInterval)
+			synctest.Wait()
+			_, last = n.endpoints()
+			assert.Equal(t, map[string][]string{"shop.web.80": {address + ":8080"}}, last)
+		}
+		assert.Equal(t, written, reports.n.Load(), "reports do not say what the endpoints are")
+
+		time.Sleep(2 * time.Minute)
+		n.take(0)
+		w.put(strings.ReplaceAll(ingress, "number: 80", "number: 81"))
+		settle()
+		_, last = n.endpoints()
+		assert.Equal(t, map[string][]string{"shop.web.80": {"10.0.0.8:8080"}}, last, "the other Ingress has it")
+		w.put(strings.ReplaceAll(ingressOf("other", "other"), "number: 80", "number: 81"))
+		settle()
+		_, last = n.endpoints()
+		assert.Empty(t, last, "no configuration has it any more")
 	})
 }

@@ -106,10 +106,7 @@ func (r *refusals) unseen(snap *translate.Snapshot) map[types.UID]bool {
 
 // signal has the reports written again.
 func (r *refusals) signal() {
-	select {
-	case r.changed <- struct{}{}:
-	default: // one waits
-	}
+	signal(r.changed)
 }
 
 // same reports whether two versions of an object ask for the same. A status, which the reports

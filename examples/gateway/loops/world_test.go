@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,14 +50,16 @@ kind: Service
 metadata: {name: web, namespace: shop}
 spec: {ports: [{name: http, port: 80}]}
 ---
+` + endpointSlice + "---" + ingress
+
+const endpointSlice = `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}
 addressType: IPv4
 ports: [{name: http, port: 8080}]
 endpoints: [{addresses: [10.0.0.1]}]
----
-` + ingress
+`
 
 const ingress = `
 apiVersion: networking.k8s.io/v1
@@ -105,6 +108,10 @@ type fakeNginx struct {
 	takes   time.Duration
 	refuses func(*nginx.Config) []nginx.Refusal
 	dead    atomic.Bool
+
+	pushing   sync.Mutex
+	upstreams map[string][]string // of the last Push
+	pushed    int                 // those that differed from the last one
 }
 
 func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, error) {
@@ -128,6 +135,23 @@ func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, er
 		f.taken = append(f.taken, c)
 	}
 	return nginx.Outcome{Active: true}, nil
+}
+
+// Push takes endpoints, also while it takes a configuration.
+func (f *fakeNginx) Push(_ context.Context, upstreams map[string][]string) (int, error) {
+	f.pushing.Lock()
+	defer f.pushing.Unlock()
+	if text := fmt.Sprint(upstreams); text != fmt.Sprint(f.upstreams) {
+		f.upstreams = maps.Clone(upstreams)
+		f.pushed++
+	}
+	return 0, nil
+}
+
+func (f *fakeNginx) endpoints() (n int, last map[string][]string) {
+	f.pushing.Lock()
+	defer f.pushing.Unlock()
+	return f.pushed, f.upstreams
 }
 
 func (f *fakeNginx) Alive() bool { return !f.dead.Load() }

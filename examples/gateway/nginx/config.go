@@ -51,6 +51,10 @@ type Server struct {
 	// empty for each host that has no server.
 	Host        string
 	Certificate string // ID, if TLS. Empty: no certificate is usable, and handshakes are refused.
+	// Listener, if not empty, is the host that a connection over TLS must have been made for: of
+	// all servers at the port, the narrowest Listener that has the name counts, and "*" has all.
+	// Requests of other connections are answered with 421, so that clients make another one.
+	Listener string
 	// Source is the object at fault if nginx refuses the server itself.
 	Source Object
 	// Locations are in the order of their paths: exact ones, prefixes from the longest to the

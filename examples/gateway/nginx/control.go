@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -63,30 +64,53 @@ func (c control) ask(ctx context.Context, method, path string, lines []string) (
 
 // pushed is what nginx has of endpoints, as far as the gateway knows.
 type pushed struct {
+	mu      sync.Mutex // held while they are sent, so that none is overtaken by an older one
+	newest  map[string]string
 	life    string
 	lines   map[string]string    // by upstream's name
 	retired map[string]time.Time // names that no configuration has any more, and since when
 }
 
-// wanted returns a line for each upstream.
-func wanted(c *Config) map[string]string {
-	lines := make(map[string]string, len(c.Upstreams))
-	for id, endpoints := range c.Upstreams {
+// linesOf returns a line for each upstream.
+func linesOf(upstreams map[string][]string) map[string]string {
+	lines := make(map[string]string, len(upstreams))
+	for id, endpoints := range upstreams {
 		name := nameOf(id)
 		lines[name] = name + " " + strings.Join(valid(endpoints), " ")
 	}
 	return lines
 }
 
-// changes returns the lines to send. An upstream that is gone is removed after the time that
-// draining workers have: they may still ask for it.
-func (p *pushed) changes(lines map[string]string, now time.Time, drain time.Duration) []string {
+// wanted returns a line for each upstream of a configuration: that of the last Push, if it had the
+// upstream, since that may be newer.
+func (p *pushed) wanted(c *Config) map[string]string {
+	lines := linesOf(c.Upstreams)
+	for name := range lines {
+		if line, ok := p.newest[name]; ok {
+			lines[name] = line
+		}
+	}
+	return lines
+}
+
+// differing returns the lines that nginx does not have.
+func (p *pushed) differing(lines map[string]string) []string {
 	var all []string
 	for name, line := range lines {
-		delete(p.retired, name)
 		if p.lines[name] != line {
 			all = append(all, line)
 		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// changes returns the lines to send. An upstream that is gone is removed after the time that
+// draining workers have: they may still ask for it.
+func (p *pushed) changes(lines map[string]string, now time.Time, drain time.Duration) []string {
+	all := p.differing(lines)
+	for name := range lines {
+		delete(p.retired, name)
 	}
 	for name := range p.lines {
 		if _, ok := lines[name]; ok {
@@ -122,10 +146,38 @@ func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err 
 		v, err = n.control.version(ctx)
 		return v, 0, err
 	}
-	lines := wanted(c)
+	n.pushed.mu.Lock()
+	defer n.pushed.mu.Unlock()
+	lines := n.pushed.wanted(c)
+	return n.send(ctx, func() []string { return n.pushed.changes(lines, time.Now(), c.Settings.drain()) })
+}
+
+// Push sends the endpoints of upstreams to an nginx that runs, and returns how many lists have
+// changed. It may be called beside Apply, which waits for nginx while that checks a configuration
+// and loads it: endpoints need not wait for that. From then on these endpoints count for Apply, too.
+func (n *Nginx) Push(ctx context.Context, upstreams map[string][]string) (count int, err error) {
+	if !n.lua {
+		return 0, nil // they are in the configuration
+	}
+	n.pushed.mu.Lock()
+	defer n.pushed.mu.Unlock()
+	n.pushed.newest = linesOf(upstreams)
+	if len(n.pushed.differing(n.pushed.newest)) == 0 || n.master() == 0 {
+		return 0, nil // or Apply starts nginx with them
+	}
+	_, count, err = n.send(ctx, func() []string { return n.pushed.differing(n.pushed.newest) })
+	if err != nil {
+		return count, fmt.Errorf("send endpoints to nginx: %w", err)
+	}
+	n.note(func(s *Stats) { s.Pushed += count })
+	return count, nil
+}
+
+// send sends lines, and is called with the lock held.
+func (n *Nginx) send(ctx context.Context, lines func() []string) (v version, count int, err error) {
 	for range 2 {
 		everything := len(n.pushed.lines) == 0
-		changes := n.pushed.changes(lines, time.Now(), c.Settings.drain())
+		changes := lines()
 		if len(changes) == 0 {
 			v, err = n.control.version(ctx)
 		} else {
@@ -148,7 +200,7 @@ func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err 
 
 // forget has the next push send all endpoints.
 func (n *Nginx) forget() {
-	n.pushed = pushed{lines: map[string]string{}, retired: map[string]time.Time{}}
+	n.pushed.life, n.pushed.lines, n.pushed.retired = "", map[string]string{}, map[string]time.Time{}
 }
 
 // writeEndpoints writes what a master begins with.
@@ -156,8 +208,10 @@ func (n *Nginx) writeEndpoints(c *Config) error {
 	if !n.lua {
 		return nil
 	}
+	n.pushed.mu.Lock()
+	lines := n.pushed.wanted(c)
+	n.pushed.mu.Unlock()
 	var text strings.Builder
-	lines := wanted(c)
 	for _, name := range sortedKeys(lines) {
 		text.WriteString(lines[name] + "\n")
 	}

@@ -197,3 +197,29 @@ func TestUpstreamsThatAreGoneAreRemovedAfterTheWorkersThatMayAskForThem(t *testi
 	assert.Empty(t, p.changes(one, begin.Add(3*time.Minute), time.Minute))
 	assert.Equal(t, []string{"b "}, p.changes(both, begin.Add(4*time.Minute), time.Minute), "it comes back")
 }
+
+func TestPushedEndpointsAreNewerThanThoseOfAConfiguration(t *testing.T) {
+	s := open(t, nil)
+	c := s.config(s.server("e.example.com", at(Prefix, "/", to("up"))))
+	answers := func() string { return s.get("http://e.example.com/").Header.Get("X-Backend") }
+	push := func(name string) int {
+		n, err := s.Push(t.Context(), map[string][]string{"up": {backend(t, name)}})
+		require.NoError(t, err)
+		return n
+	}
+	assert.Zero(t, push("first"), "nginx does not run yet")
+	s.apply(c)
+	assert.Equal(t, "first", answers(), "it starts with them")
+	assert.Equal(t, 1, push("second"))
+	assert.Equal(t, "second", answers())
+	c.Servers = append(c.Servers, s.server("f.example.com", at(Prefix, "/", to("other"))))
+	c.Upstreams["other"] = []string{backend(t, "other")}
+	require.True(t, s.apply(c).Reloaded)
+	assert.Equal(t, "second", answers(), "the configuration is of an older snapshot")
+	eventually(t, func() bool { return s.get("http://f.example.com/").Header.Get("X-Backend") == "other" })
+	n, err := s.Push(t.Context(), map[string][]string{"other": {backend(t, "new")}})
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	assert.Equal(t, "second", answers(), "what is not named stays")
+	assert.Equal(t, "new", s.get("http://f.example.com/").Header.Get("X-Backend"))
+}

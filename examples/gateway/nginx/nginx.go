@@ -35,7 +35,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Nginx is an nginx that serves. Apply is for one goroutine; Alive and Stats are for any.
+// Nginx is an nginx that serves. Apply is for one goroutine, and Push for one that may be another;
+// Alive and Stats are for any.
 type Nginx struct {
 	options Options
 	log     *slog.Logger

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,4 +226,48 @@ func TestServersAreChosenByTheirNameInTLS(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 2)
 	assert.False(t, strings.Contains(read(t, s.path("nginx.conf")), "none.pem"))
+}
+
+func TestAConnectionForOneListenerReachesNoOther(t *testing.T) {
+	s := open(t, nil)
+	var servers []Server
+	for host, listener := range map[string]string{
+		"": "*", "a.example.org": "*", "*.example.com": "*.example.com", "b.example.com": "*.example.com", "one.example.com": "one.example.com", "free.example.net": "",
+	} {
+		server := s.server(host, at(Prefix, "/", to("up")))
+		server.Port, server.TLS, server.Certificate, server.Listener = s.tls, true, "all", listener
+		servers = append(servers, server)
+	}
+	long := strings.Repeat(strings.Repeat("x", 49)+".", 5) // 250 characters, of at most 253
+	server := s.server(long+"com", at(Prefix, "/", to("up")))
+	server.Port, server.TLS, server.Certificate, server.Listener = s.tls, true, "all", long+"com"
+	servers = append(servers, server)
+	slices.SortFunc(servers, func(a, b Server) int { return strings.Compare(a.Host, b.Host) })
+	c := s.config(servers...)
+	c.Certificates["all"] = certificate(t, "*")
+	s.apply(c)
+	for _, test := range []struct {
+		connection, host string
+		want             int
+	}{
+		{"a.example.org", "a.example.org", 200},
+		{"a.example.org", "other.example.org", 200},
+		{"a.example.org", "one.example.com", 421},
+		{"a.example.org", "free.example.net", 200},
+		{"one.example.com", "one.example.com", 200},
+		{"one.example.com", "b.example.com", 421},
+		{"one.example.com", "a.example.org", 421},
+		{"x.y.example.com", "b.example.com", 200},
+		{"b.example.com", "x.example.com", 200},
+		{"b.example.com", "one.example.com", 421},
+		{"free.example.net", "other.example.org", 200},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d/", test.connection, s.tls), nil)
+		require.NoError(t, err)
+		request.Host = test.host
+		answer, err := s.client().Do(request)
+		require.NoError(t, err)
+		answer.Body.Close()
+		assert.Equal(t, test.want, answer.StatusCode, "%s for %s", test.connection, test.host)
+	}
 }

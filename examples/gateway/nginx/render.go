@@ -208,6 +208,8 @@ func (r *renderer) http(w *writer) {
 	w.line("keepalive_timeout %s;", duration(s.KeepAlive, 75*time.Second))
 	w.line("server_names_hash_max_size 16384;")
 	w.line("server_names_hash_bucket_size 512;")
+	w.line("map_hash_max_size 16384;")
+	w.line("map_hash_bucket_size 512;")
 	w.line("variables_hash_max_size 16384;")
 	w.line("variables_hash_bucket_size 128;")
 	w.line("proxy_headers_hash_max_size 4096;")

@@ -3,6 +3,7 @@ package nginx
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -30,9 +31,10 @@ func listeners(servers []Server) [][]Server {
 // that have no server.
 func (r *renderer) listener(w *writer, servers []Server) {
 	var taken bool
+	connection := r.connection(servers)
 	for _, s := range servers {
 		taken = taken || s.Host == ""
-		r.server(w, s)
+		r.server(w, s, connection)
 	}
 	if taken {
 		return
@@ -48,13 +50,31 @@ func (r *renderer) listener(w *writer, servers []Server) {
 	})
 }
 
-func (r *renderer) server(w *writer, s Server) {
+// connection returns a variable with the Listener that a connection was made for.
+func (r *renderer) connection(servers []Server) string {
+	lines := []string{"hostnames;", `default "*";`}
+	for _, s := range servers {
+		if line := fmt.Sprintf("%s %s;", fixed(s.Listener), fixed(s.Listener)); hostName.MatchString(s.Listener) && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if !slices.ContainsFunc(servers, func(s Server) bool { return s.TLS && s.Listener != "" }) {
+		return ""
+	}
+	return r.variable("connection", servers[0].Source, "map $ssl_server_name", lines...)
+}
+
+// server writes one server. connection has the Listener that a connection was made for.
+func (r *renderer) server(w *writer, s Server, connection string) {
 	w.of(s.Source, func() {
 		w.line("# %s", s.Source)
 		w.block("server", func() {
 			r.listen(w, s)
 			if s.Host != "" {
 				w.line("server_name %s;", fixed(s.Host))
+			}
+			if s.TLS && s.Listener != "" {
+				w.line("if ($%s != %s) { return 421; }", connection, expanded(s.Listener))
 			}
 			l := locations{renderer: r, w: w, server: s, seen: map[string]bool{}, bodies: map[string]string{}}
 			for _, one := range s.Locations {

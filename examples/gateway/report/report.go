@@ -94,19 +94,19 @@ func (w *Writer) status(ctx context.Context, r translate.Report) error {
 	case nil:
 		return nil
 	case *networkingv1.IngressStatus:
-		return update(ctx, w.client, r.Object.(*networkingv1.Ingress), func(o *networkingv1.Ingress) {
+		return update(ctx, w.client, r.Object.(*networkingv1.Ingress), func(o *networkingv1.Ingress) any { return o.Status }, func(o *networkingv1.Ingress) {
 			o.Status = *want.DeepCopy()
 		})
 	case *gatewayv1.GatewayClassStatus:
-		return update(ctx, w.client, r.Object.(*gatewayv1.GatewayClass), func(o *gatewayv1.GatewayClass) {
+		return update(ctx, w.client, r.Object.(*gatewayv1.GatewayClass), func(o *gatewayv1.GatewayClass) any { return o.Status }, func(o *gatewayv1.GatewayClass) {
 			o.Status = classStatus(o.Status, want)
 		})
 	case *gatewayv1.GatewayStatus:
-		return update(ctx, w.client, r.Object.(*gatewayv1.Gateway), func(o *gatewayv1.Gateway) {
+		return update(ctx, w.client, r.Object.(*gatewayv1.Gateway), func(o *gatewayv1.Gateway) any { return o.Status }, func(o *gatewayv1.Gateway) {
 			o.Status = gatewayStatus(o.Status, want)
 		})
 	case *gatewayv1.HTTPRouteStatus:
-		return update(ctx, w.client, r.Object.(*gatewayv1.HTTPRoute), func(o *gatewayv1.HTTPRoute) {
+		return update(ctx, w.client, r.Object.(*gatewayv1.HTTPRoute), func(o *gatewayv1.HTTPRoute) any { return o.Status }, func(o *gatewayv1.HTTPRoute) {
 			o.Status.Parents = parents(o.Status.Parents, want.Parents)
 		})
 	}
@@ -118,10 +118,10 @@ func (w *Writer) status(ctx context.Context, r translate.Report) error {
 func update[T any, P interface {
 	*T
 	kates.Object
-}](ctx context.Context, c *kates.Client, o P, change func(P)) error {
+}](ctx context.Context, c *kates.Client, o P, status func(P) any, change func(P)) error {
 	changed := o.DeepCopyObject().(P)
 	change(changed)
-	if equality.Semantic.DeepEqual(o, changed) {
+	if equality.Semantic.DeepEqual(status(o), status(changed)) {
 		return nil
 	}
 	_, err := kates.ModifyStatus(ctx, c, o, func(newest *T) error { change(newest); return nil }, kates.IfUID(o.GetUID()))

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A gateway of a large cluster: 1,000 Ingresses, 2,000 Services, 20,000 endpoints.
-func BenchmarkTranslate(b *testing.B) {
+// largeSnapshot is that of a large cluster: 1,000 Ingresses, 2,000 Services, 20,000 endpoints.
+func largeSnapshot(b *testing.B) *Snapshot {
 	var text []string
 	for n := range 2000 {
 		service := fmt.Sprintf("s-%d", n)
@@ -24,7 +24,11 @@ func BenchmarkTranslate(b *testing.B) {
 		text = append(text, ingressOf(fmt.Sprintf("in-%d", n), "rules:\n"+rule(fmt.Sprintf("h-%d.example.com", n),
 			to("/", "Prefix", fmt.Sprintf("s-%d", 2*n)), to("/api", "Prefix", fmt.Sprintf("s-%d", 2*n+1)))))
 	}
-	snap := snapshotOf(b, ourClass, strings.Join(text, "---"))
+	return snapshotOf(b, ourClass, strings.Join(text, "---"))
+}
+
+func BenchmarkTranslate(b *testing.B) {
+	snap := largeSnapshot(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		d := Translate(snap, Options{Published: []string{"192.0.2.1"}})

@@ -10,6 +10,7 @@ var features = []gatewayv1.FeatureName{
 	"Gateway",
 	"GatewayAddressEmpty",
 	"GatewayHTTPListenerIsolation",
+	"GatewayHTTPSListenerDetectMisdirectedRequests",
 	"GatewayPort8080",
 	"GatewayStaticAddresses",
 	"HTTPRoute",

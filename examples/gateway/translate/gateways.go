@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,6 +115,9 @@ func (t *translation) serversOf(l *gatewayListener, host string) []*serverRules 
 		s := t.table.server(listener{address: address, port: l.port, tls: l.tls, host: host})
 		if s.source.Name == "" {
 			s.source = sourceOf(l.gateway)
+		}
+		if l.tls {
+			s.listener = cmp.Or(l.host, "*")
 		}
 		switch {
 		case s.certificate == "":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
@@ -80,6 +81,7 @@ func TestFiltersAndTimeoutsOfARule(t *testing.T) {
 		{name: "rewrite", rule: `filters: [{type: URLRewrite, urlRewrite: {hostname: b.example.com, path: {type: ReplaceFullPath, replaceFullPath: /b}}}], ` + toWeb, want: nginx.Rule{Rewrite: &nginx.Rewrite{Host: "b.example.com", Path: &nginx.PathChange{Full: true, To: "/b"}}}},
 		{name: "timeout", rule: `timeouts: {request: 2s}, ` + toWeb, want: nginx.Rule{Timeout: 2 * time.Second}},
 		{name: "the shorter timeout", rule: `timeouts: {request: 2s, backendRequest: 500ms}, ` + toWeb, want: nginx.Rule{Timeout: 500 * time.Millisecond}},
+		{name: "the shorter timeout, whichever it is", rule: `timeouts: {request: 1s, backendRequest: 0s}, ` + toWeb, want: nginx.Rule{Timeout: time.Second}},
 		{name: "no timeout", rule: `timeouts: {request: 0s}, ` + toWeb, want: nginx.Rule{Timeout: 365 * 24 * time.Hour}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -105,6 +107,7 @@ func TestARedirectAtAListenerOfTLSStaysThere(t *testing.T) {
 	server := Translate(snap, Options{}).Config.Servers[0]
 	assert.Equal(t, &nginx.Redirect{Status: 302, Scheme: "https", Host: "b.example.com", Port: 8443}, server.Locations[0].Rules[0].Redirect)
 	assert.NotEmpty(t, server.Certificate)
+	assert.Equal(t, "*", server.Listener)
 }
 
 func TestARuleThatCannotBeServedAsItIsWrittenAnswers500(t *testing.T) {
@@ -144,6 +147,7 @@ func TestARuleThatCannotBeServedAsItIsWrittenAnswers500(t *testing.T) {
 			d, all = rulesOf(t, Options{}, test.rule)
 			assert.Equal(t, []string{"Accepted False " + test.reason + ", ResolvedRefs True ResolvedRefs"}, parents(t, d, "prod/shop"))
 			assert.Equal(t, 500, all[0].Rules[0].Status, "no other rule may have its requests")
+			assert.Zero(t, statusOf[*gatewayv1.GatewayStatus](t, d, "Gateway", "prod/edge").Listeners[0].AttachedRoutes)
 		})
 	}
 }

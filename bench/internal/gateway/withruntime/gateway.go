@@ -7,6 +7,7 @@ package withruntime
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -34,6 +35,7 @@ import (
 // Nginx is a *nginx.Nginx.
 type Nginx interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
+	Push(ctx context.Context, upstreams map[string][]string) (int, error)
 }
 
 // Fields by which the cache finds objects.
@@ -75,7 +77,8 @@ func Run(ctx context.Context, config *rest.Config, namespace string, web Nginx, 
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(&writer{client: mgr.GetClient(), web: web, parts: all}); err != nil {
+	writes := &writer{client: mgr.GetClient(), web: web, parts: all}
+	if err := errors.Join(mgr.Add(everywhere(writes.configurations)), mgr.Add(everywhere(writes.endpoints))); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -17,7 +17,8 @@ import (
 
 // parts are those of all Ingresses. Reconcilers write them, and the writer reads them.
 type parts struct {
-	changed chan struct{} // has a value when the configuration has to change
+	changed chan struct{} // has a value when the configuration may have to change
+	moved   chan struct{} // has one when endpoints may have to be sent
 
 	mu  sync.Mutex
 	all map[types.NamespacedName]*part
@@ -31,7 +32,7 @@ type part struct {
 }
 
 func newParts() *parts {
-	return &parts{changed: make(chan struct{}, 1), all: map[types.NamespacedName]*part{}}
+	return &parts{changed: make(chan struct{}, 1), moved: make(chan struct{}, 1), all: map[types.NamespacedName]*part{}}
 }
 
 // put replaces a part, and says whether its report is another one.
@@ -73,6 +74,25 @@ func (p *parts) signal() {
 	case p.changed <- struct{}{}:
 	default: // one waits
 	}
+	p.signalEndpoints()
+}
+
+func (p *parts) signalEndpoints() {
+	select {
+	case p.moved <- struct{}{}:
+	default: // one waits
+	}
+}
+
+// endpoints returns those of all parts.
+func (p *parts) endpoints() map[string][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string][]string{}
+	for _, one := range p.all {
+		maps.Copy(all, one.config.Upstreams)
+	}
+	return all
 }
 
 // config puts the parts together. Of two Ingresses with the same path of a host, the older one has

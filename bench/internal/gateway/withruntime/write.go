@@ -16,21 +16,30 @@ import (
 	"github.com/kates-go/kates/examples/gateway/translate"
 )
 
-// writeInterval is the least time between two configurations, most of which change endpoints alone.
-const writeInterval = 50 * time.Millisecond
+// The least times between two configurations, and between two looks at endpoints.
+const (
+	configurationInterval = time.Second
+	endpointsInterval     = 50 * time.Millisecond
+)
 
-// writer has nginx serve what the parts say, on each replica.
+// writer has nginx serve what the parts say.
 type writer struct {
 	client client.Client
 	web    Nginx
 	parts  *parts
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (w *writer) NeedLeaderElection() bool { return false }
+// everywhere is a manager.Runnable that runs on each replica.
+type everywhere func(context.Context) error
 
 // Start implements manager.Runnable.
-func (w *writer) Start(ctx context.Context) error {
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
+
+// configurations writes configurations.
+func (w *writer) configurations(ctx context.Context) error {
 	var again <-chan time.Time
 	for complete := false; ; {
 		select {
@@ -39,14 +48,34 @@ func (w *writer) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+		interval := endpointsInterval // until all parts are there
 		if complete = complete || w.complete(ctx); complete {
-			again = w.apply(ctx)
+			again, interval = w.apply(ctx), configurationInterval
 		}
+		wait(ctx, interval)
+	}
+}
+
+// endpoints sends endpoints, also while nginx loads a configuration.
+func (w *writer) endpoints(ctx context.Context) error {
+	for {
 		select {
-		case <-time.After(writeInterval):
+		case <-w.parts.moved:
 		case <-ctx.Done():
 			return nil
 		}
+		if _, err := w.web.Push(ctx, w.parts.endpoints()); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "send endpoints to nginx")
+			time.AfterFunc(time.Second, w.parts.signal)
+		}
+		wait(ctx, endpointsInterval)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
@@ -72,6 +101,7 @@ func (w *writer) apply(ctx context.Context) <-chan time.Time {
 	case outcome.Again > 0:
 		return time.After(outcome.Again)
 	}
+	w.parts.signalEndpoints() // some may have changed before nginx ran
 	return nil
 }
 

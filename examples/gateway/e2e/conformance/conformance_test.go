@@ -106,7 +106,7 @@ func acceptClass(t *testing.T, client *kates.Client) {
 	require.NoError(t, err)
 	katestest.Until(t, snapshots, func(snap *classes) bool {
 		return len(snap.Classes) == 1 && len(snap.Classes[0].Status.SupportedFeatures) == supported().Len()
-	}, katestest.Within(time.Minute))
+	}, katestest.Within(5*time.Minute))
 }
 
 // place is where the suite finds the gateway.
@@ -116,8 +116,7 @@ type place struct {
 	Ports      map[int]int // where nginx listens, for ports that need rights
 }
 
-// suiteOptions are those of the suite, without features. Times are the suite's own: they pass only
-// where something fails.
+// suiteOptions are those of the suite, without features.
 func suiteOptions(t *testing.T, at place) suite.ConformanceOptions {
 	scheme := translate.Scheme()
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
@@ -128,7 +127,7 @@ func suiteOptions(t *testing.T, at place) suite.ConformanceOptions {
 	require.NoError(t, err)
 	clientset, err := kubernetes.NewForConfig(server)
 	require.NoError(t, err)
-	ip, times := gatewayv1.IPAddressType, config.DefaultTimeoutConfig()
+	ip, times := gatewayv1.IPAddressType, patience()
 	dialer := &mapped{&roundtripper.DefaultRoundTripper{TimeoutConfig: times}, at.Ports}
 	return suite.ConformanceOptions{
 		Client: client, ClientOptions: ctrl.Options{Scheme: scheme}, Clientset: clientset, RestConfig: server,
@@ -139,4 +138,20 @@ func suiteOptions(t *testing.T, at place) suite.ConformanceOptions {
 			UnusableNetworkAddresses: []gatewayv1.GatewaySpecAddress{{Type: &ip, Value: "192.0.2.1"}},
 		},
 	}
+}
+
+// patience has longer times than the suite's own. They pass only where something fails, and a
+// machine may be slow.
+func patience() config.TimeoutConfig {
+	const long = 5 * time.Minute
+	times := config.DefaultTimeoutConfig()
+	for _, each := range []*time.Duration{
+		&times.DeleteTimeout, &times.GetTimeout, &times.GatewayMustHaveAddress, &times.GatewayMustHaveCondition,
+		&times.GatewayStatusMustHaveListeners, &times.GatewayListenersMustHaveConditions, &times.GWCMustBeAccepted,
+		&times.HTTPRouteMustNotHaveParents, &times.HTTPRouteMustHaveCondition, &times.RouteMustHaveParents,
+		&times.MaxTimeToConsistency, &times.RequestTimeout, &times.LatestObservedGenerationSet, &times.DefaultTestTimeout,
+	} {
+		*each = long
+	}
+	return times
 }

@@ -23,7 +23,6 @@ import (
 var lacking = map[features.FeatureName]string{
 	features.SupportGatewayFrontendClientCertificateValidation:                 "certificates of clients are not checked; a listener that asks for that is not served",
 	features.SupportGatewayFrontendClientCertificateValidationInsecureFallback: "certificates of clients are not checked; a listener that asks for that is not served",
-	features.SupportGatewayHTTPSListenerDetectMisdirectedRequests:              "the Host of a request decides, whatever name its connection was made for",
 	features.SupportGatewayInfrastructure:                                      "there is no infrastructure of a Gateway's own that could have labels",
 	features.SupportHTTPRouteBackendProtocolH2C:                                "nginx speaks HTTP/1.1 to endpoints (HTTP/2 with gRPC alone)",
 	features.SupportHTTPRouteCORS:                                              "the filter is not built; such a rule answers 500 and says so",
