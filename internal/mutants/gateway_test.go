@@ -40,6 +40,14 @@ var gateways = []mutant{
 		old: `			kates.WithTriggers(g.refusals.changed), `,
 		new: `			`,
 	}, {
+		name: "an object is blamed for a path of another one", says: refusedAlone, file: "examples/gateway/nginx/blame.go", caught: "TestAPathThatNginxRefusesIsTheFaultOfItsObjectsAlone",
+		old: `			if had == 0 || len(l.Rules) > 0 { //`,
+		new: `			if had >= 0 { //`,
+	}, {
+		name: "a start with the last configuration is not counted", says: gatewayHeals, file: "examples/gateway/nginx/nginx.go", caught: "TestAKilledNginxStartsWithTheLastConfigurationIfItRefusesTheNew",
+		old: `time.Since(begin), s.Starts+1 })`,
+		new: `time.Since(begin), s.Starts })`,
+	}, {
 		name: "a configuration that waits is forgotten", says: gatewayHeals, file: gatewayLoops, caught: "TestNginxIsAskedAgainWhenItWaitsAndWhenItHasDied",
 		old: `			return kates.Again(outcome.Again) //`,
 		new: `			return nil //`,

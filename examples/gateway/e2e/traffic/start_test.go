@@ -33,8 +33,8 @@ func (w *world) many() (routes []healthy) {
 	return routes
 }
 
-// A connection is reset, and not refused, if it comes while nginx checks its first configuration: then
-// it listens for a moment, and accepts none.
+// A connection is reset, and not refused, if it comes while nginx checks its first configuration:
+// then it listens for a moment, and accepts none.
 func TestAStartServesEverythingOrRefusesConnections(t *testing.T) {
 	w := newWorld(t)
 	routes := w.many()
