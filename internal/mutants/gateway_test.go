@@ -45,8 +45,8 @@ var gateways = []mutant{
 		new: `			if had >= 0 { //`,
 	}, {
 		name: "a start with the last configuration is not counted", says: gatewayHeals, file: "examples/gateway/nginx/nginx.go", caught: "TestAKilledNginxStartsWithTheLastConfigurationIfItRefusesTheNew",
-		old: `time.Since(begin), s.Starts+1 })`,
-		new: `time.Since(begin), s.Starts })`,
+		old: `= hash, time.Now(), time.Since(begin), s.Starts+1`,
+		new: `= hash, time.Now(), time.Since(begin), s.Starts`,
 	}, {
 		name: "a configuration that waits is forgotten", says: gatewayHeals, file: gatewayLoops, caught: "TestNginxIsAskedAgainWhenItWaitsAndWhenItHasDied",
 		old: `			return kates.Again(outcome.Again) //`,
