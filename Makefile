@@ -166,16 +166,16 @@ browser: ## install Debian's Chromium for e2e, if there is no browser and this i
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null'
 
 # Tests and the demonstration of examples/gateway serve traffic with a real nginx. Its module for Lua
-# is what changes endpoints without a reload.
-NGINX := nginx-core libnginx-mod-http-lua
+# is what changes endpoints without a reload. With RUNLEVEL=1 nothing is started at the installation.
+NGINX := nginx libnginx-mod-http-lua
 
 .PHONY: nginx
 nginx: ## install Debian's nginx for examples/gateway, if there is none and this is root
-	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] && exit 0; \
+	@[ -x "$$(PATH=$$PATH:/usr/sbin command -v nginx)" ] && [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ] && exit 0; \
 		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
-			echo "there is no nginx: install it (Debian: apt-get install $(NGINX), as root)" >&2; exit 1; }; \
+			echo "there is no nginx with its module for Lua: install them (Debian: apt-get install $(NGINX), as root)" >&2; exit 1; }; \
 		exec $(STAGE) nginx sh -c 'apt-get update -qq && \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(NGINX) >/dev/null'
+			RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(NGINX) >/dev/null'
 
 .PHONY: gateway
 gateway: apiserver nginx build-testgate ## examples/gateway on a real API server: traffic, and the Gateway API's conformance tests
