@@ -1,5 +1,5 @@
-// Package loops is the heart of the gateway: three loops over the same snapshots. Two of them, on
-// each replica, make nginx's configuration, and keep its endpoints current while nginx loads one.
+// Package loops is the heart of the gateway: three loops, each with snapshots of its own. Two of
+// them, on each replica, make nginx's configuration, and keep its endpoints current while nginx loads one.
 // The third, on the leader alone, writes what objects are told about it. Start with [Gateway.Run].
 package loops
 
@@ -28,7 +28,8 @@ type Gateway struct {
 	Logger  *slog.Logger
 	// Queries are those of translate.Queries.
 	Queries []kates.Query
-	// Translate has what snapshots do not say. Refused and Remote are filled in here.
+	// Translate has what snapshots do not say. Now, Refused, Remote and ReportsOnly are filled in
+	// here, and Published gets the addresses of PublishService.
 	Translate translate.Options
 	// PublishService is the Service whose addresses statuses show, beside Translate.Published.
 	// Empty: none.
@@ -119,8 +120,8 @@ func (g *Gateway) patient(ctx context.Context, loop func() error) error {
 // Serving reports whether a complete configuration has been active. It never takes that back.
 func (g *Gateway) Serving() bool { return g.serving.Load() }
 
-// runConfigure runs on each replica. The first snapshot is complete, that of the other clusters
-// too, so nginx never gets half a configuration.
+// runConfigure runs on each replica. The first snapshot is complete, and other clusters are
+// waited for, so nginx never gets half a configuration.
 func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error {
 	if g.Clusters != nil {
 		select {

@@ -15,7 +15,7 @@ import (
 )
 
 // refusals remembers which objects nginx has refused, and which versions it took before. The loop
-// of the configuration writes it, and both loops read it.
+// of the configuration writes it, and all three read it.
 type refusals struct {
 	changed chan struct{} // has a value when the reports have to change
 

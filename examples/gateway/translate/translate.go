@@ -1,5 +1,6 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
-// say, of one snapshot. It is a pure function of the snapshot: no state, no I/O, no clock.
+// say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no clock
+// (but for parsed certificates, which are remembered).
 package translate
 
 import (
@@ -68,7 +69,7 @@ type Options struct {
 
 // Refusal is nginx' refusal of an object.
 type Refusal struct {
-	Version string // of the object that it refused
+	Version string // of the object in this snapshot, which asks for what was refused
 	Message string // of nginx
 	// LastGood is the last version that nginx took: it is served instead. nil: none.
 	LastGood kates.Object
