@@ -165,8 +165,8 @@ browser: ## install Debian's Chromium for e2e, if there is no browser and this i
 		exec $(STAGE) browser sh -c 'apt-get update -qq && \
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null'
 
-# Tests and the demonstration of examples/gateway serve traffic with a real nginx. Its module for Lua
-# is what changes endpoints without a reload. With RUNLEVEL=1 nothing is started at the installation.
+# Tests and the demonstration of examples/gateway serve traffic with a real nginx. Its module for
+# Lua changes endpoints without a reload. With RUNLEVEL=1 the installation starts nothing.
 NGINX := nginx libnginx-mod-http-lua
 
 .PHONY: nginx
@@ -214,7 +214,8 @@ bench-operator: apiserver build-bench ## measure the same operator on kates and 
 	@cd bench && $(STAGE) "operators" "$(BENCH)" operator -roots "$(BENCH_ROOTS)" -runs "$(BENCH_OPERATOR_RUNS)" -operators "$(BENCH_OPERATORS)" \
 		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
-# This takes about 10 minutes on an idle machine. Each run has BENCH_CHANGES changes per second, for a minute.
+# This takes about 10 minutes on an idle machine. A run has BENCH_CHANGES changes per second, for a
+# minute.
 BENCH_INGRESSES ?= 1000
 BENCH_CHANGES ?= 200
 BENCH_GATEWAY_RUNS ?= 3

@@ -3,15 +3,15 @@
 //
 //	go run . run -sizes 1000,10000 -runs 5   # measures, and writes RESULTS.md and what belongs to it
 //	go run . operator -roots 5000 -runs 3    # measures one operator on several libraries, into the same results
-//	go run . gateway -ingresses 1000         # measures one gateway, written in two ways, into the same results
+//	go run . gateway -ingresses 1000         # measures one gateway, written in two ways
 //	go run . fleet                           # measures a fleet of 200 simulated clusters, and prints the rows for notes.md
 //	go run . load -rate 5000 -for 10m        # checks and measures snapshots under a steady load, and prints the rows for notes.md
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
 //	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
 //
-// It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`) and gateways
-// (`route NAME`).
+// It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`) and
+// gateways (`route NAME`).
 package main
 
 import (

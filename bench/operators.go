@@ -64,8 +64,8 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 		func(r *report.Results) error { return r.Operators.Check() })
 }
 
-// add makes the folders, measures, and adds the results to the existing ones. What was measured before
-// an error goes to another file.
+// add makes the folders, measures, and adds the results to the existing ones. What was measured
+// before an error goes to another file.
 func add(out, profiles string, measure, check func(*report.Results) error) error {
 	for _, dir := range []string{out, profiles} {
 		if dir == "" {

@@ -67,8 +67,8 @@ func (s *settings) connect(watched *observers, log *slog.Logger, stdout io.Write
 	return &place{client: client, clusters: clusters, close: func() { clusters.Close(); client.Close() }}, nil
 }
 
-// source says where the other clusters are. Those that do not exist are an error here: later on they
-// would be clusters that do not answer.
+// source says where the other clusters are. Those that do not exist are an error here: later on
+// they would be clusters that do not answer.
 func (s *settings) source() (fleet.Source, error) {
 	if strings.Contains(s.clusters, "/") {
 		if _, err := os.ReadDir(s.clusters); err != nil {

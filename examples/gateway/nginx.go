@@ -28,8 +28,8 @@ type web interface {
 	Close(context.Context) error
 }
 
-// open finds nginx, which Apply starts, or the one that runs in the folder already. The demonstration
-// goes on without nginx.
+// open finds nginx, which Apply starts, or the one that runs in the folder already. The
+// demonstration goes on without nginx.
 func (s *settings) open(dir string, log *slog.Logger, stdout io.Writer) (web, error) {
 	options := nginx.Options{Dir: dir, Binary: s.binary, External: s.external, Logger: log}
 	if s.external {

@@ -75,8 +75,8 @@ func healthy(g *loops.Gateway) func(*http.Request) error {
 	}
 }
 
-// ready is nil once a complete configuration is active, and ever after: an outage of the API server
-// takes no gateway out of service.
+// ready is nil once a complete configuration is active, and ever after: an outage of the API
+// server takes no gateway out of service.
 func ready(g *loops.Gateway) func(*http.Request) error {
 	return func(r *http.Request) error {
 		if err := healthOf(g.Client, g.Clusters).ReadyCheck(r); err != nil {
@@ -99,8 +99,8 @@ func probe(check func(*http.Request) error) http.Handler {
 	})
 }
 
-// local answers those alone who come from this machine, as kubectl port-forward does: the page shows
-// objects.
+// local answers those alone who come from this machine, as kubectl port-forward does: the page
+// shows objects.
 func local(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)

@@ -47,8 +47,8 @@ func pacedChanges(ctx context.Context, web *workload.Web, rate, n int) ([]worklo
 }
 
 // delays returns for each change how long it took from the server's answer until it was in effect,
-// in ms. A change that a later one of the same object has replaced is in effect with that one. What
-// is not in effect yet is missing.
+// in ms. A change that a later one of the same object has replaced is in effect with that one.
+// What is not in effect yet is missing.
 func delays(made []workload.WebChange, seen []gateway.Seen) (endpoints, ingresses []float64, missing []workload.WebChange) {
 	type object struct {
 		ingress bool

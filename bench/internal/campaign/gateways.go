@@ -39,8 +39,8 @@ type GatewayOptions struct {
 }
 
 // Gateways runs a gateway in the ways that it is written. Each has its own process, its own server
-// and its own nginx, and the order changes from run to run. An error of any of them ends it; it then
-// returns the results so far. It is an error if they serve something else in the end, or if a
+// and its own nginx, and the order changes from run to run. An error of any of them ends it; it
+// then returns the results so far. It is an error if they serve something else in the end, or if a
 // change never comes into effect.
 func Gateways(ctx context.Context, o GatewayOptions) (*report.Gateways, error) {
 	r := &report.Gateways{

@@ -3,8 +3,8 @@
 // one configuration. Package withruntime is the same for Ingresses, with a reconcile for each of
 // them. Both use the packages translate and nginx of examples/gateway.
 //
-// [Variants] lists them. [Serve] runs one, on commands that package campaign writes to its standard
-// input. [Web] notes when a change is in effect.
+// [Variants] lists them. [Serve] runs one, on commands that package campaign writes to its
+// standard input. [Web] notes when a change is in effect.
 package gateway
 
 import (

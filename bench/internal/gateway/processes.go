@@ -40,7 +40,8 @@ func nginxSeconds(dir string) (float64, error) {
 // secondsOf returns the CPU time in a line of /proc/PID/stat: for the master that of its former
 // children, too, and for another process 0 unless it is a child of the master.
 func secondsOf(stat []byte, isMaster bool, master string) (sum float64) {
-	// After the command, in parentheses: state, parent, and from the 12th on utime, stime, cutime, cstime.
+	// After the command, in parentheses: state, parent, and from the 12th on utime, stime, cutime,
+	// cstime.
 	words := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(words) < 15 || !isMaster && words[1] != master {
 		return 0

@@ -34,7 +34,8 @@ type What string
 const (
 	// Start starts the gateway and waits until a configuration is active: Seconds, and as Count.
 	Start What = "start"
-	// Count returns what was used and done so far: CPU, NginxCPU, PeakBytes, Counts, Stats, Applied, Pushes.
+	// Count returns what was used and done so far: CPU, NginxCPU, PeakBytes, Counts, Stats,
+	// Applied, Pushes.
 	Count What = "count"
 	// See returns which changes have come into effect since the last time: Seen.
 	See What = "see"

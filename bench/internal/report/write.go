@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Title is the name of a consumer, an operator or a gateway for people. A minor one has a separate table.
+// Title is the name of a consumer, an operator or a gateway for people. A minor one has a separate
+// table.
 type Title struct {
 	Consumer, Text string
 	Minor          bool

@@ -21,8 +21,8 @@ func Loopback(address string) string {
 	return address
 }
 
-// backends are the servers of the application: one for each endpoint. All of them run all the time,
-// and EndpointSlices say which ones count.
+// backends are the servers of the application: one for each endpoint. All of them run all the
+// time, and EndpointSlices say which ones count.
 type backends struct {
 	port    int // the same one for all
 	servers []*http.Server

@@ -1,6 +1,6 @@
-// Package demo is what the gateway serves when there is no cluster: an API in memory, an application
-// with real servers on the loopback interface, somebody who changes it all the time, and traffic
-// that counts every request. Start with [New].
+// Package demo is what the gateway serves when there is no cluster: an API in memory, an
+// application with real servers on the loopback interface, somebody who changes it all the time,
+// and traffic that counts every request. Start with [New].
 package demo
 
 import (

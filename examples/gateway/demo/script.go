@@ -37,8 +37,8 @@ func (d *Demo) play(ctx context.Context, g Gateway) {
 	}
 }
 
-// make makes a change, waits until it is served, and prints a line about it. It reports whether ctx
-// is still alive.
+// make makes a change, waits until it is served, and prints a line about it. It reports whether
+// ctx is still alive.
 func (d *Demo) make(ctx context.Context, s step, g Gateway) bool {
 	if g.Reloads == nil {
 		d.line("%s", s.text)

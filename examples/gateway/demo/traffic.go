@@ -29,8 +29,8 @@ type traffic struct {
 // urls are asked for in turn.
 var urls = []string{"http://shop.example.com/", "http://blog.example.com/", "https://shop.example.com/"}
 
-// newTraffic makes traffic to a gateway on this machine, which listens at other ports than the URLs
-// say.
+// newTraffic makes traffic to a gateway on this machine, which listens at other ports than the
+// URLs say.
 func newTraffic(a *authority, at netip.Addr, port func(int) int) *traffic {
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		_, text, err := net.SplitHostPort(address)

@@ -1,6 +1,7 @@
 // Package loops is the heart of the gateway: three loops, each with snapshots of its own. Two of
-// them, on each replica, make nginx's configuration, and keep its endpoints current while nginx loads one.
-// The third, on the leader alone, writes what objects are told about it. Start with [Gateway.Run].
+// them, on each replica, make nginx's configuration, and keep its endpoints current while nginx
+// loads one. The third, on the leader alone, writes what objects are told about it. Start with
+// [Gateway.Run].
 package loops
 
 import (
@@ -71,8 +72,8 @@ const (
 	firstPause, longestPause = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Run serves until ctx ends. Then the Lease is released, and nginx serves on: closing it is left to
-// the caller.
+// Run serves until ctx ends. Then the Lease is released, and nginx serves on: closing it is left
+// to the caller.
 func (g *Gateway) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -176,9 +177,9 @@ func (g *Gateway) runReport(ctx context.Context) error {
 	}
 }
 
-// report tells objects what has become of them. Its snapshot is its own: it has all that the former
-// leader wrote. Nothing is reported before something is served, and nothing about an object that
-// nginx has refused and that was changed since, until nginx has seen it.
+// report tells objects what has become of them. Its snapshot is its own: it has all that the
+// former leader wrote. Nothing is reported before something is served, and nothing about an object
+// that nginx has refused and that was changed since, until nginx has seen it.
 func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 	if !g.Serving() {
 		return nil // called again when that changes

@@ -65,8 +65,8 @@ func suspect(c *Config, r Rendering, message string) (Object, bool) {
 	return Object{}, false
 }
 
-// bisect finds, by halving, one object whose addition makes nginx refuse what it takes without it. It
-// returns what nginx says then, too.
+// bisect finds, by halving, one object whose addition makes nginx refuse what it takes without it.
+// It returns what nginx says then, too.
 func (n *Nginx) bisect(ctx context.Context, c *Config, message string) (Object, string, error) {
 	all := sources(c)
 	refuses := func(first int) (string, error) {
@@ -103,8 +103,8 @@ func (n *Nginx) bisect(ctx context.Context, c *Config, message string) (Object, 
 	return all[high-1], message, nil
 }
 
-// sources returns all objects that a configuration comes from. Each one is after those without which
-// it has no effect.
+// sources returns all objects that a configuration comes from. Each one is after those without
+// which it has no effect.
 func sources(c *Config) (all []Object) {
 	seen := map[Object]bool{{}: true}
 	add := func(o Object) {

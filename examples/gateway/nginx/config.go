@@ -79,8 +79,8 @@ type Location struct {
 	Path  string
 	Match PathMatch
 	// Rules are tried in their order. The first one whose conditions hold is used; without one the
-	// answer is 404. So that such a request goes to the next shorter prefix, package translate adds
-	// the rules of that prefix after the location's own.
+	// answer is 404. So that such a request goes to the next shorter prefix, package translate
+	// adds the rules of that prefix after the location's own.
 	Rules []Rule
 }
 

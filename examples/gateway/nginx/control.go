@@ -30,8 +30,8 @@ func newControl(socket string) control {
 	}}
 }
 
-// version is what nginx answers: the hash of the configuration, and the life of the master. After a
-// restart its memory is empty, and the life another one.
+// version is what nginx answers: the hash of the configuration, and the life of the master. After
+// a restart its memory is empty, and the life another one.
 type version struct{ hash, life string }
 
 func (c control) version(ctx context.Context) (version, error) {
@@ -173,8 +173,8 @@ func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err 
 
 // Push sends the endpoints of upstreams to an nginx that runs, and returns how many lists have
 // changed. It may be called beside Apply, which waits for nginx while that checks a configuration
-// and loads it: endpoints need not wait for that. From then on these endpoints count for Apply, too.
-// The lists must not be changed afterwards.
+// and loads it: endpoints need not wait for that. From then on these endpoints count for Apply,
+// too. The lists must not be changed afterwards.
 func (n *Nginx) Push(ctx context.Context, upstreams map[string][]string) (count int, err error) {
 	if !n.lua {
 		return 0, nil // they are in the configuration

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// file is the name of a certificate's file, with its key, relative to nginx.conf. A name stands for
-// the content: a file is never written twice.
+// file is the name of a certificate's file, with its key, relative to nginx.conf. A name stands
+// for the content: a file is never written twice.
 func (c Certificate) file() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d ", len(c.Chain))

@@ -97,8 +97,8 @@ func (r *renderer) requestHeaders(w *writer, all fields) {
 	}
 }
 
-// appended returns a variable with what a header has, and more values, with commas and no spaces as
-// the Gateway API has them.
+// appended returns a variable with what a header has, and more values, with commas and no spaces
+// as the Gateway API has them.
 func (r *renderer) appended(w *writer, was, values string) string {
 	was = strings.Trim(was, `"`)
 	return r.variable("added", w.source, `map "`+was+`"`, `"" `+expanded(values)+`;`, `default "`+was+","+strings.TrimPrefix(expanded(values), `"`)+`;`)

@@ -21,9 +21,9 @@ type Options struct {
 	Binary string
 	// Modules is the folder of its modules. Empty: the one that it was built with.
 	Modules string
-	// External: somebody else starts nginx, with "-c Dir/nginx.conf", as soon as that file is there,
-	// and starts it again if it ends: another container, with the same folder, the same user, and
-	// processes that both see.
+	// External: somebody else starts nginx, with "-c Dir/nginx.conf", as soon as that file is
+	// there, and starts it again if it ends: another container, with the same folder, the same
+	// user, and processes that both see.
 	External bool
 	// Keep leaves nginx running when the gateway ends. The next one adopts it.
 	Keep bool
@@ -82,13 +82,15 @@ type Outcome struct {
 	Active   bool   // it serves
 	Reloaded bool   // nginx was reloaded or started
 	Pushed   int    // upstreams whose endpoints were sent
-	// Again, if not 0, is when to call Apply again: the configuration waits, for a reload a second.
+	// Again, if not 0, is when to call Apply again: the configuration waits, for a reload a
+	// second.
 	Again time.Duration
 	// Refused has the objects at fault if nginx refuses the configuration. The last one serves on.
 	Refused []Refusal
 }
 
-// Open takes a folder, and adopts an nginx that serves there. It starts none: the first Apply does.
+// Open takes a folder, and adopts an nginx that serves there. It starts none: the first Apply
+// does.
 func Open(o Options) (_ *Nginx, err error) {
 	if o.ReloadTimeout <= 0 {
 		o.ReloadTimeout = 30 * time.Second

@@ -105,7 +105,8 @@ func (n *Nginx) dismissOrphans() {
 	}
 }
 
-// wait waits until nginx says that it has a configuration. ended, if not nil, is closed if it ends.
+// wait waits until nginx says that it has a configuration. ended, if not nil, is closed if it
+// ends.
 func (n *Nginx) wait(ctx context.Context, hash string, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, n.options.ReloadTimeout)
 	defer cancel()

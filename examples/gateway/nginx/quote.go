@@ -67,7 +67,8 @@ func bytewise(s string, escape func(byte) string) string {
 }
 
 // CheckRegex says why a text cannot be a regular expression of a location or a condition. It takes
-// what Go's package regexp takes, in ASCII: nginx has PCRE, whose named groups would set variables.
+// what Go's package regexp takes, in ASCII: nginx has PCRE, whose named groups would set
+// variables.
 func CheckRegex(s string) error {
 	_, err := regex(s)
 	return err

@@ -141,7 +141,8 @@ func (o Object) String() string {
 	return clean(strings.TrimSpace(o.Kind + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")))
 }
 
-// variable returns the name of a variable that these lines define, and writes them if they are new.
+// variable returns the name of a variable that these lines define, and writes them if they are
+// new.
 func (r *renderer) variable(kind string, source Object, head string, lines ...string) string {
 	key := head + "\n" + strings.Join(lines, "\n")
 	if name, ok := r.names[key]; ok {

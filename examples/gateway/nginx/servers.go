@@ -167,8 +167,8 @@ func prefixOf(path string) string {
 	return fixed(path + "/")
 }
 
-// add adds a location, unless there is one already. Where one thing becomes of all its requests, it
-// stands there. Otherwise each request goes on to the named location of its rule and backend.
+// add adds a location, unless there is one already. Where one thing becomes of all its requests,
+// it stands there. Otherwise each request goes on to the named location of its rule and backend.
 func (l *locations) add(head string, one Location) {
 	if l.seen[head] || one.Match != Regex && !strings.HasPrefix(one.Path, "/") {
 		return

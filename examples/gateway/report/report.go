@@ -62,8 +62,8 @@ func (w *Writer) Write(ctx context.Context, desired *translate.Desired) error {
 	return errors.Join(failed...)
 }
 
-// tell records what is new about an object. Problems with the same reason are one event: a recorder
-// takes several for a repetition of the first.
+// tell records what is new about an object. Problems with the same reason are one event: a
+// recorder takes several for a repetition of the first.
 func (w *Writer) tell(r translate.Report) {
 	before := w.told[r.Object.GetUID()]
 	if len(before) > 0 && len(r.Problems) == 0 {

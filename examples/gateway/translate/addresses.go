@@ -8,8 +8,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// assignAddresses gives each Gateway its addresses: those that it asks for, or the one that it has,
-// or the lowest free one. An older Gateway comes first. Without a pool all Gateways share all
+// assignAddresses gives each Gateway its addresses: those that it asks for, or the one that it
+// has, or the lowest free one. An older Gateway comes first. Without a pool all Gateways share all
 // addresses of the machine, and may ask for those that are published.
 func (t *translation) assignAddresses(all []*gateway) {
 	pool := slices.Compact(slices.SortedFunc(slices.Values(t.Addresses), netip.Addr.Compare))

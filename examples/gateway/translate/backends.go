@@ -43,8 +43,8 @@ func (t *translation) ingressTLS(in *ingress, hosts map[string]bool) {
 	}
 }
 
-// hostsOf returns the hosts of rules that a certificate of an Ingress is for: those that are named,
-// its own ones that a named wildcard covers, and all its own ones if none is named.
+// hostsOf returns the hosts of rules that a certificate of an Ingress is for: those that are
+// named, its own ones that a named wildcard covers, and all its own ones if none is named.
 func (t *translation) hostsOf(in *ingress, named []string, hosts map[string]bool) (all []string) {
 	for _, host := range named {
 		used := hosts[host]

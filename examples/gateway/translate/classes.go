@@ -35,9 +35,9 @@ var features = []gatewayv1.FeatureName{
 	"ReferenceGrant",
 }
 
-// gatewayClasses reports on the GatewayClasses of this controller, and returns their names. A class
-// with parameters is not accepted, since there are none. Its Gateways are served all the same: they
-// are not at fault.
+// gatewayClasses reports on the GatewayClasses of this controller, and returns their names. A
+// class with parameters is not accepted, since there are none. Its Gateways are served all the
+// same: they are not at fault.
 func (t *translation) gatewayClasses() map[gatewayv1.ObjectName]bool {
 	ours := map[gatewayv1.ObjectName]bool{}
 	for _, class := range t.snap.GatewayClasses {

@@ -7,8 +7,8 @@ import (
 )
 
 // findConflicts finds the listeners that cannot be told apart: two protocols at one port, or one
-// host twice. Within a Gateway none of them is served, as the API says. Of two Gateways at the same
-// address the older one keeps its listener. An Ingress keeps the protocol of its ports.
+// host twice. Within a Gateway none of them is served, as the API says. Of two Gateways at the
+// same address the older one keeps its listener. An Ingress keeps the protocol of its ports.
 func (t *translation) findConflicts(all []*gateway) {
 	taken := map[listener]string{} // by address, port, and protocol or host: who has it
 	for l := range t.table {

@@ -23,8 +23,9 @@ func (p backendPort) String() string {
 	return fmt.Sprint(p.number)
 }
 
-// upstream adds the endpoints of a Service's port, and returns the ID of the upstream. The port has
-// a name or a number. An error says why there is none; a Service without endpoints is no error.
+// upstream adds the endpoints of a Service's port, and returns the ID of the upstream. The port
+// has a name or a number. An error says why there is none; a Service without endpoints is no
+// error.
 func (t *translation) upstream(namespace, service string, port backendPort) (id string, err error) {
 	key := types.NamespacedName{Namespace: namespace, Name: service}
 	s := t.snap.Services[key]
@@ -65,8 +66,8 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 }
 
 // endpoints returns the endpoints of a Service's port, which slices know by its name. They are
-// those that kube-proxy would use: the ready ones, and if there is none, those that are terminating
-// and still serve (KEP-1669).
+// those that kube-proxy would use: the ready ones, and if there is none, those that are
+// terminating and still serve (KEP-1669).
 func (t *translation) endpoints(service types.NamespacedName, port string) []string {
 	home := &endpoints{change: t.Endpoint}
 	for _, slice := range t.slicesOf(service) {

@@ -18,8 +18,8 @@ type Endpoints struct {
 	known map[string]known // by upstream's ID
 }
 
-// known is what a list of endpoints was made of. A snapshot shares the objects that have not changed
-// with the one before.
+// known is what a list of endpoints was made of. A snapshot shares the objects that have not
+// changed with the one before.
 type known struct {
 	service      *corev1.Service
 	home, remote []*discoveryv1.EndpointSlice

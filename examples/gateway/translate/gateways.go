@@ -104,8 +104,8 @@ func (t *translation) serve(g *gateway) {
 	}
 }
 
-// serversOf returns the servers of a host of a listener, one for each address of its Gateway. There is
-// none if the listener is not served.
+// serversOf returns the servers of a host of a listener, one for each address of its Gateway.
+// There is none if the listener is not served.
 func (t *translation) serversOf(l *gatewayListener, host string) []*serverRules {
 	if !holds(l.gateway.accepted) || !holds(l.accepted) {
 		return nil

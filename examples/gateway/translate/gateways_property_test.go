@@ -53,8 +53,8 @@ func TestABadObjectChangesNothingOfTheOthers(t *testing.T) {
 	}
 }
 
-// uncount takes the numbers of attached Routes away: a Route attaches even if another one has all of
-// its paths.
+// uncount takes the numbers of attached Routes away: a Route attaches even if another one has all
+// of its paths.
 func uncount(d *Desired) {
 	for _, r := range d.Reports {
 		if s, ok := r.Status.(*gatewayv1.GatewayStatus); ok {

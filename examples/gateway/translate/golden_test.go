@@ -15,8 +15,8 @@ import (
 
 var writeGolden = flag.Bool("update", false, "write the golden files")
 
-// The whole of a small shop, with one mistake of each kind. To read what this package does, compare
-// testdata/shop.yaml with testdata/shop.golden.yaml.
+// The whole of a small shop, with one mistake of each kind. To read what this package does,
+// compare testdata/shop.yaml with testdata/shop.golden.yaml.
 func TestTheConfigurationOfAWholeSnapshot(t *testing.T) {
 	text, err := os.ReadFile("testdata/shop.yaml")
 	require.NoError(t, err)

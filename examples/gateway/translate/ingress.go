@@ -94,8 +94,8 @@ func newer(a, b *networkingv1.IngressClass) bool {
 	return cmp.Or(b.CreationTimestamp.Time.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
 }
 
-// clearFormerStatus clears the status of an Ingress that was ours and has no class any more. That of one which
-// has another controller's class is for that controller to write.
+// clearFormerStatus clears the status of an Ingress that was ours and has no class any more. That
+// of one which has another controller's class is for that controller to write.
 func (t *translation) clearFormerStatus(in *networkingv1.Ingress, c classes) {
 	legacy := in.Annotations[legacyClass] != ""
 	if len(t.Published) > 0 && !legacy && c.of(in) == nil && equality.Semantic.DeepEqual(&in.Status, t.ingressStatus()) {
@@ -119,8 +119,8 @@ func (t *translation) ingressStatus() any {
 	return status
 }
 
-// paths returns the paths of an Ingress. The default backend is the last one, and has the path / of
-// the Ingress' hosts.
+// paths returns the paths of an Ingress. The default backend is the last one, and has the path /
+// of the Ingress' hosts.
 func (t *translation) paths(in *ingress) (all []ingressPath) {
 	var hosts []string
 	for _, rule := range in.Spec.Rules {

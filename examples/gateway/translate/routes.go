@@ -11,8 +11,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// route attaches an HTTPRoute to the listeners of our Gateways that its parentRefs name, and reports
-// on it, for each of these parents.
+// route attaches an HTTPRoute to the listeners of our Gateways that its parentRefs name, and
+// reports on it, for each of these parents.
 func (t *translation) route(observedRoute *gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gateway) {
 	var parents []gatewayv1.ParentReference
 	for _, p := range observedRoute.Spec.ParentRefs {

@@ -33,8 +33,8 @@ type finding struct {
 	what   string
 }
 
-// rulesOf reads the rules of an HTTPRoute. A rule that cannot be served as it is written answers 500:
-// a request that its filter was to look at must not go on without.
+// rulesOf reads the rules of an HTTPRoute. A rule that cannot be served as it is written answers
+// 500: a request that its filter was to look at must not go on without.
 func (t *translation) rulesOf(r *gatewayv1.HTTPRoute) *routeRules {
 	rules := &routeRules{}
 	for _, h := range r.Spec.Hostnames {
@@ -147,9 +147,9 @@ func (t *translation) backendOf(r *gatewayv1.HTTPRoute, ref *gatewayv1.BackendRe
 	return id, nil
 }
 
-// timeoutOf is the shorter one of a rule's timeouts. nginx has none for a request as a whole: it is
-// the longest time without a byte to or from the endpoint. A timeout of 0 is none, for which nginx
-// has a very long one.
+// timeoutOf is the shorter one of a rule's timeouts. nginx has none for a request as a whole: it
+// is the longest time without a byte to or from the endpoint. A timeout of 0 is none, for which
+// nginx has a very long one.
 func timeoutOf(of *gatewayv1.HTTPRouteTimeouts) (time.Duration, error) {
 	const none = 365 * 24 * time.Hour
 	if of == nil {

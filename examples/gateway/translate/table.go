@@ -150,8 +150,8 @@ func byPath(a, b nginx.Location) int {
 	return cmp.Or(cmp.Compare(order[a.Match], order[b.Match]), cmp.Compare(len(b.Path), len(a.Path)), strings.Compare(a.Path, b.Path))
 }
 
-// settle gives each location the rules of the shorter prefixes that select its path, too: a request
-// that meets no conditions of the longest path goes to the next one.
+// settle gives each location the rules of the shorter prefixes that select its path, too: a
+// request that meets no conditions of the longest path goes to the next one.
 func settle(all []nginx.Location) {
 	for i := range all {
 		at := &all[i]

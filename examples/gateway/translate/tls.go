@@ -28,8 +28,8 @@ type keyPair struct {
 	leaf       *x509.Certificate
 }
 
-// certificate adds the certificate of a Secret, and returns its ID. An error says what is wrong with
-// it. What is doubtful and served all the same is found by doubts.
+// certificate adds the certificate of a Secret, and returns its ID. An error says what is wrong
+// with it. What is doubtful and served all the same is found by doubts.
 func (t *translation) certificate(namespace, secret string) (id string, err error) {
 	name := types.NamespacedName{Namespace: namespace, Name: secret}
 	found := t.snap.Secrets[name]

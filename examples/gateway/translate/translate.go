@@ -1,6 +1,6 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
-// say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no clock
-// (but for parsed certificates, which are remembered).
+// say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no
+// clock (but for parsed certificates, which are remembered).
 package translate
 
 import (
@@ -48,8 +48,8 @@ type Options struct {
 	// Addresses are those that Gateways get, one each. If there are none, all Gateways share all
 	// addresses of the machine, and of two equal listeners the older Gateway has it.
 	Addresses []netip.Addr
-	// Published are the addresses that statuses show where a Gateway has none of its own, and those
-	// of Ingresses: IP addresses or names.
+	// Published are the addresses that statuses show where a Gateway has none of its own, and
+	// those of Ingresses: IP addresses or names.
 	Published []string
 	// Now is the time by which certificates are judged. Zero: their dates are not looked at.
 	Now time.Time

@@ -1,8 +1,8 @@
 // Package withruntime is a gateway as controllers per object are written: a manager with a cache,
 // a reconcile for each Ingress, which makes its part of the configuration, and a writer that puts
-// the parts together. It has the same translation and the same nginx as examples/gateway. It serves
-// Ingresses and nothing else: no Gateway API, no canaries, no settings, and an Ingress that nginx
-// refuses is left for people to find.
+// the parts together. It has the same translation and the same nginx as examples/gateway. It
+// serves Ingresses and nothing else: no Gateway API, no canaries, no settings, and an Ingress that
+// nginx refuses is left for people to find.
 package withruntime
 
 import (

@@ -38,8 +38,8 @@ func lackingTestsFail(t *testing.T, at place) {
 	}
 }
 
-// TestOfFeaturesThatAreLacking is run by lackingTestsFail, and does nothing otherwise. It waits for
-// each thing for some seconds only, since the wait is in vain.
+// TestOfFeaturesThatAreLacking is run by lackingTestsFail, and does nothing otherwise. It waits
+// for each thing for some seconds only, since the wait is in vain.
 func TestOfFeaturesThatAreLacking(t *testing.T) {
 	text, here := os.LookupEnv(placeVariable)
 	if !here {

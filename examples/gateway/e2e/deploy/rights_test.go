@@ -12,8 +12,8 @@ import (
 	"github.com/kates-go/kates/examples/gateway/translate"
 )
 
-// The containers run as the manifests say, with the rights of their ServiceAccount, while everything
-// happens that a right is for.
+// The containers run as the manifests say, with the rights of their ServiceAccount, while
+// everything happens that a right is for.
 func TestTheRightsOfTheManifestsSufficeAndEachIsUsed(t *testing.T) {
 	for _, overlay := range []string{"gateway-api", "namespaces"} {
 		t.Run(overlay, func(t *testing.T) {

@@ -62,7 +62,8 @@ func TestNoRequestFailsWhileIngressesChangeFiftyTimes(t *testing.T) {
 			w.makeBad()
 			w.seesBad()
 		}
-		// One comes, and one goes. Each is another server, and another path of a server that serves.
+		// One comes, and one goes. Each is another server, and another path of a server that
+		// serves.
 		next := ingress(fmt.Sprint("extra-", n), "one.test", to{fmt.Sprint("/extra-", n), "b"})
 		next.Spec.Rules = append(next.Spec.Rules, ingress("", fmt.Sprint("extra-", n, ".test"), to{"/", "c"}).Spec.Rules...)
 		w.create(next)

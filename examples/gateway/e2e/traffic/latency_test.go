@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheTimeFromAChangeToTheFirstRequestThatItServes runs beside no other test, and prints figures
-// for the documentation.
+// TestTheTimeFromAChangeToTheFirstRequestThatItServes runs beside no other test, and prints
+// figures for the documentation.
 func TestTheTimeFromAChangeToTheFirstRequestThatItServes(t *testing.T) {
 	w := worldIn(t, shared.Cluster(t))
 	a := w.app()
