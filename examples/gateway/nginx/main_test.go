@@ -64,7 +64,6 @@ func (s *site) reopen(dir string, change func(*Options)) {
 	s.Nginx = n
 	s.t.Cleanup(func() {
 		if n.lock.Fd() != ^uintptr(0) { // not closed by the test
-			n.options.Keep = false
 			assert.NoError(s.t, n.Close(context.Background()))
 		}
 	})

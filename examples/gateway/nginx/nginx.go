@@ -25,8 +25,6 @@ type Options struct {
 	// there, and starts it again if it ends: another container, with the same folder, the same
 	// user, and processes that both see.
 	External bool
-	// Keep leaves nginx running when the gateway ends. The next one adopts it.
-	Keep bool
 	// ErrorLog is a file, or stderr. Empty: error.log in the folder.
 	ErrorLog string
 	// ReloadTimeout is how long nginx may take to start or to reload. 0: 30 s.
@@ -337,10 +335,10 @@ func (n *Nginx) Stats() Stats {
 	return n.stats
 }
 
-// Close ends nginx, unless it is to be kept. Its requests have the time of DrainTimeout, and until
-// ctx ends. It gives the folder free.
+// Close ends nginx, unless somebody else has started it. Its requests have the time of DrainTimeout,
+// and until ctx ends. It gives the folder free.
 func (n *Nginx) Close(ctx context.Context) (err error) {
-	if !n.options.Keep && !n.options.External {
+	if !n.options.External {
 		err = n.quit(ctx, n.drain)
 	}
 	return errors.Join(err, n.lock.Close())
