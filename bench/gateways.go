@@ -6,10 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kates-go/kates/bench/internal/campaign"
 	"github.com/kates-go/kates/bench/internal/gateway"
@@ -76,16 +73,5 @@ func gatewayTitles() []report.Title {
 
 // route is the process of a gateway.
 func route(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) != 1 {
-		return errors.New("route: name one gateway")
-	}
-	v, err := gateway.ByName(args[0])
-	if err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(campaign.KubeconfigEnv))
-	if err != nil {
-		return err
-	}
-	return gateway.Serve(ctx, v, config, os.Stdin, stdout)
+	return serve(ctx, "route: name one gateway", args, gateway.ByName, gateway.Serve, stdout)
 }

@@ -28,6 +28,7 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kates-go/kates/bench/internal/campaign"
@@ -194,10 +195,19 @@ func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // consume is the process of a consumer.
 func consume(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	return serve(ctx, "consume: name one consumer", args, consumer.ByName, consumer.Serve, stdout)
+}
+
+// serve runs the one that args name, on the server that the environment names. It takes commands
+// from the standard input.
+func serve[V any](
+	ctx context.Context, usage string, args []string, byName func(string) (V, error),
+	run func(context.Context, V, *rest.Config, io.Reader, io.Writer) error, stdout io.Writer,
+) error {
 	if len(args) != 1 {
-		return errors.New("consume: name one consumer")
+		return errors.New(usage)
 	}
-	v, err := consumer.ByName(args[0])
+	v, err := byName(args[0])
 	if err != nil {
 		return err
 	}
@@ -205,5 +215,5 @@ func consume(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return consumer.Serve(ctx, v, config, os.Stdin, stdout)
+	return run(ctx, v, config, os.Stdin, stdout)
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/kates-go/kates/bench/internal/campaign"
 	"github.com/kates-go/kates/bench/internal/operator"
 	"github.com/kates-go/kates/bench/internal/report"
@@ -102,16 +100,5 @@ func operatorTitles() []report.Title {
 
 // operate is the process of an operator.
 func operate(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) != 1 {
-		return errors.New("operate: name one operator")
-	}
-	v, err := operator.ByName(args[0])
-	if err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(campaign.KubeconfigEnv))
-	if err != nil {
-		return err
-	}
-	return operator.Serve(ctx, v, config, os.Stdin, stdout)
+	return serve(ctx, "operate: name one operator", args, operator.ByName, operator.Serve, stdout)
 }
