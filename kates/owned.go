@@ -6,16 +6,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/kinds"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.
@@ -75,6 +70,8 @@ type OwnedSet struct {
 	// Adopt takes in objects that exist without belonging to the set, unless another owner
 	// controls them. From then on they are pruned, and deleted with the owner, like others.
 	Adopt bool
+	// InOrder applies one object after the other, in the order of Objects.
+	InOrder bool
 	// HoldPruning prunes nothing while some object could not be applied: it may be the one that
 	// replaces what would be pruned.
 	HoldPruning bool
@@ -92,10 +89,16 @@ type OwnedResult struct {
 
 // ApplyOwned applies the objects of a set, and removes those that are no longer wanted.
 //
-// Each object is sent by server-side apply ([Client.Apply]), in the order given, with an owner
-// reference and the label of the set. What other field managers own in it stays. If they own a
-// field with another value, that is a conflict ([IsConflict]) and the object is untouched, unless
-// [ForceOwnership] is given.
+// Each object is sent by server-side apply ([Client.Apply]), with an owner reference and the label
+// of the set. What other field managers own in it stays. If they own a field with another value,
+// that is a conflict ([IsConflict]) and the object is untouched, unless [ForceOwnership] is given.
+//
+// Objects are applied side by side, up to ten at a time. Only where the API server refuses an
+// object for want of another one does the order count: what stands in Objects after a namespace,
+// a CustomResourceDefinition, an APIService, a ServiceAccount, a Role, a ClusterRole, a
+// PriorityClass, a RuntimeClass, a LimitRange or a ResourceQuota waits until that one is applied,
+// and such an object waits for what stands before it. With InOrder each object waits for the one
+// before it. The result and the errors are always in the order of Objects.
 //
 // Of a Remote set, the label with the owner's UID counts where the owner reference does otherwise.
 //
@@ -150,13 +153,10 @@ func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOpti
 	if err != nil {
 		return a.result, fmt.Errorf("apply an owned set: %w", err)
 	}
-	for i, o := range a.wanted {
-		if ctx.Err() != nil {
-			a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried",
-				ctx.Err(), len(a.wanted)-i, len(a.wanted)))
-			return a.result, errors.Join(a.errs...)
-		}
-		a.fail(a.apply(ctx, o))
+	if untried := a.applyAll(ctx); untried > 0 {
+		a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried",
+			ctx.Err(), untried, len(a.wanted)))
+		return a.result, errors.Join(a.errs...)
 	}
 	if len(a.errs) == 0 || !set.HoldPruning {
 		a.prune(ctx)
@@ -261,165 +261,4 @@ func referenceOf(r stream.Resource, o Object) ObjectReference {
 		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 	}
-}
-
-// pruneTries limits how often an object that changes is checked again.
-const pruneTries = 5
-
-// unwanted is an object that may have to be pruned.
-type unwanted struct {
-	Object
-	resource stream.Resource
-}
-
-func (u unwanted) stored() applied.Key {
-	return applied.Key{Storage: u.resource.Storage, Key: objects.KeyOf(u)}
-}
-
-// prune removes the objects that are no longer wanted.
-func (a *ownedApply) prune(ctx context.Context) {
-	// Existing may hold an object in several forms.
-	candidates, removed := a.existing(ctx), make(map[types.UID]bool)
-	for i, u := range candidates {
-		if ctx.Err() != nil {
-			a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried",
-				ctx.Err(), len(candidates)-i, len(candidates)))
-			return
-		}
-		if a.keys[u.stored()] || !a.set.Prunable(u) || removed[u.GetUID()] {
-			continue
-		}
-		removed[u.GetUID()] = u.GetUID() != "" // objects of a fake have none
-		a.fail(a.remove(ctx, u))
-	}
-}
-
-// existing returns the objects among which to prune.
-func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
-	if a.given.Existing != nil {
-		for _, o := range a.given.Existing {
-			mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(o))
-			if err != nil {
-				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
-				continue
-			}
-			all = append(all, unwanted{o, a.client.resource(ctx, mapping)})
-		}
-		return all
-	}
-	for _, r := range a.kinds(ctx) {
-		objects, err := a.labelled(ctx, r)
-		if err != nil {
-			a.fail(fmt.Errorf("prune %s: %w", r.Resource, err))
-		}
-		for _, o := range objects {
-			all = append(all, unwanted{o, r})
-		}
-	}
-	return all
-}
-
-// kinds returns the resources to prune, each stored one once.
-func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
-	seen := make(map[string]bool)
-	add := func(r stream.Resource) {
-		if !seen[r.Storage] {
-			seen[r.Storage], all = true, append(all, r)
-		}
-	}
-	for _, o := range a.wanted {
-		add(o.Resource)
-	}
-	for _, kind := range a.given.Kinds {
-		mapping, err := a.client.core.kinds.Kind(ctx, kind)
-		switch {
-		case err != nil:
-			a.fail(fmt.Errorf("prune: %w", err))
-		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.reach() != "":
-			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, ErrOwnerScope))
-		default:
-			add(a.client.resource(ctx, mapping))
-		}
-	}
-	return all
-}
-
-// labelled returns the objects of a kind that have the label, from a running watch or the server.
-func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Object, err error) {
-	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), stream.Meta); ok {
-		return known, nil
-	}
-	listed, err := a.client.listOne(ctx, r, a.reach(), stream.Selection{Labels: a.set.Selector()})
-	for _, u := range listed {
-		all = append(all, u)
-	}
-	return all, err
-}
-
-// remove deletes an object of the set, or releases it. If the object changes meanwhile, it is
-// checked again.
-func (a *ownedApply) remove(ctx context.Context, u unwanted) error {
-	o := bare(u.resource, objects.KeyOf(u))
-	uid := u.GetUID()
-	for try := 1; ; try++ {
-		if a.set.HasOtherOwners(u) {
-			return a.release(ctx, o, u)
-		}
-		err := a.delete(ctx, o, u)
-		switch {
-		case err == nil:
-			a.client.core.applied.Forget(u.stored())
-			a.result.Pruned = append(a.result.Pruned, referenceOf(u.resource, u))
-			return nil
-		case apierrors.IsNotFound(err):
-			return nil
-		case !apierrors.IsConflict(err) || try == pruneTries:
-			return err
-		}
-		now, readErr := a.client.core.get(ctx, o)
-		switch {
-		case apierrors.IsNotFound(readErr):
-			return nil
-		case readErr != nil:
-			return o.failed(opPrune, readErr)
-		case now.GetUID() != uid || !a.set.Prunable(now):
-			return nil // it no longer belongs to the set
-		}
-		u.Object = now
-	}
-}
-
-// delete deletes the very object and version that was checked.
-func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
-	w := a.options
-	if w.propagation == nil {
-		background := metav1.DeletePropagationBackground
-		w.propagation = &background // the default of some old kinds leaves orphans
-	}
-	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
-		w.uid, w.version = &uid, &version
-	}
-	return a.client.deleteKnown(ctx, opPrune, o, u.GetUID(), w)
-}
-
-// release removes the label and the owner reference from an object that others own too.
-func (a *ownedApply) release(ctx context.Context, o *object, u unwanted) error {
-	released := false
-	options := about(u, []WriteOption{func(w *writeOptions) {
-		w.dryRun, w.fieldManager = a.options.dryRun, a.options.fieldManager
-	}})
-	_, err := Modify(ctx, a.client, o.Unstructured, func(now *Unstructured) error {
-		if released = a.set.Prunable(now) && a.set.HasOtherOwners(now); released {
-			a.set.Release(now)
-		}
-		return nil
-	}, options...)
-	switch {
-	case IsNotFound(err):
-		return nil
-	case err == nil && released:
-		a.client.core.applied.Forget(u.stored())
-		a.result.Released = append(a.result.Released, referenceOf(u.resource, u))
-	}
-	return err
 }

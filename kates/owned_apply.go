@@ -3,7 +3,6 @@ package kates
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,12 +23,8 @@ import (
 // applyTries limits how often an object is checked again because another one has taken its name.
 const applyTries = 4
 
-// apply applies one object, if that could change it.
-func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted) error {
-	if known, ok := a.knownUnchanged(ctx, w); ok {
-		a.result.Unchanged = append(a.result.Unchanged, referenceOf(w.Resource, known))
-		return nil
-	}
+// apply applies one object that may not be as it is wanted.
+func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted, end *outcome) error {
 	if err := a.set.Make(w); err != nil {
 		return bare(w.Resource, w.Key).failed(opApply, err)
 	}
@@ -43,12 +38,12 @@ func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted) error {
 			return o.failed(opApply, err)
 		}
 		if asked && live != nil && (a.marked(w, live) || a.holds(ctx, w, live, live)) {
-			a.result.Unchanged = append(a.result.Unchanged, referenceOf(o.resource, live))
+			end.is(unchanged, o.resource, live)
 			return nil
 		}
 		got, again, failed := a.send(ctx, o, live)
 		if failed == nil {
-			a.took(w, live, got)
+			a.took(w, live, got, end)
 			return nil
 		}
 		if !again || try == applyTries {
@@ -192,54 +187,6 @@ func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live 
 	return a.client.answered(opUpdate, got), nil
 }
 
-// want takes in one object of the set. An object that its owner may not own is reported, but does
-// not make the wanted objects uncertain: its error is not returned.
-func (a *ownedApply) want(ctx context.Context, given Object) error {
-	if _, err := jsonform.Dereference(given); err != nil {
-		return err
-	}
-	kind := a.client.kindOf(given)
-	if err := kindless(given, kind); err != nil {
-		return err
-	}
-	mapping, err := a.client.core.kinds.GVK(ctx, kind)
-	if err != nil {
-		return err
-	}
-	w := &applied.Wanted{Given: given, Resource: a.client.resource(ctx, mapping)}
-	w.Key = stream.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
-	o := bare(w.Resource, w.Key)
-	if err := o.named(); err != nil {
-		return err
-	}
-	if !a.given.Remote && w.Stored() == a.owner.stored() {
-		return fmt.Errorf("%s is the owner itself", a.owner)
-	}
-	if a.keys[w.Stored()] {
-		return fmt.Errorf("%s is there twice", o)
-	}
-	a.keys[w.Stored()] = true
-	if err := a.set.Refer(w); err != nil {
-		a.fail(o.failed(opApply, err))
-		return nil
-	}
-	a.wanted = append(a.wanted, w)
-	return a.set.Summarize(w)
-}
-
-// namespaceOf is the namespace of an object: its own, that of the owner, or the client's default.
-func (a *ownedApply) namespaceOf(w *applied.Wanted) string {
-	switch {
-	case !w.Resource.Namespaced:
-		return ""
-	case w.Given.GetNamespace() != "":
-		return w.Given.GetNamespace()
-	case a.owner.GetNamespace() != "":
-		return a.owner.GetNamespace()
-	}
-	return a.client.core.namespace
-}
-
 // knownUnchanged returns the object if applying it again certainly changes nothing.
 func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Object, bool) {
 	streams := a.client.core.streams
@@ -364,15 +311,13 @@ func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable,
 }
 
 // took takes in the answer to an apply.
-func (a *ownedApply) took(w *applied.Wanted, live Object, got *Unstructured) {
+func (a *ownedApply) took(w *applied.Wanted, live Object, got *Unstructured, end *outcome) {
+	end.is(changed, w.Resource, got)
 	same, _ := live.(*Unstructured)
-	unchanged := same == got ||
-		live != nil && live.GetResourceVersion() != "" && live.GetResourceVersion() == got.GetResourceVersion()
-	done := &a.result.Applied
-	if unchanged {
-		done = &a.result.Unchanged
+	if same == got ||
+		live != nil && live.GetResourceVersion() != "" && live.GetResourceVersion() == got.GetResourceVersion() {
+		end.fate = unchanged
 	}
-	*done = append(*done, referenceOf(w.Resource, got))
 	if a.options.dryRun == nil && got.GetDeletionTimestamp() == nil { // else an apply fails
 		a.mark(w, got)
 	}

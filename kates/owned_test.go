@@ -81,7 +81,7 @@ func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 			now := metav1.Now()
 			got.SetDeletionTimestamp(&now)
 		}
-		a.took(w, nil, got)
+		a.took(w, nil, got, &outcome{})
 		assert.Equal(t, remembered, a.client.core.applied.At(w, "m", got), "to apply it again is ErrDeleting")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +55,6 @@ func removedBy(o metav1.DeleteOptions) []string {
 	return nil
 }
 
-// deletesAtOnce is how many objects DeleteAll deletes at a time.
-const deletesAtOnce = 10
-
 // DeleteAll deletes every object of a query that the server has when it is called. An empty
 // namespace is all namespaces; Name and Optional do not matter. A field that does not narrow the
 // query is an error and deletes nothing: a namespace for a cluster-scoped kind, and Refs. The
@@ -98,29 +94,18 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 		all[i] = listed{stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
 	}
 	failed := make([]error, len(all)+1) // in the order of the list
-	var workers sync.WaitGroup
-	places := make(chan struct{}, deletesAtOnce)
-	for i, l := range all {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
+	tried := sideBySide(ctx, len(all), func(i int) {
+		l, options := all[i], w
+		if l.uid != "" { // objects of a fake have none
+			options.uid = &l.uid
 		}
-		if ctx.Err() != nil {
-			failed[len(all)] = fmt.Errorf("delete all %s: %w, with %d of %d not tried", r.Resource, ctx.Err(), len(all)-i, len(all))
-			break
+		if err := c.deleteKnown(ctx, opDelete, bare(r, l.key), l.uid, options); !apierrors.IsNotFound(err) {
+			failed[i] = err
 		}
-		workers.Go(func() {
-			options := w
-			if l.uid != "" { // objects of a fake have none
-				options.uid = &l.uid
-			}
-			if err := c.deleteKnown(ctx, opDelete, bare(r, l.key), l.uid, options); !apierrors.IsNotFound(err) {
-				failed[i] = err
-			}
-			<-places
-		})
+	})
+	if tried < len(all) {
+		failed[len(all)] = fmt.Errorf("delete all %s: %w, with %d of %d not tried", r.Resource, ctx.Err(), len(all)-tried, len(all))
 	}
-	workers.Wait()
 	return errors.Join(failed...)
 }
 

@@ -73,4 +73,25 @@ var owned = []mutant{
 		name: "everything is listed for one", says: "if that saves requests", file: recall, caught: worth,
 		old: `r.missed <= r.worth ||`, new: ``,
 	},
+	{
+		name: "a role is applied beside what needs it", says: "the API server refuses an object for want of another one",
+		file: "kates/owned_set.go", caught: "TestAnObjectOfAnOwnedSetWaitsForThoseThatTheServerWantsFirst",
+		old: `(foundations[last] || foundations[next])`, new: `(foundations[last] && foundations[next])`,
+	},
+	{
+		name: "InOrder is ignored", says: "With InOrder each object waits for the one",
+		file: "kates/owned_set.go", caught: "TestAnObjectOfAnOwnedSetWaitsForThoseThatTheServerWantsFirst",
+		old: `if a.given.InOrder || last`, new: `if last`,
+	},
+	{
+		name: "one object is written at a time", says: "Objects are applied side by side",
+		file: "kates/write_many.go", caught: "TestObjectsOfAnOwnedSetAreAppliedAndPrunedSideBySide",
+		old: `const writesAtOnce = 10`, new: `const writesAtOnce = 1`,
+	},
+	{
+		name: "the result is in the order of the answers", says: "The result and the errors are always in the order of Objects",
+		file: "kates/owned_set.go", caught: "TestObjectsOfAnOwnedSetAreAppliedAndPrunedSideBySide",
+		old: `for _, end := range ends {`, new: `for i := range ends {
+		end := ends[len(ends)-1-i]`,
+	},
 }

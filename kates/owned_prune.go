@@ -1,0 +1,181 @@
+package kates
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/guard"
+	objects "github.com/kates-go/kates/internal/object"
+)
+
+// pruneTries limits how often an object that changes is checked again.
+const pruneTries = 5
+
+// unwanted is an object that may have to be pruned.
+type unwanted struct {
+	Object
+	resource stream.Resource
+}
+
+func (u unwanted) stored() applied.Key {
+	return applied.Key{Storage: u.resource.Storage, Key: objects.KeyOf(u)}
+}
+
+// prune removes the objects that are no longer wanted.
+func (a *ownedApply) prune(ctx context.Context) {
+	var all []unwanted
+	seen := make(map[types.UID]bool) // Existing may hold an object in several forms
+	for _, u := range a.existing(ctx) {
+		if a.keys[u.stored()] || !a.set.Prunable(u) || seen[u.GetUID()] {
+			continue
+		}
+		seen[u.GetUID()] = u.GetUID() != "" // objects of a fake have none
+		all = append(all, u)
+	}
+	ends := make([]outcome, len(all))
+	tried := sideBySide(ctx, len(all), func(i int) {
+		ends[i].err = guard.Call(func() error { return a.remove(ctx, all[i], &ends[i]) })
+	})
+	a.tell(ends)
+	if tried < len(all) {
+		a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried",
+			ctx.Err(), len(all)-tried, len(all)))
+	}
+}
+
+// existing returns the objects among which to prune.
+func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
+	if a.given.Existing != nil {
+		for _, o := range a.given.Existing {
+			mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(o))
+			if err != nil {
+				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
+				continue
+			}
+			all = append(all, unwanted{o, a.client.resource(ctx, mapping)})
+		}
+		return all
+	}
+	for _, r := range a.kinds(ctx) {
+		objects, err := a.labelled(ctx, r)
+		if err != nil {
+			a.fail(fmt.Errorf("prune %s: %w", r.Resource, err))
+		}
+		for _, o := range objects {
+			all = append(all, unwanted{o, r})
+		}
+	}
+	return all
+}
+
+// kinds returns the resources to prune, each stored one once.
+func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
+	seen := make(map[string]bool)
+	add := func(r stream.Resource) {
+		if !seen[r.Storage] {
+			seen[r.Storage], all = true, append(all, r)
+		}
+	}
+	for _, o := range a.wanted {
+		add(o.Resource)
+	}
+	for _, kind := range a.given.Kinds {
+		mapping, err := a.client.core.kinds.Kind(ctx, kind)
+		switch {
+		case err != nil:
+			a.fail(fmt.Errorf("prune: %w", err))
+		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.reach() != "":
+			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, ErrOwnerScope))
+		default:
+			add(a.client.resource(ctx, mapping))
+		}
+	}
+	return all
+}
+
+// labelled returns the objects of a kind that have the label, from a running watch or the server.
+func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Object, err error) {
+	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), stream.Meta); ok {
+		return known, nil
+	}
+	listed, err := a.client.listOne(ctx, r, a.reach(), stream.Selection{Labels: a.set.Selector()})
+	for _, u := range listed {
+		all = append(all, u)
+	}
+	return all, err
+}
+
+// remove deletes an object of the set, or releases it. If the object changes meanwhile, it is
+// checked again.
+func (a *ownedApply) remove(ctx context.Context, u unwanted, end *outcome) error {
+	o := bare(u.resource, objects.KeyOf(u))
+	uid := u.GetUID()
+	for try := 1; ; try++ {
+		if a.set.HasOtherOwners(u) {
+			return a.release(ctx, o, u, end)
+		}
+		err := a.delete(ctx, o, u)
+		switch {
+		case err == nil:
+			a.client.core.applied.Forget(u.stored())
+			end.is(pruned, u.resource, u)
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || try == pruneTries:
+			return err
+		}
+		now, readErr := a.client.core.get(ctx, o)
+		switch {
+		case apierrors.IsNotFound(readErr):
+			return nil
+		case readErr != nil:
+			return o.failed(opPrune, readErr)
+		case now.GetUID() != uid || !a.set.Prunable(now):
+			return nil // it no longer belongs to the set
+		}
+		u.Object = now
+	}
+}
+
+// delete deletes the very object and version that was checked.
+func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
+	w := a.options
+	if w.propagation == nil {
+		background := metav1.DeletePropagationBackground
+		w.propagation = &background // the default of some old kinds leaves orphans
+	}
+	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
+		w.uid, w.version = &uid, &version
+	}
+	return a.client.deleteKnown(ctx, opPrune, o, u.GetUID(), w)
+}
+
+// release removes the label and the owner reference from an object that others own too.
+func (a *ownedApply) release(ctx context.Context, o *object, u unwanted, end *outcome) error {
+	left := false
+	options := about(u, []WriteOption{func(w *writeOptions) {
+		w.dryRun, w.fieldManager = a.options.dryRun, a.options.fieldManager
+	}})
+	_, err := Modify(ctx, a.client, o.Unstructured, func(now *Unstructured) error {
+		if left = a.set.Prunable(now) && a.set.HasOtherOwners(now); left {
+			a.set.Release(now)
+		}
+		return nil
+	}, options...)
+	switch {
+	case IsNotFound(err):
+		return nil
+	case err == nil && left:
+		a.client.core.applied.Forget(u.stored())
+		end.is(released, u.resource, u)
+	}
+	return err
+}

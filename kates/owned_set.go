@@ -1,0 +1,147 @@
+package kates
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/jsonform"
+)
+
+// fate is what has become of one object of a set.
+type fate int
+
+const (
+	untouched fate = iota // it failed, was not tried, or there was nothing to do
+	changed
+	unchanged
+	pruned
+	released
+)
+
+// outcome is what one object of a set adds to the result.
+type outcome struct {
+	fate fate
+	of   ObjectReference
+	err  error
+}
+
+func (end *outcome) is(f fate, r stream.Resource, o Object) { end.fate, end.of = f, referenceOf(r, o) }
+
+// tell takes outcomes into the result, in their order.
+func (a *ownedApply) tell(ends []outcome) {
+	into := map[fate]*[]ObjectReference{
+		changed: &a.result.Applied, unchanged: &a.result.Unchanged,
+		pruned: &a.result.Pruned, released: &a.result.Released,
+	}
+	for _, end := range ends {
+		if done := into[end.fate]; done != nil {
+			*done = append(*done, end.of)
+		}
+		a.fail(end.err)
+	}
+}
+
+// applyAll applies the wanted objects, stage by stage. It returns how many it has not tried,
+// because ctx has ended.
+func (a *ownedApply) applyAll(ctx context.Context) (untried int) {
+	ends, tried, from := make([]outcome, len(a.wanted)), 0, 0
+	for _, to := range a.stages() {
+		var open []int // what may have to be applied
+		for ; from < to && ctx.Err() == nil; from++ {
+			w := a.wanted[from]
+			if known, ok := a.knownUnchanged(ctx, w); ok {
+				ends[from].is(unchanged, w.Resource, known)
+				tried++
+			} else {
+				open = append(open, from)
+			}
+		}
+		tried += sideBySide(ctx, len(open), func(i int) {
+			end := &ends[open[i]]
+			end.err = guard.Call(func() error { return a.apply(ctx, a.wanted[open[i]], end) })
+		})
+	}
+	a.tell(ends)
+	return len(ends) - tried
+}
+
+// foundations are the kinds without which the API server refuses other objects. See
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+var foundations = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}:      true,
+	{Kind: "ServiceAccount"}: true,
+	{Kind: "LimitRange"}:     true,
+	{Kind: "ResourceQuota"}:  true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             true,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:               true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                      true,
+}
+
+// stages returns where each stage of the wanted objects ends. Objects of a stage are applied side
+// by side. A stage begins when the one before it is done.
+func (a *ownedApply) stages() (ends []int) {
+	kind := func(i int) schema.GroupKind { return a.wanted[i].Resource.Kind.GroupKind() }
+	for i := 1; i < len(a.wanted); i++ {
+		last, next := kind(i-1), kind(i)
+		if a.given.InOrder || last != next && (foundations[last] || foundations[next]) {
+			ends = append(ends, i)
+		}
+	}
+	return append(ends, len(a.wanted))
+}
+
+// want takes in one object of the set. An object that its owner may not own is reported, but does
+// not make the wanted objects uncertain: its error is not returned.
+func (a *ownedApply) want(ctx context.Context, given Object) error {
+	if _, err := jsonform.Dereference(given); err != nil {
+		return err
+	}
+	kind := a.client.kindOf(given)
+	if err := kindless(given, kind); err != nil {
+		return err
+	}
+	mapping, err := a.client.core.kinds.GVK(ctx, kind)
+	if err != nil {
+		return err
+	}
+	w := &applied.Wanted{Given: given, Resource: a.client.resource(ctx, mapping)}
+	w.Key = stream.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
+	o := bare(w.Resource, w.Key)
+	if err := o.named(); err != nil {
+		return err
+	}
+	if !a.given.Remote && w.Stored() == a.owner.stored() {
+		return fmt.Errorf("%s is the owner itself", a.owner)
+	}
+	if a.keys[w.Stored()] {
+		return fmt.Errorf("%s is there twice", o)
+	}
+	a.keys[w.Stored()] = true
+	if err := a.set.Refer(w); err != nil {
+		a.fail(o.failed(opApply, err))
+		return nil
+	}
+	a.wanted = append(a.wanted, w)
+	return a.set.Summarize(w)
+}
+
+// namespaceOf is the namespace of an object: its own, that of the owner, or the client's default.
+func (a *ownedApply) namespaceOf(w *applied.Wanted) string {
+	switch {
+	case !w.Resource.Namespaced:
+		return ""
+	case w.Given.GetNamespace() != "":
+		return w.Given.GetNamespace()
+	case a.owner.GetNamespace() != "":
+		return a.owner.GetNamespace()
+	}
+	return a.client.core.namespace
+}
