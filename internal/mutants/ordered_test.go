@@ -4,6 +4,8 @@ const (
 	poolFile = "internal/wire/ordered/pool.go"
 	lineFile = "internal/wire/ordered/line.go"
 
+	itemsFile = "internal/wire/items.go"
+
 	inOrder = "what is decoded side by side is taken in, in its order, and is bounded in bytes"
 )
 
@@ -41,5 +43,16 @@ var sideBySide = []mutant{
 	}, {
 		name: "a helper is lost with the function that ends it", says: inOrder, file: poolFile, caught: "TestAFunctionThatEndsItsGoroutineDoesNotEndThePool",
 		old: `		if !over { //`, new: `		if !over && p == nil { //`,
+	}, {
+		name: "a list that is cut hides what is wrong before", says: inOrder, file: listedFile, caught: "TestTheErrorOfAListIsThatOfTheFirstItemThatIsWrong",
+		old: `if earlier := all.flush(); earlier != nil {`, new: `if earlier := all.flush(); earlier != nil && err == nil {`,
+	}, {
+		name: "an item is copied where there is one core", says: inOrder, file: itemsFile, caught: "TestWithOneCoreAnItemIsTakenInBeforeTheNextIsRead",
+		old: `	if !i.pool.Helps() {`, new: `	if i.pool == nil {`,
+	}, {
+		name: "items behind a bad one are taken in", says: inOrder, file: itemsFile, caught: "TestTheErrorOfAListIsThatOfTheFirstItemThatIsWrong",
+		old: `		if d.err != nil {
+			return d.err`, new: `		if d.err != nil {
+			continue`,
 	},
 }
