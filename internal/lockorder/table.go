@@ -65,6 +65,7 @@ type (
 	PageRecent     struct{}
 	PageRequests   struct{}
 	Watchdog       struct{}
+	Lines          struct{}
 )
 
 // Lock is a row of [Order].
@@ -130,4 +131,5 @@ var Order = []Lock{
 	{PageRecent{}, "kates/page.recent.mu", "the last snapshots"},
 	{PageRequests{}, "kates/page.requests.mu", "how requests have ended"},
 	{Watchdog{}, "internal/watchdog.Open.mu", "which functions of the user run"},
+	{Lines{}, "internal/wire/ordered.Pool.mu", "the functions that wait for a helper, and what they hold"},
 }

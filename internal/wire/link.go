@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/wire/ordered"
 )
 
 // Link is a client's way to its cluster: the connection in use, which [Link.Exchange] replaces.
@@ -76,7 +77,7 @@ func (l *Link) Close() {
 
 // Server returns what sends requests over the link. The caller fills in its settings.
 func (l *Link) Server() *Server {
-	return &Server{Plain: &linked{l, plain}, Metadata: &linked{l, metadata}}
+	return &Server{Plain: &linked{l, plain}, Metadata: &linked{l, metadata}, Helpers: new(ordered.Pool)}
 }
 
 // Dynamic returns a dynamic client.

@@ -104,18 +104,19 @@ func (s *restSource) readList(
 ) (metav1.ListMeta, frames.Encoding, error) {
 	defer func() { _ = body.Close() }() // its error says nothing about what was read
 	l := &listing{lists: kinds}
-	w := frames.Wanted{MaxObjectBytes: s.maxObjectBytes, Accept: l.accept}
-	m, e, err := frames.List(body, w, func(raw []byte, e frames.Encoding) error {
-		item, silent, err := d(raw, e)
-		if err != nil {
-			return err
-		}
+	all := newItems(s.helpers, d, func(o stream.Object, silent bool) error {
 		l.items++
 		if silent {
 			l.silent++
 		}
-		return put(item)
+		return put(o)
 	})
+	defer all.close()
+	w := frames.Wanted{MaxObjectBytes: s.maxObjectBytes, Accept: l.accept}
+	m, e, err := frames.List(body, w, all.add)
+	if earlier := all.flush(); earlier != nil {
+		err = earlier // an item before is what was wrong first
+	}
 	if err == nil {
 		err = l.end()
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/wire/ordered"
 )
 
 // restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
@@ -28,6 +29,7 @@ type restSource struct {
 	// maxObjectBytes bounds each object of an answer.
 	maxObjectBytes int64
 	lists          *lists
+	helpers        *ordered.Pool // nil: none
 	stream.Untyped
 }
 

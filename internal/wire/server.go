@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/wire/ordered"
 )
 
 // Server sends requests to an API server over REST.
@@ -31,17 +32,19 @@ type Server struct {
 	StreamTyped bool
 	// MaxObjectBytes bounds each object that is listed or watched.
 	MaxObjectBytes int64
+	// Helpers decode the items of lists side by side. Nil: each is decoded where it is read.
+	Helpers *ordered.Pool
 }
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
 func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) stream.Source {
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
-		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind),
+		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), helpers: s.Helpers,
 	}
 	short := &restSource{
 		client: s.Metadata, resource: r, namespace: namespace,
-		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind),
+		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind), helpers: s.Helpers,
 	}
 	switch form {
 	case stream.Metadata:
