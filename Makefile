@@ -14,11 +14,12 @@
 #   mutants         3.2  a sixth of 230 test binaries of one package each
 #   apiserver       6.5  kube-apiserver and etcd
 #   browser         1    estimated: Debian's Chromium
+#   gateway         6    estimated: traffic through nginx, and the Gateway API's conformance tests
 #   e2e            10.5  with -race, four at a time: estimated (two at a time: 13.5; warm: 8.6 and 12)
 #   bench           4    estimated (warm: 2.2)
 #   examples        0.5  warm
 #   readme          0.5  warm
-#   total          45.4
+#   total          51.4
 #
 # With warm caches nothing is built, and only the tests take time.
 
@@ -44,8 +45,10 @@ STATICCHECK := $(BIN)/staticcheck
 # APISERVER starts kube-apiserver and etcd: its tests are among those of e2e, which builds these.
 EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod kates/prometheus/*/go.mod fleet/*/go.mod examples/*/go.mod))
 APISERVER := kates/katestest/apiserver
-MODULES := . $(EXTRAS) $(APISERVER) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
-LINTED := . $(EXTRAS) $(APISERVER) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+# GATEWAY are the tests of examples/gateway on a real API server, with traffic.
+GATEWAY := $(patsubst %/go.mod,%,$(wildcard examples/gateway/e2e/go.mod))
+MODULES := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+LINTED := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
 # Arguments of every `go test`: a test that hangs fails, with all stacks.
 TESTFLAGS ?=
@@ -77,7 +80,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit extras model mutants e2e bench-smoke examples readme ## everything, as continuous integration does
+test: lint unit extras model mutants e2e gateway bench-smoke examples readme ## everything, as continuous integration does
 	@echo "=== all stages passed"
 
 .PHONY: lint
@@ -108,7 +111,7 @@ unit: build-testgate ## unit tests, with the race detector and the check of the 
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
 
 .PHONY: extras
-extras: $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates, fleet and examples
+extras: nginx $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates, fleet and examples
 
 # With the race detector, all that these modules need would be compiled once more.
 $(EXTRAS:%=extras-in-%): extras-in-%: build-testgate
@@ -162,6 +165,23 @@ browser: ## install Debian's Chromium for e2e, if there is no browser and this i
 		exec $(STAGE) browser sh -c 'apt-get update -qq && \
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null'
 
+# Tests and the demonstration of examples/gateway serve traffic with a real nginx. Its module for
+# Lua changes endpoints without a reload. With RUNLEVEL=1 the installation starts nothing.
+NGINX := nginx libnginx-mod-http-lua
+
+.PHONY: nginx
+nginx: ## install Debian's nginx for examples/gateway, if there is none and this is root
+	@[ -x "$$(PATH=$$PATH:/usr/sbin command -v nginx)" ] && [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ] && exit 0; \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
+			echo "there is no nginx with its module for Lua: install them (Debian: apt-get install $(NGINX), as root)" >&2; exit 1; }; \
+		exec $(STAGE) nginx sh -c 'apt-get update -qq && \
+			RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(NGINX) >/dev/null'
+
+.PHONY: gateway
+gateway: apiserver nginx build-testgate ## examples/gateway on a real API server: traffic, and the Gateway API's conformance tests
+	@for m in $(GATEWAY); do $(STAGE) "tests of $$m" sh -c 'cd "$$1" && \
+		exec "$(TESTGATE)" -name "tests of $$1" -list -- -count=1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...' sh "$$m" || exit 1; done
+
 # One package at a time: each runs a control plane of its own.
 .PHONY: e2e
 e2e: apiserver browser build-testgate ## tests on a real API server, with the race detector
@@ -194,6 +214,18 @@ bench-operator: apiserver build-bench ## measure the same operator on kates and 
 	@cd bench && $(STAGE) "operators" "$(BENCH)" operator -roots "$(BENCH_ROOTS)" -runs "$(BENCH_OPERATOR_RUNS)" -operators "$(BENCH_OPERATORS)" \
 		-note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
+# This takes about 10 minutes on an idle machine. A run has BENCH_CHANGES changes per second, for a
+# minute.
+BENCH_INGRESSES ?= 1000
+BENCH_CHANGES ?= 200
+BENCH_GATEWAY_RUNS ?= 3
+BENCH_GATEWAYS ?=
+
+.PHONY: bench-gateway
+bench-gateway: apiserver nginx build-bench ## measure examples/gateway beside one on controller-runtime, into bench/RESULTS.md (BENCH_INGRESSES, BENCH_CHANGES, BENCH_GATEWAY_RUNS)
+	@cd bench && $(STAGE) "gateways" "$(BENCH)" gateway -ingresses "$(BENCH_INGRESSES)" -rate "$(BENCH_CHANGES)" -runs "$(BENCH_GATEWAY_RUNS)" \
+		-gateways "$(BENCH_GATEWAYS)" -note "$(BENCH_NOTE)" $(BENCH_FLAGS)
+
 .PHONY: bench-report
 bench-report: build-bench ## write bench/RESULTS.md again, from bench/results.json
 	@cd bench && "$(BENCH)" report
@@ -203,17 +235,19 @@ bench-profile: apiserver build-bench ## CPU and heap profiles of kates at bootst
 	@cd bench && "$(BENCH)" profile -sizes "$(BENCH_SIZES)" $(BENCH_FLAGS)
 
 .PHONY: bench-smoke
-bench-smoke: apiserver build-bench build-testgate ## see that the benchmarks work, with tiny numbers
+bench-smoke: apiserver nginx build-bench build-testgate ## see that the benchmarks work, with tiny numbers
 	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small operators" "$(BENCH)" operator -smoke -out ../.cache/bench-smoke
+	@cd bench && $(STAGE) "small gateways" "$(BENCH)" gateway -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples
-examples: ## run each example for a few seconds
+examples: nginx ## run each example for a few seconds
 	@$(STAGE) "quickstart" $(GO) run ./examples/quickstart -for $(EXAMPLE_TIME)
 	@$(STAGE) "tenants" $(GO) run ./examples/tenants -for $(EXAMPLE_TIME)
 	@$(STAGE) "configmapgen" $(GO) run ./examples/configmapgen -for $(EXAMPLE_TIME)
 	@$(STAGE) "pipeline" $(GO) run ./examples/pipeline -for $(EXAMPLE_TIME)
+	@$(STAGE) "gateway" $(GO) -C examples/gateway run . -for $(EXAMPLE_TIME)
 	@$(STAGE) "snapwatch" $(GO) -C examples/snapwatch run . --replay ../../testdata/recordings/drain.recording
 
 .PHONY: readme

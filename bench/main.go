@@ -3,13 +3,15 @@
 //
 //	go run . run -sizes 1000,10000 -runs 5   # measures, and writes RESULTS.md and what belongs to it
 //	go run . operator -roots 5000 -runs 3    # measures one operator on several libraries, into the same results
+//	go run . gateway -ingresses 1000         # measures one gateway, written in two ways
 //	go run . fleet                           # measures a fleet of 200 simulated clusters, and prints the rows for notes.md
 //	go run . load -rate 5000 -for 10m        # checks and measures snapshots under a steady load, and prints the rows for notes.md
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
 //	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
 //
-// It starts itself as each of the consumers (`consume NAME`) and operators (`operate NAME`).
+// It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`) and
+// gateways (`route NAME`).
 package main
 
 import (
@@ -26,6 +28,7 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kates-go/kates/bench/internal/campaign"
@@ -45,10 +48,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": measure, "report": again, "profile": profile, "consume": consume,
-		"operator": operators, "operate": operate, "fleet": manyClusters, "load": steadyLoad, "replay": replayed,
+		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("say what to do: run, operator, fleet, load, replay, report or profile")
+		return errors.New("say what to do: run, operator, gateway, fleet, load, replay, report or profile")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }
@@ -139,11 +142,11 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		// This may have taken hours, so the incomplete results are kept.
 		return errors.Join(err, r.Write(filepath.Join(o.out, "incomplete.json")))
 	}
-	r.Operators = old.Operators // another command measures them
+	r.Operators, r.Gateways = old.Operators, old.Gateways // other commands measure them
 	if o.add {
 		r.Keep(old)
 	}
-	if err := report.WriteAll(r, titles(), operatorTitles(), o.out); err != nil || !o.Strict {
+	if err := report.WriteAll(r, titles(), o.out); err != nil || !o.Strict {
 		return err
 	}
 	return report.Check(r)
@@ -161,14 +164,14 @@ func again(_ context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return report.WriteAll(r, titles(), operatorTitles(), *out)
+	return report.WriteAll(r, titles(), *out)
 }
 
-// titles returns the consumers' names for people, in order.
-func titles() []report.Title {
-	var all []report.Title
+// titles returns the names for people of all that is measured, in order.
+func titles() report.Titles {
+	all := report.Titles{Operators: operatorTitles(), Gateways: gatewayTitles()}
 	for _, v := range consumer.Variants {
-		all = append(all, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly})
+		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly})
 	}
 	return all
 }
@@ -192,10 +195,19 @@ func profile(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // consume is the process of a consumer.
 func consume(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	return serve(ctx, "consume: name one consumer", args, consumer.ByName, consumer.Serve, stdout)
+}
+
+// serve runs the one that args name, on the server that the environment names. It takes commands
+// from the standard input.
+func serve[V any](
+	ctx context.Context, usage string, args []string, byName func(string) (V, error),
+	run func(context.Context, V, *rest.Config, io.Reader, io.Writer) error, stdout io.Writer,
+) error {
 	if len(args) != 1 {
-		return errors.New("consume: name one consumer")
+		return errors.New(usage)
 	}
-	v, err := consumer.ByName(args[0])
+	v, err := byName(args[0])
 	if err != nil {
 		return err
 	}
@@ -203,5 +215,5 @@ func consume(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return consumer.Serve(ctx, v, config, os.Stdin, stdout)
+	return run(ctx, v, config, os.Stdin, stdout)
 }

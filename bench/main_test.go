@@ -48,8 +48,23 @@ func TestFlagsSayWhatIsMeasuredOfOperators(t *testing.T) {
 	}
 }
 
+func TestFlagsSayWhatIsMeasuredOfGateways(t *testing.T) {
+	o, out, err := gatewayOptions([]string{"-ingresses", "300", "-gateways", "kates", "-out", "there"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, 300, o.Ingresses)
+	assert.Len(t, o.Gateways, 1)
+	assert.Equal(t, "there", out)
+	o, _, err = gatewayOptions([]string{"-smoke"}, io.Discard)
+	require.NoError(t, err)
+	assert.Less(t, o.Ingresses, 100)
+	for _, wrong := range [][]string{{"-ingresses", "0"}, {"-ingresses", "5000"}, {"-rate=10", "-for=1s"}, {"-gateways", "x"}, {"-runs", "x"}, {"more"}} {
+		_, _, err := gatewayOptions(wrong, io.Discard)
+		require.Error(t, err, wrong)
+	}
+}
+
 func TestMistakesOfTheUserAreErrors(t *testing.T) {
-	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"operate"}, {"operate", "nobody"}, {"report", "-out", t.TempDir()},
+	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"operate"}, {"operate", "nobody"}, {"route"}, {"route", "nobody"}, {"report", "-out", t.TempDir()},
 		{"load", "-rate", "0"}, {"load", "-objects", "0"}, {"load", "-for", "1ms"}, {"load", "-reconcile", "-1s"}, {"load", "more"}} {
 		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), args)
 	}

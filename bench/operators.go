@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/kates-go/kates/bench/internal/campaign"
 	"github.com/kates-go/kates/bench/internal/operator"
 	"github.com/kates-go/kates/bench/internal/report"
@@ -60,7 +58,14 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{out, o.ProfileTo} {
+	return add(out, o.ProfileTo, func(r *report.Results) (err error) { r.Operators, err = campaign.Operators(ctx, o); return err },
+		func(r *report.Results) error { return r.Operators.Check() })
+}
+
+// add makes the folders, measures, and adds the results to the existing ones. What was measured
+// before an error goes to another file.
+func add(out, profiles string, measure, check func(*report.Results) error) error {
+	for _, dir := range []string{out, profiles} {
 		if dir == "" {
 			continue
 		}
@@ -75,13 +80,13 @@ func operators(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if r.Operators, err = campaign.Operators(ctx, o); err != nil {
+	if err := measure(r); err != nil {
 		return errors.Join(err, r.Write(filepath.Join(out, "incomplete.json")))
 	}
-	if err := report.WriteAll(r, titles(), operatorTitles(), out); err != nil {
+	if err := report.WriteAll(r, titles(), out); err != nil {
 		return err
 	}
-	return r.Operators.Check()
+	return check(r)
 }
 
 // operatorTitles returns the operators' names for people, in order, and their lines of code.
@@ -95,16 +100,5 @@ func operatorTitles() []report.Title {
 
 // operate is the process of an operator.
 func operate(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) != 1 {
-		return errors.New("operate: name one operator")
-	}
-	v, err := operator.ByName(args[0])
-	if err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(campaign.KubeconfigEnv))
-	if err != nil {
-		return err
-	}
-	return operator.Serve(ctx, v, config, os.Stdin, stdout)
+	return serve(ctx, "operate: name one operator", args, operator.ByName, operator.Serve, stdout)
 }

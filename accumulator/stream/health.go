@@ -87,8 +87,8 @@ func classify(err error) State {
 	return Retrying
 }
 
-// opened notes that a watch is open. After a move it may begin where the one before has been already:
-// its bookmarks do not go back.
+// opened notes that a watch is open. After a move it may begin where the one before has been
+// already: its bookmarks do not go back.
 func (s *stream) opened(fromRV string) {
 	s.mu.Lock()
 	if coherence.Comparable(fromRV) {

@@ -70,9 +70,9 @@ type target interface {
 	floor() string
 	// owed reports whether something waits for a version that the watch has not shown.
 	owed() bool
-	// opened notes that a watch is open that began at a version, unheard that it failed and brought
-	// nothing new, failed that a list or watch failed, and vanished that there is certainly nothing
-	// left to watch.
+	// opened notes that a watch is open that began at a version, unheard that it failed and
+	// brought nothing new, failed that a list or watch failed, and vanished that there is
+	// certainly nothing left to watch.
 	opened(fromRV string)
 	unheard()
 	failed(what request, err error)

@@ -22,15 +22,18 @@ import (
 // Most runs try only a part of the mutants. This test shows that the others compile, without
 // compiling them.
 func TestEveryMutantPassesTheTypeChecker(t *testing.T) {
-	listed := list(t)
-	of := map[string][]mutant{}
+	modules, of := map[string]packages{}, map[string][]mutant{}
 	for _, m := range all() {
-		of[filepath.Dir(m.file)] = append(of[filepath.Dir(m.file)], m)
+		dir := filepath.Dir(m.file)
+		of[dir] = append(of[dir], m)
+		if module := moduleOf(dir); modules[module].dirs == nil {
+			modules[module] = list(t, module)
+		}
 	}
 	for dir, mutants := range of {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
-			p := listed.parse(t, dir)
+			p := modules[moduleOf(dir)].parse(t, dir)
 			require.NoError(t, p.check("", ""), "as it is")
 			for _, m := range mutants {
 				source, err := m.source()
@@ -41,7 +44,7 @@ func TestEveryMutantPassesTheTypeChecker(t *testing.T) {
 	}
 }
 
-// packages are the module's packages and those that they import, by directory and by path, as the
+// packages are a module's packages and those that they import, by directory and by path, as the
 // go command lists them.
 type packages struct {
 	dirs    map[string]listed
@@ -53,9 +56,9 @@ type listed struct {
 	GoFiles                 []string
 }
 
-func list(t *testing.T) packages {
+func list(t *testing.T, module string) packages {
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./...")
-	command.Dir = root
+	command.Dir = filepath.Join(root, module)
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	require.NoError(t, err)

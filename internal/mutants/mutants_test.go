@@ -49,7 +49,7 @@ func all() []mutant {
 		gated, references, controllers, replicas, owned, changing, narrowing, following, statuses, connections,
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
 		unbelievable, badLists, decoders, recorded, simulated, asserted, detecting,
-		inspected, observing, called, healthy, statusPages)
+		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI)
 }
 
 func (m mutant) breaks() string {
@@ -66,6 +66,16 @@ func (m mutant) pkg() string {
 		return cmp.Or(m.in, "accumulator")
 	}
 	return cmp.Or(m.in, path.Dir(m.file))
+}
+
+// moduleOf is the folder of the module that a folder is in: that of the library is ".".
+func moduleOf(dir string) string {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	return dir
 }
 
 // source returns the mutant's file, broken.

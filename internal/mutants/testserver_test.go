@@ -45,11 +45,16 @@ var simulated = []mutant{
 		old: `c.s.drop(o, metav1.DeletePropagationForeground)`,
 		new: `c.s.drop(o, metav1.DeletePropagationBackground)`,
 	}, {
+		name: "the collector looks at what it has not noted", says: collectsAlike,
+		file:   "internal/testserver/collector.go",
+		caught: "TestTheCollectorWaitsUntilItHasNotedTheChangeOfAnObject",
+		old:    `if there && o.rv > c.at {`, new: `if false {`,
+	}, {
 		name: "the collector ends when it is late", says: collectsAlike, file: "internal/testserver/collector.go", caught: "TestTheCollectorFindsWhatWasCompacted",
-		old: `			c.forget()
-			changes`,
-		new: `			return
-			changes`,
+		old: `		c.forget()
+		changes`,
+		new: `		return make(chan struct{})
+		changes`,
 	}, {
 		name: "the collector writes in any version", says: collectsAlike, file: definedIn, caught: "TestTheCollectorChangesObjectsInTheirStoredVersion",
 		old: `k.Custom == nil || k.Custom.Stored == nil {`,

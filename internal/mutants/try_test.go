@@ -61,8 +61,11 @@ func (m mutant) build(t *testing.T, dir, source string) (binary string, failed o
 	list, err := m.overlay(dir, source)
 	require.NoError(t, err)
 	binary = filepath.Join(dir, "tests")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", list, "-gcflags=-N -l", "-ldflags=-s -w", "-p=1", "-o", binary, "./"+m.pkg())
-	build.Dir = root
+	module := moduleOf(m.pkg())
+	pkg, err := filepath.Rel(module, m.pkg())
+	require.NoError(t, err)
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", list, "-gcflags=-N -l", "-ldflags=-s -w", "-p=1", "-o", binary, "./"+pkg)
+	build.Dir = filepath.Join(root, module)
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", outcome{how: "it does not compile", output: string(output)}
 	}

@@ -74,34 +74,45 @@ func (c *collector) run() {
 	var known *serving
 	for {
 		serving := c.s.serving.Load()
-		changes, until, more, err := c.s.store.Since("", "", c.at)
-		if err != nil { // the store has forgotten what came after that
-			c.forget()
-			changes, until, more = c.s.store.Everything()
-		}
-		for _, change := range changes {
-			c.note(change)
-		}
-		if c.at = until; known != serving {
+		more := c.follow()
+		if known != serving {
 			c.ownedDue()
 		}
 		known = serving
-		due := c.due
-		c.due = nil
-		seen := set{}
-		for _, key := range due {
-			if _, again := seen[key]; again || c.s.ctx.Err() != nil {
-				continue
-			}
-			seen[key] = struct{}{}
-			c.look(key)
-		}
+		c.lookAtDue()
 		select {
 		case <-more:
 		case <-serving.over:
 		case <-c.s.ctx.Done():
 			return
 		}
+	}
+}
+
+// follow notes what has changed. The channel is closed at the next change.
+func (c *collector) follow() (more <-chan struct{}) {
+	changes, until, more, err := c.s.store.Since("", "", c.at)
+	if err != nil { // the store has forgotten what came after that
+		c.forget()
+		changes, until, more = c.s.store.Everything()
+	}
+	for _, change := range changes {
+		c.note(change)
+	}
+	c.at = until
+	return more
+}
+
+func (c *collector) lookAtDue() {
+	due := c.due
+	c.due = nil
+	seen := set{}
+	for _, key := range due {
+		if _, again := seen[key]; again || c.s.ctx.Err() != nil {
+			continue
+		}
+		seen[key] = struct{}{}
+		c.look(key)
 	}
 }
 
@@ -187,9 +198,13 @@ func (s *Server) item(key store.Key) (o item, there bool) {
 	return o, there && o.kind != nil
 }
 
-// look does what is to be done about an object.
+// look does what is to be done about an object. An object that is newer than the index waits
+// until its change is noted: the index may lack dependents that are older than that change.
 func (c *collector) look(key store.Key) {
 	o, there := c.s.item(key)
+	if there && o.rv > c.at {
+		return
+	}
 	switch {
 	case !there:
 	case o.object.GetDeletionTimestamp() == nil:

@@ -103,6 +103,31 @@ func TestAnOwnerInForegroundWaitsForTheDependentsThatBlockIt(t *testing.T) {
 	})
 }
 
+func TestTheCollectorWaitsUntilItHasNotedTheChangeOfAnObject(t *testing.T) {
+	for _, policy := range []string{"Foreground", "Orphan"} {
+		t.Run(policy, func(t *testing.T) {
+			inBubble(t, func(s tested) {
+				a := s.made(configMaps, "a", "")
+				c := newCollector(s.Server)
+				c.follow()
+				s.made(configMaps, "b", owned("a", a, blocking)+", finalizers: [example.com/x]")
+				s.do(http.MethodDelete, configMaps+"/a?propagationPolicy="+policy, "")
+				c.lookAtDue() // a, as it is stored now, with an index that lacks b
+				assert.True(t, s.there(configMaps+"/a"))
+
+				c.follow()
+				c.lookAtDue()
+				b := s.do(http.MethodGet, configMaps+"/b", "")
+				if policy == "Orphan" {
+					assert.Empty(t, b.GetOwnerReferences())
+				} else {
+					assert.NotNil(t, b.GetDeletionTimestamp())
+				}
+			})
+		})
+	}
+}
+
 func TestDependentsOfDependentsGoInTheForegroundToo(t *testing.T) {
 	inBubble(t, func(s tested) {
 		s.Control()

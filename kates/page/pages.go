@@ -58,7 +58,8 @@ type ClientRow struct {
 	Watches  int           `json:"watches"`
 	Complete int           `json:"complete"`
 	Queries  int           `json:"queries"`
-	// Incomplete queries are not open; Empty ones neither, but they are optional, and count as empty.
+	// Incomplete queries are not open; Empty ones neither, but they are optional, and count as
+	// empty.
 	Incomplete int      `json:"incomplete,omitempty"`
 	Empty      int      `json:"empty,omitempty"`
 	Streams    int      `json:"streams"`

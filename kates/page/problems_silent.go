@@ -62,8 +62,8 @@ func othersHear(c clientState, s *inspect.Stream) bool {
 	return false
 }
 
-// oneInvalid is one of the objects that a query leaves out, with the reason, and how many more there
-// are.
+// oneInvalid is one of the objects that a query leaves out, with the reason, and how many more
+// there are.
 func (f *finder) oneInvalid(c clientState, w *inspect.Watch, q *inspect.Query) string {
 	of := c.member.invalid(w, q.Name, 1)
 	if len(of) == 0 {

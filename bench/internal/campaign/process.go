@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/bench/internal/consumer"
+	"github.com/kates-go/kates/bench/internal/gateway"
 	"github.com/kates-go/kates/bench/internal/operator"
 )
 
 // KubeconfigEnv is the environment variable with the kubeconfig file for a consumer's process.
 const KubeconfigEnv = "BENCH_KUBECONFIG"
 
-// process is a consumer or an operator in a process of its own.
+// process is a consumer, an operator or a gateway in a process of its own.
 type process struct {
 	name    string
 	command *exec.Cmd
@@ -74,6 +75,16 @@ func (p *process) answer() (consumer.Answer, error) {
 // askOperator is ask for an operator.
 func (p *process) askOperator(c operator.Command) (operator.Answer, error) {
 	var a operator.Answer
+	err := p.send(string(c.Do), c)
+	if err == nil {
+		err = p.receive(&a, &a.Error)
+	}
+	return a, err
+}
+
+// askGateway is ask for a gateway.
+func (p *process) askGateway(c gateway.Command) (gateway.Answer, error) {
+	var a gateway.Answer
 	err := p.send(string(c.Do), c)
 	if err == nil {
 		err = p.receive(&a, &a.Error)

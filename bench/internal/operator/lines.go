@@ -10,12 +10,13 @@ import (
 // than blanks and comments.
 func (v Variant) Lines() (n int) {
 	for _, source := range v.Sources {
-		n += linesOf(source)
+		n += LinesOf(source)
 	}
 	return n
 }
 
-func linesOf(source string) int {
+// LinesOf returns how many lines of a Go source contain more than blanks and comments.
+func LinesOf(source string) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
 	var s scanner.Scanner

@@ -24,7 +24,7 @@ func TestVariantsAreFoundByName(t *testing.T) {
 }
 
 func TestLinesOfCodeAreNeitherBlankNorComments(t *testing.T) {
-	assert.Equal(t, 6, linesOf(`// Package a does nothing.
+	assert.Equal(t, 6, LinesOf(`// Package a does nothing.
 package a
 
 /* import
@@ -33,7 +33,7 @@ var s = `+"`of\n\nthree`"+` // and a comment
 
 func f() {} ; func g() {
 }`))
-	assert.Zero(t, linesOf("// nothing"))
+	assert.Zero(t, LinesOf("// nothing"))
 	for _, v := range Variants {
 		assert.Greater(t, v.Lines(), 50, v.Name)
 	}

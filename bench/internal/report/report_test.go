@@ -66,7 +66,7 @@ func TestTargetsAreJudgedByPairsOfRuns(t *testing.T) {
 func TestTheReportSaysMediansRatiosAndVerdicts(t *testing.T) {
 	r := sample()
 	r.Note = "a busy machine"
-	text := Markdown(r, titles, nil, Plots(r, titles), "## Notes\n\nwhy\n\n\n")
+	text := Markdown(r, Titles{Consumers: titles}, Plots(r, titles), "## Notes\n\nwhy\n\n\n")
 	for _, want := range []string{
 		"> **a busy machine**", "| CPU | a CPU, 4 cores |", "| versions | kates v1 |", "6,600 bytes as JSON, 4,700 as protobuf",
 		"## 10,000 pods", "| refresh after 1 change, ms | 0.015 | 0.5 |", "| refresh after 1 change, ms | 33.3× |",
@@ -78,7 +78,7 @@ func TestTheReportSaysMediansRatiosAndVerdicts(t *testing.T) {
 	assert.NotContains(t, text, "re-encode |", "a consumer that was not measured has no column")
 	assert.NotContains(t, text, "write to visible", "nor has a metric a row")
 	assert.NotContains(t, text, "NaN")
-	assert.Equal(t, text, Markdown(r, titles, nil, Plots(r, titles), "## Notes\n\nwhy\n\n\n"))
+	assert.Equal(t, text, Markdown(r, Titles{Consumers: titles}, Plots(r, titles), "## Notes\n\nwhy\n\n\n"))
 	for line := range strings.Lines(text) {
 		assert.NotContains(t, strings.TrimSuffix(line, "\n"), "\n")
 	}
@@ -97,7 +97,7 @@ func TestPlotsWithoutDataAreLeftOut(t *testing.T) {
 func TestResultsAreWrittenAndReadAgain(t *testing.T) {
 	r, dir := sample(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, notesName), []byte("## Why\n"), 0o600))
-	require.NoError(t, WriteAll(r, titles, nil, dir))
+	require.NoError(t, WriteAll(r, Titles{Consumers: titles}, dir))
 	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "\n## Why\n")

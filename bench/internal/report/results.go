@@ -27,6 +27,8 @@ type Results struct {
 	Startup   []Startup `json:"startup"`
 	// Operators comes from a separate campaign. It is nil if there was none.
 	Operators *Operators `json:"operators,omitempty"`
+	// Gateways, too.
+	Gateways *Gateways `json:"gateways,omitempty"`
 }
 
 // Machine describes the machine.

@@ -8,13 +8,17 @@ import (
 	"slices"
 )
 
-// Title is the name of a consumer or an operator for people. A minor one has a separate table.
+// Title is the name of a consumer, an operator or a gateway for people. A minor one has a separate
+// table.
 type Title struct {
 	Consumer, Text string
 	Minor          bool
 	// Lines is how many lines of code an operator has.
 	Lines int
 }
+
+// Titles are those of all that is measured, in the order of columns.
+type Titles struct{ Consumers, Operators, Gateways []Title }
 
 // rawName is the file of the raw results, notesName that of a person's notes about them. Both are
 // in the folder of RESULTS.md.
@@ -43,7 +47,7 @@ func Check(r *Results) error {
 
 // WriteAll sorts the sizes, and writes the raw results, RESULTS.md, and its plots (in the folder
 // plots) to a folder. If that has a file notes.md, RESULTS.md includes it.
-func WriteAll(r *Results, titles, operators []Title, dir string) error {
+func WriteAll(r *Results, titles Titles, dir string) error {
 	// they may be measured in another order
 	slices.SortFunc(r.Sizes, func(a, b Size) int { return a.Pods - b.Pods })
 	if err := r.Write(filepath.Join(dir, rawName)); err != nil {
@@ -53,7 +57,7 @@ func WriteAll(r *Results, titles, operators []Title, dir string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("write the plots: %w", err)
 	}
-	plots := Plots(r, titles)
+	plots := Plots(r, titles.Consumers)
 	for _, p := range plots {
 		if err := os.WriteFile(filepath.Join(folder, p.File), []byte(p.SVG()), 0o644); err != nil {
 			return fmt.Errorf("write the plots: %w", err)
@@ -63,7 +67,7 @@ func WriteAll(r *Results, titles, operators []Title, dir string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, operators, plots, string(notes))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(Markdown(r, titles, plots, string(notes))), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

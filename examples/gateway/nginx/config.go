@@ -1,5 +1,3 @@
-// Package nginx serves a configuration with nginx: it renders it, has nginx check it, activates it
-// without losing a request, and says which object is at fault if nginx refuses it.
 package nginx
 
 import (
@@ -53,6 +51,10 @@ type Server struct {
 	// empty for each host that has no server.
 	Host        string
 	Certificate string // ID, if TLS. Empty: no certificate is usable, and handshakes are refused.
+	// Listener, if not empty, is the host that a connection over TLS must have been made for: of
+	// all servers at the port, the narrowest Listener that has the name counts, and "*" has all.
+	// Requests of other connections are answered with 421, so that clients make another one.
+	Listener string
 	// Source is the object at fault if nginx refuses the server itself.
 	Source Object
 	// Locations are in the order of their paths: exact ones, prefixes from the longest to the
@@ -68,18 +70,17 @@ type PathMatch string
 const (
 	Exact  PathMatch = "Exact"
 	Prefix PathMatch = "Prefix"
-	Regex  PathMatch = "Regex" // PCRE, case-sensitive, from the beginning of the path
+	Regex  PathMatch = "Regex" // see CheckRegex; case-sensitive, from the beginning of the path
 )
 
-// Location is what is served for a path. A request goes to the longest path that selects it, and
-// an exact one before a prefix.
+// Location is what is served for a path. A request goes to an exact path, or else to the first
+// regular expression that selects it, or else to the longest prefix.
 type Location struct {
 	Path  string
 	Match PathMatch
-	// Rules are tried in their order. The first one whose conditions hold is used. A request that
-	// no rule takes goes to the next shorter prefix of the server: to have that, the rules of
-	// shorter prefixes stand here, too, after the location's own (see Settle). If there is none,
-	// the answer is 404.
+	// Rules are tried in their order. The first one whose conditions hold is used; without one the
+	// answer is 404. So that such a request goes to the next shorter prefix, package translate
+	// adds the rules of that prefix after the location's own.
 	Rules []Rule
 }
 
@@ -118,7 +119,7 @@ type Condition struct {
 	Kind  ConditionKind
 	Name  string // of the header or parameter
 	Value string
-	Regex bool // Value is a PCRE for the whole value
+	Regex bool // Value is a regular expression (see CheckRegex) for the whole value
 }
 
 // Backend is a share of a rule's requests.

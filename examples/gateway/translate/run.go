@@ -2,10 +2,12 @@ package translate
 
 import (
 	"cmp"
+	"crypto/x509"
 	"fmt"
 	"slices"
 	"strings"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
@@ -19,18 +21,30 @@ type translation struct {
 	config  nginx.Config
 	table   table
 	reports map[types.UID]*Report
+	leaves  map[string]*x509.Certificate // the host's own, by the ID of the certificate
+	slices  map[types.NamespacedName][]*discoveryv1.EndpointSlice
+}
+
+func newTranslation(snap *Snapshot, o Options) *translation {
+	return &translation{
+		Options: o, snap: snap, table: table{}, reports: map[types.UID]*Report{},
+		leaves: map[string]*x509.Certificate{},
+		config: nginx.Config{Upstreams: map[string][]string{}, Certificates: map[string]nginx.Certificate{}},
+	}
 }
 
 // Translate makes what there should be of a snapshot.
 func Translate(snap *Snapshot, o Options) *Desired {
-	t := &translation{
-		Options: o, snap: snap, table: table{}, reports: map[types.UID]*Report{},
-		config: nginx.Config{Upstreams: map[string][]string{}, Certificates: map[string]nginx.Certificate{}},
-	}
+	t := newTranslation(snap, o)
 	t.settings()
 	t.ingresses()
 	t.gateways()
 	t.config.Servers = t.table.servers(t.hidden)
+	for i := range t.config.Servers {
+		if s := &t.config.Servers[i]; s.Address == "" && o.Address.IsValid() {
+			s.Address = o.Address.String()
+		}
+	}
 	return &Desired{Config: t.config, Reports: t.sorted()}
 }
 
@@ -64,6 +78,9 @@ func (t *translation) hidden(l listener, p path, e, by entry) {
 func (t *translation) sorted() []Report {
 	var all []Report
 	for _, r := range t.reports {
+		slices.SortFunc(r.Problems, func(a, b Problem) int {
+			return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
+		})
 		all = append(all, *r)
 	}
 	slices.SortFunc(all, func(a, b Report) int {

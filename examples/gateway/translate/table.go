@@ -24,6 +24,7 @@ type table map[listener]*serverRules
 
 type serverRules struct {
 	certificate string
+	listener    string // see nginx.Server
 	source      nginx.Object
 	paths       map[path][]entry
 }
@@ -107,7 +108,7 @@ func (t table) servers(hidden func(l listener, p path, e, by entry)) []nginx.Ser
 	for l, rules := range t {
 		all = append(all, nginx.Server{
 			Address: l.address, Port: l.port, TLS: l.tls, Host: l.host,
-			Certificate: rules.certificate, Source: rules.source, Locations: rules.locations(l, hidden),
+			Certificate: rules.certificate, Listener: rules.listener, Source: rules.source, Locations: rules.locations(l, hidden),
 		})
 	}
 	slices.SortFunc(all, func(a, b nginx.Server) int {
@@ -149,8 +150,8 @@ func byPath(a, b nginx.Location) int {
 	return cmp.Or(cmp.Compare(order[a.Match], order[b.Match]), cmp.Compare(len(b.Path), len(a.Path)), strings.Compare(a.Path, b.Path))
 }
 
-// settle gives each location the rules of the shorter prefixes that select its path, too: a request
-// that meets no conditions of the longest path goes to the next one.
+// settle gives each location the rules of the shorter prefixes that select its path, too: a
+// request that meets no conditions of the longest path goes to the next one.
 func settle(all []nginx.Location) {
 	for i := range all {
 		at := &all[i]

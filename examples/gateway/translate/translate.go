@@ -1,9 +1,11 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
-// say, of one snapshot. It is a pure function of the snapshot: no state, no I/O, no clock.
+// say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no
+// clock (but for parsed certificates, which are remembered).
 package translate
 
 import (
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -38,15 +40,19 @@ type Snapshot struct {
 
 // Options are what a snapshot does not say.
 type Options struct {
+	// Address is the one to listen at for what has none of its own. The zero value: all.
+	Address netip.Addr
 	// Port returns the port to listen at for a port that objects name: 8080 for 80, say. nil: the
 	// same one.
 	Port func(int) int
 	// Addresses are those that Gateways get, one each. If there are none, all Gateways share all
 	// addresses of the machine, and of two equal listeners the older Gateway has it.
 	Addresses []netip.Addr
-	// Published are the addresses that statuses show where a Gateway has none of its own, and those
-	// of Ingresses: IP addresses or names.
+	// Published are the addresses that statuses show where a Gateway has none of its own, and
+	// those of Ingresses: IP addresses or names.
 	Published []string
+	// Now is the time by which certificates are judged. Zero: their dates are not looked at.
+	Now time.Time
 	// Zone of this replica. Empty: endpoints are not chosen by their zones.
 	Zone string
 	// Endpoint changes the address of an endpoint. nil: none. The demonstration has its endpoints
@@ -54,6 +60,8 @@ type Options struct {
 	Endpoint func(address string) string
 	// Remote has endpoints of other clusters, by Service.
 	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// ReportsOnly: the configuration is not wanted, so no endpoints are looked at.
+	ReportsOnly bool
 	// Refused has the objects that nginx has refused, by UID. A refusal counts for that version
 	// alone.
 	Refused map[types.UID]Refusal
@@ -61,7 +69,7 @@ type Options struct {
 
 // Refusal is nginx' refusal of an object.
 type Refusal struct {
-	Version string // of the object that it refused
+	Version string // of the object in this snapshot, which asks for what was refused
 	Message string // of nginx
 	// LastGood is the last version that nginx took: it is served instead. nil: none.
 	LastGood kates.Object

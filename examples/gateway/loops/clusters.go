@@ -1,0 +1,98 @@
+package loops
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/fleet"
+	"github.com/kates-go/kates/kates"
+)
+
+// elsewhere is a snapshot of the other clusters.
+type elsewhere struct {
+	Slices  []fleet.Object[*discoveryv1.EndpointSlice]
+	Missing []fleet.Missing
+}
+
+// remote has the endpoints of the other clusters, by the namespace and name of their Services.
+type remote struct {
+	known   chan struct{} // closed when there is a first snapshot
+	changed chan struct{} // has a value when the configuration has to change
+	moved   chan struct{} // has one when endpoints have to be sent
+
+	mu       sync.Mutex
+	services map[types.NamespacedName][]*discoveryv1.EndpointSlice
+}
+
+func (r *remote) init() {
+	r.known, r.changed, r.moved = make(chan struct{}), make(chan struct{}, 1), make(chan struct{}, 1)
+}
+
+func (r *remote) endpoints() map[types.NamespacedName][]*discoveryv1.EndpointSlice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.services
+}
+
+// watchClusters follows the other clusters. One that does not answer keeps its endpoints.
+func (g *Gateway) watchClusters(ctx context.Context) error {
+	missing := map[string]string{}
+	return fleet.Run(ctx, g.Clusters, func(_ context.Context, snap *elsewhere) error {
+		g.remote.take(snap)
+		missing = g.logMissing(snap, missing)
+		return nil
+	}, g.slices())
+}
+
+// slices is the query of EndpointSlices, in the namespaces of that of the home cluster.
+func (g *Gateway) slices() kates.Query {
+	for _, q := range g.Queries {
+		if q.Name == "Slices" {
+			return q
+		}
+	}
+	return kates.Query{Name: "Slices"}
+}
+
+func (r *remote) take(snap *elsewhere) {
+	services := map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
+	for _, s := range snap.Slices {
+		service := types.NamespacedName{Namespace: s.Object.Namespace, Name: s.Object.Labels[discoveryv1.LabelServiceName]}
+		services[service] = append(services[service], s.Object)
+	}
+	r.mu.Lock()
+	first := r.services == nil
+	r.services = services
+	r.mu.Unlock()
+	if first {
+		close(r.known)
+	}
+	signal(r.changed)
+	signal(r.moved)
+}
+
+// logMissing logs which clusters are missing that were not, and the other way round.
+func (g *Gateway) logMissing(snap *elsewhere, before map[string]string) map[string]string {
+	now := map[string]string{}
+	for _, m := range snap.Missing {
+		now[m.Cluster] = m.Err.Error()
+		if _, known := before[m.Cluster]; known {
+			continue
+		}
+		text := "a cluster does not answer: its endpoints are not served"
+		if m.Shown {
+			text = "a cluster does not answer: its last known endpoints are served on"
+		}
+		g.Logger.Warn(text, slog.String("cluster", m.Cluster), slog.String("error", m.Err.Error()))
+	}
+	for cluster := range before {
+		if _, missing := now[cluster]; !missing {
+			g.Logger.Info("a cluster answers again", slog.String("cluster", cluster))
+		}
+	}
+	return now
+}

@@ -1,0 +1,251 @@
+// Package loops is the heart of the gateway: three loops, each with snapshots of its own. Two of
+// them, on each replica, make nginx's configuration, and keep its endpoints current while nginx
+// loads one. The third, on the leader alone, writes what objects are told about it. Start with
+// [Gateway.Run].
+package loops
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/examples/gateway/translate"
+	"github.com/kates-go/kates/fleet"
+	"github.com/kates-go/kates/kates"
+)
+
+// Gateway is one replica. Its fields are set before Run, and not changed after that.
+type Gateway struct {
+	Client  *kates.Client
+	Nginx   Nginx
+	Reports Reports
+	Logger  *slog.Logger
+	// Queries are those of translate.Queries.
+	Queries []kates.Query
+	// Translate has what snapshots do not say. Now, Refused, Remote and ReportsOnly are filled in
+	// here, and Published gets the addresses of PublishService.
+	Translate translate.Options
+	// PublishService is the Service whose addresses statuses show, beside Translate.Published.
+	// Empty: none.
+	PublishService types.NamespacedName
+	// Lease decides which replica writes the reports.
+	Lease kates.LeaderElection
+	// Clusters are others whose endpoints are served, too. nil: there are none.
+	Clusters *fleet.Fleet
+
+	refusals  refusals
+	upstreams upstreams
+	remote    remote
+	serving   atomic.Bool
+}
+
+// Nginx is a *nginx.Nginx, or what a test has in its place.
+type Nginx interface {
+	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
+	Push(ctx context.Context, upstreams map[string][]string) (int, error)
+	Alive() bool
+}
+
+// Reports is a *report.Writer, or what a test has in its place.
+type Reports interface {
+	Write(context.Context, *translate.Desired) error
+}
+
+// Times of the loops.
+const (
+	configureInterval = time.Second // nginx is reloaded as often as that, at most
+	endpointsInterval = 50 * time.Millisecond
+	reportInterval    = time.Second
+	aliveInterval     = time.Second
+	startInterval     = 5 * time.Second
+	hangs             = 10 * time.Minute // a configuration that takes so long never ends
+	// Certificates expire though nothing changes.
+	expiryInterval = time.Hour
+	// While nginx cannot be reached, or the disk is full, endpoints wait for the next try.
+	firstPause, longestPause = 100 * time.Millisecond, 2 * time.Second
+)
+
+// Run serves until ctx ends. Then the Lease is released, and nginx serves on: closing it is left
+// to the caller.
+func (g *Gateway) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	g.refusals.init()
+	g.upstreams.init()
+	g.remote.init()
+	died := make(chan struct{}, 1)
+	loops := []func() error{
+		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx, died) }) },
+		func() error { return g.patient(ctx, func() error { return g.runEndpoints(ctx) }) },
+		func() error { return g.patient(ctx, func() error { return g.runReport(ctx) }) },
+		func() error { return g.watchNginx(ctx, died) },
+	}
+	if g.Clusters != nil {
+		loops = append(loops, func() error { return g.watchClusters(ctx) })
+	}
+	errs := make([]error, len(loops))
+	var running sync.WaitGroup
+	for i, loop := range loops {
+		running.Go(func() {
+			defer end() // with one loop all of them end
+			errs[i] = loop()
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// patient starts a loop again that could not start, because the API server does not answer.
+func (g *Gateway) patient(ctx context.Context, loop func() error) error {
+	for {
+		err := loop()
+		if !errors.Is(err, kates.ErrIncompleteDiscovery) {
+			return err
+		}
+		g.Logger.Warn("waiting for the API server", slog.Any("error", err))
+		select {
+		case <-time.After(startInterval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Serving reports whether a complete configuration has been active. It never takes that back.
+func (g *Gateway) Serving() bool { return g.serving.Load() }
+
+// runConfigure runs on each replica. The first snapshot is complete, and other clusters are
+// waited for, so nginx never gets half a configuration.
+func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error {
+	if g.Clusters != nil {
+		select {
+		case <-g.remote.known:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return kates.Run(ctx, g.Client, g.configure, append(g.queries(),
+		kates.WithName("configuration"), kates.WithInterval(configureInterval),
+		kates.WithBackoff(firstPause, longestPause), kates.WithUnhealthyAfter(hangs),
+		kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
+}
+
+// configure makes nginx serve what a snapshot says.
+func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error {
+	for {
+		desired := translate.Translate(snap, g.options(snap))
+		g.upstreams.add(&desired.Config)
+		outcome, err := g.Nginx.Apply(ctx, &desired.Config)
+		switch {
+		case err != nil:
+			return err // another try, with the newest snapshot
+		case len(outcome.Refused) > 0:
+			if err := g.refusals.add(snap, outcome.Refused); err != nil {
+				return err
+			}
+			continue // with the last good versions in place of those
+		case outcome.Again > 0:
+			return kates.Again(outcome.Again) // nginx was reloaded a moment ago
+		}
+		g.upstreams.active(&desired.Config)
+		g.refusals.taken(snap)
+		if !g.serving.Swap(true) {
+			g.refusals.signal() // the reports have waited for that
+		}
+		return nil
+	}
+}
+
+// runReport runs on the leader. A replica that loses its lease follows.
+func (g *Gateway) runReport(ctx context.Context) error {
+	expiry := time.NewTicker(expiryInterval)
+	defer expiry.Stop()
+	for {
+		err := kates.Run(ctx, g.Client, g.report, append(g.reportQueries(), g.Lease,
+			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
+			kates.WithTriggers(g.refusals.changed), kates.WithTriggers(expiry.C))...)
+		if !errors.Is(err, kates.ErrLeadershipLost) {
+			return err
+		}
+	}
+}
+
+// report tells objects what has become of them. Its snapshot is its own: it has all that the
+// former leader wrote. Nothing is reported before something is served, and nothing about an object
+// that nginx has refused and that was changed since, until nginx has seen it.
+func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
+	if !g.Serving() {
+		return nil // called again when that changes
+	}
+	o := g.options(snap)
+	o.ReportsOnly = true
+	desired := translate.Translate(snap, o)
+	unseen := g.refusals.unseen(snap)
+	desired.Reports = slices.DeleteFunc(desired.Reports, func(r translate.Report) bool { return unseen[r.Object.GetUID()] })
+	return g.Reports.Write(ctx, desired)
+}
+
+// watchNginx has the configuration applied again when nginx has died, which starts it.
+func (g *Gateway) watchNginx(ctx context.Context, died chan<- struct{}) error {
+	tick := time.NewTicker(aliveInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if g.Serving() && !g.Nginx.Alive() {
+			select {
+			case died <- struct{}{}:
+			default: // it is known
+			}
+		}
+	}
+}
+
+func (g *Gateway) queries() []kates.RunOption {
+	var options []kates.RunOption
+	for _, q := range g.Queries {
+		options = append(options, q)
+	}
+	return options
+}
+
+// reportQueries are those of the reports, which do not depend on endpoints.
+func (g *Gateway) reportQueries() []kates.RunOption {
+	options := g.queries()
+	for i, o := range options {
+		if q := o.(kates.Query); q.Name == "Slices" {
+			q.Signal = quiet
+			options[i] = q
+		}
+	}
+	return options
+}
+
+// options adds to Translate what changes.
+func (g *Gateway) options(snap *translate.Snapshot) translate.Options {
+	o := g.Translate
+	o.Now = time.Now()
+	o.Refused = g.refusals.of(snap)
+	o.Remote = g.remote.endpoints()
+	if service := snap.Services[g.PublishService]; service != nil {
+		o.Published = append([]string{}, o.Published...)
+		for _, i := range service.Status.LoadBalancer.Ingress {
+			if i.Hostname != "" {
+				o.Published = append(o.Published, i.Hostname)
+			} else {
+				o.Published = append(o.Published, i.IP)
+			}
+		}
+	}
+	return o
+}

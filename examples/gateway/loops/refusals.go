@@ -1,0 +1,147 @@
+package loops
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/examples/gateway/translate"
+	"github.com/kates-go/kates/kates"
+)
+
+// refusals remembers which objects nginx has refused, and which versions it took before. The loop
+// of the configuration writes it, and all three read it.
+type refusals struct {
+	changed chan struct{} // has a value when the reports have to change
+
+	mu      sync.Mutex
+	refused map[types.UID]refusal
+	good    *translate.Snapshot // the last one that nginx took
+}
+
+type refusal struct {
+	object   kates.Object // as it was refused
+	message  string
+	lastGood kates.Object
+}
+
+func (r *refusals) init() {
+	r.changed, r.refused, r.good = make(chan struct{}, 1), map[types.UID]refusal{}, &translate.Snapshot{}
+}
+
+// add notes what nginx has refused of a snapshot. It is an error if nothing of that is new, since
+// the next configuration would be refused as well.
+func (r *refusals) add(snap *translate.Snapshot, refused []nginx.Refusal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	news := false
+	for _, one := range refused {
+		o := find(snap, one.Object.UID)
+		before, again := r.refused[one.Object.UID]
+		switch {
+		case o == nil:
+		case !again:
+			r.refused[o.GetUID()] = refusal{o, one.Message, find(r.good, o.GetUID())}
+			news = true
+		case !same(o, before.object): // another version of it
+			r.refused[o.GetUID()] = refusal{o, one.Message, before.lastGood}
+			news = true
+		case before.lastGood != nil: // the last good version is refused, too
+			r.refused[o.GetUID()] = refusal{o, one.Message, nil}
+			news = true
+		}
+	}
+	if !news {
+		return fmt.Errorf("nginx refuses the configuration, though nothing is in it of %s %s/%s: %s",
+			refused[0].Object.Kind, refused[0].Object.Namespace, refused[0].Object.Name, refused[0].Message)
+	}
+	r.signal()
+	return nil
+}
+
+// taken notes that nginx took a snapshot, but for what it has refused.
+func (r *refusals) taken(snap *translate.Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.good = snap
+	for uid, one := range r.refused {
+		if o := find(snap, uid); o == nil || !same(o, one.object) {
+			delete(r.refused, uid) // it is gone, or well
+			r.signal()
+		}
+	}
+}
+
+// of returns the refusals that count for a snapshot: those of the objects as they are there.
+func (r *refusals) of(snap *translate.Snapshot) map[types.UID]translate.Refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[types.UID]translate.Refusal{}
+	for uid, one := range r.refused {
+		if o := find(snap, uid); o != nil && same(o, one.object) {
+			all[uid] = translate.Refusal{Version: o.GetResourceVersion(), Message: one.message, LastGood: one.lastGood}
+		}
+	}
+	return all
+}
+
+// unseen returns the objects that were refused, and changed since: whether nginx takes them now is
+// not known yet.
+func (r *refusals) unseen(snap *translate.Snapshot) map[types.UID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[types.UID]bool{}
+	for uid, one := range r.refused {
+		if o := find(snap, uid); o != nil && !same(o, one.object) {
+			all[uid] = true
+		}
+	}
+	return all
+}
+
+// signal has the reports written again.
+func (r *refusals) signal() {
+	signal(r.changed)
+}
+
+// same reports whether two versions of an object ask for the same. A status, which the reports
+// write, does not count.
+func same(a, b kates.Object) bool {
+	if a.GetGeneration() == 0 { // a kind without generations, such as Secret
+		return a.GetResourceVersion() == b.GetResourceVersion()
+	}
+	return a.GetGeneration() == b.GetGeneration() && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && maps.Equal(a.GetLabels(), b.GetLabels())
+}
+
+// find returns an object that a configuration may come from, and nil if there is none.
+func find(snap *translate.Snapshot, uid types.UID) kates.Object {
+	for o := range objects(snap) {
+		if o.GetUID() == uid {
+			return o
+		}
+	}
+	return nil
+}
+
+// objects are those that a part of a configuration may come from.
+func objects(snap *translate.Snapshot) iter.Seq[kates.Object] {
+	return func(yield func(kates.Object) bool) {
+		if each(snap.Ingresses, yield) && each(snap.Gateways, yield) && each(snap.Routes, yield) {
+			each(slices.Collect(maps.Values(snap.Secrets)), yield)
+		}
+	}
+}
+
+func each[T kates.Object](all []T, yield func(kates.Object) bool) bool {
+	for _, o := range all {
+		if !yield(o) {
+			return false
+		}
+	}
+	return true
+}

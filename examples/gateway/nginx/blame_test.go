@@ -1,0 +1,124 @@
+package nginx
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// bad returns a configuration with objects that nginx refuses: one that it finds by a certificate,
+// two by their lines, and one about which its message says nothing.
+func bad(t *testing.T, s *site) *Config {
+	long := func(name string) Rule {
+		rule := to("up")
+		rule.Source = Object{Kind: "Ingress", Namespace: "shop", Name: name}
+		rule.RequestHeaders.Set = []HeaderValue{{"X-Long", strings.Repeat("x", 5000)}}
+		return rule
+	}
+	broken := certificate(t, "b.example.com")
+	broken.Key = certificate(t, "b.example.com").Key
+	secure := s.server("b.example.com", at(Prefix, "/", to("up")))
+	secure.Port, secure.TLS, secure.Certificate = s.tls, true, "broken"
+	nowhere := s.server("nowhere.example.com", at(Prefix, "/", to("up")))
+	nowhere.Address = "192.0.2.1" // RFC 5737: no machine has it
+	c := s.config(secure, nowhere, s.server("g.example.com", at(Exact, "/1", long("long-1")), at(Exact, "/2", long("long-2")), at(Prefix, "/", to("up"))))
+	c.Certificates["broken"] = broken
+	return c
+}
+
+var culprits = []string{
+	"Secret shop/b.example.com", "Ingress shop/server-nowhere.example.com", "Ingress shop/long-1", "Ingress shop/long-2",
+}
+
+func TestObjectsThatNginxRefusesAreAllNamedAndTheLastConfigurationServesOn(t *testing.T) {
+	s := open(t, nil)
+	good := s.config(s.server("g.example.com", at(Prefix, "/", to("up"))))
+	s.apply(good)
+	c := bad(t, s)
+	out := s.apply(c)
+	assert.False(t, out.Active)
+	assert.False(t, out.Reloaded)
+	var found []string
+	for _, r := range out.Refused {
+		found = append(found, r.Object.String())
+		assert.NotEmpty(t, r.Message)
+	}
+	assert.ElementsMatch(t, culprits, found)
+	assert.Equal(t, 200, s.get("http://g.example.com/").StatusCode)
+	assert.Equal(t, 1, s.Stats().Refused)
+	assert.Equal(t, out.Refused, s.apply(c).Refused)
+	assert.Equal(t, 1, s.Stats().Refused, "it is not asked again")
+
+	without := without(c, map[Object]bool{
+		out.Refused[0].Object: true, out.Refused[1].Object: true, out.Refused[2].Object: true, out.Refused[3].Object: true,
+	})
+	assert.True(t, s.apply(without).Active)
+}
+
+func TestAPathThatNginxRefusesIsTheFaultOfItsObjectsAlone(t *testing.T) {
+	s := open(t, nil)
+	other := to("up")
+	other.Source = Object{Kind: "Ingress", Namespace: "shop", Name: "regex"}
+	// Go takes it. It is too large for nginx.
+	path := "/" + "(?:" + strings.Repeat("a", 100) + "){1000}"
+	out := s.apply(s.config(s.server("g.example.com", at(Regex, path, other), at(Prefix, "/", to("up")))))
+	require.Len(t, out.Refused, 1)
+	assert.Equal(t, other.Source, out.Refused[0].Object)
+	assert.Contains(t, out.Refused[0].Message, "regular expression is too large")
+}
+
+func TestHalvingFindsTheObjectWithoutALine(t *testing.T) {
+	s := open(t, nil)
+	c := bad(t, s)
+	require.NoError(t, s.writeCertificates(c))
+	out := map[Object]bool{}
+	var found []string
+	for range culprits {
+		rest := without(c, out)
+		message, err := s.check(t.Context(), Render(rest, s.render).Text)
+		require.NoError(t, err)
+		object, said, err := s.bisect(t.Context(), rest, message)
+		require.NoError(t, err)
+		assert.NotEmpty(t, said)
+		out[object] = true
+		found = append(found, object.String())
+	}
+	assert.ElementsMatch(t, culprits, found)
+	message, err := s.check(t.Context(), Render(without(c, out), s.render).Text)
+	require.NoError(t, err)
+	assert.Empty(t, message)
+}
+
+func TestARefusalThatNoObjectExplainsIsAnError(t *testing.T) {
+	s := open(t, nil)
+	c := s.config(s.server("g.example.com", at(Prefix, "/", to("up"))))
+	s.render.ErrorLog = s.options.Dir + "/missing/error.log"
+	_, err := s.Apply(t.Context(), clone(c))
+	require.ErrorContains(t, err, "no object is at fault")
+}
+
+func TestAKilledNginxStartsWithTheLastConfigurationIfItRefusesTheNew(t *testing.T) {
+	s := open(t, nil)
+	s.apply(s.config(s.server("g.example.com", at(Prefix, "/", to("up")))))
+	require.NoError(t, syscall.Kill(s.master(), syscall.SIGKILL))
+	eventually(t, func() bool { return !s.Alive() })
+	assert.Len(t, s.apply(bad(t, s)).Refused, len(culprits))
+	assert.True(t, s.Alive())
+	assert.Equal(t, 2, s.Stats().Starts)
+	assert.Equal(t, 200, s.get("http://g.example.com/").StatusCode)
+}
+
+func TestAMissingNginxIsAnErrorThatSaysWhatToInstall(t *testing.T) {
+	_, err := Open(Options{Dir: t.TempDir(), Binary: "/nowhere/nginx"})
+	assert.ErrorContains(t, err, "apt-get install nginx")
+	old := t.TempDir() + "/nginx"
+	require.NoError(t, os.WriteFile(old, []byte("#!/bin/sh\necho nginx version: nginx/1.18.0 >&2\n"), 0o700))
+	_, err = Open(Options{Dir: t.TempDir(), Binary: old})
+	assert.ErrorContains(t, err, "needs 1.19.5 or newer")
+	_, err = Open(Options{Dir: "/tmp/" + strings.Repeat("long", 30)})
+	assert.ErrorContains(t, err, "too long for a socket")
+}

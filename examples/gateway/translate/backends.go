@@ -1,0 +1,188 @@
+package translate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+)
+
+// ingressTLS gives the hosts of an Ingress their certificates. hosts are those of the rules of all
+// Ingresses. A host whose certificate cannot be used gets none: its handshakes are refused, rather
+// than answered with a certificate of something else, and it is served over HTTP.
+func (t *translation) ingressTLS(in *ingress, hosts map[string]bool) {
+	for _, tls := range in.Spec.TLS {
+		named := t.hostsOf(in, tls.Hosts, hosts)
+		if len(named) == 0 {
+			continue
+		}
+		id, err := "", errors.New("spec.tls names no Secret")
+		if tls.SecretName != "" {
+			id, err = t.certificate(in.Namespace, tls.SecretName)
+		}
+		if err != nil {
+			t.problem(in.Ingress, "InvalidCertificate", "%v; not served over TLS: %s", err, strings.Join(named, ", "))
+		}
+		for _, host := range named {
+			for _, doubt := range t.doubts(id, host) {
+				t.problem(in.Ingress, "DoubtfulCertificate", "Secret %s/%s: %s", in.Namespace, tls.SecretName, doubt)
+			}
+			server := t.server(in, t.https(host))
+			switch {
+			case id == "":
+			case server.certificate == "":
+				server.certificate, server.source = id, sourceOf(in.Ingress)
+			case server.certificate != id:
+				t.problem(in.Ingress, "Conflict", "host %q: %s %s/%s, which is older, has another certificate",
+					cmp.Or(host, "*"), server.source.Kind, server.source.Namespace, server.source.Name)
+			}
+		}
+	}
+}
+
+// hostsOf returns the hosts of rules that a certificate of an Ingress is for: those that are
+// named, its own ones that a named wildcard covers, and all its own ones if none is named.
+func (t *translation) hostsOf(in *ingress, named []string, hosts map[string]bool) (all []string) {
+	for _, host := range named {
+		used := hosts[host]
+		if used {
+			all = append(all, host)
+		}
+		for _, p := range in.paths {
+			if _, parent, _ := strings.Cut(p.host, "."); host == "*."+parent {
+				used, all = true, append(all, p.host)
+			}
+		}
+		if !used {
+			t.problem(in.Ingress, "UnusedCertificate", "spec.tls names the host %q, and no rule does", host)
+		}
+	}
+	if len(named) == 0 {
+		for _, p := range in.paths {
+			all = append(all, p.host)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (t *translation) http(host string) listener { return listener{port: t.port(80), host: host} }
+func (t *translation) https(host string) listener {
+	return listener{port: t.port(443), tls: true, host: host}
+}
+
+// server returns the rules of a server. The first object that has it is at fault if nginx refuses
+// the server itself.
+func (t *translation) server(in *ingress, l listener) *serverRules {
+	s := t.table.server(l)
+	if s.source == (nginx.Object{}) {
+		s.source = sourceOf(in.Ingress)
+	}
+	return s
+}
+
+// rules adds the rules of an Ingress, each with its canaries.
+func (t *translation) rules(in *ingress, canaries map[target][]*canary) {
+	for i, p := range in.paths {
+		rule := nginx.Rule{Timeout: in.timeout}
+		if id, err := t.backend(in, p); err != nil {
+			t.problem(in.Ingress, "InvalidBackend", "host %q, path %s: %v", cmp.Or(p.host, "*"), p.path, err)
+			rule.Status = 503
+		} else {
+			rule.Backends = shares(id, canaries[targetOf(in, p)])
+		}
+		for _, c := range canaries[targetOf(in, p)] {
+			c.found = true
+		}
+		over := t.table[t.https(p.host)]
+		if over != nil {
+			over.add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i})
+		}
+		// That a host has a certificate of another namespace is no reason to refuse it on HTTP.
+		if over != nil && over.certificate != "" && over.source.Namespace == in.Namespace && in.redirect {
+			rule = nginx.Rule{Redirect: &nginx.Redirect{Status: 308, Scheme: "https"}}
+		}
+		t.server(in, t.http(p.host)).add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i})
+	}
+}
+
+// backend returns the upstream of a path.
+func (t *translation) backend(in *ingress, p ingressPath) (id string, err error) {
+	service := p.backend.Service
+	if service == nil {
+		return "", errors.New("a backend that is no Service is not served")
+	}
+	return t.upstream(in.Namespace, service.Name, backendPort{name: service.Port.Name, number: service.Port.Number})
+}
+
+// target is what a canary takes a share of. It is of one namespace, so that nobody takes requests
+// of another one.
+type target struct {
+	namespace, host, path string
+	match                 nginx.PathMatch
+}
+
+func targetOf(in *ingress, p ingressPath) target {
+	return target{in.Namespace, p.host, p.path, p.match}
+}
+
+func (g target) String() string { return fmt.Sprintf("host %q, path %s", cmp.Or(g.host, "*"), g.path) }
+
+// canary is a path of a canary.
+type canary struct {
+	in       *ingress
+	upstream string
+	found    bool // whose requests to take
+}
+
+// canaries returns the canaries of each target, from the oldest. One that would take more than the
+// older ones have left is left out.
+func (t *translation) canaries(ours []*ingress) map[target][]*canary {
+	all := map[target][]*canary{}
+	for _, in := range ours {
+		if !in.canary {
+			continue
+		}
+		for _, p := range in.paths {
+			to, sum := targetOf(in, p), in.weight
+			for _, c := range all[to] {
+				sum += c.in.weight
+			}
+			id, err := t.backend(in, p)
+			switch {
+			case err != nil:
+				t.problem(in.Ingress, "InvalidBackend", "%s: %v", to, err)
+			case sum > 100:
+				t.problem(in.Ingress, "InvalidCanary", "%s: with its older canaries it would take %d percent; it gets nothing", to, sum)
+			default:
+				all[to] = append(all[to], &canary{in: in, upstream: id})
+			}
+		}
+	}
+	return all
+}
+
+// shares returns the backends of a rule and its canaries.
+func shares(upstream string, canaries []*canary) (all []nginx.Backend) {
+	rest := 100
+	for _, c := range canaries {
+		rest -= c.in.weight
+		all = append(all, nginx.Backend{Upstream: c.upstream, Weight: c.in.weight})
+	}
+	all = slices.Insert(all, 0, nginx.Backend{Upstream: upstream, Weight: rest})
+	return slices.DeleteFunc(all, func(b nginx.Backend) bool { return b.Weight == 0 })
+}
+
+// reportUnusedCanaries reports the canaries that have found nothing to take a share of.
+func (t *translation) reportUnusedCanaries(canaries map[target][]*canary) {
+	for to, all := range canaries {
+		for _, c := range all {
+			if !c.found {
+				t.problem(c.in.Ingress, "InvalidCanary", "%s: no other Ingress of its namespace is for that; it gets nothing", to)
+			}
+		}
+	}
+}
