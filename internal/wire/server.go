@@ -37,13 +37,13 @@ type Server struct {
 func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) stream.Source {
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
-		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind),
+		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), only: onlyOf(form, nil),
 	}
 	short := &restSource{
 		client: s.Metadata, resource: r, namespace: namespace,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind),
 	}
-	switch form {
+	switch base, _ := form.Parts(); base {
 	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}
 	case stream.Typed:
@@ -51,6 +51,7 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 			rest := *whole
 			rest.client = s.Metadata
 			d := newDecoder(r, typ, s.ManagedFields)
+			d.only = onlyOf(form, typ)
 			return &typedSource{rest: &rest, decoder: d, streamed: s.StreamTyped}
 		}
 	}

@@ -35,9 +35,17 @@ func NewKeep(paths ...Path) (*Keep, error) {
 		k.root.add(path)
 	}
 	var all []string
-	k.root.paths(nil, func(p Path) { all = append(all, p.String()) })
+	for _, path := range k.Paths() {
+		all = append(all, path.String())
+	}
 	k.text = strings.Join(all, ", ")
 	return k, nil
+}
+
+// Paths returns the paths, sorted and without those that others contain.
+func (k *Keep) Paths() (all []Path) {
+	k.root.paths(nil, func(p Path) { all = append(all, p) })
+	return all
 }
 
 // add makes a path kept as well. A path to an object keeps it whole, whatever else is kept of it.
@@ -69,8 +77,7 @@ func (n *node) paths(to Path, f func(Path)) {
 	}
 }
 
-// String returns the paths, sorted and without those that others contain. Keeps of one text keep
-// the same, and [ParseKeep] reads it.
+// String returns the paths as text. Keeps of one text keep the same, and [ParseKeep] reads it.
 func (k *Keep) String() string { return k.text }
 
 // Holds reports whether all of the field at a path is kept.

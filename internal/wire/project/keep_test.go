@@ -102,9 +102,7 @@ func TestWhatIsKeptIsTheWholeObjectPruned(t *testing.T) {
 
 // prune sets the fields of an object to zero that are not kept: the specification.
 func prune(object any, k *Keep) {
-	var paths []Path
-	k.root.paths(nil, func(p Path) { paths = append(paths, p) })
-	zeroOthers(reflect.ValueOf(object).Elem(), paths)
+	zeroOthers(reflect.ValueOf(object).Elem(), k.Paths())
 }
 
 func zeroOthers(v reflect.Value, paths []Path) {
