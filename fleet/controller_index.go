@@ -57,7 +57,7 @@ func (h *home) read(queries []kates.Query) error {
 			}
 			q.LabelSelector += kates.OwnerLabel
 		}
-		q.Key = nil
+		q.Key = f.key // a watch ignores it, and holds the fields that it needs
 		h.fields, h.queries = append(h.fields, f), append(h.queries, q)
 	}
 	if len(h.fields) == 0 {

@@ -105,6 +105,9 @@ type Query struct {
 	// Equal queries share a watch only if their functions are one value: keep what DropFields or
 	// a closure returns in a variable. List ignores it.
 	Transform func(Object) error
+	// Projection, if set, has only some fields of the objects decoded and held: see [Keep]. The
+	// other ones are as if they were not there. A Transform gets what is held. List ignores it.
+	Projection Projection
 	// Signal, if any, says whether a change is worth a signal. Without it every change is.
 	// Changes that are not worth a signal are in the next snapshot and its deltas all the same.
 	// old is nil for an object that is new to the query, and current is nil for one that left it.
@@ -243,22 +246,30 @@ func GenerationChanged(old, current Object) bool {
 
 // LabelsChanged is a [Query.Signal] for changes of labels, and objects that come or go.
 func LabelsChanged(old, current Object) bool {
-	return old == nil || current == nil || !maps.Equal(old.GetLabels(), current.GetLabels())
+	return needs(current, labelsPath) || old == nil || current == nil || !maps.Equal(old.GetLabels(), current.GetLabels())
 }
 
 // AnnotationsChanged is a [Query.Signal] for changes of annotations, and objects that come or go.
 func AnnotationsChanged(old, current Object) bool {
-	return old == nil || current == nil || !maps.Equal(old.GetAnnotations(), current.GetAnnotations())
+	return needs(current, annotationsPath) || old == nil || current == nil || !maps.Equal(old.GetAnnotations(), current.GetAnnotations())
 }
 
 // AnySignal returns a [Query.Signal] for changes that one of several is for:
 //
 //	Signal: kates.AnySignal(kates.GenerationChanged, kates.LabelsChanged)
+//
+//go:noinline
 func AnySignal(signals ...func(old, current Object) bool) func(old, current Object) bool {
 	if slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f == nil || sameCode(f, noSignal) }) {
 		return noSignal
 	}
 	return func(old, current Object) bool {
+		if q, ok := current.(*question); ok {
+			for _, f := range signals {
+				q.askSignal(f)
+			}
+			return true
+		}
 		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
 	}
 }
@@ -312,9 +323,14 @@ func ByOwnerUID(kind string) func(Object) []string {
 
 // ByRemoteOwner is [ByOwner] for owners that live in another cluster ([OwnedSet].Remote): the key
 // is "namespace/name" of the owner, or its name if it has no namespace.
+//
+//go:noinline
 func ByRemoteOwner(kind string) func(Object) []string {
 	wanted := schema.ParseGroupKind(kind)
 	return func(o Object) []string {
+		if needs(o, labelsPath, annotationsPath) {
+			return nil
+		}
 		owner, key, ok := applied.RemoteOwner(o)
 		if !ok || !isKind(wanted, owner) {
 			return nil
@@ -329,9 +345,13 @@ func isKind(wanted, kind schema.GroupKind) bool {
 		(wanted.Group == "" || strings.EqualFold(kind.Group, wanted.Group))
 }
 
+//go:noinline
 func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(Object) []string {
 	wanted := schema.ParseGroupKind(kind)
 	return func(o Object) []string {
+		if needs(o, ownersPath) {
+			return nil
+		}
 		owner := metav1.GetControllerOfNoCopy(o)
 		if owner == nil || !isKind(wanted, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
 			return nil
@@ -342,14 +362,28 @@ func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(
 
 // ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty
 // value, belong to no partition.
+//
+//go:noinline
 func ByLabel(name string) func(Object) []string {
-	return func(o Object) []string { return keyOf(o.GetLabels()[name]) }
+	return func(o Object) []string {
+		if needs(o, labelsPath) {
+			return nil
+		}
+		return keyOf(o.GetLabels()[name])
+	}
 }
 
 // ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an
 // empty value, belong to no partition.
+//
+//go:noinline
 func ByAnnotation(name string) func(Object) []string {
-	return func(o Object) []string { return keyOf(o.GetAnnotations()[name]) }
+	return func(o Object) []string {
+		if needs(o, annotationsPath) {
+			return nil
+		}
+		return keyOf(o.GetAnnotations()[name])
+	}
 }
 
 // ByField returns a [Query.Key]: the value of a field. The path is that of the object's JSON. A
@@ -363,9 +397,14 @@ func ByAnnotation(name string) func(Object) []string {
 // typed object is converted to an untyped one, once per version: a function of your own is
 // faster. A path that is empty, or has an empty name in it, makes every object of the query
 // [Invalid].
+//
+//go:noinline
 func ByField(path string) func(Object) []string {
 	names := jsonform.SplitPath(path)
 	return func(o Object) []string {
+		if needs(o, names) {
+			return nil
+		}
 		if names == nil {
 			panic(fmt.Errorf("key by field %q: not a path", path))
 		}

@@ -28,6 +28,8 @@ type target struct {
 	index []int        // of the field
 	typ   reflect.Type // of the field that objects are put into
 	role  role         // in a controller's type
+
+	searched bool // objects are looked up by their labels
 }
 
 // targetsOf returns queries without fields.
@@ -89,8 +91,11 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	}
 	q = query.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
-		Form: t.formOf(), Transform: t.Transform, Signal: t.Signal, Key: t.Key,
+		Transform: t.Transform, Signal: t.Signal, Key: t.Key,
 		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t) },
+	}
+	if q.Form, err = c.form(t); err != nil {
+		return q, err
 	}
 	if q.Kind == "" {
 		q.Kind = t.kind.Kind

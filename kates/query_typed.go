@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/wire/project"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -254,10 +255,12 @@ func (q Query) refs() (all []query.Ref, err error) {
 }
 
 // A question is given to the functions of a query that [KeyOf] and the like have made, in place of
-// an object: they answer which type the user's function takes, and do not call it.
+// an object: they answer which type the user's function takes, and do not call it. Other functions
+// of this package answer which fields they need, see [needs].
 type question struct {
 	Unstructured
 	takes reflect.Type
+	needs []project.Path // of the fields that the function reads
 }
 
 // answers reports whether an object is a question, and answers it.

@@ -284,9 +284,14 @@ func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
 
 // keyOfController returns the key function of what a root of this kind controls: it gives the
 // root's key.
+//
+//go:noinline
 func keyOfController(root *meta.RESTMapping) func(Object) []string {
 	kind, namespaced := root.GroupVersionKind.GroupKind(), root.Scope.Name() == meta.RESTScopeNameNamespace
 	return func(o Object) []string {
+		if needs(o, ownersPath) {
+			return nil
+		}
 		owner := metav1.GetControllerOfNoCopy(o)
 		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind {
 			return nil

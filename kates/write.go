@@ -54,7 +54,7 @@ func (c *Client) Create(ctx context.Context, resource, target any, opts ...Write
 // for what holds for every write.
 func (c *Client) Update(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opUpdate, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		if err := w.precondition(o, o.Unstructured); err != nil {
+		if err := cmp.Or(c.checkWhole(o, o.Unstructured), w.precondition(o, o.Unstructured)); err != nil {
 			return nil, err
 		}
 		return c.core.at(o).Update(ctx, o.Unstructured, w.update())
@@ -67,7 +67,7 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 // built-in kinds. See [Client.Create] for what holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opUpdateStatus, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		if err := w.precondition(o, o.Unstructured); err != nil {
+		if err := cmp.Or(c.checkWhole(o, o.Unstructured), w.precondition(o, o.Unstructured)); err != nil {
 			return nil, err
 		}
 		u := c.core.server.stored(opUpdateStatus, o.resource, o.Unstructured)
@@ -104,6 +104,11 @@ func (c *Client) patch(ctx context.Context, op operation, o *object, pt PatchTyp
 // holds for every write.
 func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opApply, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
+		if o.GetResourceVersion() != "" { // it was read
+			if err := c.checkWhole(o, o.Unstructured); err != nil {
+				return nil, err
+			}
+		}
 		o.SetManagedFields(nil)
 		if err := w.precondition(o, o.Unstructured); err != nil {
 			return nil, err

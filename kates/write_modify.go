@@ -89,6 +89,8 @@ type modification struct {
 	options writeOptions
 	// bound: if the object that was given has a UID, another object of its name is a conflict.
 	bound bool
+	// replaces: a part of the object that was given replaces that of the server's.
+	replaces bool
 	// shows reports whether a typed object shows all that the change depends on. Nil: a *T does.
 	shows func(stream.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
@@ -108,6 +110,11 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.op, err)
+	}
+	if m.replaces {
+		if err := c.checkWhole(m.object, m.object.Unstructured); err != nil {
+			return nil, m.object.failed(m.op, err)
+		}
 	}
 	if uid := m.object.GetUID(); m.bound && uid != "" && m.options.uid == nil {
 		m.options.uid = &uid
@@ -316,6 +323,9 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 }
 
 func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
+	if err := cmp.Or(c.checkWhole(o, o.Unstructured), c.checkWhole(o, from)); err != nil {
+		return nil, err
+	}
 	in := c.core.at(o)
 	o.Unstructured = o.DeepCopy()
 	MergeUpdate(o.Unstructured, from)

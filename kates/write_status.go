@@ -123,7 +123,7 @@ func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOp
 	if err != nil {
 		return nil, fmt.Errorf("set the status: %w", err)
 	}
-	m := &modification{op: opSetStatus}
+	m := &modification{op: opSetStatus, replaces: true}
 	return modify(ctx, c, m, about, func(now *T) error { return copyStatus(now, given) }, opts)
 }
 
@@ -290,7 +290,7 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (got, wrote *Unstructured, err error) {
 		u, err := c.body(o, body)
 		if err == nil {
-			err = w.precondition(o, u)
+			err = cmp.Or(c.checkWhole(o, u), w.precondition(o, u))
 		}
 		if err != nil {
 			return nil, nil, err

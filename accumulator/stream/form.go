@@ -28,7 +28,7 @@ const (
 
 // compact lets an object share memory with others that the stream holds.
 func (s *shape) compact(o, before Object) {
-	if s.key.form == Typed {
+	if s.base == Typed {
 		s.source.Compact(o, before, s.transform == nil)
 	}
 }
@@ -37,36 +37,36 @@ func (s *shape) compact(o, before Object) {
 // differs.
 func (s *shape) formNow() string {
 	form := s.source.Form()
-	switch s.key.form {
+	_, paths := s.key.form.Parts()
+	switch s.base {
 	case Typed:
-		return string(form)
+		return only(string(form), paths)
 	case Metadata:
 		if form != Metadata {
 			return string(Metadata) + " of whole objects"
 		}
 	}
-	return string(s.key.form)
+	return only(string(s.base), paths)
 }
 
 // inForm puts an object into the stream's form.
 func (s *shape) inForm(o Object) (Object, error) {
-	switch s.key.form {
-	case Metadata:
+	u, untyped := o.(*unstructured.Unstructured)
+	switch {
+	case s.base == Metadata:
 		return Shorten(o, s.resource.Kind)
-	case Typed:
-		u, ok := o.(*unstructured.Unstructured)
-		if !ok {
-			return o, nil
-		}
-		return s.source.Typed(u)
+	case !untyped:
+		return o, nil
+	case s.base == Typed:
+		return s.source.Typed(s.pruned(u))
 	}
-	return o, nil
+	return s.pruned(u), nil
 }
 
 // is reports whether an object is in the stream's form already.
 func (s *shape) is(o Object) bool {
 	_, untyped := o.(*unstructured.Unstructured)
-	return s.key.form == Whole || s.key.form == Typed && !untyped
+	return s.key.form == Whole || s.base == Typed && !untyped
 }
 
 // Shorten returns the metadata of an object in memory of its own, under the object's kind. A

@@ -119,11 +119,11 @@ func (s *shape) holdsPart(part Part) bool {
 	case Version:
 		return true
 	case Meta:
-		return s.transform == nil
+		return s.holdsAll()
 	case Known:
-		return s.transform == nil && s.key.form != Metadata
+		return s.holdsAll() && s.key.form != Metadata
 	}
-	return s.transform == nil && s.key.form == Whole
+	return s.holdsAll() && s.key.form == Whole
 }
 
 // entry is what a stream has of one key, at one moment.
@@ -147,8 +147,8 @@ func (s *stream) entry(key Key) entry {
 // shows the object; there may be one all the same. It is shared: nobody writes to it.
 //
 // With [Whole] it is the whole object, as the server had it at that version, and with [Typed] the
-// fields that the Go type has. Streams that hold less than the server sends (a transform,
-// metadata alone) do not count: a write that starts from such an object would remove what it has
+// fields that the Go type has. Streams that hold less than the server sends (a transform, some
+// fields, metadata alone) do not count: a write that starts from such an object would remove what it has
 // not read.
 func (s *Set) Newest(r Resource, key Key, form Form) Object {
 	if !r.Namespaced {
@@ -159,7 +159,7 @@ func (s *Set) Newest(r Resource, key Key, form Form) Object {
 	s.mu.Unlock()
 	var newest Object
 	for _, st := range streams {
-		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.key.form != form || st.transform != nil {
+		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.key.form != form || !st.holdsAll() {
 			continue
 		}
 		e := st.entry(key)

@@ -70,7 +70,7 @@ func ofMetadata(r fields.Requirement) bool {
 
 // contains reports whether the stream has every object of another one, with as much of it.
 func (s *shape) contains(key streamKey) bool {
-	return s.whole() && s.transform == nil && s.key.resource == key.resource &&
+	return s.whole() && s.holdsAll() && s.key.resource == key.resource &&
 		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
 		(s.key.form == key.form || key.form == Metadata)
 }

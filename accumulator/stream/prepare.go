@@ -34,7 +34,7 @@ func (s *stream) prepare(o Object) Object {
 // private returns an object that the caller and other streams share, or a copy where the stream
 // would write to it.
 func (s *shape) private(o Object) Object {
-	if s.transform != nil && s.key.form != Metadata && Fault(o) == nil {
+	if s.transform != nil && s.base != Metadata && Fault(o) == nil {
 		return o.DeepCopyObject().(Object)
 	}
 	return o

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/watchdog"
+	"github.com/kates-go/kates/internal/wire/project"
 )
 
 // streamKey tells streams apart: equal keys share a stream.
@@ -35,8 +36,10 @@ type shape struct {
 	key       streamKey
 	resource  Resource
 	selector  selector
-	name      string    // the only name that is selected; "" for all
-	transform Transform // changes what is stored; nil for none
+	name      string        // the only name that is selected; "" for all
+	transform Transform     // changes what is stored; nil for none
+	base      Form          // the form without what it keeps
+	keep      *project.Keep // the fields that are held; nil for all
 	source    Source
 	config    *Config
 	step      *watchdog.Pulse // of the stream's reflector, without requests
@@ -44,7 +47,9 @@ type shape struct {
 
 func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 	lockorder.CallOut("Config.Source")
+	base, _ := key.form.Parts()
 	s := shape{
+		base: base, keep: keepOf(key.form),
 		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}

@@ -55,7 +55,7 @@ func Run(t *testing.T, b Backend) {
 	t.Helper()
 	all := [][]scenario{crudScenarios, targetScenarios, nameScenarios, bootstrapScenarios, selectorScenarios, kindScenarios,
 		sharingScenarios, runtimeScenarios, structScenarios, changingScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, controllerScenarios,
-		invalidScenarios, endScenarios, getScenarios, finalizerScenarios, conditionScenarios, ownedScenarios}
+		invalidScenarios, endScenarios, getScenarios, finalizerScenarios, conditionScenarios, ownedScenarios, keepingScenarios}
 	if b.Real {
 		all = append(all, realScenarios)
 	} else {

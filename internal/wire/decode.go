@@ -33,6 +33,7 @@ type decoder struct {
 	typ      reflect.Type // a struct
 	keep     bool         // managedFields stay
 	proto    bool         // protobuf is taken, too
+	only     *only        // the fields that are decoded; nil: all
 	strings  *intern.Table
 }
 
@@ -65,7 +66,10 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 		raw = frames.DropManagedFields(raw, e)
 	}
 	p := reflect.New(d.typ).Interface()
-	err := decodeInto(p, raw, e)
+	kept, err := d.only.of(raw, e)
+	if err == nil {
+		err = decodeInto(p, kept, e)
+	}
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(d.resource, raw, e, err)
 	}

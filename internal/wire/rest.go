@@ -30,6 +30,7 @@ type restSource struct {
 	maxObjectBytes int64
 	lists          *lists
 	helpers        *ordered.Pool // nil: none
+	only           *only
 	stream.Untyped
 }
 
@@ -76,7 +77,10 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool,
 	if e != frames.JSON {
 		return nil, false, fmt.Errorf("an untyped object in %s: nobody asked for that", e)
 	}
-	err := decodeInto(&u.Object, raw, e)
+	kept, err := s.only.of(raw, e)
+	if err == nil {
+		err = decodeInto(&u.Object, kept, e)
+	}
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(s.resource, raw, e, err)
 	}

@@ -41,12 +41,13 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), helpers: s.Helpers,
+		only: onlyOf(form, nil),
 	}
 	short := &restSource{
 		client: s.Metadata, resource: r, namespace: namespace,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind), helpers: s.Helpers,
 	}
-	switch form {
+	switch base, _ := form.Parts(); base {
 	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}
 	case stream.Typed:
@@ -54,6 +55,7 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 			rest := *whole
 			rest.client = s.Metadata
 			d := newDecoder(r, typ, s.ManagedFields)
+			d.only = onlyOf(form, typ)
 			return &typedSource{rest: &rest, decoder: d, streamed: s.StreamTyped}
 		}
 	}

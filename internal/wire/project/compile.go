@@ -1,0 +1,261 @@
+package project
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// compiler makes plans of types.
+type compiler struct {
+	done  map[[2]reflect.Type]*message
+	whole bool // there is something that only a conversion of the whole object can fill
+}
+
+// message makes the decoder of a struct.
+func (c *compiler) message(target, source reflect.Type) *message {
+	pair := [2]reflect.Type{target, source}
+	if m := c.done[pair]; m != nil {
+		return m
+	}
+	m := &message{actions: map[protowire.Number]*action{}}
+	c.done[pair] = m
+	fields, ok := wanted(target)
+	if !ok {
+		c.whole = true
+		return m
+	}
+	c.fields(m, fields, source)
+	return m
+}
+
+// fields adds an action for each field of the source that is wanted.
+func (c *compiler) fields(m *message, fields map[string]field, source reflect.Type) {
+	for _, from := range fieldsOf(source) {
+		to, isWanted := fields[from.name]
+		switch {
+		case from.inline && from.number > 0:
+			inner := &message{actions: map[protowire.Number]*action{}}
+			if c.fields(inner, fields, bare(from.typ)); len(inner.actions) > 0 {
+				m.actions[protowire.Number(from.number)] = &action{path: from.name, inline: inner}
+				m.present = append(m.present, inner.present...)
+				inner.present = nil
+			}
+		case from.inline: // apiVersion and kind, which stand elsewhere
+			if _, ok := fields["kind"]; ok {
+				c.whole = true
+			}
+		case !isWanted:
+		case from.number == 0:
+			c.whole = true
+		default:
+			c.field(m, to, from)
+		}
+	}
+}
+
+func (c *compiler) field(m *message, to, from field) {
+	a := &action{offset: to.offset, path: to.name}
+	number := protowire.Number(from.number)
+	m.actions[number] = a
+	if from.typ.Kind() == reflect.Slice && from.typ.Elem().Kind() != reflect.Uint8 && !speaks(from.typ) {
+		if to.typ.Kind() != reflect.Slice || speaks(to.typ) {
+			c.whole = true
+			return
+		}
+		a.list, a.take = to.typ, c.value(to.typ.Elem(), from.typ.Elem(), false)
+		m.lists = append(m.lists, number)
+		return
+	}
+	pointer := from.typ.Kind() == reflect.Pointer
+	a.take = c.value(to.typ, from.typ, !pointer && (from.omitEmpty || from.omitZero))
+	absent := pointer || from.omitZero || from.omitEmpty && from.typ.Kind() != reflect.Struct ||
+		from.typ.Kind() == reflect.Map || from.typ.Kind() == reflect.Slice
+	if to.typ.Kind() == reflect.Pointer && !absent && !speaks(from.typ) {
+		a.zero = to.typ.Elem()
+		m.present = append(m.present, a)
+	}
+}
+
+// value makes the decoder of a value. omit: a zero value is not there in JSON.
+func (c *compiler) value(to, from reflect.Type, omit bool) taker {
+	if speaks(from) && bare(to) != bare(from) { // null may be what it looks like: a pointer stays nil
+		return c.converted(to, from)
+	}
+	if to.Kind() == reflect.Pointer {
+		take := c.value(to.Elem(), from, false)
+		return func(v value, at unsafe.Pointer, depth int) error {
+			if omit && v.kind == protowire.VarintType && v.number == 0 || omit && v.kind == protowire.BytesType && len(v.bytes) == 0 {
+				return nil
+			}
+			fresh := reflect.New(to.Elem())
+			if err := take(v, fresh.UnsafePointer(), depth); err != nil {
+				return err
+			}
+			if z, ok := fresh.Interface().(interface{ IsZero() bool }); !ok || !z.IsZero() { // a zero time is null
+				*(*unsafe.Pointer)(at) = fresh.UnsafePointer()
+			}
+			return nil
+		}
+	}
+	from = bare(from)
+	switch {
+	case to == from && reflect.PointerTo(to).Implements(reflect.TypeFor[protobuf]()):
+		return generated(to)
+	case speaks(to):
+		return c.converted(to, from)
+	case from.Kind() == reflect.String && to.Kind() == reflect.String:
+		return takeText
+	case from.Kind() == reflect.Bool && to.Kind() == reflect.Bool:
+		return takeTruth
+	case isInteger(from) && isInteger(to):
+		return integer(to, from)
+	case isBytes(from) && isBytes(to):
+		return takeBytes
+	case from.Kind() == reflect.Map && to.Kind() == reflect.Map:
+		return c.mapping(to, from)
+	case from.Kind() == reflect.Struct && to.Kind() == reflect.Struct:
+		m := c.message(to, from)
+		return func(v value, at unsafe.Pointer, depth int) error {
+			if v.kind != protowire.BytesType {
+				return errWire
+			}
+			return m.decode(v.bytes, at, depth)
+		}
+	}
+	return c.converted(to, from)
+}
+
+// converted decodes a value in its own type first, and then through JSON.
+func (c *compiler) converted(to, from reflect.Type) taker {
+	from = bare(from)
+	if to == from || from.Kind() == reflect.Map || from.Kind() == reflect.Slice && !isBytes(from) {
+		c.whole = true // there is no way to decode it alone
+		return nil
+	}
+	own := c.value(from, from, false)
+	return func(v value, at unsafe.Pointer, depth int) error {
+		whole := reflect.New(from)
+		if err := own(v, whole.UnsafePointer(), depth); err != nil {
+			return err
+		}
+		return throughJSON(whole.Interface(), reflect.NewAt(to, at).Interface())
+	}
+}
+
+// generated decodes with the type's own method.
+func generated(t reflect.Type) taker {
+	return func(v value, at unsafe.Pointer, _ int) error {
+		if v.kind != protowire.BytesType {
+			return errWire
+		}
+		return reflect.NewAt(t, at).Interface().(protobuf).Unmarshal(v.bytes)
+	}
+}
+
+// mapping decodes an entry of a map.
+func (c *compiler) mapping(to, from reflect.Type) taker {
+	if to.Key().Kind() != reflect.String || from.Key().Kind() != reflect.String || speaks(to.Key()) {
+		c.whole = true
+		return nil
+	}
+	take := c.value(to.Elem(), from.Elem(), false)
+	return func(v value, at unsafe.Pointer, depth int) error {
+		if v.kind != protowire.BytesType {
+			return errWire
+		}
+		key, element := reflect.New(to.Key()).Elem(), reflect.New(to.Elem())
+		if isBytes(to.Elem()) {
+			element.Elem().SetBytes([]byte{}) // what is empty is not on the wire
+		}
+		for raw := v.bytes; len(raw) > 0; {
+			number, kind, n := protowire.ConsumeTag(raw)
+			if n < 0 {
+				return protowire.ParseError(n)
+			}
+			part := value{kind: kind}
+			m := protowire.ConsumeFieldValue(number, kind, raw[n:])
+			if m < 0 {
+				return protowire.ParseError(m)
+			}
+			if kind == protowire.BytesType {
+				part.bytes, _ = protowire.ConsumeBytes(raw[n:])
+			} else if kind == protowire.VarintType {
+				part.number, _ = protowire.ConsumeVarint(raw[n:])
+			}
+			raw = raw[n+m:]
+			switch number {
+			case 1:
+				key.SetString(string(part.bytes))
+			case 2:
+				if err := take(part, element.UnsafePointer(), depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		m := reflect.NewAt(to, at).Elem()
+		if m.IsNil() {
+			m.Set(reflect.MakeMap(to))
+		}
+		m.SetMapIndex(key, element.Elem())
+		return nil
+	}
+}
+
+func isInteger(t reflect.Type) bool {
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64
+}
+
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+}
+
+func takeText(v value, at unsafe.Pointer, _ int) error {
+	if v.kind != protowire.BytesType {
+		return errWire
+	}
+	*(*string)(at) = string(v.bytes)
+	return nil
+}
+
+func takeTruth(v value, at unsafe.Pointer, _ int) error {
+	if v.kind != protowire.VarintType {
+		return errWire
+	}
+	*(*bool)(at) = v.number != 0
+	return nil
+}
+
+func takeBytes(v value, at unsafe.Pointer, _ int) error {
+	if v.kind != protowire.BytesType {
+		return errWire
+	}
+	*(*[]byte)(at) = append([]byte{}, v.bytes...)
+	return nil
+}
+
+// integer decodes a number. One that the target cannot hold is an error, as it is in JSON.
+func integer(to, from reflect.Type) taker {
+	signed := from.Kind() <= reflect.Int64
+	return func(v value, at unsafe.Pointer, _ int) error {
+		if v.kind != protowire.VarintType {
+			return errWire
+		}
+		place := reflect.NewAt(to, at).Elem()
+		number := int64(v.number)
+		if from.Kind() == reflect.Int32 {
+			number = int64(int32(v.number))
+		}
+		switch {
+		case place.CanInt() && (signed || number >= 0) && !place.OverflowInt(number):
+			place.SetInt(number)
+		case place.CanUint() && (!signed || number >= 0) && !place.OverflowUint(v.number):
+			place.SetUint(v.number)
+		default:
+			return fmt.Errorf("%d is no %s", number, to)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,186 @@
+package kates
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/wire"
+	"github.com/kates-go/kates/internal/wire/project"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// A Projection says which fields of its objects a query holds. The zero value holds all. See
+// [Keep].
+type Projection struct {
+	paths []string
+	set   bool
+}
+
+// Keep returns a [Query.Projection] that holds only the fields at the paths:
+//
+//	kates.Query{Name: "Pods", Projection: kates.Keep("spec.nodeName", "status.podIP")}
+//
+// All other fields of the objects are as if they were not there: zero in a Go type, and missing in
+// an untyped object. The client does not decode them, and they take no memory but the size of the
+// Go type itself. Of many small objects in a large Go type that is most of it: a struct of your own
+// is smaller.
+//
+// A path is that of the object's JSON, with dots. It leads through a list into each of its
+// elements (spec.containers.image; the list keeps its length), and through a map by a key, which
+// is in quotes and brackets where it has dots:
+//
+//	kates.Keep("metadata.labels", "spec.containers.image", `metadata.annotations["example.com/team"]`)
+//
+// A path to an object, a list or a map holds it as a whole, whatever other paths say. If the
+// field's Go type has no field at a path, Watch returns an error that names one of a similar
+// name. For an untyped field nobody knows.
+//
+// These fields are always held: apiVersion, kind, and of the metadata name, namespace, uid,
+// resourceVersion, deletionTimestamp and generation. And a query holds what its selectors and the
+// functions of this package need that it has as Key or Signal: the labels for a label selector, a
+// [Lookup], a [Lister], [LabelsChanged] and [ByLabel], ownerReferences for [ByOwner] and for what
+// a controller owns, annotations for [AnnotationsChanged], the field of [ByField], and so on.
+// Functions of your own (Key, Signal, Transform, Refs, predicates) get the objects as they are
+// held: name the fields that they read. Finalizers are not held unless they are named;
+// [UnderFinalizer] and the like do not need them.
+//
+// Such an object is no whole one. [Modify], [ModifyStatus], [Client.SetConditions],
+// [Client.AddFinalizer], [Client.ApplyOwned] and the like never take it for one: they start from
+// a whole object, and ask the server for it if no watch has it. Nor does [GetCached]. But an
+// [Client.Update] of a copy of it would remove whatever is not held. Update, UpdateStatus,
+// [SetStatus], Apply and Upsert refuse it with [ErrPartial]. They recognize it by its UID, and by
+// the creationTimestamp that each object has and this one lacks. So they do not if the projection
+// holds that, or all of the metadata: then it is up to you. Write with Modify or a patch.
+//
+// Queries share a watch if they hold the same fields, however these are written. A query with a
+// projection is not served from the watch of another one ([Tuning].ShareWider). A change of fields
+// that are not held is a new version of the object, and a signal: see [Query.Signal].
+//
+// It goes with neither MetadataOnly nor a field of a struct type of your own, which says itself
+// what is held. List ignores it.
+func Keep(paths ...string) Projection { return Projection{paths: paths, set: true} }
+
+// form returns the form in which a target's objects are held.
+func (c *Client) form(t target) (stream.Form, error) {
+	base := t.formOf()
+	if !t.Projection.set {
+		return base, nil
+	}
+	if err := t.projectable(base); err != nil {
+		return "", err
+	}
+	paths := append([]project.Path{}, stream.Identity...)
+	for _, text := range t.Projection.paths {
+		path, err := project.ParsePath(text)
+		if err != nil {
+			return "", fmt.Errorf("its Projection: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	k, err := project.NewKeep(append(paths, t.needed()...)...)
+	if err != nil {
+		return "", fmt.Errorf("its Projection, with what its functions need: %w", err)
+	}
+	if typ, ok := wire.TypeOf(c.core.scheme, t.kind); ok {
+		if _, err := k.For(typ); err != nil {
+			return "", fmt.Errorf("its Projection: %w", err)
+		}
+	}
+	return base.Keeping(k), nil
+}
+
+// projectable returns an error if a projection makes no sense for a target.
+func (t target) projectable(base stream.Form) error {
+	switch {
+	case len(t.Projection.paths) == 0:
+		return errors.New("its Projection names no field: use MetadataOnly, or leave it out")
+	case base == stream.Metadata:
+		return errors.New("its Projection says which fields of whole objects are held, and it wants metadata only: choose one")
+	case t.typ == nil:
+		return nil
+	}
+	elem := elementOf(t.typ)
+	if elem == nil || elem.Kind() != reflect.Struct || reflect.PointerTo(elem).Implements(reflect.TypeFor[Object]()) {
+		return nil
+	}
+	return fmt.Errorf("its type %s says itself which fields are held: leave its Projection out", elem)
+}
+
+// needed returns the paths of fields that the query's selectors, and its functions that this
+// package has made, need of each object.
+func (t target) needed() []project.Path {
+	var q question
+	selects := t.searched || t.typ != nil && snapshot.LookupElement(t.typ) != nil
+	for _, s := range t.selections() {
+		selects = selects || s.LabelSelector != "" || s.Labels != nil
+	}
+	if selects {
+		q.needs = append(q.needs, labelsPath)
+	}
+	for _, known := range keysOfOurs {
+		if t.Key != nil && sameCode(t.Key, known) {
+			t.Key(&q)
+		}
+	}
+	q.askSignal(t.Signal)
+	return q.needs
+}
+
+// askSignal asks a [Query.Signal] what it needs, if this package has made it.
+func (q *question) askSignal(f func(old, current Object) bool) {
+	if f == nil {
+		return
+	}
+	for _, known := range []any{LabelsChanged, AnnotationsChanged, AnySignal()} {
+		if sameCode(f, known) {
+			f(nil, q)
+		}
+	}
+}
+
+// keysOfOurs are the functions Key of this package that need more than which object it is. What
+// makes them is not inlined, so each is known by its code: see [sameCode].
+var keysOfOurs = []func(Object) []string{
+	ByLabel(""), ByAnnotation(""), ByRemoteOwner(""), ByOwner(""), ByField(""),
+	keyOfController(&meta.RESTMapping{Scope: meta.RESTScopeRoot}),
+}
+
+var (
+	labelsPath      = project.Path{"metadata", "labels"}
+	annotationsPath = project.Path{"metadata", "annotations"}
+	ownersPath      = project.Path{"metadata", "ownerReferences"}
+)
+
+// needs answers a question of which fields a function needs, and reports whether it was one.
+func needs(o Object, paths ...project.Path) bool {
+	q, ok := o.(*question)
+	if ok {
+		q.needs = append(q.needs, paths...)
+	}
+	return ok
+}
+
+// ErrPartial is returned by methods that would replace a whole object by one of which a watch
+// holds only some fields ([Query.Projection]): what is not held would be lost.
+var ErrPartial = errors.New("only some of the object's fields are held")
+
+// checkWhole returns an error if what is about to replace an object is a copy of one that a watch
+// holds in part. Such a copy has no creationTimestamp, which every object has that a server has
+// stored.
+func (c *Client) checkWhole(o *object, sent *Unstructured) error {
+	created := sent.GetCreationTimestamp()
+	if sent.GetUID() == "" || !created.IsZero() || sent.GroupVersionKind() != o.resource.Kind {
+		return nil
+	}
+	for _, k := range c.core.streams.Partly(o.resource, o.key()) {
+		if !k.Holds("metadata", "creationTimestamp") {
+			return fmt.Errorf("%w: this is a copy of what a watch holds of it (%s), and the rest would be lost: use Modify or Patch",
+				ErrPartial, k)
+		}
+	}
+	return nil
+}
