@@ -60,7 +60,13 @@ func (f *reflector) listPaged(ctx context.Context) error {
 	var next listing
 	o := f.requests.options()
 	o.Limit = f.config.PageSize
-	rv, err := Pages(ctx, f.page, o, func() func(runtime.Object) error {
+	list := f.page
+	if source, ok := f.source.(Opener); ok {
+		pages := &ahead{source: source, most: pageTime}
+		defer pages.close()
+		list = pages.list
+	}
+	rv, err := Pages(ctx, list, o, func() func(runtime.Object) error {
 		asked = f.asks()
 		next = f.target.begin(asked.doubted)
 		next.paged = true
@@ -75,13 +81,17 @@ func (f *reflector) listPaged(ctx context.Context) error {
 // page asks for a page, or, without a limit, for the whole list. A page that does not come is
 // given up; the server's own time limit for a request is a minute.
 func (f *reflector) page(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
-	most := pageTimeout
-	if o.Limit == 0 {
-		most = wholeTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, most)
+	ctx, cancel := context.WithTimeout(ctx, pageTime(o))
 	defer cancel()
 	return f.source.ListItems(ctx, o, put)
+}
+
+// pageTime is how long a request may take.
+func pageTime(o metav1.ListOptions) time.Duration {
+	if o.Limit == 0 {
+		return wholeTimeout
+	}
+	return pageTimeout
 }
 
 // listStreamed takes the initial events of a watch into the next store, up to the bookmark that

@@ -6,7 +6,10 @@ const (
 
 	itemsFile = "internal/wire/items.go"
 
+	aheadFile = "accumulator/stream/ahead.go"
+
 	inOrder = "what is decoded side by side is taken in, in its order, and is bounded in bytes"
+	onePage = "the next page of a list is asked for while one is read"
 )
 
 // sideBySide are mistakes in running functions side by side.
@@ -54,5 +57,32 @@ var sideBySide = []mutant{
 		old: `		if d.err != nil {
 			return d.err`, new: `		if d.err != nil {
 			continue`,
+	}, {
+		name: "pages are asked for one after the other", says: onePage, file: aheadFile, in: "accumulator/stream", caught: "TestTheNextPageIsAskedForWhileOneIsRead",
+		old: `head.Continue == "" || !a.quick`, new: `head.Continue != "" || !a.quick`,
+	}, {
+		name: "a slow server is asked for two pages at a time", says: onePage, file: aheadFile, in: "accumulator/stream", caught: "TestPagesThatComeSlowlyAreAskedForOneAfterTheOther",
+		old: `time.Since(begun) < unhurried`, new: `time.Since(begun) < 9*unhurried`,
+	}, {
+		name: "a page loses the time that it waited for its turn", says: onePage, file: aheadFile, in: "accumulator/stream", caught: "TestAPageHasItsTimeWhenItsTurnComes",
+		old: `	r.late.Reset(r.most) // it`, new: `	// it`,
+	}, {
+		name: "a page ahead is the one that is wanted", says: onePage, file: aheadFile, in: "accumulator/stream", caught: "TestAPageThatWasNotWantedIsGivenUp",
+		old: `	if r == nil || r.options != o {`, new: `	if r == nil {`,
+	}, {
+		name: "a page that nobody reads stays open", says: onePage, file: aheadFile, in: "accumulator/stream", caught: "TestAPageThatWasNotWantedIsGivenUp",
+		old: `		r.page.Close()`, new: `		_ = r.page`,
+	}, {
+		name: "a page ahead has a version beside its token", says: onePage, file: aheadFile, in: "accumulator/stream", caught: "TestG1OnePageAheadChangesNothingOfAList",
+		old: `		after.ResourceVersion, after.ResourceVersionMatch = "", ""
+`, new: ``,
+	}, {
+		name: "the metadata of a list are told behind its items", says: onePage, file: framed, in: "internal/wire/frames", caught: "TestTheMetadataOfAListAreToldBeforeItsItemsIfTheyComeBefore",
+		old: `			err := l.read(&l.meta, "metadata")
+			if err == nil && !items {`, new: `			err := l.read(&l.meta, "metadata")
+			if err == nil && items {`,
+	}, {
+		name: "no source says where the next page begins", says: onePage, file: listedFile, in: "kates", caught: "TestG1ThePageAheadIsAskedForWhileOneIsRead",
+		old: `Accept: l.accept, Head: head}`, new: `Accept: l.accept}`,
 	},
 }

@@ -34,10 +34,10 @@ type took struct {
 // readHosts reads a list of hosts with the help of a pool.
 func readHosts(p *ordered.Pool, text string, put func(stream.Object) error) (t took) {
 	s := &restSource{resource: hosts, lists: newLists(hosts.Kind), helpers: p}
-	_, _, err := s.readList(io.NopCloser(strings.NewReader(text)), s.lists, s.decode, func(o apiruntime.Object) error {
+	_, _, err := s.readList(io.NopCloser(strings.NewReader(text)), s.decode, func(o apiruntime.Object) error {
 		t.names = append(t.names, o.(stream.Object).GetName())
 		return put(o.(stream.Object))
-	})
+	}, nil)
 	if err != nil {
 		t.err = err.Error()
 	}
@@ -104,12 +104,12 @@ func TestG8WhatPanicsInAHelperIsAnObjectThatDoesNotDecode(t *testing.T) {
 	d := newDecoder(hosts, reflect.TypeFor[panics](), false)
 	s := &restSource{resource: hosts, lists: newLists(hosts.Kind), helpers: &ordered.Pool{Helpers: 2}}
 	bad := 0
-	_, _, err := s.readList(io.NopCloser(strings.NewReader(listText("HostList", all...))), s.lists, d.item, func(o apiruntime.Object) error {
+	_, _, err := s.readList(io.NopCloser(strings.NewReader(listText("HostList", all...))), d.item, func(o apiruntime.Object) error {
 		require.Equal(t, fmt.Sprint(bad), o.(stream.Object).GetName())
 		require.ErrorContains(t, stream.Fault(o.(stream.Object)), "the user's mistake")
 		bad++
 		return nil
-	})
+	}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, 40, bad)
 }

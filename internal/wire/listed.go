@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -100,10 +101,10 @@ type decode func(raw []byte, e frames.Encoding) (o stream.Object, silent bool, e
 
 // readList reads the answer to a list, and closes it.
 func (s *restSource) readList(
-	body io.ReadCloser, kinds *lists, d decode, put func(runtime.Object) error,
+	body io.ReadCloser, d decode, put func(runtime.Object) error, head func(metav1.ListMeta),
 ) (metav1.ListMeta, frames.Encoding, error) {
 	defer func() { _ = body.Close() }() // its error says nothing about what was read
-	l := &listing{lists: kinds}
+	l := &listing{lists: s.lists}
 	all := newItems(s.helpers, d, func(o stream.Object, silent bool) error {
 		l.items++
 		if silent {
@@ -112,7 +113,7 @@ func (s *restSource) readList(
 		return put(o)
 	})
 	defer all.close()
-	w := frames.Wanted{MaxObjectBytes: s.maxObjectBytes, Accept: l.accept}
+	w := frames.Wanted{MaxObjectBytes: s.maxObjectBytes, Accept: l.accept, Head: head}
 	m, e, err := frames.List(body, w, all.add)
 	if earlier := all.flush(); earlier != nil {
 		err = earlier // an item before is what was wrong first
@@ -124,4 +125,27 @@ func (s *restSource) readList(
 		return m, e, fmt.Errorf("read a list: %w", err)
 	}
 	return m, e, nil
+}
+
+// page is the answer to a list.
+type page struct {
+	body io.ReadCloser
+	read func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error)
+}
+
+func (p *page) Items(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
+	return p.read(put, head)
+}
+
+func (p *page) Close() { _ = p.body.Close() } // its error says nothing: nothing was read
+
+// listItems makes one list request, and reads the answer.
+func listItems(
+	ctx context.Context, s stream.Opener, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	p, err := s.OpenPage(ctx, o)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	return p.Items(put, nil)
 }

@@ -83,18 +83,29 @@ func (s *metadataSource) isWhole(err error) bool {
 func (s *metadataSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
+	return listItems(ctx, s, o, put)
+}
+
+// OpenPage sends a list request.
+func (s *metadataSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream.Page, error) {
 	if s.refused.Load() {
-		return s.whole.ListItems(ctx, o, put)
+		return s.whole.OpenPage(ctx, o)
 	}
 	body, err := s.rest.get(ctx, o).SetHeader("Accept", acceptShortList).Stream(ctx)
-	var m metav1.ListMeta
-	if err == nil {
-		m, _, err = s.rest.readList(body, s.rest.lists, s.decode, put)
+	switch {
+	case err != nil && s.refuses(err):
+		return s.whole.OpenPage(ctx, o)
+	case err != nil:
+		return nil, err
 	}
-	if err != nil && s.refuses(err) {
-		return s.whole.ListItems(ctx, o, put)
+	read := func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
+		m, _, err := s.rest.readList(body, s.decode, put, head)
+		if err != nil && s.refuses(err) {
+			return s.whole.ListItems(ctx, o, put)
+		}
+		return m, err
 	}
-	return m, err
+	return &page{body, read}, nil
 }
 
 // decode decodes the metadata of an object.

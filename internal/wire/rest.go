@@ -63,12 +63,20 @@ func (s *restSource) get(ctx context.Context, o metav1.ListOptions) *rest.Reques
 func (s *restSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
+	return listItems(ctx, s, o, put)
+}
+
+// OpenPage sends a list request.
+func (s *restSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream.Page, error) {
 	body, err := s.get(ctx, o).SetHeader("Accept", acceptJSON).Stream(ctx)
 	if err != nil {
-		return metav1.ListMeta{}, err
+		return nil, err
 	}
-	m, _, err := s.readList(body, s.lists, s.decode, put)
-	return m, err
+	read := func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
+		m, _, err := s.readList(body, s.decode, put, head)
+		return m, err
+	}
+	return &page{body, read}, nil
 }
 
 // decode makes an untyped object.

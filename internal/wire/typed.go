@@ -78,15 +78,23 @@ func (s *typedSource) heard(e frames.Encoding) {
 func (s *typedSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
+	return listItems(ctx, s, o, put)
+}
+
+// OpenPage sends a list request.
+func (s *typedSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream.Page, error) {
 	body, err := s.open(ctx, o)
 	if err != nil {
-		return metav1.ListMeta{}, err
+		return nil, err
 	}
-	m, e, err := s.rest.readList(body, s.rest.lists, s.item, put)
-	if err == nil {
-		s.heard(e)
+	read := func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
+		m, e, err := s.rest.readList(body, s.item, put, head)
+		if err == nil {
+			s.heard(e)
+		}
+		return m, err
 	}
-	return m, err
+	return &page{body, read}, nil
 }
 
 func (s *typedSource) WatchWithContext(

@@ -18,6 +18,8 @@ type Wanted struct {
 	// Accept is asked once what the list says of itself, "" for what it does not say. Its error
 	// ends the list. Nil accepts every list.
 	Accept func(apiVersion, kind string) error
+	// Head gets the list's metadata where these come before the items. Nil: nobody asks.
+	Head func(metav1.ListMeta)
 }
 
 // List reads a list and calls item with each of its items, in order: JSON, or the item's protobuf
@@ -118,7 +120,11 @@ func (l *list) readJSON(item func(raw []byte) error) error {
 			items = true
 			return l.array(item)
 		case `"metadata"`:
-			return l.read(&l.meta, "metadata")
+			err := l.read(&l.meta, "metadata")
+			if err == nil && !items {
+				l.head()
+			}
+			return err
 		case `"kind"`:
 			return l.named(&l.kind, "kind")
 		case `"apiVersion"`:
@@ -149,6 +155,13 @@ func (l *list) read(into any, member string) error {
 		return fmt.Errorf("%w: %s of a list: %w", errSyntax, member, err)
 	}
 	return nil
+}
+
+// head tells the metadata.
+func (l *list) head() {
+	if l.wanted.Head != nil {
+		l.wanted.Head(l.meta)
+	}
 }
 
 // named reads what the list says of itself.
@@ -250,14 +263,20 @@ func (l *list) content(n int, item func(raw []byte) error) error {
 	if l.kind == statusKind {
 		return l.decoded(n, "a Status", l.status.Unmarshal)
 	}
+	items := false
 	return l.message(l.offset()+int64(n), listFields, func(number protowire.Number, n int) error {
 		switch number {
 		case listMeta:
 			if err := l.once("metadata"); err != nil {
 				return err
 			}
-			return l.decoded(n, "metadata of a list", l.meta.Unmarshal)
+			err := l.decoded(n, "metadata of a list", l.meta.Unmarshal)
+			if err == nil && !items {
+				l.head()
+			}
+			return err
 		case listItems:
+			items = true
 			raw, err := l.take(n)
 			if err != nil {
 				return err

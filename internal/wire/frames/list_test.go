@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -106,4 +107,36 @@ func TestMembersAndWhiteSpaceThatNeverEndAreReadUpToABound(t *testing.T) {
 func TestAPageInPlaceOfAListIsCalledOne(t *testing.T) {
 	_, _, err := List(strings.NewReader("<!DOCTYPE html><html>Sign in</html>"), Wanted{}, ignore)
 	assert.ErrorContains(t, err, "a page in place of a list, perhaps of a proxy")
+}
+
+func TestTheMetadataOfAListAreToldBeforeItsItemsIfTheyComeBefore(t *testing.T) {
+	list := &corev1.PodList{Items: []corev1.Pod{*pod("p", 3)}}
+	list.Continue = "next"
+	behind := func(raw []byte) string { // the list's metadata, behind its items
+		meta, err := list.ListMeta.Marshal()
+		require.NoError(t, err)
+		one := protowire.AppendBytes(protowire.AppendTag(nil, listItems, protowire.BytesType), raw)
+		one = protowire.AppendBytes(protowire.AppendTag(one, listMeta, protowire.BytesType), meta)
+		return magic + string(protowire.AppendBytes(protowire.AppendTag(nil, unknownRaw, protowire.BytesType), one))
+	}
+	for text, before := range map[string]bool{
+		`{"metadata":{"continue":"next"},"items":[1]}`: true,
+		`{"items":[1],"metadata":{"continue":"next"}}`: false,
+		string(wrap(t, list, "PodList")):               true,
+		behind([]byte("pod")):                          false,
+	} {
+		var came []string
+		m, _, err := List(strings.NewReader(text), Wanted{Head: func(m metav1.ListMeta) { came = append(came, m.Continue) }},
+			func([]byte, Encoding) error {
+				came = append(came, "item")
+				return nil
+			})
+		require.NoError(t, err, "%q", text)
+		assert.Equal(t, "next", m.Continue, "%q", text)
+		want := []string{"item"}
+		if before {
+			want = []string{"next", "item"}
+		}
+		assert.Equal(t, want, came, "%q", text)
+	}
 }
