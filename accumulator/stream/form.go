@@ -28,7 +28,7 @@ const (
 
 // compact lets an object share memory with others that the stream holds.
 func (s *shape) compact(o, before Object) {
-	if s.key.form == Typed {
+	if s.key.form.decoded() {
 		s.source.Compact(o, before, s.transform == nil)
 	}
 }
@@ -37,23 +37,21 @@ func (s *shape) compact(o, before Object) {
 // differs.
 func (s *shape) formNow() string {
 	form := s.source.Form()
-	switch s.key.form {
-	case Typed:
+	switch {
+	case s.key.form.decoded():
 		return string(form)
-	case Metadata:
-		if form != Metadata {
-			return string(Metadata) + " of whole objects"
-		}
+	case s.key.form == Metadata && form != Metadata:
+		return string(Metadata) + " of whole objects"
 	}
 	return string(s.key.form)
 }
 
 // inForm puts an object into the stream's form.
 func (s *shape) inForm(o Object) (Object, error) {
-	switch s.key.form {
-	case Metadata:
+	switch {
+	case s.key.form == Metadata:
 		return Shorten(o, s.resource.Kind)
-	case Typed:
+	case s.key.form.decoded():
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
 			return o, nil
@@ -66,7 +64,7 @@ func (s *shape) inForm(o Object) (Object, error) {
 // is reports whether an object is in the stream's form already.
 func (s *shape) is(o Object) bool {
 	_, untyped := o.(*unstructured.Unstructured)
-	return s.key.form == Whole || s.key.form == Typed && !untyped
+	return s.key.form == Whole || s.key.form.decoded() && !untyped
 }
 
 // Shorten returns the metadata of an object in memory of its own, under the object's kind. A

@@ -119,9 +119,9 @@ func (s *shape) holdsPart(part Part) bool {
 	case Version:
 		return true
 	case Meta:
-		return s.transform == nil
+		return s.transform == nil && !s.key.form.Projects()
 	case Known:
-		return s.transform == nil && s.key.form != Metadata
+		return s.transform == nil && s.key.form != Metadata && !s.key.form.Projects()
 	}
 	return s.transform == nil && s.key.form == Whole
 }

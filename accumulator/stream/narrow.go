@@ -72,7 +72,7 @@ func ofMetadata(r fields.Requirement) bool {
 func (s *shape) contains(key streamKey) bool {
 	return s.whole() && s.transform == nil && s.key.resource == key.resource &&
 		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
-		(s.key.form == key.form || key.form == Metadata)
+		(s.key.form == key.form || key.form == Metadata && !s.key.form.Projects())
 }
 
 // serves reports whether the stream can take another narrow listener: it has its objects, and no
