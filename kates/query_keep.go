@@ -114,7 +114,7 @@ func (t target) projectable(base stream.Form) error {
 // package has made, need of each object.
 func (t target) needed() []project.Path {
 	var q question
-	selects := t.searched || t.typ != nil && snapshot.LookupElement(t.typ) != nil
+	selects := t.labelled || t.typ != nil && snapshot.LookupElement(t.typ) != nil
 	for _, s := range t.selections() {
 		selects = selects || s.LabelSelector != "" || s.Labels != nil
 	}

@@ -45,7 +45,9 @@ func keepOf(f Form) *project.Keep {
 // holdsAll reports whether the stream holds its objects as the server sends them, or as their form
 // does. If it does not, an object of it is no base for a write, and says nothing of the fields that
 // it lacks.
-func (s *shape) holdsAll() bool { return s.transform == nil && s.keep == nil }
+func (s *shape) holdsAll() bool {
+	return s.transform == nil && s.keep == nil && !s.base.Projects()
+}
 
 // pruned returns what the stream holds of an untyped object. It may share memory with the object.
 func (s *shape) pruned(o *unstructured.Unstructured) *unstructured.Unstructured {
