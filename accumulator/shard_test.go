@@ -216,6 +216,14 @@ func TestAShardByNamespaceKnowsWhichNamesItCannotHave(t *testing.T) {
 		assert.True(t, known && o != nil)
 		_, known = streams.List(r, "ns2", labels.Everything(), stream.All)
 		assert.False(t, known)
+		s.Late(time.Hour)
+		client := sim.NewClient(s, streams)
+		client.Put("as", sim.In("ns2", "b"), 0)
+		assert.Zero(t, a.Status()[0].Pending, "an own write there is none of its business")
+		client.Put("as", sim.In("ns1", "b"), 0)
+		assert.Equal(t, 1, a.Status()[0].Pending)
+		update(t, a, &snap)
+		assert.Len(t, snap.A, 2)
 	})
 }
 
