@@ -30,6 +30,14 @@ func sharded(i int) query.Query {
 // echoes is a server that shards, and says so.
 func echoes(asked string) string { return asked }
 
+// opened counts the lists, streamed or not, once all goroutines are idle.
+func opened(s *sim.Server) int {
+	synctest.Wait()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.Opened("as")
+}
+
 // onShards runs a test with the objects a, b, c and d, of which a and c are in half(0), and both
 // ways to list.
 func onShards(t *testing.T, shards func(string) string, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
@@ -150,7 +158,7 @@ func TestG4OwnWritesAreShownByTheShardThatHasThem(t *testing.T) {
 				update(t, first, &one)
 				update(t, second, &two)
 				assert.Equal(t, 2, streams.Len(), "another shard is another stream")
-				lists := s.Opened("as")
+				lists := opened(s)
 				s.Late(time.Hour)
 				o := sim.NewClient(s, streams)
 				o.Put("as", sim.Thing("e"), 0) // uid-5
@@ -161,7 +169,7 @@ func TestG4OwnWritesAreShownByTheShardThatHasThem(t *testing.T) {
 				o.Put("as", sim.Thing("c"), 0) // uid-8
 				assert.Equal(t, []string{"-a", "+a", "-c", "+e"}, told(update(t, first, &one)))
 				assert.Equal(t, []string{"+c", "+f"}, told(update(t, second, &two)))
-				assert.Equal(t, lists, s.Opened("as"), "nobody had to be asked")
+				assert.Equal(t, lists, opened(s), "nobody had to be asked")
 				sim.After(2 * time.Hour)
 				s.Bookmarks()
 				synctest.Wait()
@@ -180,20 +188,22 @@ func TestG4AnOwnWriteOfAnotherVersionThatIsInNoShardIsNotAskedFor(t *testing.T) 
 		require.True(t, signalled(a))
 		v2 := sim.Resource("as")
 		v2.Version = "v2"
-		asked := s.Opened("as")
+		asked := opened(s)
 		write := func(name string) {
 			key := stream.Key{Namespace: "ns", Name: name}
 			w := streams.Begin(v2, key)
 			s.Touch("as", name, 1)
+			s.Mu.Lock()
 			got := s.Now["as"][key]
+			s.Mu.Unlock()
 			require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
 				Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: got,
 			}}))
 		}
 		write("b")
-		assert.Equal(t, asked, s.Opened("as"), "its UID says that it is another shard's")
+		assert.Equal(t, asked, opened(s), "its UID says that it is another shard's")
 		write("a")
-		assert.Equal(t, asked+1, s.Opened("as"), "how the stream's version shows it, the server has to tell")
+		assert.Equal(t, asked+1, opened(s), "how the stream's version shows it, the server has to tell")
 	})
 }
 
