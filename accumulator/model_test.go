@@ -121,9 +121,11 @@ func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 	})
 }
 
-func runScript(s sim.Script, taken func()) error {
+func runScript(s sim.Script, taken func()) error { return runScriptOn(s, taken, modelQueries) }
+
+func runScriptOn(s sim.Script, taken func(), queries func(*model) []query.Query) error {
 	m := &model{Server: sim.New(), script: s, written: map[storedKey]int{}}
-	m.queries = modelQueries(m)
+	m.queries = queries(m)
 	m.DelayOf = m.latency(0, 0)
 	if s.LastStates {
 		m.LastState = func(e sim.Event) bool { return e.Rev%2 == 0 }
@@ -289,7 +291,7 @@ func (m *model) latency(a, b int) func(*sim.Watch) time.Duration {
 			n += 2
 		}
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(w.Source.Resource + " " + w.Filter.Namespace + " " + labels + " " + fields))
+		_, _ = h.Write([]byte(w.Source.Resource + " " + w.Filter.Namespace + " " + labels + " " + fields + shardName(w.Filter.Shard)))
 		return sim.ModelPauses[(a+n*b)%len(sim.ModelPauses)] + time.Microsecond + time.Duration(h.Sum32()%997)
 	}
 }

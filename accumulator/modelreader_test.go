@@ -90,7 +90,7 @@ func newSlot(r stream.Resource, q query.Query) *slot {
 	s := &slot{resource: r.Resource, since: map[stream.Key]int{}, replay: map[stream.Key]stream.Object{}}
 	for _, w := range q.Watches(r) {
 		s.asks = s.asks || q.Union() && w.Fields != nil
-		f := sim.Filter{Namespace: w.Namespace, Labels: labels.Everything(), Fields: fields.Everything()}
+		f := sim.Filter{Namespace: w.Namespace, Labels: labels.Everything(), Fields: fields.Everything(), Shard: w.Shard}
 		if w.Labels != nil {
 			f.Labels = w.Labels
 		}
@@ -110,7 +110,9 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 // covers reports whether an object of that name may be in the query. A stream of the query that is
 // to replace it may cover more.
 func (s *slot) covers(key stream.Key) bool {
-	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool { return f.Namespace == "" || f.Namespace == key.Namespace })
+	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool {
+		return (f.Namespace == "" || f.Namespace == key.Namespace) && f.Shard.HasNamespace(key.Namespace)
+	})
 }
 
 // delivered notes how far the watches of a query have come. Where several watches may show an

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/shardrange"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -40,6 +41,9 @@ type Query struct {
 	// Labels and Fields narrow the query; nil selects everything.
 	Labels labels.Selector
 	Fields fields.Selector
+	// Shard, unless it is the zero value, narrows the query to a share of the objects: its
+	// streams bring that alone, where the server can send it.
+	Shard shardrange.Shard
 	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so
 	// do Labels and Fields. One that requires a namespace by the field metadata.namespace is
 	// watched in that namespace.
@@ -122,7 +126,7 @@ func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
 	}
 	for _, ns := range namespaces {
 		for _, s := range selections {
-			s = stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(s)
+			s = q.narrowed(s)
 			in, ok := ns, true
 			if r.Namespaced && q.AnyOf != nil && q.Spaces == nil {
 				in, s.Fields, ok = place(ns, s.Fields)
@@ -133,6 +137,11 @@ func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
 		}
 	}
 	return all
+}
+
+// narrowed returns what of a selection the query has.
+func (q Query) narrowed(s stream.Selection) stream.Selection {
+	return stream.Selection{Labels: q.Labels, Fields: q.Fields, Shard: q.Shard}.And(s)
 }
 
 // place returns the namespace in which fields select something, and what else they require. ok is
@@ -172,7 +181,7 @@ func (q Query) selects(r stream.Resource) stream.Union {
 	}
 	all := make([]stream.Selection, len(q.AnyOf))
 	for i, s := range q.AnyOf {
-		all[i] = stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(s)
+		all[i] = q.narrowed(s)
 	}
 	return stream.NewUnion(r, all...)
 }

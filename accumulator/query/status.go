@@ -30,6 +30,9 @@ type Status struct {
 	// into the Go type; "metadata", or "metadata of whole objects" if the server sends whole
 	// objects, which are shortened here.
 	Form string `json:"form,omitempty"`
+	// Shard is set for a query that brings a share of the objects. It says whether the server
+	// sends this share alone.
+	Shard string `json:"shard,omitempty"`
 	// Error is the last error, empty while all is well.
 	Error string `json:"error,omitempty"`
 	// Heard is when the server last answered: with a list, an event, a bookmark, or an opened
@@ -76,6 +79,9 @@ func (st *Status) add(s stream.Status, first bool) {
 	}
 	if first || s.Form != "" {
 		st.Form = s.Form
+	}
+	if first || s.Shard != "" {
+		st.Shard = s.Shard
 	}
 	if first || s.Heard.Before(st.Heard) {
 		st.Heard = s.Heard

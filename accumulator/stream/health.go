@@ -213,6 +213,9 @@ type Status struct {
 	Error string
 	// Form of the objects that the stream holds, and how they come over the wire.
 	Form string
+	// Shard is empty for a stream of all objects. For one of a share it says in words whether the
+	// server sends this share alone.
+	Shard string
 	// Heard is when the server last said anything.
 	Heard time.Time
 	// Objects is how many objects the stream holds.
@@ -235,6 +238,9 @@ func (l *Listener) Status() Status {
 	st.Objects = l.count()
 	if l.narrow != nil {
 		st.Form = strings.TrimSpace(l.narrow.as.form.named() + " of a wider watch")
+		if l.narrow.as.shard != "" {
+			st.Shard = shardNarrowed
+		}
 	}
 	return st
 }
@@ -243,6 +249,7 @@ func (l *Listener) Status() Status {
 func (s *stream) status() Status {
 	st := Status{
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.formNow(),
+		Shard:      s.sharding.status(),
 		PositionRV: s.store.view.Position(),
 		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,
 		Unsettled: s.own.forgetSettled(s.store.view.Position()),

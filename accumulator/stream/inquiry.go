@@ -97,6 +97,9 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how l
 	if err != nil {
 		return a, fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
 	}
+	if object != nil && !st.ours(object) {
+		object = nil
+	}
 	a = answer{version: version}
 	made := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil {

@@ -16,6 +16,7 @@ type Inspection struct {
 	Resource          Resource
 	Namespace         string
 	Labels, Fields    string // the selectors
+	ShardSelector     string // "" for all objects
 	Listeners         int
 	Bytes             int64 // an estimate for all objects
 	Listing           int   // objects of the list under way
@@ -62,7 +63,8 @@ func (s *stream) inspect(listeners int) Inspection {
 	per := s.perObject()
 	in := Inspection{
 		ID: s.tally.id, Resource: s.resource, Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields,
-		Listeners: listeners, Listing: int(s.tally.listed.Load()),
+		ShardSelector: s.key.shard,
+		Listeners:     listeners, Listing: int(s.tally.listed.Load()),
 		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
 		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),
 	}

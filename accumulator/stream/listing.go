@@ -210,6 +210,7 @@ type listing struct {
 // begin starts a listing. The one before is given up.
 func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
+	s.sharding.begin()
 	return listing{stream: s, objects: make(map[Key]Object), compared: make(map[Key]comparison), newHistory: newHistory}
 }
 

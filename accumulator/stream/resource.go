@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Key names an object within a resource.
@@ -51,6 +52,8 @@ type FieldReader func(o Object, field string) (value string, ok bool)
 type Selection struct {
 	Labels labels.Selector
 	Fields fields.Selector
+	// Shard, unless it is the zero value, narrows it to a share of the objects, see shard.go.
+	Shard shardrange.Shard
 }
 
 // labelSelector is the label selector as the server takes it. Selectors that say the same in
@@ -102,7 +105,7 @@ func (s Selection) fieldSelector() string {
 	return conjunction(terms)
 }
 
-// And returns what both select.
+// And returns what both select. The shard is that of s: what narrows a selection has none.
 func (s Selection) And(more Selection) Selection {
 	switch {
 	case s.Labels == nil:

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // selector judges objects as the server does, as far as that is possible here.
@@ -15,10 +17,11 @@ type selector struct {
 	labels labels.Selector
 	fields fields.Requirements
 	read   FieldReader
+	shard  shardrange.Shard
 }
 
 func newSelector(r Resource, q Selection) selector {
-	s := selector{labels: q.Labels, read: r.Field}
+	s := selector{labels: q.Labels, read: r.Field, shard: q.Shard}
 	if q.Fields != nil {
 		s.fields = q.Fields.Requirements()
 	}
@@ -28,7 +31,7 @@ func newSelector(r Resource, q Selection) selector {
 // judge says whether the object is selected. It is not certain where that depends on a field that
 // read cannot read: then only the server can say.
 func (s selector) judge(o Object, read FieldReader) (selected, certain bool) {
-	if s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labels.Set(o.GetLabels())) {
+	if !s.in(o) || s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labels.Set(o.GetLabels())) {
 		return false, true
 	}
 	certain = true
@@ -78,6 +81,9 @@ func (s selector) byPath(o Object) bool {
 // server has judged the fields already; a fake has not. The labels of an object that does not
 // decode are not known: there the server's judgement stands.
 func (s *shape) matches(o Object) bool {
+	if !s.ours(o) {
+		return false
+	}
 	if Fault(o) != nil {
 		return true
 	}
@@ -129,9 +135,10 @@ func (u Union) excludes(o Object, denied denials) bool {
 type denials map[selectorKey]bool
 
 // selectorKey tells selectors apart.
-type selectorKey struct{ labels, fields string }
+type selectorKey struct{ labels, fields, shard string }
 
 func (s selector) key() (k selectorKey) {
+	k.shard = s.shard.String()
 	if s.labels != nil {
 		k.labels = s.labels.String()
 	}

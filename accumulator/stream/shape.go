@@ -15,6 +15,7 @@ import (
 type streamKey struct {
 	resource                  string // group/version/resource
 	namespace, labels, fields string
+	shard                     string
 	form                      Form
 	transform                 unsafe.Pointer // the function value; nil for none
 }
@@ -26,7 +27,7 @@ func keyOf(r Resource, spec Spec) streamKey {
 	return streamKey{
 		resource:  r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		namespace: spec.Namespace, labels: spec.labelSelector(), fields: spec.fieldSelector(),
-		form: spec.Form, transform: FuncPointer(spec.Transform),
+		shard: spec.Shard.String(), form: spec.Form, transform: FuncPointer(spec.Transform),
 	}
 }
 
@@ -43,6 +44,7 @@ type shape struct {
 	source    Source
 	config    *Config
 	step      *watchdog.Pulse // of the stream's reflector, without requests
+	sharding  *sharding       // nil where no share is asked for
 }
 
 func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
@@ -56,12 +58,17 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 	if spec.Fields != nil {
 		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
 	}
+	if key.shard != "" {
+		s.sharding = &sharding{}
+		s.source = &shardedSource{s.source, spec.Shard, s.sharding}
+	}
 	return s
 }
 
 // covers reports whether an object of that name can be in the stream's query.
 func (s *shape) covers(key Key) bool {
-	return (s.key.namespace == "" || s.key.namespace == key.Namespace) && (s.name == "" || s.name == key.Name)
+	return (s.key.namespace == "" || s.key.namespace == key.Namespace) && (s.name == "" || s.name == key.Name) &&
+		s.selector.shard.HasNamespace(key.Namespace)
 }
 
 // lost reports whether err makes it certain that there is nothing left to watch. It may ask the
@@ -77,7 +84,7 @@ func (s *shape) lost(ctx context.Context, err error) bool {
 }
 
 // whole reports whether the stream has all objects of its resource.
-func (s *shape) whole() bool { return s.key.labels == "" && s.key.fields == "" }
+func (s *shape) whole() bool { return s.key.labels == "" && s.key.fields == "" && s.key.shard == "" }
 
 // FuncPointer tells function values apart: two are the same if they have the same code and, for
 // closures, the same variables.

@@ -86,6 +86,14 @@ func EachItem(list runtime.Object, put func(runtime.Object) error) (m metav1.Lis
 		return m, fmt.Errorf("a list of %T: %w", list, err)
 	}
 	m.ResourceVersion, m.Continue = of.GetResourceVersion(), of.GetContinue()
+	switch l := list.(type) {
+	case metav1.ShardedListInterface:
+		m.ShardInfo = l.GetShardInfo()
+	case *unstructured.UnstructuredList:
+		if s, ok, _ := unstructured.NestedString(l.Object, "metadata", "shardInfo", "selector"); ok {
+			m.ShardInfo = &metav1.ShardInfo{Selector: s}
+		}
+	}
 	return m, meta.EachListItem(list, put)
 }
 

@@ -72,6 +72,9 @@ func (s *Server) listing(q *request) (l listing, err error) {
 	if l.selection, err = selectionOf(q); err != nil {
 		return l, err
 	}
+	if l.shard, err = s.shardOf(q); err != nil {
+		return l, err
+	}
 	l.match = metav1.ResourceVersionMatch(q.query.Get("resourceVersionMatch"))
 	rv, more := q.query.Get("resourceVersion"), q.query.Get("continue")
 	if err := matchValid(l.match, rv, more, q.watches(), q.query.Has("sendInitialEvents")); err != nil {
@@ -254,6 +257,8 @@ func (s *Server) page(q *request, l listing) (page []store.Change, meta map[stri
 	meta = map[string]any{"resourceVersion": strconv.FormatInt(rv, 10)}
 	if q.kind.Custom != nil {
 		meta["continue"] = ""
+	} else if l.shard.Field != "" && q.form.as == "" { // lists of custom kinds, and of metadata, do not say it
+		meta["shardInfo"] = map[string]any{"selector": l.shard.String()}
 	}
 	if l.limit > 0 && len(page) > l.limit && !(l.rv == 0 && l.asked) {
 		next, err := token{Version: tokenVersion, RV: rv, Start: page[l.limit].Key.Path()}.text()

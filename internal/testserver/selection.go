@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/internal/shardrange"
 	"github.com/kates-go/kates/internal/testserver/kinds"
 )
 
@@ -17,9 +18,25 @@ import (
 type selection struct {
 	labels labels.Selector
 	fields fields.Selector
+	shard  shardrange.Shard
 }
 
 func (s selection) everything() bool { return s.labels.Empty() && s.fields.Empty() }
+
+// ServeShards makes the server send a share of the objects where a list or watch asks for one, as
+// one with the feature gate ShardedListAndWatch does (KEP-5866). Without it the server ignores the
+// parameter.
+func (s *Server) ServeShards() { s.shards.Store(true) }
+
+// shardOf is the share that a list or a watch asks for.
+func (s *Server) shardOf(q *request) (shard shardrange.Shard, err error) {
+	if text := q.query.Get("shardSelector"); text != "" && s.shards.Load() {
+		if shard, err = shardrange.Parse(text); err != nil {
+			return shard, fmt.Errorf("invalid shard selector: %w", err)
+		}
+	}
+	return shard, nil
+}
 
 func selectionOf(q *request) (s selection, err error) {
 	if s.labels, err = labels.Parse(q.query.Get("labelSelector")); err != nil {
@@ -55,7 +72,7 @@ func (s selection) selects(k *kinds.Kind, content map[string]any) bool {
 	}
 	content = k.Shown(content)
 	o := unstructured.Unstructured{Object: content}
-	if !s.labels.Matches(labels.Set(o.GetLabels())) {
+	if !s.labels.Matches(labels.Set(o.GetLabels())) || !s.shard.Has(o.GetNamespace(), string(o.GetUID())) {
 		return false
 	}
 	for _, r := range s.fields.Requirements() {

@@ -34,6 +34,7 @@ type Server struct {
 	store    *store.Store
 	serving  atomic.Pointer[serving]
 	custom   definitions
+	shards   atomic.Bool
 
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Source returns what lists and watches a resource in a namespace ("" for all).
@@ -45,18 +46,23 @@ type Filter struct {
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector
+	Shard     shardrange.Shard
 }
 
 func (s *Source) filter(o metav1.ListOptions) Filter {
 	f := Filter{Namespace: s.namespace}
 	f.Labels, _ = labels.Parse(o.LabelSelector)
 	f.Fields, _ = fields.ParseSelector(o.FieldSelector)
+	if s.Shards != nil && o.ShardSelector != "" {
+		f.Shard, _ = shardrange.Parse(o.ShardSelector)
+	}
 	return f
 }
 
 // Shows reports whether a request shows an object; nil is shown to none.
 func (f Filter) Shows(u *unstructured.Unstructured) bool {
-	if u == nil || (f.Namespace != "" && u.GetNamespace() != f.Namespace) || !f.Labels.Matches(labels.Set(u.GetLabels())) {
+	if u == nil || (f.Namespace != "" && u.GetNamespace() != f.Namespace) || !f.Labels.Matches(labels.Set(u.GetLabels())) ||
+		!f.Shard.Has(u.GetNamespace(), string(u.GetUID())) {
 		return false
 	}
 	node, _, _ := unstructured.NestedString(u.Object, "spec", "node")
@@ -163,6 +169,11 @@ func (s *Source) serve(o metav1.ListOptions) (runtime.Object, error) {
 	})
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "ThingList"}}
 	list.SetResourceVersion(strconv.Itoa(rev))
+	if s.Shards != nil && o.ShardSelector != "" {
+		if info := s.Shards(o.ShardSelector); info != "" {
+			_ = unstructured.SetNestedField(list.Object, info, "metadata", "shardInfo", "selector")
+		}
+	}
 	if start > 0 {
 		s.Pages++
 	}

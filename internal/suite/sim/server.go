@@ -41,6 +41,9 @@ type Server struct {
 	// LastState says which deletions are delivered with the last version of the object in place of
 	// their own, as some servers and proxies do.
 	LastState func(e Event) bool
+	// Shards, if not nil, makes the server shard as it is asked to. It returns what a list says of
+	// its share: what was asked for, or "" for nothing.
+	Shards func(selector string) string
 	// Unserved are the resources and versions of the API that are not served, see Serve.
 	Unserved map[string]bool
 	// Schema is how the server shows objects now, see Reschema.

@@ -1,0 +1,125 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/internal/shardrange"
+)
+
+// A stream may bring a share of the objects ([Selection].Shard, KEP-5866). The rules:
+//
+//  1. Every request says which share. A server without sharding ignores that without an error, so
+//     each object that comes is judged here, as those of own writes are: the hash is known
+//     wherever the object is. Who sends what is therefore no question of correctness.
+//  2. The UID and the namespace of an object never change, so it is never moved into a shard or
+//     out of it. An object of the same name may be in another shard, by its UID.
+//  3. A list that says that it is of another share lacks objects: it is an error.
+//
+// A server that shards says so in metadata.shardInfo of a list. (Kubernetes 1.36 does not say it in
+// streamed lists, in those of metadata alone, and in those of custom kinds, though they are shares.)
+// So it is certain that a server does not shard when an object of another shard comes, and that it
+// does when a list says so.
+
+// sharding is what the server has shown of a stream's shard. It needs no lock.
+type sharding struct {
+	said    atomic.Bool   // the latest list says that it is of this shard
+	foreign atomic.Uint64 // objects of other shards that have come since it began
+}
+
+// The words of [Status].Shard.
+const (
+	shardSent     = "the server sends this share alone"
+	shardForeign  = "the server does not shard: it sends the objects of all shards, and others are dropped here"
+	shardUnknown  = "the server has sent no object of another shard"
+	shardNarrowed = "a part of a wider watch"
+)
+
+// begin notes that a list begins: the server may have learnt to shard since the one before.
+func (s *sharding) begin() {
+	if s != nil {
+		s.foreign.Store(0)
+	}
+}
+
+// status says what is known of how the server shards.
+func (s *sharding) status() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.foreign.Load() > 0:
+		return shardForeign
+	case s.said.Load():
+		return shardSent
+	}
+	return shardUnknown
+}
+
+// answered takes in what a list says of its share; nil if it says nothing.
+func (s *sharding) answered(want shardrange.Shard, info *metav1.ShardInfo) error {
+	if info == nil {
+		s.said.Store(false)
+		return nil
+	}
+	got, err := shardrange.Parse(info.Selector)
+	if err == nil && !got.Covers(want) {
+		err = fmt.Errorf("the server has sent the share %q, where %q was asked for", brief(info.Selector), brief(want.String()))
+	}
+	if err != nil {
+		return fmt.Errorf("a list of another share: %w", err)
+	}
+	s.said.Store(true)
+	return nil
+}
+
+// shardedSource is the source of a stream that asks for a share.
+type shardedSource struct {
+	Source
+	shard shardrange.Shard
+	seen  *sharding
+}
+
+// ListItems checks that the list is not of another share.
+func (s *shardedSource) ListItems(
+	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	m, err := s.Source.ListItems(ctx, o, put)
+	if err == nil && o.ShardSelector != "" {
+		err = s.seen.answered(s.shard, m.ShardInfo)
+	}
+	return m, err
+}
+
+// Within is the source of one namespace.
+func (s *shardedSource) Within(namespace string) Source {
+	in := s.Source.Within(namespace)
+	if in == nil {
+		return nil
+	}
+	return &shardedSource{in, s.shard, s.seen}
+}
+
+// in reports whether an object is in the selector's shard. The UID of one that does not decode may
+// be unknown: then the server's judgement stands, so that somebody hears of it.
+func (s selector) in(o Object) bool {
+	if s.shard.Field == "" {
+		return true // without a look at the object
+	}
+	if s.shard.Field == shardrange.UID && o.GetUID() == "" && Fault(o) != nil {
+		return true
+	}
+	return s.shard.Has(o.GetNamespace(), string(o.GetUID()))
+}
+
+// ours is in for an object that the server has sent: it notes what it should not have sent.
+func (s *shape) ours(o Object) bool {
+	if s.sharding == nil || s.selector.in(o) {
+		return true
+	}
+	s.sharding.foreign.Add(1)
+	return false
+}
