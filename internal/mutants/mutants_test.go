@@ -49,7 +49,8 @@ func all() []mutant {
 		gated, references, controllers, replicas, owned, changing, narrowing, following, statuses, connections,
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
 		unbelievable, badLists, decoders, recorded, simulated, asserted, detecting,
-		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI)
+		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI,
+		sharedParts)
 }
 
 func (m mutant) breaks() string {

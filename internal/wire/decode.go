@@ -22,6 +22,7 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire/frames"
 	"github.com/kates-go/kates/internal/wire/intern"
+	"github.com/kates-go/kates/internal/wire/parts"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -34,6 +35,9 @@ type decoder struct {
 	keep     bool         // managedFields stay
 	proto    bool         // protobuf is taken, too
 	strings  *intern.Table
+	// parts decodes protobuf where nobody writes to the objects: they share memory as soon as they
+	// are decoded. Nil where somebody may.
+	parts *parts.Table
 }
 
 func newDecoder(r stream.Resource, typ reflect.Type, keep bool) *decoder {
@@ -61,6 +65,9 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 	if e == frames.Protobuf && !d.proto {
 		return nil, false, fmt.Errorf("a %s in %s: nobody asked for that", d.resource.Kind.Kind, e)
 	}
+	if o := d.shared(raw, e); o != nil {
+		return o, true, nil
+	}
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
 	}
@@ -74,7 +81,7 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 		if err := isOf(o, d.resource.Kind); !silent && err != nil {
 			return nil, false, err
 		}
-		return d.finish(o), silent, nil
+		return d.intern(d.finish(o)), silent, nil
 	}
 	o, err := undecoded(d.resource, raw, e, d, cmp.Or(err, errNoMetadata))
 	return o, false, err
@@ -138,7 +145,7 @@ func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	if err := guard.Call(func() error { return asjson.Decode(u.Object, p) }); err != nil {
 		return nil, d.notDecoded(objects.KeyOf(u), err)
 	}
-	return d.finish(p.(stream.Object)), nil
+	return d.intern(d.finish(p.(stream.Object))), nil
 }
 
 // finish prepares an object for being published.
@@ -151,9 +158,9 @@ func (d *decoder) finish(o stream.Object) stream.Object {
 }
 
 // Compact lets an object share memory with its previous version, and with other objects of its
-// kind.
+// kind. If the objects share parts, they do so already, and nobody may write to them.
 func (d *decoder) Compact(o, before stream.Object, final bool) {
-	if p := d.pointer(o); p != nil {
+	if p := d.pointer(o); p != nil && d.parts == nil {
 		d.strings.Object(p, d.pointer(before), d.typ, final)
 	}
 }
