@@ -33,14 +33,16 @@ func BenchmarkDecode(b *testing.B) {
 			raw[i] = encoded(b, realistic.Pod(i), e)
 			size += len(raw[i])
 		}
-		for _, mode := range []string{"kept", "dropped", "interned"} {
+		for _, mode := range []string{"kept", "dropped", "interned", "shared"} {
 			b.Run(string(e)+"/"+mode, func(b *testing.B) {
 				b.ReportAllocs()
 				var before, after runtime.MemStats
 				for b.Loop() {
 					b.StopTimer()
 					d := podDecoder()
-					d.keep = mode == "kept"
+					if d.keep = mode == "kept"; mode == "shared" {
+						d = sharingDecoder()
+					}
 					held := make([]stream.Object, n)
 					scratch := make([]byte, 0, 64<<10)
 					runtime.GC()

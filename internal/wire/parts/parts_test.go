@@ -105,7 +105,7 @@ func TestObjectsThatSharePartsAreWhatTheirOwnDecoderMakesOfThem(t *testing.T) {
 		}
 		random := rand.New(rand.NewSource(1))
 		all, held := [][]byte{}, []any{}
-		for i := range 60 {
+		for i := range 30 {
 			o := reflect.New(typ).Interface()
 			if i > 0 && random.Intn(2) == 0 { // a version of another object
 				o = plainly(t, typ, all[random.Intn(len(all))])
