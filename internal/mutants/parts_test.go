@@ -47,6 +47,14 @@ var sharedParts = []mutant{
 		old: `ok && s.transform == nil {`,
 		new: `ok {`,
 	}, {
+		name: "one write to a shared part looks like several", says: "a write to one of them is seen in all", file: "internal/mutation/detector.go", caught: "TestG10AWriteToAPartThatObjectsShareIsSaidToBeOne",
+		old: `g := d.common(f); g != nil {`,
+		new: `g := d.common(f); false {`,
+	}, {
+		name: "whatever was written to alike shares memory", says: "a write to one of them is seen in all", file: "internal/mutation/common.go", caught: "TestG10AWriteToAPartThatObjectsShareIsSaidToBeOne",
+		old: `if parts[at] {`,
+		new: `if at != nil {`,
+	}, {
 		name: "shared parts are compacted", says: readOnly, file: "internal/wire/decode.go", caught: "TestG10WhatObjectsShareIsNotTouchedWhenTheyAreStored",
 		old: `p != nil && d.parts == nil`,
 		new: `p != nil`,
