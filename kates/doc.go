@@ -84,9 +84,11 @@
 // []*[Service]. (See [WithScheme] for the types of custom kinds.) Its objects are decoded
 // directly from the wire, one at a time: from protobuf if the type and the server have it, else
 // from JSON. An object is held once, in that form, without managed fields ([WithManagedFields]).
-// Objects share equal strings, and equal maps of labels and quantities. All other fields, and all
-// of [Client.Watch], hold untyped objects and convert those that change. Status tells which form
-// it is. Several forms of one kind may be used; each then has a watch.
+// Objects share equal strings, and equal maps of labels and quantities. Built-in kinds from
+// protobuf share all that is equal: the pods of a Deployment have one copy of its containers. So
+// an object must not be written to. All other fields, and all of [Client.Watch], hold untyped
+// objects and convert those that change. Status tells which form it is. Several forms of one kind
+// may be used; each then has a watch.
 //
 // A field of structs of your own, such as []*PodLite with the tag `kates:"pods"`, is decoded from
 // the wire into the struct, by the rules of encoding/json. Nothing else of an object is held but

@@ -378,3 +378,22 @@ func TestAFieldOfATypeThatIsMadeAtRunTimeHasATypedStreamAsWell(t *testing.T) {
 	assert.Equal(t, "a", snap.Elem().Field(0).Interface().([]*kates.ConfigMap)[0].Name)
 	assert.Equal(t, "typed from json", w.Status().Queries[0].Form)
 }
+
+func TestG10ATransformWritesToNothingThatOtherObjectsShare(t *testing.T) {
+	var objects []any
+	for _, name := range []string{"a", "b", "c", "d", "e"} { // of equal labels and data
+		objects = append(objects, versioned(name, "5"))
+	}
+	s := &wireServer{protobuf: true, objects: objects}
+	w, err := kates.Watch[typedMaps](t.Context(), s.client(t), kates.Query{Name: "ConfigMaps", Transform: func(o kates.Object) error {
+		o.(*kates.ConfigMap).Data["k"] = o.GetName()
+		return nil
+	}})
+	require.NoError(t, err)
+	var snap typedMaps
+	next(t, w, &snap, func() bool { return true })
+	require.Len(t, snap.ConfigMaps, len(objects))
+	for _, cm := range snap.ConfigMaps {
+		assert.Equal(t, map[string]string{"k": cm.Name}, cm.Data)
+	}
+}

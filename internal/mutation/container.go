@@ -103,7 +103,7 @@ func (d *Detector) lookInto(c *container, now string) {
 		return
 	}
 	c.changed = true
-	d.found(finding{fmt.Sprintf("%s, that of query %q", kind, c.query), strings.Join(elements, ", "), when(now, c.unchanged)})
+	d.found(finding{fmt.Sprintf("%s, that of query %q", kind, c.query), strings.Join(elements, ", "), when(now, c.unchanged), nil})
 }
 
 // changedElements returns which elements of a slice are others than before. The memory of both is

@@ -188,6 +188,7 @@ type finding struct {
 	what   string // which object
 	fields string
 	when   string
+	value  any // an object that was written to, or nil
 }
 
 func (f finding) String() string {
@@ -217,7 +218,12 @@ func (d *Detector) look(e *exhibit, now, then string) {
 		e.unchanged = then
 	default:
 		e.state = changed
-		d.found(finding{fmt.Sprintf("object: %s of %s", e.object, e.shownBy()), fields, when(now, e.unchanged)})
+		f := finding{fmt.Sprintf("object: %s of %s", e.object, e.shownBy()), fields, when(now, e.unchanged), value}
+		if g := d.common(f); g != nil {
+			f.when += fmt.Sprintf("; it shares memory with %s, where the same was seen: that may be one write",
+				strings.TrimPrefix(g.what, "object: "))
+		}
+		d.found(f)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire/frames"
 	"github.com/kates-go/kates/internal/wire/intern"
+	"github.com/kates-go/kates/internal/wire/parts"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -36,6 +37,9 @@ type decoder struct {
 	only     *only        // the fields that are decoded; nil: all
 	strings  *intern.Table
 	as       *projector // some fields are wanted; nil: all
+	// parts decodes protobuf where nobody writes to the objects: they share memory as soon as they
+	// are decoded. Nil where somebody may.
+	parts *parts.Table
 }
 
 func newDecoder(r stream.Resource, typ reflect.Type, keep bool) *decoder {
@@ -66,12 +70,15 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 	if d.as != nil {
 		return d.as.item(d, raw, e)
 	}
-	if !d.keep {
-		raw = frames.DropManagedFields(raw, e)
-	}
-	p := reflect.New(d.typ).Interface()
 	kept, err := d.only.of(raw, e)
+	p := reflect.New(d.typ).Interface()
 	if err == nil {
+		if o := d.shared(kept, e); o != nil {
+			return o, true, nil
+		}
+		if !d.keep {
+			kept = frames.DropManagedFields(kept, e)
+		}
 		err = decodeInto(p, kept, e)
 	}
 	if errors.Is(err, errDamaged) {
@@ -82,7 +89,7 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 		if err := isOf(o, d.resource.Kind); !silent && err != nil {
 			return nil, false, err
 		}
-		return d.finish(o), silent, nil
+		return d.intern(d.finish(o)), silent, nil
 	}
 	o, err := undecoded(d.resource, raw, e, d, cmp.Or(err, errNoMetadata))
 	return o, false, err
@@ -149,7 +156,7 @@ func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	if err := guard.Call(func() error { return asjson.Decode(u.Object, p) }); err != nil {
 		return nil, d.notDecoded(objects.KeyOf(u), err)
 	}
-	return d.finish(p.(stream.Object)), nil
+	return d.intern(d.finish(p.(stream.Object))), nil
 }
 
 // finish prepares an object for being published.
@@ -162,13 +169,13 @@ func (d *decoder) finish(o stream.Object) stream.Object {
 }
 
 // Compact lets an object share memory with its previous version, and with other objects of its
-// kind.
+// kind. If the objects share parts, they do so already, and nobody may write to them.
 func (d *decoder) Compact(o, before stream.Object, final bool) {
 	if d.as != nil {
 		d.as.compact(d, o, before, final)
 		return
 	}
-	if p := d.pointer(o); p != nil {
+	if p := d.pointer(o); p != nil && d.parts == nil {
 		d.strings.Object(p, d.pointer(before), d.typ, final)
 	}
 }

@@ -34,15 +34,17 @@ func BenchmarkDecode(b *testing.B) {
 			raw[i] = encoded(b, realistic.Pod(i), e)
 			size += len(raw[i])
 		}
-		for _, mode := range []string{"kept", "dropped", "interned", "four fields"} {
+		for _, mode := range []string{"kept", "dropped", "interned", "shared", "four fields"} {
 			b.Run(string(e)+"/"+mode, func(b *testing.B) {
 				b.ReportAllocs()
 				var before, after runtime.MemStats
 				for b.Loop() {
 					b.StopTimer()
 					d := podDecoder()
-					d.keep = mode == "kept"
-					if mode == "four fields" {
+					switch d.keep = mode == "kept"; mode {
+					case "shared":
+						d = sharingDecoder()
+					case "four fields":
 						k, err := project.ParseKeep("spec.nodeName, spec.hostNetwork, status.podIP, status.phase")
 						require.NoError(b, err)
 						all, err := project.NewKeep(append(stream.Identity, k.Paths()...)...)

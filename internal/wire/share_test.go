@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/wire/frames"
+)
+
+// sharingDecoder decodes pods for a stream whose objects nobody writes to.
+func sharingDecoder() *decoder {
+	s := &typedSource{decoder: podDecoder()}
+	s.Share()
+	return s.decoder
+}
+
+func TestObjectsThatSharePartsAreThoseThatDoNot(t *testing.T) {
+	sharing := sharingDecoder()
+	require.NotNil(t, sharing.parts)
+	for i := range 20 {
+		for _, e := range []frames.Encoding{frames.Protobuf, frames.JSON} {
+			raw := encoded(t, realistic.Restarted(realistic.Pod(i%3), i), e)
+			want, err := podDecoder().decode(slices.Clone(raw), e)
+			require.NoError(t, err)
+			got, err := sharing.decode(slices.Clone(raw), e)
+			require.NoError(t, err)
+			sharing.Compact(got, want, true)
+			assert.Equal(t, want, got)
+		}
+	}
+}
+
+func TestAnObjectThatDoesNotDecodeIsTheSameWhereObjectsShareParts(t *testing.T) {
+	whole := encoded(t, realistic.Pod(1), frames.Protobuf)
+	for _, raw := range [][]byte{whole[:len(whole)-1], append(slices.Clone(whole), 2<<3|2, 2, 2<<3|0, 1), nil, {1<<3 | 2, 0}} {
+		want, silent, wantErr := podDecoder().item(slices.Clone(raw), frames.Protobuf)
+		got, gotSilent, err := sharingDecoder().item(slices.Clone(raw), frames.Protobuf)
+		assert.Equal(t, wantErr, err)
+		assert.Equal(t, silent, gotSilent)
+		if want != nil {
+			assert.Equal(t, stream.Fault(want).Error(), stream.Fault(got).Error())
+			assert.Equal(t, want.GetName(), got.GetName())
+		}
+	}
+}
+
+func TestG10WhatObjectsShareIsNotTouchedWhenTheyAreStored(t *testing.T) {
+	d := sharingDecoder()
+	var pods []stream.Object
+	for i := range 10 {
+		p := realistic.Pod(7)
+		p.Name = fmt.Sprint("p", i)
+		o, err := d.decode(encoded(t, p, frames.Protobuf), frames.Protobuf)
+		require.NoError(t, err)
+		pods = append(pods, o)
+	}
+	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pods[0])
+	require.NoError(t, err)
+	written, err := d.Typed(&unstructured.Unstructured{Object: own})
+	require.NoError(t, err)
+	before, err := podDecoder().decode(encoded(t, realistic.Pod(7), frames.Protobuf), frames.Protobuf)
+	require.NoError(t, err)
+	for _, o := range append(pods, written) {
+		was := unsafe.StringData(o.GetGenerateName())
+		d.Compact(o, before, true)
+		assert.Same(t, was, unsafe.StringData(o.GetGenerateName()))
+	}
+}
