@@ -18,8 +18,8 @@ var keeping = []mutant{
 		new: `return s.transform == nil`,
 	}, {
 		name: "a watch of a part serves other queries", says: heldPart, file: narrow, in: "kates", caught: "TestAWatchOfAPartServesNoOtherQuery",
-		old: `return s.whole() && s.holdsAll() &&`,
-		new: `return s.whole() && s.transform == nil &&`,
+		old: `s.transform == nil && s.keep == nil && s.key.resource`,
+		new: `s.transform == nil && s.key.resource`,
 	}, {
 		name: "own writes of typed objects are shown as a whole", says: heldPart, file: "accumulator/stream/form.go", in: "kates", caught: "TestOnlyWhatIsKeptIsHeld/server",
 		old: `s.source.Typed(s.pruned(u))`,
