@@ -24,6 +24,7 @@ type CrowdOptions struct {
 	Settle                time.Duration // that a change has to reach a consumer
 	Cores                 int           // of a consumer; 0: all
 	Consumers             []consumer.Variant
+	ProfileTo             string // folder for profiles of the first snapshots; "": none
 	// Serve starts a server in a process of its own.
 	Serve func(ctx context.Context) (url string, end func(), err error)
 	Log   io.Writer
@@ -82,7 +83,16 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *crowdRow) 
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	a, err := p.ask(consumer.Command{Do: consumer.Bootstrap})
+	var a consumer.Answer
+	bootstrap := func() (err error) {
+		a, err = p.ask(consumer.Command{Do: consumer.Bootstrap})
+		return err
+	}
+	if o.ProfileTo == "" {
+		err = bootstrap()
+	} else {
+		err = profiled(p, filepath.Join(o.ProfileTo, fmt.Sprintf("%s-%d", v.Name, len(r.first)+1)), bootstrap)
+	}
 	if err != nil {
 		return err
 	}
@@ -138,6 +148,7 @@ func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string, r *
 func (o CrowdOptions) churn(ctx context.Context, p *process, url string, before int, r *crowdRow) error {
 	n := int(int64(o.Rate) * int64(o.Lasts/time.Second))
 	if n == 0 {
+		r.events = append(r.events, 0)
 		return nil
 	}
 	last := before + n - 1
