@@ -45,7 +45,7 @@ func managed(o any, manager, subresource string, parts ...string) (e metav1.Mana
 	at := metav1.Unix(1_760_000_000, 0)
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw}, Subresource: subresource,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw)), Subresource: subresource,
 	}, err
 }
 
