@@ -239,6 +239,7 @@ bench-smoke: apiserver nginx build-bench build-testgate ## see that the benchmar
 	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small operators" "$(BENCH)" operator -smoke -out ../.cache/bench-smoke
+	@cd bench && $(STAGE) "small crowd" "$(BENCH)" crowd -smoke
 	@cd bench && $(STAGE) "small gateways" "$(BENCH)" gateway -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples

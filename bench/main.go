@@ -6,6 +6,7 @@
 //	go run . gateway -ingresses 1000         # measures one gateway, written in two ways
 //	go run . fleet                           # measures a fleet of 200 simulated clusters, and prints the rows for notes.md
 //	go run . load -rate 5000 -for 10m        # checks and measures snapshots under a steady load, and prints the rows for notes.md
+//	go run . crowd -pods 1000000             # measures a client of a million pods, and prints the rows for notes.md
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
 //	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
@@ -48,10 +49,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": measure, "report": again, "profile": profile, "consume": consume,
-		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed,
+		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed, "crowd": crowd,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("say what to do: run, operator, gateway, fleet, load, replay, report or profile")
+		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, replay, report or profile")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }

@@ -48,6 +48,12 @@ func TestFlagsSayWhatIsMeasuredOfOperators(t *testing.T) {
 	}
 }
 
+func TestACrowdIsMeasuredOrWhatIsWrongIsSaid(t *testing.T) {
+	for _, wrong := range [][]string{{"-pods", "0"}, {"-pods", "100000000"}, {"-runs", "0"}, {"-refreshes", "0"}, {"-rate", "-1"}, {"-consumers", "x"}, {"more"}} {
+		require.Error(t, crowd(t.Context(), wrong, io.Discard, io.Discard), wrong)
+	}
+}
+
 func TestFlagsSayWhatIsMeasuredOfGateways(t *testing.T) {
 	o, out, err := gatewayOptions([]string{"-ingresses", "300", "-gateways", "kates", "-out", "there"}, io.Discard)
 	require.NoError(t, err)

@@ -79,8 +79,8 @@ var sideBySide = []mutant{
 	}, {
 		name: "the metadata of a list are told behind its items", says: onePage, file: framed, in: "internal/wire/frames", caught: "TestTheMetadataOfAListAreToldBeforeItsItemsIfTheyComeBefore",
 		old: `			err := l.read(&l.meta, "metadata")
-			if err == nil && !items {`, new: `			err := l.read(&l.meta, "metadata")
-			if err == nil && items {`,
+			if !items && err == nil {`, new: `			err := l.read(&l.meta, "metadata")
+			if items && err == nil {`,
 	}, {
 		name: "no source says where the next page begins", says: onePage, file: listedFile, in: "kates", caught: "TestG1ThePageAheadIsAskedForWhileOneIsRead",
 		old: `Accept: l.accept, Head: head}`, new: `Accept: l.accept}`,

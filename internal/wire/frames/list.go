@@ -121,7 +121,7 @@ func (l *list) readJSON(item func(raw []byte) error) error {
 			return l.array(item)
 		case `"metadata"`:
 			err := l.read(&l.meta, "metadata")
-			if err == nil && !items {
+			if !items && err == nil {
 				l.head()
 			}
 			return err
@@ -271,7 +271,7 @@ func (l *list) content(n int, item func(raw []byte) error) error {
 				return err
 			}
 			err := l.decoded(n, "metadata of a list", l.meta.Unmarshal)
-			if err == nil && !items {
+			if !items && err == nil {
 				l.head()
 			}
 			return err
