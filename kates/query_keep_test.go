@@ -440,3 +440,36 @@ func TestATransformAndPredicatesGetWhatIsHeld(t *testing.T) {
 		})
 	}
 }
+
+// TestG4OwnWritesAndEventsAreShownAsFarAsTheyAreHeld: whichever comes first, and in any encoding.
+func TestG4OwnWritesAndEventsAreShownAsFarAsTheyAreHeld(t *testing.T) {
+	with := func(name, version string) *kates.ConfigMap {
+		cm := versioned(name, version)
+		cm.Data["dropped"] = "d"
+		return cm
+	}
+	for _, protobuf := range []bool{true, false} {
+		s := &wireServer{protobuf: protobuf, objects: []any{with("listed", "5"), broken{versioned("bad", "6")}}}
+		c := s.client(t)
+		w, err := kates.Watch[typedMaps](t.Context(), c, kates.Query{Name: "ConfigMaps", Projection: kates.Keep("data.k")})
+		require.NoError(t, err)
+		var snap typedMaps
+		next(t, w, &snap, func() bool { return true })
+		require.Len(t, snap.Invalid, 1)
+		assert.Equal(t, "bad", snap.Invalid[0].Object.GetName())
+		require.NoError(t, c.Observe(t.Context(), with("listed", "8")))
+		changed, err := w.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		require.True(t, changed)
+		written := snap.ConfigMaps[0]
+		s.send("MODIFIED", with("listed", "8"))
+		s.send("ADDED", with("watched", "9"))
+		next(t, w, &snap, func() bool { return len(snap.ConfigMaps) == 2 })
+		assert.Same(t, written, snap.ConfigMaps[0], "the event of an own write shows nothing new")
+		assert.Equal(t, []string{"listed@8", "watched@9"}, namesOf(snap.ConfigMaps))
+		for _, cm := range snap.ConfigMaps {
+			assert.Equal(t, map[string]string{"k": "v"}, cm.Data)
+			assert.Empty(t, cm.Labels)
+		}
+	}
+}
