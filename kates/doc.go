@@ -86,7 +86,17 @@
 // from JSON. An object is held once, in that form, without managed fields ([WithManagedFields]).
 // Objects share equal strings, and equal maps of labels and quantities. All other fields, and all
 // of [Client.Watch], hold untyped objects and convert those that change. Status tells which form
-// it is. Both forms of one kind may be used; each then has a watch.
+// it is. Several forms of one kind may be used; each then has a watch.
+//
+// A field of structs of your own, such as []*PodLite with the tag `kates:"pods"`, is decoded from
+// the wire into the struct, by the rules of encoding/json. Nothing else of an object is held but
+// what identifies it, and its labels if the query or a [Lookup] selects by them. What the struct
+// has no field for is skipped on the wire. If the scheme has the kind's Go type, the names and
+// types of the struct's fields are compared with it at Watch. All queries with that struct type
+// and the same selection share a watch; another struct type has another watch. Key, Signal and
+// Refs are made by [KeyOf], [SignalOf] and [RefsOf] of functions that take the struct: with any
+// other function, with a Transform that does more than [DropManagedFields], and in a field with a
+// role of a controller, whole untyped objects are held as above.
 //
 // A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
 // metadata. [Query].MetadataOnly does so for [Client.Watch]. With [Keep] a query decodes and holds

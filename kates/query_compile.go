@@ -28,8 +28,8 @@ type target struct {
 	index []int        // of the field
 	typ   reflect.Type // of the field that objects are put into
 	role  role         // in a controller's type
-
-	searched bool // objects are looked up by their labels
+	// labelled: objects are looked up by their labels.
+	labelled bool
 }
 
 // targetsOf returns queries without fields.
@@ -75,6 +75,9 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 		}
 		if err := c.checkTypes(t, targets); err != nil {
 			return nil, fmt.Errorf("query %q: %w", t.Name, err)
+		}
+		if t.form = c.projected(t, targets); t.form.Projects() {
+			t.Transform = nil // it would drop what is not held
 		}
 		q, err := c.compileOne(t)
 		if err != nil {
@@ -158,6 +161,9 @@ func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error)
 	}
 	r := c.resource(ctx, mapping)
 	if err := t.suits(r); err != nil {
+		return r, err
+	}
+	if err := c.projects(t, r.Kind); err != nil {
 		return r, err
 	}
 	if err := c.core.server.checkFields(ctx, r, t); err != nil {

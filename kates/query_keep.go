@@ -114,7 +114,7 @@ func (t target) projectable(base stream.Form) error {
 // package has made, need of each object.
 func (t target) needed() []project.Path {
 	var q question
-	selects := t.searched || t.typ != nil && snapshot.LookupElement(t.typ) != nil
+	selects := t.labelled || t.typ != nil && snapshot.LookupElement(t.typ) != nil
 	for _, s := range t.selections() {
 		selects = selects || s.LabelSelector != "" || s.Labels != nil
 	}
@@ -176,11 +176,10 @@ func (c *Client) checkWhole(o *object, sent *Unstructured) error {
 	if sent.GetUID() == "" || !created.IsZero() || sent.GroupVersionKind() != o.resource.Kind {
 		return nil
 	}
-	for _, k := range c.core.streams.Partly(o.resource, o.key()) {
-		if !k.Holds("metadata", "creationTimestamp") {
-			return fmt.Errorf("%w: this is a copy of what a watch holds of it (%s), and the rest would be lost: use Modify or Patch",
-				ErrPartial, k)
-		}
+	held := c.core.streams.Partly(o.resource, o.key(), "metadata", "creationTimestamp")
+	if held == "" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: this is a copy of what a watch holds of it (%s), and the rest would be lost: use Modify or Patch",
+		ErrPartial, held)
 }

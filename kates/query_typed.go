@@ -305,24 +305,39 @@ func transformTaking(t reflect.Type, f func(Object) error) func(Object) error {
 	}
 }
 
-// checkTypes returns an error if a function of a target takes an API type of another kind than the
-// one that the field's Go type fixes. A Ref's function gets the objects of the target it names.
-func (c *Client) checkTypes(t target, all []target) error {
-	for _, f := range []struct {
-		name       string
+// function is one of a query's functions, and what the user's takes where [KeyOf] and the like have
+// made it; nil for all others.
+type function struct {
+	name  string
+	is    bool
+	takes reflect.Type
+}
+
+// functions returns the functions that get the query's objects.
+func (q Query) functions() []function {
+	all := []function{{name: "Key", is: q.Key != nil}, {name: "Signal", is: q.Signal != nil}, {name: "Transform", is: q.Transform != nil}}
+	for i, f := range []struct {
 		is, asking any
 		ask        func(*question)
 	}{
-		{"Key", t.Key, keyTaking(nil, nil), func(q *question) { t.Key(q) }},
-		{"Signal", t.Signal, signalTaking(nil, nil), func(q *question) { t.Signal(nil, q) }},
-		{"Transform", t.Transform, transformTaking(nil, nil), func(q *question) { _ = t.Transform(q) }},
+		{q.Key, keyTaking(nil, nil), func(a *question) { q.Key(a) }},
+		{q.Signal, signalTaking(nil, nil), func(a *question) { q.Signal(nil, a) }},
+		{q.Transform, transformTaking(nil, nil), func(a *question) { _ = q.Transform(a) }},
 	} {
-		if !sameCode(f.is, f.asking) {
-			continue
+		if sameCode(f.is, f.asking) {
+			var asked question
+			f.ask(&asked)
+			all[i].takes = asked.takes
 		}
-		var q question
-		f.ask(&q)
-		if err := c.takesOther(q.takes, t); err != nil {
+	}
+	return all
+}
+
+// checkTypes returns an error if a function of a target takes an API type of another kind than the
+// one that the field's Go type fixes. A Ref's function gets the objects of the target it names.
+func (c *Client) checkTypes(t target, all []target) error {
+	for _, f := range t.functions() {
+		if err := c.takesOther(f.takes, t); err != nil {
 			return fmt.Errorf("the function of its %s %w", f.name, err)
 		}
 	}

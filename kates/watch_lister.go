@@ -76,7 +76,7 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 	if err != nil {
 		return nil, fmt.Errorf("make a lister of %s: %w", reflect.TypeFor[T](), err)
 	}
-	wanted.searched = true
+	wanted.labelled = true
 	compiled, err := c.compile([]target{wanted})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, while("make a lister", err)

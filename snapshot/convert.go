@@ -69,6 +69,9 @@ func (f *form) convert(src Object) (Value, error) {
 	if reflect.TypeOf(src) == reflect.PointerTo(f.base) {
 		return f.element(reflect.ValueOf(src)), nil
 	}
+	if p, ok := src.(*object.Projected); ok {
+		return f.projected(p)
+	}
 	if f.decoding == asAPIType || f.decoding == asJSON {
 		p, err := f.decode(src)
 		if err != nil {

@@ -28,7 +28,7 @@ const (
 
 // compact lets an object share memory with others that the stream holds.
 func (s *shape) compact(o, before Object) {
-	if s.base == Typed {
+	if s.base.decoded() {
 		s.source.Compact(o, before, s.transform == nil)
 	}
 }
@@ -38,13 +38,11 @@ func (s *shape) compact(o, before Object) {
 func (s *shape) formNow() string {
 	form := s.source.Form()
 	_, paths := s.key.form.Parts()
-	switch s.base {
-	case Typed:
+	switch {
+	case s.base.decoded():
 		return only(string(form), paths)
-	case Metadata:
-		if form != Metadata {
-			return string(Metadata) + " of whole objects"
-		}
+	case s.base == Metadata && form != Metadata:
+		return string(Metadata) + " of whole objects"
 	}
 	return only(string(s.base), paths)
 }
@@ -57,7 +55,7 @@ func (s *shape) inForm(o Object) (Object, error) {
 		return Shorten(o, s.resource.Kind)
 	case !untyped:
 		return o, nil
-	case s.base == Typed:
+	case s.base.decoded():
 		return s.source.Typed(s.pruned(u))
 	}
 	return s.pruned(u), nil
@@ -66,7 +64,7 @@ func (s *shape) inForm(o Object) (Object, error) {
 // is reports whether an object is in the stream's form already.
 func (s *shape) is(o Object) bool {
 	_, untyped := o.(*unstructured.Unstructured)
-	return s.key.form == Whole || s.base == Typed && !untyped
+	return s.key.form == Whole || s.base.decoded() && !untyped
 }
 
 // Shorten returns the metadata of an object in memory of its own, under the object's kind. A

@@ -234,7 +234,7 @@ func (l *Listener) Status() Status {
 	st := s.status()
 	st.Objects = l.count()
 	if l.narrow != nil {
-		st.Form = strings.TrimSpace(string(l.narrow.as.form) + " of a wider watch")
+		st.Form = strings.TrimSpace(l.narrow.as.form.named() + " of a wider watch")
 	}
 	return st
 }

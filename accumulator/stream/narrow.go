@@ -70,9 +70,9 @@ func ofMetadata(r fields.Requirement) bool {
 
 // contains reports whether the stream has every object of another one, with as much of it.
 func (s *shape) contains(key streamKey) bool {
-	return s.whole() && s.holdsAll() && s.key.resource == key.resource &&
+	return s.whole() && s.transform == nil && s.keep == nil && s.key.resource == key.resource &&
 		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
-		(s.key.form == key.form || key.form == Metadata)
+		(s.key.form == key.form || key.form == Metadata && !s.key.form.Projects())
 }
 
 // serves reports whether the stream can take another narrow listener: it has its objects, and no

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // identity says which object and version something is.
@@ -63,6 +64,9 @@ func sameContent(a, b coherence.Object) bool {
 	rb, ok2 := b.(*rejected)
 	if ok1 || ok2 {
 		return ok1 && ok2 && ra.text == rb.text && ra.Name == rb.Name && ra.Namespace == rb.Namespace
+	}
+	if isProjected(a) || isProjected(b) {
+		return object.SameContent(a.(Object), b.(Object))
 	}
 	ua, ok1 := a.(*unstructured.Unstructured)
 	ub, ok2 := b.(*unstructured.Unstructured)

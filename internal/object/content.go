@@ -2,6 +2,7 @@ package object
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"sync"
 	"time"
@@ -24,6 +25,10 @@ func SameContent(a, b Object) bool {
 	if ua, ok := a.(*unstructured.Unstructured); ok {
 		ub, ok := b.(*unstructured.Unstructured)
 		return ok && sameJSON(ua.Object, ub.Object)
+	}
+	if pa, ok := a.(*Projected); ok {
+		pb, ok := b.(*Projected)
+		return ok && sameProjected(pa, pb)
 	}
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	return va.IsValid() && vb.IsValid() && va.Type() == vb.Type() && comparerOf(va.Type())(va, vb, 0)
@@ -96,6 +101,8 @@ func newComparer(t reflect.Type) comparer {
 		return exported(sameStrings, maps(t))
 	case reflect.TypeFor[map[string]any]():
 		return exported(sameUntyped, maps(t))
+	case reflect.TypeFor[json.RawMessage]():
+		return sameRaw
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -35,6 +35,7 @@ type decoder struct {
 	proto    bool         // protobuf is taken, too
 	only     *only        // the fields that are decoded; nil: all
 	strings  *intern.Table
+	as       *projector // some fields are wanted; nil: all
 }
 
 func newDecoder(r stream.Resource, typ reflect.Type, keep bool) *decoder {
@@ -61,6 +62,9 @@ func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
 func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent bool, _ error) {
 	if e == frames.Protobuf && !d.proto {
 		return nil, false, fmt.Errorf("a %s in %s: nobody asked for that", d.resource.Kind.Kind, e)
+	}
+	if d.as != nil {
+		return d.as.item(d, raw, e)
 	}
 	if !d.keep {
 		raw = frames.DropManagedFields(raw, e)
@@ -138,6 +142,9 @@ func (d *decoder) metadata(raw []byte, e frames.Encoding) *metav1.PartialObjectM
 
 // Typed makes a typed object of the answer to an own write.
 func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
+	if d.as != nil {
+		return d.as.own(d, u)
+	}
 	p := reflect.New(d.typ).Interface()
 	if err := guard.Call(func() error { return asjson.Decode(u.Object, p) }); err != nil {
 		return nil, d.notDecoded(objects.KeyOf(u), err)
@@ -157,6 +164,10 @@ func (d *decoder) finish(o stream.Object) stream.Object {
 // Compact lets an object share memory with its previous version, and with other objects of its
 // kind.
 func (d *decoder) Compact(o, before stream.Object, final bool) {
+	if d.as != nil {
+		d.as.compact(d, o, before, final)
+		return
+	}
 	if p := d.pointer(o); p != nil {
 		d.strings.Object(p, d.pointer(before), d.typ, final)
 	}

@@ -43,6 +43,11 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 		client: s.Metadata, resource: r, namespace: namespace,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind),
 	}
+	if p, ok := form.Projection(); ok {
+		rest := *whole
+		rest.client = s.Metadata
+		return &typedSource{rest: &rest, decoder: newProjecting(r, p, s.Scheme), streamed: s.StreamTyped}
+	}
 	switch base, _ := form.Parts(); base {
 	case stream.Metadata:
 		return &metadataSource{rest: short, whole: whole}

@@ -38,13 +38,16 @@ func (s *typedSource) Within(namespace string) stream.Source {
 	return one
 }
 
-// Form is typed, with the encoding as soon as it is known.
+// Form is typed, or some fields, with the encoding as soon as it is known.
 func (s *typedSource) Form() stream.Form {
-	e := s.came.Load()
-	if e == nil {
-		return stream.Typed
+	e, form := s.came.Load(), stream.Typed
+	if s.as != nil {
+		form = stream.Fields
 	}
-	return stream.Typed + stream.Form(" from "+string(*e))
+	if e == nil {
+		return form
+	}
+	return form + stream.Form(" from "+string(*e))
 }
 
 // Lists says how first lists are made.

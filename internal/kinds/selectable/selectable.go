@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Fields are the fields by which the objects of a resource, in one version, can be selected. A nil
@@ -75,15 +77,15 @@ func Custom(paths []string) Fields {
 func (f Fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
 // Value returns the value that the server compares with a field selector's. It is false if the
-// field is not one of these, or if the object has only its metadata. The object may be typed or
-// not.
+// field is not one of these, or if only some of the object's fields are held. The object may be
+// typed or not.
 func (f Fields) Value(o runtime.Object, field string) (string, bool) {
 	read, ok := f[field]
 	if !ok {
 		return "", false
 	}
 	switch o := o.(type) {
-	case *metav1.PartialObjectMetadata:
+	case *metav1.PartialObjectMetadata, *object.Projected:
 		return "", false
 	case *unstructured.Unstructured:
 		return read(o.Object), true

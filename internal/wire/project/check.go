@@ -49,10 +49,13 @@ func (c checker) check(target, source reflect.Type, path string) error {
 
 func (c checker) fields(target, source reflect.Type, path string) error {
 	for _, f := range fieldsOf(target) {
-		if f.inline {
-			if err := c.fields(bare(f.typ), source, path); err != nil {
+		if inner := [2]reflect.Type{bare(f.typ), source}; f.inline && !c.done[inner] {
+			c.done[inner] = true
+			if err := c.fields(inner[0], source, path); err != nil {
 				return err
 			}
+		}
+		if f.inline {
 			continue
 		}
 		at := f.name
@@ -61,7 +64,7 @@ func (c checker) fields(target, source reflect.Type, path string) error {
 		}
 		of, ok := find(source, f.name)
 		if !ok {
-			return fmt.Errorf("a %s has no field %s", c.kind.Name(), at)
+			return fmt.Errorf("a %s has no field %s%s", c.kind.Name(), at, meant(source, f.name))
 		}
 		if err := c.check(f.typ, of.typ, at); err != nil {
 			return err

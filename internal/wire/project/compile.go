@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -34,7 +35,7 @@ func (c *compiler) message(target, source reflect.Type) *message {
 // fields adds an action for each field of the source that is wanted.
 func (c *compiler) fields(m *message, fields map[string]field, source reflect.Type) {
 	for _, from := range fieldsOf(source) {
-		to, isWanted := fields[from.name]
+		to, isWanted := choose(fields, from.name)
 		switch {
 		case from.inline && from.number > 0:
 			inner := &message{actions: map[protowire.Number]*action{}}
@@ -44,9 +45,10 @@ func (c *compiler) fields(m *message, fields map[string]field, source reflect.Ty
 				inner.present = nil
 			}
 		case from.inline: // apiVersion and kind, which stand elsewhere
-			if _, ok := fields["kind"]; ok {
-				c.whole = true
-			}
+			c.whole = c.whole || slices.ContainsFunc(flat(bare(from.typ), 0), func(f field) bool {
+				_, is := choose(fields, f.name)
+				return is
+			})
 		case !isWanted:
 		case from.number == 0:
 			c.whole = true

@@ -3,6 +3,7 @@ package project
 import (
 	"encoding"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -76,7 +77,7 @@ func wanted(t reflect.Type) (all map[string]field, ok bool) {
 	collect = func(t reflect.Type, base uintptr) {
 		for _, f := range fieldsOf(t) {
 			f.offset += base
-			_, twice := all[f.name]
+			_, twice := choose(all, f.name)
 			switch {
 			case f.inline && f.typ.Kind() == reflect.Pointer, !f.inline && twice:
 				ok = false
@@ -91,20 +92,102 @@ func wanted(t reflect.Type) (all map[string]field, ok bool) {
 	return all, ok
 }
 
-// find returns the field of a source that has a name in JSON, also in its inlined structs.
+// find returns the field of a source that a name in JSON belongs to, also in its inlined structs. Like
+// encoding/json it takes a name in another letter case where there is none in the same.
 func find(t reflect.Type, name string) (field, bool) {
-	fields := fieldsOf(t)
-	if i := slices.IndexFunc(fields, func(f field) bool { return !f.inline && f.name == name }); i >= 0 {
-		return fields[i], true
-	}
-	for _, f := range fields {
-		if f.inline {
-			if found, ok := find(bare(f.typ), name); ok {
-				return found, true
-			}
+	all := flat(t, 0)
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		if i := slices.IndexFunc(all, func(f field) bool { return same(f.name, name) }); i >= 0 {
+			return all[i], true
 		}
 	}
 	return field{}, false
+}
+
+// inlinedMost is how deep structs may be inlined.
+const inlinedMost = 20
+
+// flat returns the fields of a struct, with those of its inlined structs.
+func flat(t reflect.Type, depth int) (all []field) {
+	for _, f := range fieldsOf(t) {
+		switch {
+		case !f.inline:
+			all = append(all, f)
+		case depth < inlinedMost:
+			all = append(all, flat(bare(f.typ), depth+1)...)
+		}
+	}
+	return all
+}
+
+// meant names the field of a source that somebody may have meant by a name that it has not.
+func meant(t reflect.Type, name string) string {
+	best, least := "", 1+len(name)/3
+	for _, f := range flat(t, 0) {
+		if d := distance(f.name, name); d <= least {
+			best, least = f.name, d-1
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %s is near", best)
+}
+
+// distance is how many letters two names differ by.
+func distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := corner
+			if a[i] != b[j] {
+				cost = 1 + min(corner, row[j], row[j+1])
+			}
+			corner, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// choose returns the field of a target that encoding/json would put a name's value into.
+func choose(fields map[string]field, name string) (field, bool) {
+	if f, ok := fields[name]; ok {
+		return f, true
+	}
+	for _, f := range fields {
+		if strings.EqualFold(f.name, name) {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+// Has reports whether a struct, or a struct that it has under a name, has a field.
+func Has(t reflect.Type, path ...string) bool {
+	for i, name := range path {
+		if t = bare(t); t.Kind() != reflect.Struct {
+			return true // it may have any
+		}
+		f, ok := find(t, name)
+		if !ok || i == len(path)-1 {
+			return ok
+		}
+		t = f.typ
+	}
+	return true
+}
+
+// SaysKind reports whether a struct has the kind of an object among its fields, or its API version.
+func SaysKind(t reflect.Type) bool {
+	return slices.ContainsFunc(flat(t, 0), func(f field) bool {
+		return strings.EqualFold(f.name, "kind") || strings.EqualFold(f.name, "apiVersion")
+	})
 }
 
 // Types that say themselves what they look like in JSON.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // For returns what keeps the same fields of objects of a Go type, in any encoding. It is an error
@@ -65,7 +64,7 @@ func (c keeper) fields(made, n *node, t reflect.Type, path Path) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(n.members)) {
 		at := append(slices.Clip(path), name)
 		f, ok := find(t, name)
-		if !ok {
+		if !ok || f.name != name {
 			return c.unknown(at, t)
 		}
 		if made.members[name], err = c.node(n.members[name], f.typ, at); err != nil {
@@ -77,7 +76,7 @@ func (c keeper) fields(made, n *node, t reflect.Type, path Path) (err error) {
 
 func (c keeper) unknown(path Path, t reflect.Type) error {
 	err := fmt.Errorf("a %s has no field %s", c.kind.Name(), path)
-	if near := nearest(path[len(path)-1], namesOf(t)); near != "" {
+	if near := nearest(t, path[len(path)-1]); near != "" {
 		like := append(slices.Clone(path[:len(path)-1]), near)
 		err = fmt.Errorf("%w; there is %s", err, like)
 	}
@@ -101,45 +100,14 @@ func setNumbers(made *node, t reflect.Type) {
 	}
 }
 
-// namesOf returns the names of a struct's fields in JSON.
-func namesOf(t reflect.Type) (names []string) {
-	for _, f := range fieldsOf(t) {
-		if f.inline {
-			names = append(names, namesOf(bare(f.typ))...)
-		} else {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}
-
-// nearest returns the name that is most like another one, "" if none is.
-func nearest(name string, names []string) (near string) {
+// nearest returns the name of a struct's field that somebody may have meant by another one, "" if
+// there is none.
+func nearest(t reflect.Type, name string) (near string) {
 	least := max(1, len(name)/3) + 1
-	for _, one := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(one)); d < least {
-			near, least = one, d
+	for _, f := range flat(t, 0) {
+		if d := distance(f.name, name); d < least {
+			near, least = f.name, d
 		}
 	}
 	return near
-}
-
-// distance is how many letters have to be put in, left out or replaced to make one text of another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost = 1 + min(before, row[j], row[j+1])
-			}
-			before, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

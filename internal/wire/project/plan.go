@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -34,6 +35,26 @@ func Compile(target, source reflect.Type) (*Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// compiled has the plans that were made, by their types.
+var compiled sync.Map
+
+// outcome is what was made of a pair of types.
+type outcome struct {
+	plan *Plan
+	err  error
+}
+
+// For is [Compile] that makes the plan of a pair of types once.
+func For(target, source reflect.Type) (*Plan, error) {
+	pair := [2]reflect.Type{target, source}
+	if done, ok := compiled.Load(pair); ok {
+		return done.(outcome).plan, done.(outcome).err
+	}
+	plan, err := Compile(target, source)
+	compiled.Store(pair, outcome{plan, err})
+	return plan, err
 }
 
 // Direct reports whether the plan skips what is not wanted. Otherwise it decodes each object as a

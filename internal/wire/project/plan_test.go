@@ -83,6 +83,15 @@ type Common struct {
 	NodeName string `json:"nodeName"`
 }
 
+// anyCase has its names in other letter cases than JSON, as encoding/json allows.
+type anyCase struct {
+	Metadata struct{ Name, Namespace string }
+	Spec     struct {
+		NodeName    string
+		HOSTNETWORK bool
+	}
+}
+
 type rollout struct {
 	Spec struct {
 		Replicas int32 `json:"replicas"`
@@ -174,6 +183,7 @@ var pairs = []struct {
 	{lite{}, corev1.Pod{}, true},
 	{whole{}, corev1.Pod{}, false},
 	{inlined{}, corev1.Pod{}, true},
+	{anyCase{}, corev1.Pod{}, true},
 	{rollout{}, appsv1.Deployment{}, true},
 	{endpoints{}, discoveryv1.EndpointSlice{}, true},
 	{secret{}, corev1.Secret{}, true},
@@ -218,8 +228,9 @@ func TestAFieldThatTheKindHasNotIsAnErrorThatNamesIt(t *testing.T) {
 			Spec struct {
 				NodeNme string `json:"nodeNme"`
 			} `json:"spec"`
-		}{}, "a Pod has no field spec.nodeNme"},
-		{struct{ Spec struct{} }{}, "a Pod has no field Spec"},
+		}{}, "a Pod has no field spec.nodeNme: nodeName is near"},
+		{struct{ Spce struct{} }{}, "a Pod has no field Spce: spec is near"},
+		{struct{ Something struct{} }{}, "a Pod has no field Something"},
 		{struct {
 			Spec struct {
 				NodeName int `json:"nodeName"`

@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Projection is a form in which a stream holds some fields of its objects, as *[object.Projected]:
+// a value of a struct type, decoded by the rules of encoding/json, and what identifies an object.
+type Projection struct {
+	// Into is the struct type.
+	Into reflect.Type
+	// Labels: the objects' labels are held, too. A query that selects by labels, or whose objects
+	// are looked up by labels, needs them.
+	Labels bool
+}
+
+// projections has the forms of projections, and formed what they are forms of. There are as many as
+// struct types that a program watches.
+var (
+	projections, formed sync.Map
+	projectionsMade     atomic.Int64
+)
+
+// projected begins the names of these forms.
+const projected = "fields "
+
+// Form is the projection's form. Equal projections have the same form.
+func (p Projection) Form() Form {
+	if form, known := projections.Load(p); known {
+		return form.(Form)
+	}
+	form := Form(fmt.Sprintf("%sof %s (%d)", projected, p.Into, projectionsMade.Add(1)))
+	formed.Store(form, p)
+	first, _ := projections.LoadOrStore(p, form)
+	return first.(Form)
+}
+
+// Projection is what a form projects to; ok is false if it is none.
+func (f Form) Projection() (p Projection, ok bool) {
+	if of, known := formed.Load(f); known {
+		return of.(Projection), true
+	}
+	return p, false
+}
+
+// Projects reports whether the form is that of a projection.
+func (f Form) Projects() bool { return strings.HasPrefix(string(f), projected) }
+
+// Fields is what the form of a projection is called in a status.
+const Fields Form = "fields"
+
+// named is what a form is called in a status.
+func (f Form) named() string {
+	if f.Projects() {
+		return string(Fields)
+	}
+	return string(f)
+}
+
+// decoded reports whether the source makes the objects of this form itself: the answer to an own
+// write, too.
+func (f Form) decoded() bool { return f == Typed || f.Projects() }
+
+// isProjected reports whether an object has some of its fields only.
+func isProjected(o any) bool {
+	_, is := o.(*object.Projected)
+	return is
+}

@@ -1,0 +1,78 @@
+package mutants
+
+const (
+	heldSome     = "internal/object/projected.go"
+	wireSome     = "internal/wire/projected.go"
+	planFields   = "internal/wire/project/fields.go"
+	choosesSome  = "kates/query_project.go"
+	nothingElse  = "a field of structs holds what the struct has, and nothing else; each rule holds as for whole objects"
+	projectsSame = "TestG4G5G7AProjectionIsWhatAStructHasOfTheWholeObject"
+	formsOfSome  = "TestAWatchHoldsTheFieldsOfAStructWhereNothingElseIsWanted"
+)
+
+// projecting are mistakes in watches that hold some fields of their objects.
+var projecting = []mutant{
+	{
+		name: "labels are not held where a query selects by them", says: nothingElse, file: choosesSome, in: "kates", caught: projectsSame,
+		old: `p.Labels = p.Labels || s.Labels != nil || s.LabelSelector != ""`,
+		new: `_ = s`,
+	}, {
+		name: "a function that takes another type is ignored", says: nothingElse, file: choosesSome, in: "kates", caught: formsOfSome,
+		old: `if f.is && f.name != "Transform" && bareType(f.takes) != elem {`,
+		new: `if false && f.is && bareType(f.takes) != elem {`,
+	}, {
+		name: "a reference that reads another type is ignored", says: nothingElse, file: choosesSome, in: "kates",
+		caught: "TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject",
+		old:    `if r.ref.Query == t.Name && bareType(r.takes) != elem {`,
+		new:    `if false {`,
+	}, {
+		name: "any transform counts as one that drops managedFields", says: nothingElse, file: choosesSome, in: "kates", caught: formsOfSome,
+		old: `sameCode(t.Transform, DropManagedFields) && !project`,
+		new: `!project`,
+	}, {
+		name: "a struct's managedFields are kept although they are to be dropped", says: nothingElse, file: choosesSome, in: "kates", caught: formsOfSome,
+		old: `&& !project.Has(elem, "metadata", "managedFields")`,
+		new: `&& (true || project.Has(elem))`,
+	}, {
+		name: "the fields of a struct are not compared with those of the kind", says: nothingElse, file: choosesSome, in: "kates",
+		caught: "TestAFieldThatTheKindHasNotIsAnErrorOfWatch",
+		old:    `err := wire.Projects(c.core.scheme, kind, p); err != nil {`,
+		new:    `err := wire.Projects(c.core.scheme, kind, p); err != nil && false {`,
+	}, {
+		name: "an item of a list has no kind in the struct", says: nothingElse, file: wireSome, in: "kates",
+		caught: "TestTheKindIsAmongTheFieldsOfAStructThatHasIt",
+		old:    `if p.said && h.GroupVersionKind().Empty() {`,
+		new:    `if false {`,
+	}, {
+		name: "an object that does not decode ends the list", says: nothingElse, file: wireSome, in: "kates",
+		caught: "TestG8AProjectionThatDoesNotDecodeOnTheWireIsLeftOutByItselfAndHeals",
+		old:    `	if err != nil || h.Metadata.Name == "" {`,
+		new:    "	if err != nil {\n\t\treturn nil, false, err\n\t}\n\tif h.Metadata.Name == \"\" {",
+	}, {
+		name: "each version has a value of its own", says: nothingElse, file: heldSome, in: "kates", caught: "TestWhatAVersionLeavesAsItWasIsTheSamePointer",
+		old: `		p.value = before.value
+`,
+		new: ``,
+	}, {
+		name: "a value that differs is taken from the version before", says: nothingElse, file: heldSome, in: "kates", caught: projectsSame,
+		old: `shown != nil && SameValue(p.value, before.value)`,
+		new: `shown != nil`,
+	}, {
+		name: "objects of two versions are the same", says: nothingElse, file: heldSome, in: "internal/object",
+		caught: "TestProjectedObjectsAreTheSameIfAllThatIsHeldIs",
+		old:    `		a.version == b.version && `,
+		new:    `		`,
+	}, {
+		name: "another type is made of what is held", says: nothingElse, file: "snapshot/projected.go", caught: "TestAProjectedObjectIsNotConverted",
+		old: `if value.Type() != reflect.PointerTo(f.base) {`,
+		new: `if v := reflect.New(f.base); value.Type() != v.Type() {
+		return f.element(v), nil
+	} else if false {`,
+	}, {
+		name: "a name in another letter case is an error", says: nothingElse, file: planFields, caught: "TestAProjectionIsWhatJSONMakesOfTheObject",
+		old: `	for _, f := range fields {
+		if strings.EqualFold(f.name, name) {`,
+		new: `	for _, f := range fields {
+		if false {`,
+	},
+}

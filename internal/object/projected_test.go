@@ -1,0 +1,116 @@
+package object
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+type lite struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Node string          `json:"node"`
+		Size int64           `json:"size"`
+		Raw  json.RawMessage `json:"raw,omitempty"`
+	} `json:"spec"`
+}
+
+var pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+func projected(change func(*Head, *lite)) *Projected {
+	at := metav1.Unix(1e9, 0)
+	h := Head{Name: "a", Namespace: "ns", UID: "u", Version: "7", Created: &at, Labels: map[string]string{"k": "v"}}
+	value := &lite{}
+	value.Metadata.Name, value.Spec.Node, value.Spec.Size = "a", "node", 1<<60+1
+	if change != nil {
+		change(&h, value)
+	}
+	return NewProjected(&pods, h, value)
+}
+
+func TestAPredicateSeesWhatIsHeldOfAProjectedObject(t *testing.T) {
+	p := projected(func(h *Head, _ *lite) { h.Deleted = h.Created })
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"node": "node", "size": int64(1<<60 + 1)},
+		"metadata": map[string]any{
+			"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"k": "v"},
+			"creationTimestamp": "2001-09-09T01:46:40Z", "deletionTimestamp": "2001-09-09T01:46:40Z",
+		},
+	}, content)
+	text, err := json.Marshal(NewProjected(&pods, Head{Name: "a"}, &[]int{}))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, string(text), "a type with a form of its own")
+	_, err = json.Marshal(NewProjected(&pods, Head{}, &struct{ F func() }{}))
+	assert.Error(t, err)
+}
+
+func TestAProjectedObjectHasItsIdentity(t *testing.T) {
+	p := projected(nil)
+	assert.Equal(t, Key{Namespace: "ns", Name: "a"}, KeyOf(p))
+	assert.Equal(t, "u 7", string(p.GetUID())+" "+p.GetResourceVersion())
+	assert.Equal(t, pods, p.GetObjectKind().GroupVersionKind())
+	assert.Equal(t, int64(1e9), p.GetCreationTimestamp().Unix())
+	assert.Nil(t, p.GetDeletionTimestamp())
+	assert.Equal(t, metav1.Time{}, NewProjected(&pods, Head{Name: "a"}, &lite{}).GetCreationTimestamp())
+	assert.Equal(t, map[string]string{"k": "v"}, p.GetLabels())
+	assert.Same(t, p, p.DeepCopyObject())
+	assert.Panics(t, func() { p.SetManagedFields(nil) }, "nobody writes to it")
+	assert.Panics(t, func() { p.GetObjectKind().SetGroupVersionKind(pods) })
+}
+
+func TestProjectedObjectsAreTheSameIfAllThatIsHeldIs(t *testing.T) {
+	assert.True(t, SameContent(projected(nil), projected(nil)))
+	raw := func(text string) *Projected {
+		return projected(func(_ *Head, l *lite) { l.Spec.Raw = json.RawMessage(text) })
+	}
+	assert.True(t, SameContent(raw(`{"a":1,"b":2}`), raw(`{ "b":2, "a":1 }`)), "the answer to a write may have another text")
+	later := metav1.Unix(2e9, 0)
+	for name, change := range map[string]func(*Head, *lite){
+		"name":      func(h *Head, _ *lite) { h.Name = "b" },
+		"namespace": func(h *Head, _ *lite) { h.Namespace = "b" },
+		"uid":       func(h *Head, _ *lite) { h.UID = "b" },
+		"version":   func(h *Head, _ *lite) { h.Version = "8" },
+		"created":   func(h *Head, _ *lite) { h.Created = &later },
+		"deleted":   func(h *Head, _ *lite) { h.Deleted = &later },
+		"label":     func(h *Head, _ *lite) { h.Labels = map[string]string{"k": "w"} },
+		"field":     func(_ *Head, l *lite) { l.Spec.Node = "b" },
+		"raw field": func(_ *Head, l *lite) { l.Spec.Raw = json.RawMessage("1") },
+	} {
+		assert.False(t, SameContent(projected(nil), projected(change)), name)
+	}
+	assert.False(t, SameContent(projected(nil), NewProjected(&pods, Head{Name: "a"}, &struct{}{})))
+	assert.False(t, SameContent(projected(nil), &metav1.PartialObjectMetadata{}))
+	assert.False(t, SameContent(&metav1.PartialObjectMetadata{}, projected(nil)))
+}
+
+func TestG10ValuesThatAreTheSameAreOnePointerAndNoOtherIsWrittenTo(t *testing.T) {
+	var typs []reflect.Type
+	intern := func(p, before unsafe.Pointer, typ reflect.Type) { typs = append(typs, typ) }
+	before := projected(nil)
+	same := projected(func(h *Head, _ *lite) { h.Version = "8" })
+	same.Share(before, intern)
+	assert.Same(t, before.Value(), same.Value())
+	assert.Equal(t, "8", same.GetResourceVersion())
+	assert.Equal(t, []reflect.Type{reflect.TypeFor[shared]()}, typs, "its value has been shared before")
+	typs = nil
+	other := projected(func(_ *Head, l *lite) { l.Spec.Node = "other" })
+	other.Share(before, intern)
+	assert.Equal(t, "other", other.Value().(*lite).Spec.Node)
+	assert.Equal(t, "node", before.Value().(*lite).Spec.Node)
+	assert.Equal(t, []reflect.Type{reflect.TypeFor[shared](), reflect.TypeFor[lite]()}, typs)
+	alone := projected(nil)
+	alone.Share(nil, intern)
+	alone.Share(NewProjected(&pods, Head{}, &struct{}{}), intern)
+	assert.NotSame(t, before.Value(), alone.Value())
+}

@@ -1,0 +1,230 @@
+package kates_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// brief is what a program may want of a ConfigMap.
+type brief struct {
+	Metadata struct {
+		Name    string `json:"name"`
+		Version string `json:"resourceVersion"`
+	} `json:"metadata"`
+	Data map[string]string `json:"data"`
+}
+
+type briefs struct {
+	Maps    []*brief `kates:"configmaps"`
+	Deltas  []*kates.Delta
+	Invalid []kates.Invalid
+}
+
+func briefNames(all []*brief) (names []string) {
+	for _, b := range all {
+		names = append(names, b.Metadata.Name+"@"+b.Metadata.Version)
+	}
+	return names
+}
+
+func TestG8AProjectionThatDoesNotDecodeOnTheWireIsLeftOutByItselfAndHeals(t *testing.T) {
+	for form, protobuf := range map[string]bool{"fields from protobuf": true, "fields from json": false} {
+		t.Run(form, func(t *testing.T) {
+			s := &wireServer{protobuf: protobuf, objects: []any{versioned("a", "5"), broken{versioned("bad", "6")}, versioned("z", "7")}}
+			c := s.client(t)
+			w, err := kates.Watch[briefs](t.Context(), c, kates.Query{Name: "Maps", LabelSelector: "in=yes"})
+			require.NoError(t, err)
+			var snap briefs
+			next(t, w, &snap, func() bool { return true })
+			assert.Equal(t, []string{"a@5", "z@7"}, briefNames(snap.Maps))
+			assert.Equal(t, map[string]string{"k": "v"}, snap.Maps[0].Data)
+			assert.Equal(t, form, w.Status().Queries[0].Form)
+			require.Len(t, snap.Invalid, 1)
+			o := snap.Invalid[0].Object
+			assert.Equal(t, "v1/ConfigMap ns/bad uid-bad 6", o.GetAPIVersion()+"/"+o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()+" "+string(o.GetUID())+" "+o.GetResourceVersion())
+			require.ErrorContains(t, snap.Invalid[0].Err, `convert ConfigMap "ns/bad" to *kates_test.brief`)
+
+			reader, err := kates.NewLister[*brief](t.Context(), c, kates.Query{Kind: "cm", LabelSelector: "in=yes"})
+			require.NoError(t, err)
+			defer reader.Close()
+			_, err = reader.Get("ns", "bad")
+			require.ErrorContains(t, err, "convert ConfigMap")
+			some, err := reader.List("", nil)
+			require.ErrorContains(t, err, "convert ConfigMap")
+			assert.Equal(t, []string{"a@5", "z@7"}, briefNames(some))
+			some, err = reader.List("ns", labels.SelectorFromSet(labels.Set{"in": "yes"}))
+			require.NoError(t, err, "nobody knows its labels")
+			assert.Equal(t, []string{"a@5", "z@7"}, briefNames(some))
+
+			s.send("MODIFIED", versioned("bad", "8"))
+			next(t, w, &snap, func() bool { return len(snap.Invalid) == 0 })
+			assert.Equal(t, []string{"a@5", "bad@8", "z@7"}, briefNames(snap.Maps))
+			require.Len(t, snap.Deltas, 1)
+			d := snap.Deltas[0]
+			assert.Equal(t, "add v1/ConfigMap ns/bad uid-bad 8", d.DeltaType.String()+" "+d.APIVersion+"/"+d.Kind+" "+d.Namespace+"/"+d.Name+" "+string(d.UID)+" "+d.ResourceVersion)
+			s.send("MODIFIED", broken{versioned("a", "9")})
+			next(t, w, &snap, func() bool { return len(snap.Invalid) == 1 })
+			assert.Equal(t, []string{"bad@8", "z@7"}, briefNames(snap.Maps))
+			s.send("DELETED", broken{versioned("a", "10")})
+			next(t, w, &snap, func() bool { return len(snap.Invalid) == 0 })
+			assert.Zero(t, w.Status().Queries[0].Restarts)
+		})
+	}
+}
+
+// form returns the form of the objects of a query of ConfigMaps into S.
+func formOf[S any](t *testing.T, q kates.Query, options ...kates.Option) string {
+	t.Helper()
+	s := &wireServer{objects: []any{versioned("a", "5")}}
+	w, err := kates.Watch[S](t.Context(), s.client(t, append(options, kates.Tuning{Lists: kates.PagedLists})...), q)
+	require.NoError(t, err)
+	next(t, w, new(S), func() bool { return true })
+	return w.Status().Queries[0].Form
+}
+
+// own decodes itself.
+type own struct{ text string }
+
+func (o *own) UnmarshalJSON(text []byte) error { o.text = string(text); return nil }
+
+// managed has managedFields.
+type managed struct {
+	kates.ObjectMeta `json:"metadata"`
+}
+
+func TestAWatchHoldsTheFieldsOfAStructWhereNothingElseIsWanted(t *testing.T) {
+	const fields = "fields from json" // as the server of this test has it
+	q := kates.Query{Name: "Maps", Kind: "configmaps"}
+	with := func(change func(*kates.Query)) kates.Query {
+		other := q
+		change(&other)
+		return other
+	}
+	type lookup struct {
+		Maps kates.Lookup[*brief] `kates:"cm"`
+	}
+	assert.Equal(t, fields, formOf[briefs](t, q))
+	assert.Equal(t, fields, formOf[struct{ Maps []brief }](t, q))
+	assert.Equal(t, fields, formOf[struct{ Maps map[string]*brief }](t, q))
+	assert.Equal(t, fields, formOf[struct{ Maps map[types.UID]brief }](t, q))
+	assert.Equal(t, fields, formOf[struct{ Maps struct{ Items []brief } }](t, q))
+	assert.Equal(t, fields, formOf[lookup](t, q))
+	key := kates.KeyOf(func(b *brief) []string { return []string{b.Data["k"]} })
+	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Key = key })))
+	byValue := kates.SignalOf(func(old, current any) bool { return true })
+	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = byValue })), "it may want anything")
+	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Key = kates.ByLabel("in") })))
+	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Transform = kates.DropFields("data") })))
+	assert.Equal(t, fields, formOf[briefs](t, q, kates.WithTransform(kates.DropManagedFields)))
+	assert.Empty(t, formOf[struct{ Maps []managed }](t, q, kates.WithTransform(kates.DropManagedFields)))
+	assert.Equal(t, fields, formOf[struct{ Maps []managed }](t, q))
+	assert.Empty(t, formOf[briefs](t, q, kates.Tuning{UntypedStreams: true}))
+	assert.Empty(t, formOf[struct{ Maps []map[string]any }](t, q))
+	assert.Empty(t, formOf[struct{ Maps []json.RawMessage }](t, q))
+	assert.Empty(t, formOf[struct{ Maps []*kates.Unstructured }](t, q))
+	assert.Empty(t, formOf[struct{ Maps []*own }](t, q))
+	assert.Equal(t, "typed from json", formOf[struct{ Maps []*kates.ConfigMap }](t, q))
+}
+
+func TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject(t *testing.T) {
+	type two struct {
+		Maps  []*brief `kates:"configmaps"`
+		Named []*brief `kates:"configmaps"`
+	}
+	for want, ref := range map[string]kates.Ref{
+		"": kates.RefsOf("Maps", func(cm *kates.ConfigMap) []types.NamespacedName {
+			return []types.NamespacedName{{Name: cm.Annotations["names"]}}
+		}),
+		"fields from json": kates.RefsOf("Maps", func(b brief) []types.NamespacedName {
+			return []types.NamespacedName{{Name: b.Data["names"]}}
+		}),
+	} {
+		s := &wireServer{objects: []any{versioned("a", "5")}}
+		w, err := kates.Watch[two](t.Context(), s.client(t, kates.Tuning{Lists: kates.PagedLists}), kates.Query{Name: "Named", Refs: []kates.Ref{ref}})
+		require.NoError(t, err)
+		next(t, w, new(two), func() bool { return true })
+		assert.Equal(t, want, w.Status().Queries[0].Form)
+	}
+}
+
+func TestAFieldThatTheKindHasNotIsAnErrorOfWatch(t *testing.T) {
+	type near struct {
+		Dta map[string]string `json:"dta"`
+	}
+	type other struct {
+		Data []string `json:"data"`
+	}
+	c := (&wireServer{}).client(t)
+	_, err := kates.Watch[struct {
+		Maps []*near `kates:"configmaps"`
+	}](t.Context(), c)
+	require.ErrorContains(t, err, "a ConfigMap has no field dta: data is near")
+	_, err = kates.Watch[struct {
+		Maps []*other `kates:"configmaps"`
+	}](t.Context(), c)
+	require.ErrorContains(t, err, "data of a ConfigMap is an object, which a []string cannot hold")
+	_, err = kates.NewLister[near](t.Context(), c, kates.Query{Kind: "cm"})
+	require.ErrorContains(t, err, "a ConfigMap has no field dta")
+	w, err := kates.Watch[struct {
+		Maps []*near `kates:"configmaps"`
+	}](t.Context(), katestest.NewClient(t))
+	require.NoError(t, err, "a fake holds whole objects")
+	w.Close()
+}
+
+func TestTheKindIsAmongTheFieldsOfAStructThatHasIt(t *testing.T) {
+	type kinded struct {
+		kates.TypeMeta
+		kates.ObjectMeta `json:"metadata"`
+	}
+	for _, protobuf := range []bool{true, false} { // it is asked for JSON in any case
+		s := &wireServer{protobuf: protobuf, objects: []any{versioned("a", "5")}}
+		if protobuf {
+			s.protobuf, s.instead = false, strings.Replace(string((&wireServer{objects: s.objects}).list()), `"kind":"ConfigMap","apiVersion":"v1",`, "", 1)
+		}
+		w, err := kates.Watch[struct {
+			Maps []kinded `kates:"configmaps"`
+		}](t.Context(), s.client(t))
+		require.NoError(t, err)
+		var snap struct {
+			Maps []kinded `kates:"configmaps"`
+		}
+		next(t, w, &snap, func() bool { return true })
+		require.Len(t, snap.Maps, 1)
+		assert.Equal(t, "v1/ConfigMap a", snap.Maps[0].APIVersion+"/"+snap.Maps[0].Kind+" "+snap.Maps[0].Name)
+		assert.NotEmpty(t, snap.Maps[0].ManagedFields, "all that its JSON has")
+	}
+}
+
+func TestWhatAVersionLeavesAsItWasIsTheSamePointer(t *testing.T) {
+	type lite struct {
+		Data map[string]string `json:"data"`
+	}
+	type lites struct {
+		Maps   []*lite `kates:"configmaps"`
+		Deltas []*kates.Delta
+	}
+	s := &wireServer{protobuf: true, objects: []any{versioned("a", "5")}}
+	w, err := kates.Watch[lites](t.Context(), s.client(t))
+	require.NoError(t, err)
+	var first, second lites
+	next(t, w, &first, func() bool { return true })
+	s.send("MODIFIED", versioned("a", "8"))
+	next(t, w, &second, func() bool { return len(second.Deltas) == 1 })
+	assert.Equal(t, "update 8", second.Deltas[0].DeltaType.String()+" "+second.Deltas[0].ResourceVersion, "it is another version")
+	assert.Same(t, first.Maps[0], second.Maps[0], "and the same value")
+	changed := versioned("a", "9")
+	changed.Data = map[string]string{"k": "w"}
+	s.send("MODIFIED", changed)
+	next(t, w, &second, func() bool { return second.Maps[0].Data["k"] == "w" })
+	assert.Equal(t, map[string]string{"k": "v"}, first.Maps[0].Data)
+}
