@@ -33,7 +33,7 @@ type Projection struct {
 // elements (spec.containers.image; the list keeps its length), and through a map by a key, which
 // is in quotes and brackets where it has dots:
 //
-//	kates.Keep("metadata.labels", "spec.containers.image", `metadata.annotations["example.com/team"]`)
+//	kates.Keep("spec.containers.image", `metadata.annotations["example.com/team"]`)
 //
 // A path to an object, a list or a map holds it as a whole, whatever other paths say. If the
 // field's Go type has no field at a path, Watch returns an error that names one of a similar

@@ -57,8 +57,8 @@ func (s *shape) pruned(o *unstructured.Unstructured) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: s.keep.Tree(o.Object)}
 }
 
-// Partly returns in words what a stream of a resource holds of an object, if it holds some fields of
-// it only, and not that at a path. It is empty if there is no such stream.
+// Partly returns in words what a stream of a resource holds of an object, if it holds only some
+// fields of it, and not that at a path. It is empty if there is no such stream.
 func (s *Set) Partly(r Resource, key Key, path ...string) string {
 	if !r.Namespaced {
 		key.Namespace = ""

@@ -2,17 +2,31 @@ package wire
 
 import (
 	"encoding/json"
+	"reflect"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/realistic"
 	"github.com/kates-go/kates/internal/wire/frames"
 	"github.com/kates-go/kates/internal/wire/project"
 )
+
+// fourFields are those that are kept, as a struct.
+type fourFields struct {
+	Spec struct {
+		NodeName    string `json:"nodeName"`
+		HostNetwork bool   `json:"hostNetwork"`
+	} `json:"spec"`
+	Status struct {
+		PodIP string `json:"podIP"`
+		Phase string `json:"phase"`
+	} `json:"status"`
+}
 
 // BenchmarkHeld decodes realistic pods into each form in which they may be held, whole and with
 // four fields; B/pod is what stays of each on the heap.
@@ -35,7 +49,11 @@ func BenchmarkHeld(b *testing.B) {
 	}
 	typed := func(form stream.Form) decode {
 		d := podDecoder()
-		d.only = onlyOf(form, d.typ)
+		if p, projects := form.Projection(); projects {
+			d = newProjecting(r, p, scheme.Scheme)
+		} else {
+			d.only = onlyOf(form, d.typ)
+		}
 		return func(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
 			o, silent, err := d.item(raw, e)
 			d.Compact(o, nil, true)
@@ -51,6 +69,7 @@ func BenchmarkHeld(b *testing.B) {
 	}{
 		{"typed", protobuf, frames.Protobuf, typed, stream.Typed},
 		{"typed/four fields", protobuf, frames.Protobuf, typed, stream.Typed.Keeping(k)},
+		{"struct of four fields", protobuf, frames.Protobuf, typed, stream.Projection{Into: reflect.TypeFor[fourFields]()}.Form()},
 		{"typed from JSON", text, frames.JSON, typed, stream.Typed},
 		{"typed from JSON/four fields", text, frames.JSON, typed, stream.Typed.Keeping(k)},
 		{"untyped", text, frames.JSON, untyped, stream.Whole},
