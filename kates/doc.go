@@ -101,7 +101,8 @@
 // role of a controller, whole untyped objects are held as above.
 //
 // A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
-// metadata. [Query].MetadataOnly does so for [Client.Watch]. [Query].Transform drops what a
+// metadata. [Query].MetadataOnly does so for [Client.Watch]. With [Keep] a query decodes and holds
+// only the fields that it names ([Query].Projection). [Query].Transform drops what a
 // program does not need, once, before anything is stored; [WithTransform] with
 // [DropManagedFields] is a good default for untyped fields. An object for which a transform fails
 // is left out, as [Invalid]. [Query].Signal selects the changes that wake the program

@@ -1,20 +1,16 @@
 package kates
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
@@ -272,161 +268,4 @@ func AnySignal(signals ...func(old, current Object) bool) func(old, current Obje
 		}
 		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
 	}
-}
-
-// EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,
-// like the objects of a query without a Key. It differs from any key that an object could give. A
-// change of such an object is a change of each partition. It takes time for every partition, and
-// memory until the partition has had its turn. Use a [Lookup] for what changes often and matters
-// to few.
-const EveryPartition = query.EveryPartition
-
-// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
-// belong to no partition.
-func ByNamespace(o Object) []string { return keyOf(o.GetNamespace()) }
-
-// ByName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
-// has the same key as the objects in it have by [ByNamespace].
-func ByName(o Object) []string { return keyOf(o.GetName()) }
-
-// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
-// a namespace. The objects that it controls have the same key by [ByOwner].
-func ByNamespacedName(o Object) []string { return keyOf(join(o.GetNamespace(), o.GetName())) }
-
-// ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
-// [ByOwnerUID].
-func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
-
-// ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, which is the owner
-// whose reference says so. For an object of a kind without a namespace it is the controller's
-// name. The argument is the kind of the controller: Kind or Kind.group (Deployment,
-// Deployment.apps), in any letter case, or empty for any kind. Objects without such a controller
-// belong to no partition.
-//
-// The reference does not say whether the owner has a namespace. For owners without one see
-// [ByOwnerName]. See
-// https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
-func ByOwner(kind string) func(Object) []string {
-	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return join(o.GetNamespace(), owner.Name) })
-}
-
-// ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
-// namespace has by [ByName].
-func ByOwnerName(kind string) func(Object) []string {
-	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return owner.Name })
-}
-
-// ByOwnerUID is [ByOwner] with the controller's UID: the key that the controller has by [ByUID].
-func ByOwnerUID(kind string) func(Object) []string {
-	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
-}
-
-// ByRemoteOwner is [ByOwner] for owners that live in another cluster ([OwnedSet].Remote): the key
-// is "namespace/name" of the owner, or its name if it has no namespace.
-//
-//go:noinline
-func ByRemoteOwner(kind string) func(Object) []string {
-	wanted := schema.ParseGroupKind(kind)
-	return func(o Object) []string {
-		if needs(o, labelsPath, annotationsPath) {
-			return nil
-		}
-		owner, key, ok := applied.RemoteOwner(o)
-		if !ok || !isKind(wanted, owner) {
-			return nil
-		}
-		return keyOf(key)
-	}
-}
-
-// isKind reports whether a kind is the wanted one, of which the kind and the group may be empty.
-func isKind(wanted, kind schema.GroupKind) bool {
-	return (wanted.Kind == "" || strings.EqualFold(kind.Kind, wanted.Kind)) &&
-		(wanted.Group == "" || strings.EqualFold(kind.Group, wanted.Group))
-}
-
-//go:noinline
-func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(Object) []string {
-	wanted := schema.ParseGroupKind(kind)
-	return func(o Object) []string {
-		if needs(o, ownersPath) {
-			return nil
-		}
-		owner := metav1.GetControllerOfNoCopy(o)
-		if owner == nil || !isKind(wanted, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
-			return nil
-		}
-		return keyOf(key(o, owner))
-	}
-}
-
-// ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty
-// value, belong to no partition.
-//
-//go:noinline
-func ByLabel(name string) func(Object) []string {
-	return func(o Object) []string {
-		if needs(o, labelsPath) {
-			return nil
-		}
-		return keyOf(o.GetLabels()[name])
-	}
-}
-
-// ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an
-// empty value, belong to no partition.
-//
-//go:noinline
-func ByAnnotation(name string) func(Object) []string {
-	return func(o Object) []string {
-		if needs(o, annotationsPath) {
-			return nil
-		}
-		return keyOf(o.GetAnnotations()[name])
-	}
-}
-
-// ByField returns a [Query.Key]: the value of a field. The path is that of the object's JSON. A
-// backslash makes a dot part of a name:
-//
-//	kates.ByField("spec.nodeName")
-//	kates.ByField("spec.parentRefs.name") // one key for each element of a list
-//
-// Numbers and booleans are keys as JSON writes them. A value that is missing, null, empty, or a
-// map gives no key. An object that is watched as metadata alone has only its metadata fields. A
-// typed object is converted to an untyped one, once per version: a function of your own is
-// faster. A path that is empty, or has an empty name in it, makes every object of the query
-// [Invalid].
-//
-//go:noinline
-func ByField(path string) func(Object) []string {
-	names := jsonform.SplitPath(path)
-	return func(o Object) []string {
-		if needs(o, names) {
-			return nil
-		}
-		if names == nil {
-			panic(fmt.Errorf("key by field %q: not a path", path))
-		}
-		keys, err := jsonform.FieldValues(o, names)
-		if err != nil {
-			panic(fmt.Errorf("key by field %q: %w", path, err))
-		}
-		return keys
-	}
-}
-
-// keyOf returns one key, or none if it is empty.
-func keyOf(key string) []string {
-	if key == "" {
-		return nil
-	}
-	return []string{key}
-}
-
-func join(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
 }

@@ -33,7 +33,7 @@ type Projection struct {
 // elements (spec.containers.image; the list keeps its length), and through a map by a key, which
 // is in quotes and brackets where it has dots:
 //
-//	kates.Keep("metadata.labels", "spec.containers.image", `metadata.annotations["example.com/team"]`)
+//	kates.Keep("spec.containers.image", `metadata.annotations["example.com/team"]`)
 //
 // A path to an object, a list or a map holds it as a whole, whatever other paths say. If the
 // field's Go type has no field at a path, Watch returns an error that names one of a similar
@@ -176,11 +176,10 @@ func (c *Client) checkWhole(o *object, sent *Unstructured) error {
 	if sent.GetUID() == "" || !created.IsZero() || sent.GroupVersionKind() != o.resource.Kind {
 		return nil
 	}
-	for _, k := range c.core.streams.Partly(o.resource, o.key()) {
-		if !k.Holds("metadata", "creationTimestamp") {
-			return fmt.Errorf("%w: this is a copy of what a watch holds of it (%s), and the rest would be lost: use Modify or Patch",
-				ErrPartial, k)
-		}
+	held := c.core.streams.Partly(o.resource, o.key(), "metadata", "creationTimestamp")
+	if held == "" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: this is a copy of what a watch holds of it (%s), and the rest would be lost: use Modify or Patch",
+		ErrPartial, held)
 }

@@ -46,7 +46,7 @@ func keepOf(f Form) *project.Keep {
 // does. If it does not, an object of it is no base for a write, and says nothing of the fields that
 // it lacks.
 func (s *shape) holdsAll() bool {
-	return s.transform == nil && s.keep == nil && !s.base.Projects()
+	return s.transform == nil && s.keep == nil && !s.key.form.Projects()
 }
 
 // pruned returns what the stream holds of an untyped object. It may share memory with the object.
@@ -57,18 +57,24 @@ func (s *shape) pruned(o *unstructured.Unstructured) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: s.keep.Tree(o.Object)}
 }
 
-// Partly returns what the streams of a resource keep of an object that they hold in part
-// ([Form.Keeping]). It is empty if none does.
-func (s *Set) Partly(r Resource, key Key) (all []*project.Keep) {
+// Partly returns in words what a stream of a resource holds of an object, if it holds only some
+// fields of it, and not that at a path. It is empty if there is no such stream.
+func (s *Set) Partly(r Resource, key Key, path ...string) string {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
 	for _, st := range s.serving(r) {
-		if st.keep != nil && st.covers(key) {
-			all = append(all, st.keep)
+		if !st.covers(key) {
+			continue
+		}
+		if st.keep != nil && !st.keep.Holds(path...) {
+			return st.keep.String()
+		}
+		if p, projects := st.key.form.Projection(); projects && !project.Has(p.Into, path...) {
+			return "the fields of " + p.Into.String()
 		}
 	}
-	return all
+	return ""
 }
 
 // only says of a form in words which fields are held, if not all are.

@@ -15,7 +15,6 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/realistic"
 	"github.com/kates-go/kates/internal/wire/frames"
-	"github.com/kates-go/kates/internal/wire/project"
 )
 
 func podDecoder() *decoder {
@@ -34,22 +33,15 @@ func BenchmarkDecode(b *testing.B) {
 			raw[i] = encoded(b, realistic.Pod(i), e)
 			size += len(raw[i])
 		}
-		for _, mode := range []string{"kept", "dropped", "interned", "shared", "four fields"} {
+		for _, mode := range []string{"kept", "dropped", "interned", "shared"} {
 			b.Run(string(e)+"/"+mode, func(b *testing.B) {
 				b.ReportAllocs()
 				var before, after runtime.MemStats
 				for b.Loop() {
 					b.StopTimer()
 					d := podDecoder()
-					switch d.keep = mode == "kept"; mode {
-					case "shared":
+					if d.keep = mode == "kept"; mode == "shared" {
 						d = sharingDecoder()
-					case "four fields":
-						k, err := project.ParseKeep("spec.nodeName, spec.hostNetwork, status.podIP, status.phase")
-						require.NoError(b, err)
-						all, err := project.NewKeep(append(stream.Identity, k.Paths()...)...)
-						require.NoError(b, err)
-						d.only = onlyOf(stream.Typed.Keeping(all), d.typ)
 					}
 					held := make([]stream.Object, n)
 					scratch := make([]byte, 0, 64<<10)
@@ -58,7 +50,7 @@ func BenchmarkDecode(b *testing.B) {
 					b.StartTimer()
 					for i := range raw {
 						held[i], _ = d.decode(append(scratch, raw[i]...), e)
-						if mode == "interned" || mode == "four fields" {
+						if mode == "interned" {
 							d.Compact(held[i], nil, true)
 						}
 					}

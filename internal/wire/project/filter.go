@@ -77,9 +77,10 @@ func (n *node) field(to, field []byte, kind protowire.Type, tagged, depth int) (
 	}
 	value, size := protowire.ConsumeBytes(field[tagged:])
 	if n.entries {
-		child := n.members[keyOf(value)]
-		if child == nil {
-			return to, nil
+		key, err := keyOf(value)
+		child := n.members[key]
+		if child == nil || err != nil {
+			return to, err
 		}
 		n = &node{members: n.members, numbers: map[int]*node{1: {}, 2: child}}
 	}
@@ -92,11 +93,11 @@ func (n *node) field(to, field []byte, kind protowire.Type, tagged, depth int) (
 }
 
 // keyOf returns the key of an entry of a map.
-func keyOf(entry []byte) (key string) {
+func keyOf(entry []byte) (key string, err error) {
 	for len(entry) > 0 {
 		number, kind, size := protowire.ConsumeField(entry)
 		if size < 0 {
-			return ""
+			return "", protowire.ParseError(size)
 		}
 		if number == 1 && kind == protowire.BytesType {
 			_, _, tagged := protowire.ConsumeTag(entry)
@@ -105,7 +106,7 @@ func keyOf(entry []byte) (key string) {
 		}
 		entry = entry[size:]
 	}
-	return key
+	return key, nil
 }
 
 // putSize writes the size of a message into exactly these bytes, which had that of a larger one.
