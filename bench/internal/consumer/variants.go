@@ -37,6 +37,7 @@ var Variants = []Variant{
 	{Name: "reencode", Title: "re-encode everything", Slow: true, make: newDynamic(true)},
 	{Name: "watch", Title: "bare typed watch", LatencyOnly: true, make: newBareWatch},
 
+	{Name: "kates-lite", Title: "kates, six fields of a pod", BootstrapOnly: true, make: newKatesLite()},
 	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},
 	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.Tuning{Lists: kates.StreamedLists})},
 	{Name: "informers-dropped", Title: "typed informers, no managedFields", BootstrapOnly: true, make: newInformers(dropManagedFields)},
