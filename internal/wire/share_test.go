@@ -41,7 +41,7 @@ func TestObjectsThatSharePartsAreThoseThatDoNot(t *testing.T) {
 
 func TestAnObjectThatDoesNotDecodeIsTheSameWhereObjectsShareParts(t *testing.T) {
 	whole := encoded(t, realistic.Pod(1), frames.Protobuf)
-	for _, raw := range [][]byte{whole[:len(whole)-1], append(slices.Clone(whole), 2<<3|2, 2, 2<<3|0, 1), nil, {1<<3 | 2, 0}} {
+	for _, raw := range [][]byte{whole[:len(whole)-1], append(slices.Clone(whole), 2<<3|2, 2, 2<<3, 1), nil, {1<<3 | 2, 0}} {
 		want, silent, wantErr := podDecoder().item(slices.Clone(raw), frames.Protobuf)
 		got, gotSilent, err := sharingDecoder().item(slices.Clone(raw), frames.Protobuf)
 		assert.Equal(t, wantErr, err)

@@ -11,8 +11,9 @@ import (
 	"github.com/kates-go/kates/internal/wire/parts"
 )
 
-// BenchmarkDecode decodes versions of realistic pods as events bring them: those of a few templates,
-// and those with the volume for the token of a service account, whose name is the pod's own.
+// BenchmarkDecode decodes versions of realistic pods as events bring them: those of a few
+// templates, and those with the volume for the token of a service account, which has the pod's own
+// name.
 func BenchmarkDecode(b *testing.B) {
 	b.Run("template", func(b *testing.B) { benchmark(b, func(int, *corev1.Pod) {}) })
 	b.Run("own volume", func(b *testing.B) {

@@ -79,6 +79,7 @@ type memory struct {
 // in the first.
 type slot struct {
 	once uint64
+	hash uint64 // of the part: another one is not looked at
 	part *part
 }
 
@@ -103,9 +104,13 @@ func (m *memory) find(f *field, raw []byte) (*part, uint64) {
 	h := m.hash(f, raw)
 	pair := m.pair(h)
 	for i := range pair {
+		if pair[i].hash != h {
+			continue
+		}
 		p := pair[i].part
 		if p != nil && p.field == f && string(p.raw) == string(raw) {
-			pair[0].part, pair[i].part = p, pair[0].part
+			pair[i].hash, pair[i].part = pair[0].hash, pair[0].part
+			pair[0].hash, pair[0].part = h, p
 			return p, h
 		}
 	}
@@ -131,12 +136,12 @@ func (m *memory) remember(f *field, h uint64, raw []byte, at unsafe.Pointer, n i
 		pair[0].once, pair[1].once = h, pair[0].once
 		return
 	}
-	m.keep(pair, &part{field: f, raw: raw, at: at, n: n})
+	m.keep(pair, h, &part{field: f, raw: raw, at: at, n: n})
 }
 
 // keep takes a part into a pair, if the bound on bytes allows that. The pair forgets the part that
 // was found longer ago.
-func (m *memory) keep(pair *[2]slot, p *part) {
+func (m *memory) keep(pair *[2]slot, h uint64, p *part) {
 	held := m.held + len(p.raw)
 	if last := pair[1].part; last != nil {
 		held -= len(last.raw)
@@ -146,7 +151,8 @@ func (m *memory) keep(pair *[2]slot, p *part) {
 	}
 	m.held = held
 	p.raw = slices.Clone(p.raw)
-	pair[0].part, pair[1].part = p, pair[0].part
+	pair[1].hash, pair[1].part = pair[0].hash, pair[0].part
+	pair[0].hash, pair[0].part = h, p
 }
 
 // miss counts, and lets the slots grow: a kind of few objects needs few.
@@ -161,7 +167,7 @@ func (m *memory) miss() {
 	m.parts, m.texts = make([]slot, n), make([]string, n)
 	for _, s := range slices.Backward(parts) {
 		if s.part != nil {
-			m.keep(m.pair(m.hash(s.part.field, s.part.raw)), s.part)
+			m.keep(m.pair(s.hash), s.hash, s.part)
 		}
 		pair := m.pair(s.once)
 		pair[0].once, pair[1].once = s.once, pair[0].once

@@ -24,13 +24,16 @@ func TestPartsAreSharedByTheirFieldAndBytesAndNotByTheirHash(t *testing.T) {
 	m, a, b := remembering()
 	raw := []byte("the bytes of a part")
 	for _, other := range []*part{{field: b, raw: raw}, {field: a, raw: []byte("the bytes of another")}} {
-		pair := m.pair(m.hash(a, raw))
-		pair[0].part, pair[1].part = other, other // as if they had the same hash
+		h := m.hash(a, raw)
+		pair := m.pair(h) // as if they had the same hash
+		pair[0].hash, pair[0].part, pair[1].hash, pair[1].part = h, other, h, other
 		found, _ := m.find(a, raw)
 		assert.Nil(t, found)
 	}
 	is := &part{field: a, raw: raw}
-	m.pair(m.hash(a, raw))[1].part = is
+	h := m.hash(a, raw)
+	pair := m.pair(h)
+	pair[1].hash, pair[1].part = h, is
 	found, _ := m.find(a, raw)
 	assert.Same(t, is, found)
 }
