@@ -97,8 +97,8 @@
 // types of the struct's fields are compared with it at Watch. All queries with that struct type
 // and the same selection share a watch; another struct type has another watch. Key, Signal and
 // Refs are made by [KeyOf], [SignalOf] and [RefsOf] of functions that take the struct: with any
-// other function, with a Transform that does more than [DropManagedFields], and in a field with a
-// role of a controller, whole untyped objects are held as above.
+// other function, with a Transform that does more than [DropManagedFields], with AnyOf, and in a
+// field with a role of a controller, whole untyped objects are held as above.
 //
 // A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
 // metadata. [Query].MetadataOnly does so for [Client.Watch]. With [Keep] a query decodes and holds

@@ -21,10 +21,13 @@ func (c *Client) projected(t target, all []target) stream.Form {
 		return t.form
 	}
 	elem := elementOf(t.typ)
+	if t.AnyOf != nil { // a union judges its objects by all of its selectors
+		return t.form
+	}
 	if !snapshot.Projects(elem) || !t.takesOnly(elem, all) || !t.keepsFieldsOf(elem) {
 		return t.form
 	}
-	p := stream.Projection{Into: elem, Labels: t.labelled || t.AnyOf != nil || snapshot.LookupElement(t.typ) != nil}
+	p := stream.Projection{Into: elem, Labels: t.labelled || snapshot.LookupElement(t.typ) != nil}
 	for _, s := range t.selections() {
 		p.Labels = p.Labels || s.Labels != nil || s.LabelSelector != ""
 	}

@@ -46,11 +46,15 @@ type projectedPods struct {
 	Lite   []*podLite `kates:"pods"`
 	Values []podLite  `kates:"pods"`
 	Some   []*podLite `kates:"pods"`
+	Either []*podLite `kates:"pods"`
+	Web    []*podLite `kates:"pods"`
 	ByName map[string]*podLite
 	Lookup kates.Lookup[*podLite] `kates:"pods"`
 	Whole  []*kates.Pod
 	Deltas []*kates.Delta
 }
+
+var byPhase = kates.KeyOf(func(p *podLite) []string { return []string{string(p.Status.Phase)} })
 
 // picked is what a struct has of whole objects.
 func picked(t *testing.T, whole []*kates.Pod, selected func(*kates.Pod) bool) []*podLite {
@@ -117,7 +121,9 @@ func TestG4G5G7AProjectionIsWhatAStructHasOfTheWholeObject(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			s := katestest.NewServer(t)
 			mine, theirs := s.Client(t, kates.WithInterval(0)), s.Client(t)
-			w, err := kates.Watch[projectedPods](t.Context(), mine, kates.Query{Name: "Some", LabelSelector: "app=web"}, kates.Query{Name: "ByName", Kind: "pods", Namespace: "default"})
+			w, err := kates.Watch[projectedPods](t.Context(), mine, kates.Query{Name: "Some", LabelSelector: "app=web"}, kates.Query{Name: "ByName", Kind: "pods", Namespace: "default"},
+				kates.Query{Name: "Either", AnyOf: []kates.Selection{{LabelSelector: "app=web"}, {LabelSelector: "v=1"}}},
+				kates.Query{Name: "Web", NamespaceSelector: "kubernetes.io/metadata.name=default", LabelSelector: "app in (web)", Key: byPhase})
 			require.NoError(t, err)
 			synctest.Wait()
 			var snap projectedPods
@@ -135,8 +141,14 @@ func TestG4G5G7AProjectionIsWhatAStructHasOfTheWholeObject(t *testing.T) {
 				checkProjected(t, &snap)
 				follow(t, shown, &snap)
 			}
-			for _, q := range w.Status().Queries[:5] {
-				assert.Equal(t, "fields from protobuf", q.Form)
+			for _, q := range w.Status().Queries {
+				switch q.Name {
+				case "Whole":
+				case "Either":
+					assert.Empty(t, q.Form, "a union judges by all of its selectors")
+				default:
+					assert.Equal(t, "fields from protobuf", q.Form, q.Name)
+				}
 			}
 		})
 	}
@@ -156,7 +168,9 @@ func checkProjected(t *testing.T, snap *projectedPods) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	require.Equal(t, picked(t, snap.Whole, func(p *kates.Pod) bool { return p.Labels["app"] == "web" }), snap.Some)
+	web := picked(t, snap.Whole, func(p *kates.Pod) bool { return p.Labels["app"] == "web" })
+	require.Equal(t, web, snap.Some)
+	require.Equal(t, web, snap.Web)
 }
 
 // follow applies the deltas of a query to what was shown before: that is what is shown now.
