@@ -85,8 +85,9 @@
 // directly from the wire, one at a time: from protobuf if the type and the server have it, else
 // from JSON. An object is held once, in that form, without managed fields ([WithManagedFields]).
 // Objects share equal strings, and equal maps of labels and quantities. All other fields, and all
-// of [Client.Watch], hold untyped objects and convert those that change. Status tells which form
-// it is. Both forms of one kind may be used; each then has a watch.
+// of [Client.Watch], hold untyped objects and convert those that change. Untyped objects share all
+// parts that are equal: maps, slices and strings. Status tells which form it is. Both forms of one
+// kind may be used; each then has a watch.
 //
 // A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
 // metadata. [Query].MetadataOnly does so for [Client.Watch]. [Query].Transform drops what a

@@ -48,6 +48,7 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
+	s.share()
 	if spec.Fields != nil {
 		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
 	}

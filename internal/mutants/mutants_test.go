@@ -48,7 +48,7 @@ func all() []mutant {
 		probe, echo, lastState, collecting, isolation, overlay, several, switches, runs, elections, partitions,
 		gated, references, controllers, replicas, owned, changing, narrowing, following, statuses, connections,
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
-		unbelievable, badLists, decoders, recorded, simulated, asserted, detecting,
+		unbelievable, badLists, decoders, trees, recorded, simulated, asserted, detecting,
 		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI)
 }
 

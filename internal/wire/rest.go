@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/wire/tree"
 )
 
 // restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
@@ -28,6 +29,8 @@ type restSource struct {
 	// maxObjectBytes bounds each object of an answer.
 	maxObjectBytes int64
 	lists          *lists
+	trees          *tree.Table
+	shared         bool // equal parts of objects are the same maps and slices
 	stream.Untyped
 }
 
@@ -74,7 +77,7 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool,
 	if e != frames.JSON {
 		return nil, false, fmt.Errorf("an untyped object in %s: nobody asked for that", e)
 	}
-	err := decodeInto(&u.Object, raw, e)
+	err := s.content(&u.Object, raw, e)
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(s.resource, raw, e, err)
 	}
@@ -87,6 +90,22 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool,
 		u.SetGroupVersionKind(s.resource.Kind)
 	}
 	return u, silent, isOf(u, s.resource.Kind)
+}
+
+// content decodes what an untyped object has in it.
+func (s *restSource) content(into *map[string]any, raw []byte, e frames.Encoding) error {
+	if m, ok := s.trees.Decode(raw, s.shared); ok {
+		*into = m
+		return nil
+	}
+	return decodeInto(into, raw, e) // it knows what is wrong
+}
+
+// Shared implements [stream.Sharing].
+func (s *restSource) Shared() stream.Source {
+	one := *s
+	one.shared = true
+	return &one
 }
 
 func (s *restSource) WatchWithContext(

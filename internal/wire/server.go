@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/wire/tree"
 )
 
 // Server sends requests to an API server over REST.
@@ -38,6 +39,7 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind),
+		trees: new(tree.Table),
 	}
 	short := &restSource{
 		client: s.Metadata, resource: r, namespace: namespace,
