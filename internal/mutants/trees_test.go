@@ -4,6 +4,7 @@ const (
 	treeScan  = "internal/wire/tree/scan.go"
 	treeBuild = "internal/wire/tree/build.go"
 	treeTable = "internal/wire/tree/table.go"
+	treeShare = "internal/wire/tree/share.go"
 	sameTree  = "an untyped object is what its JSON says, whatever else has been decoded"
 	ownTree   = "who may write to an object shares no maps and slices with others"
 	littleOf  = "what no object has any more is bounded"
@@ -47,6 +48,22 @@ var trees = []mutant{
 		name: "a transform writes to what objects share", says: ownTree, file: "accumulator/stream/sharing.go", in: "kates", caught: "TestATransformWritesToItsOwnObjectAlone",
 		old: `ok && s.transform == nil {`,
 		new: `ok {`,
+	}, {
+		name: "what was transformed is shared by writing to it", says: ownTree, file: treeShare, caught: "TestAnObjectThatSharesPartsIsTheSameAndNothingIsWrittenTo",
+		old: `fresh, other = maps.Clone(m), true`,
+		new: `fresh, other = m, maps.Clone(m) != nil`,
+	}, {
+		name: "values of two types are one", says: sameTree, file: treeShare, caught: "TestAnObjectThatSharesPartsIsTheSameAndNothingIsWrittenTo",
+		old: `append(s.text, isInteger), uint64(v))`,
+		new: `append(s.text, isNumber), math.Float64bits(float64(v)))`,
+	}, {
+		name: "what cannot be told apart is shared", says: sameTree, file: treeShare, caught: "TestAnObjectThatSharesPartsIsTheSameAndNothingIsWrittenTo",
+		old: `if !known || len(text) > longest {`,
+		new: `if len(text) > longest {`,
+	}, {
+		name: "answers to own writes share nothing", says: "equal parts of untyped objects are in memory once", file: "accumulator/stream/write.go", in: "kates", caught: "TestG4AnswersToOwnWritesShareEqualParts",
+		old: `st.sharing(st.prepare(st.private(object)))`,
+		new: `st.prepare(st.private(object))`,
 	}, {
 		name: "what is seen once is held", says: littleOf, file: treeTable, caught: "TestWhatIsInOneObjectAloneIsNotHeld",
 		old: `if note.Load() != mark {`,

@@ -101,6 +101,9 @@ func (s *restSource) content(into *map[string]any, raw []byte, e frames.Encoding
 	return decodeInto(into, raw, e) // it knows what is wrong
 }
 
+// Share implements [stream.Sharing].
+func (s *restSource) Share(content map[string]any) map[string]any { return s.trees.Share(content) }
+
 // Shared implements [stream.Sharing].
 func (s *restSource) Shared() stream.Source {
 	one := *s

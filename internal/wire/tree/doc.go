@@ -17,13 +17,15 @@
 //
 // # What is held
 //
-// A table grows with what is repeated, to a fixed number of places and a fixed sum of the lengths of
-// its texts. Then what was not asked for makes room for what is new. A text enters when it is seen
+// A table grows with what is repeated, to a fixed number of places and a fixed sum of the lengths
+// of its texts. Then what was not asked for makes room for what is new. A text enters when it is seen
 // for the second time, so what is in one object alone (names, versions, times) does not. One that
 // no object has any more stays until its place is needed.
 //
 // # Who writes
 //
 // Nobody writes to maps and slices that are shared. A caller that may write says so: then all
-// maps and slices are its own. Strings and numbers are shared in any case.
+// maps and slices are its own. Strings and numbers are shared in any case. What it has made of the
+// object, and what did not come as bytes, is shared by [Table.Share], which copies what it would
+// have to write to. It writes a text of each part, which is none of JSON, and looks that up.
 package tree

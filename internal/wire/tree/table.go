@@ -86,8 +86,8 @@ func (t *Table) remember(p *places, hash uint64, text []byte, v any) {
 	}
 }
 
-// put puts an entry into a free place of its group, or into that of an entry that was not asked for.
-// With too much text in the table, such entries go as well.
+// put puts an entry into a free place of its group, or into that of an entry that was not asked
+// for. With too much text in the table, such entries go as well.
 func (p *places) put(e *entry) {
 	group := p.group(e.hash)
 	at := p.place(group, e.hash)
