@@ -49,7 +49,7 @@ var trees = []mutant{
 		old: `ok && s.transform == nil {`,
 		new: `ok {`,
 	}, {
-		name: "what was transformed is shared by writing to it", says: ownTree, file: treeShare, caught: "TestAnObjectThatSharesPartsIsTheSameAndNothingIsWrittenTo",
+		name: "what was transformed is shared by writing to it", says: ownTree, file: treeShare, caught: "TestObjectsThatWereTransformedShareEqualPartsFromTheThirdOn",
 		old: `fresh, other = maps.Clone(m), true`,
 		new: `fresh, other = m, maps.Clone(m) != nil`,
 	}, {

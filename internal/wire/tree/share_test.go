@@ -66,7 +66,11 @@ func TestObjectsThatWereTransformedShareEqualPartsFromTheThirdOn(t *testing.T) {
 		table.current.Store(newPlaces(least, maphash.MakeSeed()))
 		var all []map[string]any
 		for i := range 4 {
-			all = append(all, table.Share(object(fmt.Sprint(i))))
+			m := object(fmt.Sprint(i))
+			spec, hosts := address(at(m, "spec")), address(at(m, "spec", "hosts"))
+			all = append(all, table.Share(m))
+			assert.Equal(t, spec, address(at(m, "spec")), "nothing is written to")
+			assert.Equal(t, hosts, address(at(m, "spec", "hosts")), "nothing is written to")
 		}
 		assert.NotEqual(t, address(at(all[2], "spec")), address(at(all[3], "spec")))
 		if address(at(all[1], "spec", "hosts")) == address(at(all[2], "spec", "hosts")) {
