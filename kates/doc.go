@@ -87,8 +87,9 @@
 // Objects share equal strings, and equal maps of labels and quantities. Built-in kinds from
 // protobuf share all that is equal: the pods of a Deployment have one copy of its containers. So
 // an object must not be written to. All other fields, and all of [Client.Watch], hold untyped
-// objects and convert those that change. Status tells which form it is. Several forms of one kind
-// may be used; each then has a watch.
+// objects and convert those that change. Untyped objects share all parts that are equal: maps,
+// slices and strings. Status tells which form it is. Several forms of one kind may be used; each
+// then has a watch.
 //
 // A field of structs of your own, such as []*PodLite with the tag `kates:"pods"`, is decoded from
 // the wire into the struct, by the rules of encoding/json. Nothing else of an object is held but

@@ -79,6 +79,7 @@ func (s *shape) made(o, before Object) Object {
 	if changed := identityOf(o, s.resource); changed != id {
 		return reject(id, fmt.Errorf("the transform changed what says which object it is: %v, before %v", changed, id))
 	}
+	s.shareParts(o)
 	return o
 }
 

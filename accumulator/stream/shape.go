@@ -55,9 +55,7 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
-	if source, ok := s.source.(Sharer); ok && s.transform == nil {
-		source.Share()
-	}
+	s.share()
 	if spec.Fields != nil {
 		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
 	}

@@ -47,14 +47,6 @@ type Source interface {
 	Within(namespace string) Source
 }
 
-// Sharer is a [Source] whose objects can share memory as soon as they are decoded.
-type Sharer interface {
-	Source
-	// Share says that nobody writes to the objects that the source delivers, not even a
-	// [Transform]. It is called before anything else.
-	Share()
-}
-
 // ListMode says how the first list of a stream is made.
 type ListMode int
 

@@ -130,7 +130,7 @@ func (o Outcome) cause() cause {
 func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
 	defer w.set.working.Begin("an own write, as " + st.key.resource + " shows it (Transform, Signal)")()
 	if object, ok := o.Object.(Object); ok {
-		o.Object = st.prepare(st.private(object))
+		o.Object = st.sharing(st.prepare(st.private(object)))
 	}
 	if !st.record(o, how) {
 		return false

@@ -48,7 +48,9 @@ func all() []mutant {
 		probe, echo, lastState, collecting, isolation, overlay, several, switches, runs, elections, partitions,
 		gated, references, controllers, replicas, owned, changing, narrowing, keeping, following, statuses, connections, shares,
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
-		unbelievable, badLists, decoders, projecting, recorded, simulated, asserted, detecting, inspected, observing, called, healthy, statusPages, gateways, gatewayAPI, sideBySide, sharedParts)
+		unbelievable, badLists, decoders, projecting, recorded, simulated, asserted, detecting,
+		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI, sideBySide,
+		sharedParts, trees)
 }
 
 func (m mutant) breaks() string {

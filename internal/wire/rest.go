@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
 	"github.com/kates-go/kates/internal/wire/ordered"
+	"github.com/kates-go/kates/internal/wire/tree"
 )
 
 // restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
@@ -31,6 +32,8 @@ type restSource struct {
 	lists          *lists
 	helpers        *ordered.Pool // nil: none
 	only           *only
+	trees          *tree.Table
+	shared         bool // equal parts of objects are the same maps and slices
 	stream.Untyped
 }
 
@@ -87,7 +90,7 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool,
 	}
 	kept, err := s.only.of(raw, e)
 	if err == nil {
-		err = decodeInto(&u.Object, kept, e)
+		err = s.content(&u.Object, kept, e)
 	}
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(s.resource, raw, e, err)
@@ -101,6 +104,25 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool,
 		u.SetGroupVersionKind(s.resource.Kind)
 	}
 	return u, silent, isOf(u, s.resource.Kind)
+}
+
+// content decodes what an untyped object has in it.
+func (s *restSource) content(into *map[string]any, raw []byte, e frames.Encoding) error {
+	if m, ok := s.trees.Decode(raw, s.shared); ok {
+		*into = m
+		return nil
+	}
+	return decodeInto(into, raw, e) // it knows what is wrong
+}
+
+// Share implements [stream.Sharing].
+func (s *restSource) Share(content map[string]any) map[string]any { return s.trees.Share(content) }
+
+// Shared implements [stream.Sharing].
+func (s *restSource) Shared() stream.Source {
+	one := *s
+	one.shared = true
+	return &one
 }
 
 func (s *restSource) WatchWithContext(

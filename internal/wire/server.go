@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire/ordered"
+	"github.com/kates-go/kates/internal/wire/tree"
 )
 
 // Server sends requests to an API server over REST.
@@ -41,7 +42,7 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), helpers: s.Helpers,
-		only: onlyOf(form, nil),
+		only: onlyOf(form, nil), trees: new(tree.Table),
 	}
 	short := &restSource{
 		client: s.Metadata, resource: r, namespace: namespace,

@@ -9,14 +9,15 @@ import (
 	"github.com/kates-go/kates/internal/wire/parts"
 )
 
-// Share lets the source's objects share parts as they are decoded, if the type allows that.
-func (s *typedSource) Share() {
+// Shared lets the source's objects share parts as they are decoded, if the type allows that.
+func (s *typedSource) Shared() stream.Source {
 	if s.as != nil {
-		return // what is held of an object is small
+		return s // what is held of an object is small
 	}
 	if table := parts.New(s.typ, !s.keep); s.proto && table.Shares() {
 		s.parts = table
 	}
+	return s
 }
 
 // shared decodes an object that shares parts with others. It is nil if it has to be decoded

@@ -19,7 +19,7 @@ import (
 // sharingDecoder decodes pods for a stream whose objects nobody writes to.
 func sharingDecoder() *decoder {
 	s := &typedSource{decoder: podDecoder()}
-	s.Share()
+	s.Shared()
 	return s.decoder
 }
 
