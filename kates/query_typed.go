@@ -250,6 +250,7 @@ func (q Query) refs() (all []query.Ref, err error) {
 			return nil, fmt.Errorf("its reference %d is empty: use RefsOf", i)
 		}
 		all[i] = r.ref
+		all[i].Takes = bareType(r.takes)
 	}
 	return all, nil
 }

@@ -153,6 +153,9 @@ func TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject(t *testing.T) {
 		require.NoError(t, err)
 		next(t, w, new(two), func() bool { return true })
 		assert.Equal(t, want, w.Status().Queries[0].Form)
+		require.NoError(t, w.Replace(t.Context(), kates.Query{Name: "Maps", LabelSelector: "!none"}))
+		next(t, w, new(two), func() bool { return !w.Status().Queries[0].Changing })
+		assert.Equal(t, want, w.Status().Queries[0].Form, "nor when it is replaced")
 	}
 }
 

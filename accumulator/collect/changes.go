@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/accumulator/stream"
 )
 
 // change is queries that take effect together: those that a call has added or replaced. It waits
@@ -104,6 +105,7 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 	if err := allowed(); err != nil {
 		return err
 	}
+	queries = c.wholeForRefs(queries)
 	found, err := query.FindAll(ctx, c.witnessed(queries))
 	if err != nil {
 		return err
@@ -114,6 +116,21 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 		}
 		return c.connect(ctx, found)
 	})
+}
+
+// wholeForRefs has queries hold whole objects if Refs of a running query read more of them than they
+// would hold.
+func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
+	queries = slices.Clone(queries)
+	for _, running := range c.wanted() {
+		for _, ref := range running.Query.Query().Refs {
+			i := slices.IndexFunc(queries, func(q query.Query) bool { return q.Name == ref.Query })
+			if i >= 0 && !ref.Reads(queries[i].Form) {
+				queries[i].Form = stream.Whole
+			}
+		}
+	}
+	return queries
 }
 
 // connect starts queries whose kinds were looked for. It sends no request.

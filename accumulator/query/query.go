@@ -98,6 +98,14 @@ type Ref struct {
 	// locks, by one goroutine at a time. It must not write to the object. If it fails or panics,
 	// the names of the version before count.
 	Names func(stream.Object) ([]stream.Key, error)
+	// Takes is the type that Names makes of an object, or that its pointer has; nil: any object.
+	Takes reflect.Type
+}
+
+// Reads reports whether Names can read objects of a form: of a projection, if it takes the type.
+func (r Ref) Reads(f stream.Form) bool {
+	p, projects := f.Projection()
+	return !projects || p.Into == r.Takes
 }
 
 // Reshapes reports whether one version of an object may look different in two queries.

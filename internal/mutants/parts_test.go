@@ -43,9 +43,9 @@ var sharedParts = []mutant{
 		old: `last < 0 || size+last != len(entry)`,
 		new: `last < 0`,
 	}, {
-		name: "objects share parts that a transform writes to", says: readOnly, file: "accumulator/stream/shape.go", in: "kates", caught: "TestG10ATransformWritesToNothingThatOtherObjectsShare",
-		old: `ok && s.transform == nil {`,
-		new: `ok {`,
+		name: "objects share parts that a transform writes to", says: readOnly, file: "accumulator/stream/sharing.go", in: "kates", caught: "TestG10ATransformWritesToNothingThatOtherObjectsShare",
+		old: `.(Sharer); ok && s.transform == nil {`,
+		new: `.(Sharer); ok {`,
 	}, {
 		name: "one write to a shared part looks like several", says: "a write to one of them is seen in all", file: "internal/mutation/detector.go", caught: "TestG10AWriteToAPartThatObjectsShareIsSaidToBeOne",
 		old: `g := d.common(f); g != nil {`,

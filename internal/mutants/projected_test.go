@@ -78,5 +78,10 @@ var projecting = []mutant{
 		if strings.EqualFold(f.name, name) {`,
 		new: `	for _, f := range fields {
 		if false {`,
+	}, {
+		name: "a query that is replaced forgets what refers to it", says: nothingElse, in: "kates",
+		file: "accumulator/collect/changes.go", caught: "TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject",
+		old: `if i >= 0 && !ref.Reads(queries[i].Form) {`,
+		new: `if i < 0 && !ref.Reads("") {`,
 	},
 }
