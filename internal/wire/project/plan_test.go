@@ -170,7 +170,7 @@ func filler(seed uint64) *randfill.Filler {
 			}
 		},
 		func(n *int32, c randfill.Continue) { *n = []int32{0, 1, 80, 65535}[r.IntN(4)] },
-		func(f *metav1.FieldsV1, c randfill.Continue) { f.Raw = []byte("{}") },
+		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString("{}") },
 		func(e *runtime.RawExtension, c randfill.Continue) { *e = runtime.RawExtension{} },
 	)
 }
