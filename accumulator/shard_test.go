@@ -17,8 +17,8 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// The simulated server gives its objects the UIDs uid-1, uid-2, and so on. Those with an odd number
-// are in half(0).
+// The simulated server gives its objects the UIDs uid-1, uid-2, and so on. Those with an odd
+// number are in half(0).
 
 // sharded is a query for one half of all objects.
 func sharded(i int) query.Query {

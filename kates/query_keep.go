@@ -26,8 +26,8 @@ type Projection struct {
 //
 // All other fields of the objects are as if they were not there: zero in a Go type, and missing in
 // an untyped object. The client does not decode them, and they take no memory but the size of the
-// Go type itself. Of many small objects in a large Go type that is most of it: a struct of your own
-// is smaller.
+// Go type itself. Of many small objects in a large Go type that is most of it: a struct of your
+// own is smaller.
 //
 // A path is that of the object's JSON, with dots. It leads through a list into each of its
 // elements (spec.containers.image; the list keeps its length), and through a map by a key, which

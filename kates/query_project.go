@@ -13,9 +13,9 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// projected returns the form of a target's objects: that of a projection, if nothing but the struct
-// type of its field's elements is wanted of them. Everything else that is wanted of the objects is
-// known here, and not later: their functions, and those that refer to them.
+// projected returns the form of a target's objects: that of a projection, if nothing but the
+// struct type of its field's elements is wanted of them. Everything else that is wanted of the
+// objects is known here, and not later: their functions, and those that refer to them.
 func (c *Client) projected(t target, all []target) stream.Form {
 	if c.core.untyped || t.MetadataOnly || t.form != stream.Whole || t.typ == nil || t.role != "" {
 		return t.form
@@ -34,15 +34,15 @@ func (c *Client) projected(t target, all []target) stream.Form {
 	return p.Form()
 }
 
-// keepsFieldsOf reports whether the target's transform leaves the fields of a struct type as they are:
-// there is none, or it drops managedFields, which the struct has not.
+// keepsFieldsOf reports whether the target's transform leaves the fields of a struct type as they
+// are: there is none, or it drops managedFields, which the struct has not.
 func (t target) keepsFieldsOf(elem reflect.Type) bool {
 	return t.Transform == nil ||
 		sameCode(t.Transform, DropManagedFields) && !project.Has(elem, "metadata", "managedFields")
 }
 
-// takesOnly reports whether all functions that get the target's objects take the type of its field's
-// elements, or a pointer to it.
+// takesOnly reports whether all functions that get the target's objects take the type of its
+// field's elements, or a pointer to it.
 func (t target) takesOnly(elem reflect.Type, all []target) bool {
 	for _, f := range t.functions() {
 		if f.is && f.name != "Transform" && bareType(f.takes) != elem {

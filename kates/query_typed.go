@@ -306,8 +306,8 @@ func transformTaking(t reflect.Type, f func(Object) error) func(Object) error {
 	}
 }
 
-// function is one of a query's functions, and what the user's takes where [KeyOf] and the like have
-// made it; nil for all others.
+// function is one of a query's functions, and what the user's takes where [KeyOf] and the like
+// have made it; nil for all others.
 type function struct {
 	name  string
 	is    bool

@@ -113,8 +113,8 @@ func projectedStep(t *testing.T, r *rand.Rand, c *kates.Client, s *katestest.Ser
 	}
 }
 
-// TestG4G5G7AProjectionIsWhatAStructHasOfTheWholeObject: after each of many random steps. Own writes
-// are in the very next snapshot, those of others when their events are there.
+// TestG4G5G7AProjectionIsWhatAStructHasOfTheWholeObject: after each of many random steps. Own
+// writes are in the very next snapshot, those of others when their events are there.
 func TestG4G5G7AProjectionIsWhatAStructHasOfTheWholeObject(t *testing.T) {
 	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) {

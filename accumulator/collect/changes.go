@@ -118,8 +118,8 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 	})
 }
 
-// wholeForRefs has queries hold whole objects if Refs of a running query read more of them than they
-// would hold.
+// wholeForRefs has queries hold whole objects if Refs of a running query read more of them than
+// they would hold.
 func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 	queries = slices.Clone(queries)
 	for _, running := range c.wanted() {

@@ -32,8 +32,8 @@ type Page interface {
 // long each, and the server bounds the time of a request.
 const unhurried = 10 * time.Second
 
-// ahead makes the requests of [Pages]. Where the token for the next page stands before the items of
-// a page, that page is asked for while the items are read: at most one, whose bytes wait in the
+// ahead makes the requests of [Pages]. Where the token for the next page stands before the items
+// of a page, that page is asked for while the items are read: at most one, whose bytes wait in the
 // connection's buffers. It answers, or fails, when its turn comes, as if it was asked for only
 // then. ahead is for one goroutine, which closes it.
 type ahead struct {

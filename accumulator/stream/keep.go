@@ -22,8 +22,8 @@ func (f Form) Parts() (base Form, paths string) {
 }
 
 // Identity are the paths of fields that a stream needs of each object: which object and version it
-// is, and whether it is being deleted. The generation costs nothing, and statements about an object
-// name it.
+// is, and whether it is being deleted. The generation costs nothing, and statements about an
+// object name it.
 var Identity = []project.Path{
 	{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
 	{"metadata", "resourceVersion"}, {"metadata", "deletionTimestamp"}, {"metadata", "generation"},
@@ -43,8 +43,8 @@ func keepOf(f Form) *project.Keep {
 }
 
 // holdsAll reports whether the stream holds its objects as the server sends them, or as their form
-// does. If it does not, an object of it is no base for a write, and says nothing of the fields that
-// it lacks.
+// does. If it does not, an object of it is no base for a write, and says nothing of the fields
+// that it lacks.
 func (s *shape) holdsAll() bool {
 	return s.transform == nil && s.keep == nil && !s.key.form.Projects()
 }

@@ -148,8 +148,8 @@ func (s *stream) entry(key Key) entry {
 //
 // With [Whole] it is the whole object, as the server had it at that version, and with [Typed] the
 // fields that the Go type has. Streams that hold less than the server sends (a transform, some
-// fields, metadata alone) do not count: a write that starts from such an object would remove what it has
-// not read.
+// fields, metadata alone) do not count: a write that starts from such an object would remove what
+// it has not read.
 func (s *Set) Newest(r Resource, key Key, form Form) Object {
 	if !r.Namespaced {
 		key.Namespace = ""

@@ -20,8 +20,8 @@ type Projection struct {
 	Labels bool
 }
 
-// projections has the forms of projections, and formed what they are forms of. There are as many as
-// struct types that a program watches.
+// projections has the forms of projections, and formed what they are forms of. There are as many
+// as struct types that a program watches.
 var (
 	projections, formed sync.Map
 	projectionsMade     atomic.Int64

@@ -20,10 +20,10 @@ import (
 //     out of it. An object of the same name may be in another shard, by its UID.
 //  3. A list that says that it is of another share lacks objects: it is an error.
 //
-// A server that shards says so in metadata.shardInfo of a list. (Kubernetes 1.36 does not say it in
-// streamed lists, in those of metadata alone, and in those of custom kinds, though they are shares.)
-// So it is certain that a server does not shard when an object of another shard comes, and that it
-// does when a list says so.
+// A server that shards says so in metadata.shardInfo of a list. (Kubernetes 1.36 does not say it
+// in streamed lists, in those of metadata alone, and in those of custom kinds, though they are
+// shares.) So it is certain that a server does not shard when an object of another shard comes,
+// and that it does when a list says so.
 
 // sharding is what the server has shown of a stream's shard. It needs no lock.
 type sharding struct {

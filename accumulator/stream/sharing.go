@@ -14,8 +14,8 @@ type Sharer interface {
 type Sharing interface {
 	Sharer
 	// Share returns content that equals an untyped object's, in which equal parts of those that it
-	// has returned are the same. It writes to nothing. Nobody writes to the content or to its parts
-	// from now on.
+	// has returned are the same. It writes to nothing. Nobody writes to the content or to its
+	// parts from now on.
 	Share(content map[string]any) map[string]any
 }
 

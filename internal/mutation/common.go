@@ -6,8 +6,8 @@ import (
 )
 
 // common returns the first finding of an object that shares memory with another one, and has the
-// same fields written to. Objects of one kind share parts that are equal: a write to one of them is
-// seen in all. Called with the detector's lock held.
+// same fields written to. Objects of one kind share parts that are equal: a write to one of them
+// is seen in all. Called with the detector's lock held.
 func (d *Detector) common(f finding) *finding {
 	var parts places
 	for i := range d.findings {

@@ -14,8 +14,8 @@ import (
 )
 
 // Projected is an object of which some fields are held: its identity, and a value of a struct type
-// that has what a program reads. It is small, and nobody writes to it: its setters panic, and it is
-// its own copy.
+// that has what a program reads. It is small, and nobody writes to it: its setters panic, and it
+// is its own copy.
 type Projected struct {
 	kind             *schema.GroupVersionKind
 	name, version    string
@@ -45,8 +45,8 @@ type Head struct {
 	Labels    map[string]string `json:"labels"`
 }
 
-// NewProjected makes an object of a kind. value is a pointer to a struct. It may be shared from then
-// on. All objects of a stream share the kind.
+// NewProjected makes an object of a kind. value is a pointer to a struct. It may be shared from
+// then on. All objects of a stream share the kind.
 func NewProjected(kind *schema.GroupVersionKind, h Head, value any) *Projected {
 	return &Projected{
 		kind: kind, name: h.Name, uid: h.UID, version: h.Version, created: seconds(h.Created), deleted: seconds(h.Deleted),
@@ -69,8 +69,9 @@ func (p *Projected) Value() any { return p.value }
 // before, which may be nil.
 type Interner func(p, before unsafe.Pointer, typ reflect.Type)
 
-// Share lets an object that is not published yet share memory with its version before, which may be
-// nil, and with others. Where the fields that are held are the same, the value is the same pointer.
+// Share lets an object that is not published yet share memory with its version before, which may
+// be nil, and with others. Where the fields that are held are the same, the value is the same
+// pointer.
 func (p *Projected) Share(before *Projected, intern Interner) {
 	into := reflect.ValueOf(p.value)
 	var was, shown unsafe.Pointer

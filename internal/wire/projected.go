@@ -20,13 +20,14 @@ import (
 	"github.com/kates-go/kates/internal/wire/project"
 )
 
-// projector makes objects that have some of their fields: from protobuf by a plan, which skips what
-// is not wanted, or else from JSON.
+// projector makes objects that have some of their fields: from protobuf by a plan, which skips
+// what is not wanted, or else from JSON.
 type projector struct {
 	kind *schema.GroupVersionKind // all objects have this one
 	into reflect.Type
 	said bool // the struct has the kind among its fields
-	// plan, and heads for the metadata, decode from protobuf. They are nil where JSON is asked for.
+	// plan, and heads for the metadata, decode from protobuf. They are nil where JSON is asked
+	// for.
 	plan, heads *project.Plan
 	labels      bool
 }
@@ -113,8 +114,8 @@ func (p *projector) fromProto(raw []byte, h *head, value any) error {
 	return p.plan.Protobuf(raw, value)
 }
 
-// fromJSON decodes by the rules of encoding/json. What no server has stored is an error before that:
-// a member that is there twice, or what is no JSON.
+// fromJSON decodes by the rules of encoding/json. What no server has stored is an error before
+// that: a member that is there twice, or what is no JSON.
 func (p *projector) fromJSON(raw []byte, h *head, value any) error {
 	var scratch head
 	if err := decodeInto(&scratch, raw, frames.JSON); err != nil {

@@ -114,7 +114,8 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *crowdRow) 
 }
 
 // refreshes times snapshots after one change each. It returns how many events there were. A change
-// that was not there in time was not refreshed by the snapshot that was timed: another one follows.
+// that was not there in time was not refreshed by the snapshot that was timed: another one
+// follows.
 func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string, r *crowdRow) (events int, err error) {
 	var times []float64
 	for late := time.Now().Add(o.Settle*time.Duration(o.Refreshes) + stalePeriod); len(times) < o.Refreshes; events++ {

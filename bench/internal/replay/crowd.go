@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Crowd is a server of any number of pods, in protobuf. It makes each pod when it is asked for, and
-// holds none of them. Lists are in pages, or streamed. Events change one pod after the other: event
-// e, from 0, changes pod e, and begins with the first pod again after the last. It has no services
-// and no config maps.
+// Crowd is a server of any number of pods, in protobuf. It makes each pod when it is asked for,
+// and holds none of them. Lists are in pages, or streamed. Events change one pod after the other:
+// event e, from 0, changes pod e, and begins with the first pod again after the last. It has no
+// services and no config maps.
 type Crowd struct {
 	pods    int
 	events  atomic.Int64 // that have happened
@@ -29,8 +29,8 @@ type Crowd struct {
 }
 
 const (
-	// ChangePath makes events: n of them at once, or with rate and seconds as many each second. The
-	// answer is the number of the last event.
+	// ChangePath makes events: n of them at once, or with rate and seconds as many each second.
+	// The answer is the number of the last event.
 	ChangePath = "/change"
 
 	firstVersion = 1_000_000_000 // of pods that no event has changed
@@ -56,8 +56,8 @@ func NewCrowd(pods int) (*Crowd, error) {
 	}, nil
 }
 
-// ServeCrowd runs a server on the loopback interface, and prints its address. It serves until stdin
-// ends.
+// ServeCrowd runs a server on the loopback interface, and prints its address. It serves until
+// stdin ends.
 func ServeCrowd(pods int, stdin io.Reader, stdout io.Writer) error {
 	crowd, err := NewCrowd(pods)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kates-go/kates/bench/internal/workload"
 )
 
-// member is what differs between the pods of a crowd. All of it has a fixed width, so that each pod
-// is a copy of the same bytes with other digits.
+// member is what differs between the pods of a crowd. All of it has a fixed width, so that each
+// pod is a copy of the same bytes with other digits.
 type member struct {
 	number  int // of the pod
 	version int // ten digits

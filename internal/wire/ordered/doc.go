@@ -11,8 +11,8 @@
 //
 // The line's goroutine is never idle while there is work of its own: where there is no room for
 // another function, and where it waits for the first result, it runs what nobody has begun. So a
-// line goes on if all helpers are busy, or if there are none. Without a second core there are none,
-// and each function runs at once, in place.
+// line goes on if all helpers are busy, or if there are none. Without a second core there are
+// none, and each function runs at once, in place.
 //
 // What is held is bounded in bytes, for all lines together. A line that finds no room goes on with
 // one function at a time.

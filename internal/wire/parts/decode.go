@@ -147,7 +147,8 @@ func (w *walk) bytes(f *field, number, tag uint64, value []byte, from int) bool 
 	return false
 }
 
-// run goes to the end of the fields with the same tag, of which one has been read, and counts them.
+// run goes to the end of the fields with the same tag, of which one has been read, and counts
+// them.
 func (w *walk) run(tag uint64) (count int, ok bool) {
 	for count = 1; w.at < len(w.raw); count++ {
 		next, n := protowire.ConsumeVarint(w.raw[w.at:])

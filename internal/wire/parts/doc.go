@@ -5,10 +5,10 @@
 // Deployment have one copy of what their template says, and an event of a pod costs what it
 // changes.
 //
-// A [Table] remembers parts that have come twice, with their bytes. A part is shared only if all of
-// its bytes are equal, so no choice of bytes makes one object show parts of another. The table has
-// a fixed number of slots, and a bound in bytes: it forgets what has not come for a while, and is
-// gone with the stream.
+// A [Table] remembers parts that have come twice, with their bytes. A part is shared only if all
+// of its bytes are equal, so no choice of bytes makes one object show parts of another. The table
+// has a fixed number of slots, and a bound in bytes: it forgets what has not come for a while, and
+// is gone with the stream.
 //
 // An object that shares parts is for readers alone. What is decoded here is what the generated
 // decoder of the type makes of the same bytes. Bytes that no server writes, such as a message that

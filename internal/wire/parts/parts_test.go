@@ -140,7 +140,8 @@ func alter(fill *randfill.Filler, random *rand.Rand, to reflect.Value, i int) {
 }
 
 // sharing decodes objects one after the other, and calls the function with the last two. Which
-// parts a table has room for depends on its seed: the function must be true for one of many tables.
+// parts a table has room for depends on its seed: the function must be true for one of many
+// tables.
 func sharing(t *testing.T, typ reflect.Type, each [][]byte, share func(a, b any) bool) {
 	t.Helper()
 	for range 100 {

@@ -32,8 +32,8 @@ type element struct {
 	field // kind other
 	typ   reflect.Type
 	size  uintptr
-	// arrays are the types of arrays of so many elements. To make one takes one allocation, where a
-	// slice made by reflection takes two.
+	// arrays are the types of arrays of so many elements. To make one takes one allocation, where
+	// a slice made by reflection takes two.
 	arrays [mostArrays + 1]atomic.Pointer[reflect.Type]
 }
 

@@ -91,8 +91,8 @@ func wanted(t reflect.Type) (all map[string]field, ok bool) {
 	return all, ok
 }
 
-// find returns the field of a source that a name in JSON belongs to, also in its inlined structs. Like
-// encoding/json it takes a name in another letter case where there is none in the same.
+// find returns the field of a source that a name in JSON belongs to, also in its inlined structs.
+// Like encoding/json it takes a name in another letter case where there is none in the same.
 func find(t reflect.Type, name string) (field, bool) {
 	all := flat(t, 0)
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
@@ -147,7 +147,8 @@ func Has(t reflect.Type, path ...string) bool {
 	return true
 }
 
-// SaysKind reports whether a struct has the kind of an object among its fields, or its API version.
+// SaysKind reports whether a struct has the kind of an object among its fields, or its API
+// version.
 func SaysKind(t reflect.Type) bool {
 	return slices.ContainsFunc(flat(t, 0), func(f field) bool {
 		return strings.EqualFold(f.name, "kind") || strings.EqualFold(f.name, "apiVersion")

@@ -76,7 +76,8 @@ func (s *scanner) object(n *node, depth int) error {
 	})
 }
 
-// member returns what is kept of the member with a key, which is in quotes; nil if that is nothing.
+// member returns what is kept of the member with a key, which is in quotes; nil if that is
+// nothing.
 func (n *node) member(key []byte) (*node, error) {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return n.members[string(key[1:len(key)-1])], nil

@@ -17,7 +17,8 @@ func nearest(t reflect.Type, name string) (near string) {
 	return near
 }
 
-// distance is how many letters have to be put in, left out or replaced to make one text of another.
+// distance is how many letters have to be put in, left out or replaced to make one text of
+// another.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

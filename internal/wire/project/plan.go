@@ -18,8 +18,8 @@ type Plan struct {
 	root           *message // nil: objects are decoded as a whole, and then converted
 }
 
-// Compile makes a plan for a struct type and the Go type of a kind, which decodes from protobuf. It
-// is an error if the struct has a field that the kind has not, or one that cannot hold what the
+// Compile makes a plan for a struct type and the Go type of a kind, which decodes from protobuf.
+// It is an error if the struct has a field that the kind has not, or one that cannot hold what the
 // kind's field has. The error names the field by its path in JSON.
 func Compile(target, source reflect.Type) (*Plan, error) {
 	if target.Kind() != reflect.Struct || source.Kind() != reflect.Struct {

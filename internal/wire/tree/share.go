@@ -11,8 +11,8 @@ import (
 
 // Share returns an object that is equal to m, in which equal parts of the objects that the table
 // has shared are the same maps and slices. It writes to nothing: where a part is replaced, what it
-// is in is copied. Nobody writes to m or to its parts from now on. Parts that have anything but the
-// values that Decode makes, or are nested very deeply, are left as they are.
+// is in is copied. Nobody writes to m or to its parts from now on. Parts that have anything but
+// the values that Decode makes, or are nested very deeply, are left as they are.
 func (t *Table) Share(m map[string]any) map[string]any {
 	if t == nil {
 		return m
@@ -26,8 +26,8 @@ func (t *Table) Share(m map[string]any) map[string]any {
 
 var sharers = sync.Pool{New: func() any { return new(sharer) }}
 
-// sharer looks up the parts of one object. It writes them as texts, which are equal where the parts
-// are. No such text is JSON.
+// sharer looks up the parts of one object. It writes them as texts, which are equal where the
+// parts are. No such text is JSON.
 type sharer struct {
 	table  *Table
 	places *places

@@ -78,8 +78,8 @@ func TestADecodedObjectIsTheSameWhateverTheTableHas(t *testing.T) {
 	})
 }
 
-// spacious returns an empty table in which the parts of these texts have places of their own, so that
-// none of them displaces another. The seed decides the places, and differs in each run.
+// spacious returns an empty table in which the parts of these texts have places of their own, so
+// that none of them displaces another. The seed decides the places, and differs in each run.
 func spacious(t require.TestingT, texts ...[]byte) *Table {
 	for {
 		p := newPlaces(least, maphash.MakeSeed())
