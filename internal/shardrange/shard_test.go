@@ -36,6 +36,7 @@ func drawHash(rt *rapid.T) uint64 {
 }
 
 func TestRangesAreSetsOfHashes(t *testing.T) {
+	require.Equal(t, Ranges{{0, 9}, {11, 12}}, NewRanges(Range{5, 9}, Range{11, 12}, Range{0, 4}), "neighbours are one range")
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := drawRanges(rt, "a"), drawRanges(rt, "b")
 		both, one, less := a.And(b), a.Or(b), a.Without(b)
