@@ -8,7 +8,7 @@ import (
 // nearest returns the field of a struct whose name in JSON is most like a name that it has not; ""
 // if none is.
 func nearest(t reflect.Type, name string) (near string) {
-	least := max(1, len(name)/3) + 1
+	least := len(name)/3 + 2
 	for _, f := range flat(t, 0) {
 		if d := distance(strings.ToLower(name), strings.ToLower(f.name)); d < least {
 			near, least = f.name, d
