@@ -130,7 +130,7 @@ func TestG10TheDetectorFindsAWriteToAPartThatUntypedObjectsShare(t *testing.T) {
 	named := 0
 	for _, text := range inner.errors {
 		assert.Contains(t, text, "metadata.labels.group")
-		if strings.Contains(text, "/"+all[7].GetName()+" ") {
+		if strings.Contains(text, "object: ConfigMap ns/"+all[7].GetName()+" ") {
 			named++
 		}
 	}
