@@ -199,7 +199,7 @@ func TestAProjectionIsWhatJSONMakesOfTheObject(t *testing.T) {
 			plan, err := Compile(target, source)
 			require.NoError(t, err)
 			assert.Equal(t, pair.direct, plan.Direct())
-			for seed := range uint64(300) {
+			for seed := range uint64(120) {
 				from := reflect.New(source).Interface()
 				filler(seed).Fill(from)
 				if seed%3 == 0 {
