@@ -136,13 +136,13 @@ func filled(t *testing.T) string {
 // The test runs alone, since the server counts the requests of all clients.
 func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 	for form, test := range map[string]struct {
-		options   []kates.Option
-		templates int // watches: one for each form
-		lists     []string
+		options []kates.Option
+		forms   int // of each kind: whole objects, and Go types or some fields
+		lists   []string
 	}{
 		"streamed":          {[]kates.Option{kates.Tuning{Lists: kates.StreamedLists}}, 2, nil},
-		"paged":             {[]kates.Option{kates.Tuning{Lists: kates.PagedLists}}, 2, []string{"LIST podtemplates", "LIST podtemplates", "LIST hosts"}},
-		"by default":        {nil, 2, []string{"LIST podtemplates"}},
+		"paged":             {[]kates.Option{kates.Tuning{Lists: kates.PagedLists}}, 2, []string{"LIST podtemplates", "LIST podtemplates", "LIST hosts", "LIST hosts"}},
+		"by default":        {nil, 2, []string{"LIST podtemplates", "LIST hosts"}},
 		"untyped, streamed": {[]kates.Option{kates.Tuning{UntypedStreams: true}}, 1, nil},
 		"untyped, paged":    {[]kates.Option{kates.Tuning{UntypedStreams: true}, kates.Tuning{Lists: kates.PagedLists}}, 1, []string{"LIST podtemplates", "LIST hosts"}},
 	} {
@@ -151,7 +151,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 			s := newServer(t, test.options...)
 			closers := s.eight(ns)
 			assert.Len(t, s.client.Status().Queries, 18)
-			watches := test.templates + 1
+			watches := 2 * test.forms
 			poll(t, patience, func() bool { return s.open() == watches })
 			assert.Equal(t, watches, s.open(), "one watch for each kind and form")
 			asked := s.asked()
@@ -166,7 +166,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 			closers[0]()
 			closers[1]()
 			s.ended(soon) // without grace at once
-			want := map[string]int{"WATCH podtemplates": test.templates, "WATCH hosts": 1}
+			want := map[string]int{"WATCH podtemplates": test.forms, "WATCH hosts": test.forms}
 			for _, list := range test.lists {
 				want[list]++
 			}
