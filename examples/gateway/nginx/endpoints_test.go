@@ -221,5 +221,5 @@ func TestPushedEndpointsAreNewerThanThoseOfAConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)
 	assert.Equal(t, "second", answers(), "what is not named stays")
-	assert.Equal(t, "new", s.get("http://f.example.com/").Header.Get("X-Backend"))
+	eventually(t, func() bool { return s.get("http://f.example.com/").Header.Get("X-Backend") == "new" })
 }
