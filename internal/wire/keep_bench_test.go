@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/suite/realistic"
 	"github.com/kates-go/kates/internal/wire/frames"
 	"github.com/kates-go/kates/internal/wire/project"
+	"github.com/kates-go/kates/internal/wire/tree"
 )
 
 // fourFields are those that are kept, as a struct.
@@ -45,13 +46,14 @@ func BenchmarkHeld(b *testing.B) {
 	}
 	r := podDecoder().resource
 	untyped := func(form stream.Form) decode {
-		return (&restSource{resource: r, only: onlyOf(form, nil)}).decode
+		return (&restSource{resource: r, only: onlyOf(form, nil), trees: new(tree.Table), shared: true}).decode
 	}
 	typed := func(form stream.Form) decode {
 		d := podDecoder()
 		if p, projects := form.Projection(); projects {
 			d = newProjecting(r, p, scheme.Scheme)
 		} else {
+			d = sharingDecoder()
 			d.only = onlyOf(form, d.typ)
 		}
 		return func(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
