@@ -20,7 +20,7 @@ import (
 // halves are the shares of two replicas: by turns as the simulated server makes UIDs, so that an
 // object that is made anew is often another one's.
 var halves = func() (h [2]shardrange.Ranges) {
-	for i := 1; i < 160; i += 2 {
+	for i := 1; i < 64; i += 2 {
 		hash := shardrange.Hash(fmt.Sprint("uid-", i))
 		h[0] = append(h[0], shardrange.Range{First: hash, Last: hash})
 	}
