@@ -49,7 +49,7 @@ func BenchmarkHeld(b *testing.B) {
 		return (&restSource{resource: r, only: onlyOf(form, nil), trees: new(tree.Table), shared: true}).decode
 	}
 	typed := func(form stream.Form) decode {
-		d := podDecoder()
+		var d *decoder
 		if p, projects := form.Projection(); projects {
 			d = newProjecting(r, p, scheme.Scheme)
 		} else {
