@@ -6,7 +6,7 @@
 //	go run . gateway -ingresses 1000         # measures one gateway, written in two ways
 //	go run . fleet                           # measures a fleet of 200 simulated clusters, and prints the rows for notes.md
 //	go run . load -rate 5000 -for 10m        # checks and measures snapshots under a steady load, and prints the rows for notes.md
-//	go run . crowd -pods 1000000             # measures a client of a million pods, and prints the rows for notes.md
+//	go run . crowd -pods 1000000             # a client of a million pods: rows for notes.md
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
 //	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
