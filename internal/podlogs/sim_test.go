@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -184,7 +185,9 @@ type batch struct {
 
 // batch reads a log, and draws a fault. The caller holds the lock.
 func (c *cluster) batch(from *instance, sent int) batch {
-	b := batch{lines: from.entries[sent:], over: from.over, changed: c.changed, fault: -9}
+	// A copy: it is sent without the lock, while tests change what is written.
+	lines := slices.Clone(from.entries[sent:])
+	b := batch{lines: lines, over: from.over, changed: c.changed, fault: -9}
 	if c.faults && c.failed < mostFailed {
 		b.fault = c.random.IntN(12 * (1 + len(b.lines)))
 		c.bad = c.bad || b.fault <= len(b.lines)+3
