@@ -3,6 +3,7 @@ package accumulator
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,13 +134,13 @@ func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAn
 		update(t, a, &snap)
 		assert.Equal(t, []string{"x"}, sim.Names(snap.A))
 
-		refused := 0
+		var refused atomic.Int32
 		s.Failing(func(_, resource string) error {
-			refused++
+			refused.Add(1)
 			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
 		})
 		require.NoError(t, a.Sync(t.Context()))
-		assert.Equal(t, 2, refused)
+		assert.EqualValues(t, 2, refused.Load())
 		s.Failing(func(string, string) error { return apierrors.NewInternalError(errors.New("broken")) })
 		assert.ErrorContains(t, a.Sync(t.Context()), "broken", "an outage is no answer")
 	})

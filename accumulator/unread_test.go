@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,10 +64,9 @@ func TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsInAUnion(t *testing.T) {
 				if c.made {
 					s.Create("as", sim.Thing("a", "in", "yes"))
 				}
-				asked := 0
+				var asked atomic.Int32                 // by the union's streams, side by side
 				s.Failing(func(string, string) error { // each answer has another version
-					asked++
-					s.Create("others", sim.Thing(fmt.Sprint("x", asked)))
+					s.Create("others", sim.Thing(fmt.Sprint("x", asked.Add(1))))
 					return nil
 				})
 				require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
