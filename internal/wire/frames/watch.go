@@ -31,6 +31,9 @@ func Watch(r io.Reader, maxObjectBytes int64) *Events { return &Events{b: newBod
 // Inside reports whether the latest error came in the middle of an event, and not between two.
 func (w *Events) Inside() bool { return w.inside }
 
+// Buffered reports whether more of the answer is in memory.
+func (w *Events) Buffered() bool { return w.b.at < w.b.end }
+
 // Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an
 // event it is io.ErrUnexpectedEOF.
 func (w *Events) Next() (Event, error) {
