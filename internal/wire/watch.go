@@ -169,22 +169,6 @@ func (s *restSource) event(e frames.Event) (runtime.Object, error) {
 	return o, nil
 }
 
-// short makes the metadata of an object. A server that does not know how to shorten objects sends
-// whole ones.
-func short(r stream.Resource) objectDecoder {
-	return func(e frames.Event) (runtime.Object, error) {
-		o := &metav1.PartialObjectMetadata{}
-		if err := decodeInto(o, e.Object, e.Encoding); err != nil {
-			return nil, fmt.Errorf("its object does not decode: %w", err)
-		}
-		is := schema.FromAPIVersionAndKind(cmp.Or(e.APIVersion, o.APIVersion), cmp.Or(e.Kind, o.Kind))
-		if is.Kind == "PartialObjectMetadata" && is.Group == metav1.GroupName {
-			return o, nil
-		}
-		return o, ofKind(r, is)
-	}
-}
-
 // ofKind returns an error if an object says that it is of another kind than the resource's.
 func ofKind(r stream.Resource, is schema.GroupVersionKind) error {
 	if is.Kind == "" || is == r.Kind {
