@@ -28,7 +28,7 @@ func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.DurationVar(&o.Lasts, "for", 20*time.Second, "how long events come")
 	flags.DurationVar(&o.Settle, "settle", 200*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
 	flags.IntVar(&o.Cores, "cores", 0, "cores of a consumer (default: all)")
-	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots (default: none)")
+	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots and of the events (default: none)")
 	consumers := flags.String("consumers", "kates,kates-lite,informers", "which consumers: of typed objects, in protobuf")
 	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
 	out := flags.String("out", ".", "folder of the results")

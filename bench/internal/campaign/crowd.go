@@ -24,7 +24,7 @@ type CrowdOptions struct {
 	Settle                time.Duration // that a change has to reach a consumer
 	Cores                 int           // of a consumer; 0: all
 	Consumers             []consumer.Variant
-	ProfileTo             string // folder for profiles of the first snapshots; "": none
+	ProfileTo             string // folder for profiles of the first snapshots and of the events; "": none
 	Note                  string
 	// Serve starts a server in a process of its own.
 	Serve func(ctx context.Context) (url string, end func(), err error)
@@ -105,7 +105,16 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *report.Res
 		return err
 	}
 	add(report.RefreshTime, 1e3*refresh)
-	perEvent, err := o.churn(ctx, p, url, events)
+	var perEvent float64
+	churn := func() (err error) {
+		perEvent, err = o.churn(ctx, p, url, events)
+		return err
+	}
+	if o.ProfileTo == "" {
+		err = churn()
+	} else {
+		err = profiled(p, filepath.Join(o.ProfileTo, fmt.Sprintf("%s-%d-events", v.Name, run)), churn)
+	}
 	if err == nil && o.Rate > 0 {
 		add(report.EventCPU, 1e6*perEvent)
 	}
