@@ -24,7 +24,7 @@ type CrowdOptions struct {
 	Settle                time.Duration // that a change has to reach a consumer
 	Cores                 int           // of a consumer; 0: all
 	Consumers             []consumer.Variant
-	ProfileTo             string // folder for profiles of the first snapshots; "": none
+	ProfileTo             string // folder for profiles of the first snapshots, and of the events; "": none
 	// Serve starts a server in a process of its own.
 	Serve func(ctx context.Context) (url string, end func(), err error)
 	Log   io.Writer
@@ -106,12 +106,7 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *crowdRow) 
 		a, err = p.ask(consumer.Command{Do: consumer.Bootstrap})
 		return err
 	}
-	if o.ProfileTo == "" {
-		err = bootstrap()
-	} else {
-		err = profiled(p, filepath.Join(o.ProfileTo, fmt.Sprintf("%s-%d", v.Name, len(r.first)+1)), bootstrap)
-	}
-	if err != nil {
+	if err := o.profiled(p, fmt.Sprintf("%s-%d", v.Name, len(r.first)+1), bootstrap); err != nil {
 		return err
 	}
 	if a.Objects != o.Pods {
@@ -129,6 +124,14 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *crowdRow) 
 	}
 	fmt.Fprintf(o.Log, "bench: %d pods, %-18s first snapshot %.2f s, CPU %.2f s, peak RSS %.0f MB\n", o.Pods, v.Name, a.Seconds, a.CPU, a.PeakBytes/1e6)
 	return o.churn(ctx, p, v.Name, url, events, r)
+}
+
+// profiled calls f, with profiles of that name if they are wanted.
+func (o CrowdOptions) profiled(p *process, name string, f func() error) error {
+	if o.ProfileTo == "" {
+		return f()
+	}
+	return profiled(p, filepath.Join(o.ProfileTo, name), f)
 }
 
 // refreshes times snapshots after one change each. It returns how many events there were. A change
@@ -172,9 +175,15 @@ func (o CrowdOptions) churn(ctx context.Context, p *process, name, url string, b
 	}
 	last := before + n - 1
 	marks := map[string]string{replay.CrowdKey(o.Pods, last): replay.CrowdMark(last)}
-	a, late, err := churned(ctx, p, crowdReconcile, marks, func(ctx context.Context) error {
-		return change(ctx, url, fmt.Sprintf("rate=%d&seconds=%d", o.Rate, o.Lasts/time.Second))
-	})
+	var a consumer.Answer
+	var late float64
+	churn := func() (err error) {
+		a, late, err = churned(ctx, p, crowdReconcile, marks, func(ctx context.Context) error {
+			return change(ctx, url, fmt.Sprintf("rate=%d&seconds=%d", o.Rate, o.Lasts/time.Second))
+		})
+		return err
+	}
+	err := o.profiled(p, fmt.Sprintf("%s-%d-events", name, len(r.events)+1), churn)
 	switch {
 	case err != nil:
 		return err
