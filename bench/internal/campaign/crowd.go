@@ -74,11 +74,7 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *report.Res
 		a, err = p.ask(consumer.Command{Do: consumer.Bootstrap})
 		return err
 	}
-	if o.ProfileTo == "" {
-		err = bootstrap()
-	} else {
-		err = profiled(p, filepath.Join(o.ProfileTo, fmt.Sprintf("%s-%d", v.Name, run)), bootstrap)
-	}
+	err = o.profiled(p, fmt.Sprintf("%s-%d", v.Name, run), bootstrap)
 	if err != nil {
 		return err
 	}
@@ -105,25 +101,20 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *report.Res
 		return err
 	}
 	add(report.RefreshTime, 1e3*refresh)
-	var perEvent float64
-	churn := func() (err error) {
-		perEvent, err = o.churn(ctx, p, url, events)
-		return err
-	}
+	return o.churn(ctx, p, fmt.Sprintf("%s-%d-events", v.Name, run), url, events, add)
+}
+
+// profiled calls f, with profiles of that name if they are wanted.
+func (o CrowdOptions) profiled(p *process, name string, f func() error) error {
 	if o.ProfileTo == "" {
-		err = churn()
-	} else {
-		err = profiled(p, filepath.Join(o.ProfileTo, fmt.Sprintf("%s-%d-events", v.Name, run)), churn)
+		return f()
 	}
-	if err == nil && o.Rate > 0 {
-		add(report.EventCPU, 1e6*perEvent)
-	}
-	return err
+	return profiled(p, filepath.Join(o.ProfileTo, name), f)
 }
 
 // refreshes times snapshots after one change each. It returns how many events there were, and the
-// median in seconds. A change that was not there in time was not refreshed by the snapshot that was timed: another one
-// follows.
+// median in seconds. A change that was not there in time was not refreshed by the snapshot that was
+// timed: another one follows.
 func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string) (events int, median float64, err error) {
 	var times []float64
 	for late := time.Now().Add(o.Settle*time.Duration(o.Refreshes) + stalePeriod); len(times) < o.Refreshes; events++ {
@@ -152,25 +143,34 @@ func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string) (ev
 	return events, stats.Median(times), nil
 }
 
-// churn lets events come at their rate, and a reconciler follow them to the last one. It returns
-// the CPU seconds of an event.
-func (o CrowdOptions) churn(ctx context.Context, p *process, url string, before int) (float64, error) {
+// churn lets events come at their rate, and a reconciler follow them to the last one. It adds what
+// an event has cost.
+func (o CrowdOptions) churn(ctx context.Context, p *process, name, url string, before int, add func(report.Metric, float64)) error {
 	n := int(int64(o.Rate) * int64(o.Lasts/time.Second))
 	if n == 0 {
-		return 0, nil
+		return nil
 	}
 	last := before + n - 1
 	marks := map[string]string{replay.CrowdKey(o.Pods, last): replay.CrowdMark(last)}
-	a, late, err := churned(ctx, p, crowdReconcile, marks, func(ctx context.Context) error {
-		return change(ctx, url, fmt.Sprintf("rate=%d&seconds=%d", o.Rate, o.Lasts/time.Second))
-	})
+	var a consumer.Answer
+	var late float64
+	churn := func() (err error) {
+		a, late, err = churned(ctx, p, crowdReconcile, marks, func(ctx context.Context) error {
+			return change(ctx, url, fmt.Sprintf("rate=%d&seconds=%d", o.Rate, o.Lasts/time.Second))
+		})
+		return err
+	}
+	err := o.profiled(p, name, churn)
 	switch {
 	case err != nil:
-		return 0, err
+		return err
 	case a.Missing > 0:
-		return 0, fmt.Errorf("the last of %d events was not there after %.0f s", n, late)
+		return fmt.Errorf("the last of %d events was not there after %.0f s", n, late)
 	}
-	return a.CPU / float64(n), nil
+	add(report.EventCPU, 1e6*a.CPU/float64(n))
+	add(report.EventAllocs, a.Allocations/float64(n))
+	fmt.Fprintf(o.Log, "bench: %d pods, %-18s %.1f µs of CPU and %.2f allocations per event\n", o.Pods, name, 1e6*a.CPU/float64(n), a.Allocations/float64(n))
+	return nil
 }
 
 // change asks a crowd for events.

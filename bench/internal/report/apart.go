@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kates-go/kates/bench/internal/stats"
 )
 
 // apart says how the campaigns apart from the sizes are shown.
@@ -14,7 +16,7 @@ var apart = []struct {
 	metrics []Metric
 }{
 	{Crowd, "A crowd", "By `make bench-crowd`: a server in another process makes the pods as they are asked for, and sends 5,000 events per second to a reconciler of 0.2 s.",
-		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU}},
+		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU, EventAllocs}},
 	{Warm, "A warm start", "What the client kept on disk, beside a plain start.",
 		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, Requests, Received}},
 	{Builds, "The first build of a program", "By `make bench-build`: `go build` with an empty cache and all modules there, of the least program that watches pods.",
@@ -43,11 +45,31 @@ func writeApart(b *strings.Builder, r *Results, all Titles) {
 				fmt.Fprintf(b, "%s pods:\n\n", count(pods))
 			}
 			writeTable(b, of, pods, titles, a.metrics)
+			writeSpread(b, of, pods, titles)
 			for _, m := range []Metric{HeapTotal, Received, BootstrapCPU} {
 				if len(of.ats(m)) > 1 {
 					writeAt(b, of, titles, pods, m, "replicas")
 				}
 			}
+		}
+	}
+}
+
+// writeSpread compares the CPU time per event with that of kates, run by run: what else runs on the
+// machine changes from run to run.
+func writeSpread(b *strings.Builder, r *Results, pods int, titles []Title) {
+	ours := r.runs(pods, ratioTo, EventCPU, 0)
+	for _, t := range titles {
+		var ratios []float64
+		for run, v := range r.runs(pods, t.Consumer, EventCPU, 0) {
+			if ours[run] > 0 && t.Consumer != ratioTo {
+				ratios = append(ratios, v/ours[run])
+			}
+		}
+		if len(ratios) > 0 {
+			least, most := stats.Spread(ratios)
+			fmt.Fprintf(b, "CPU per event of %s to that of kates, by runs: median %s, least %s, most %s.\n\n",
+				t.Text, number(stats.Median(ratios)), number(least), number(most))
 		}
 	}
 }

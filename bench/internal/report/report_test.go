@@ -137,6 +137,19 @@ func TestOtherCampaignsHaveSectionsAndPlots(t *testing.T) {
 	assert.Equal(t, []Series{{"kates, shared, 50,000 pods", []Point{{1, 100}, {2, 50}, {4, 25}}}}, byReplicas(r.Apart[Shards], all.Consumers))
 }
 
+func TestASectionComparesTheCostOfEventsRunByRun(t *testing.T) {
+	crowd := &Results{Runs: 3}
+	for run, cost := range [][2]float64{{10, 10}, {20, 30}, {80, 40}} {
+		crowd.Add(1000, run, "kates", EventCPU, cost[0])
+		crowd.Add(1000, run, "informers", EventCPU, cost[1])
+	}
+	r := &Results{}
+	r.Put(Crowd, crowd)
+	text := Markdown(r, Titles{Consumers: titles}, nil, "")
+	assert.Contains(t, text, "| CPU per event, µs | 20 | 30 |")
+	assert.Contains(t, text, "by runs: median 1, least 0.5, most 1.5.", "the ratio of the medians is 1.5")
+}
+
 func TestAPlotShowsWhatFieldsTake(t *testing.T) {
 	r := sample()
 	for _, pods := range []int{1000, 10000} {

@@ -118,6 +118,7 @@ const (
 	ChangesTime   Metric = "refresh after several changes, ms" // At: changes
 	EventRate     Metric = "events per second"                 // At: cores
 	EventCPU      Metric = "CPU per event, µs"                 // At: cores
+	EventAllocs   Metric = "allocations per event"             // At: cores
 	Received      Metric = "received, MB"                      // up to the first snapshot
 	BuildTime     Metric = "first build, s"
 	BuildCPU      Metric = "first build, CPU s"
