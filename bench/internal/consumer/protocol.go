@@ -21,7 +21,7 @@ type What string
 
 // The verbs, with the fields of the Answer that they fill.
 const (
-	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests.
+	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests, Received.
 	Bootstrap What = "bootstrap"
 	// Heap measures the live heap: Bytes, Objects.
 	Heap What = "heap"
@@ -58,6 +58,7 @@ type Answer struct {
 	Missing      int       `json:"missing,omitempty"`
 	Snapshots    int       `json:"snapshots,omitempty"`
 	Requests     []string  `json:"requests,omitempty"`
+	Received     float64   `json:"received,omitempty"` // bytes
 	Mark         string    `json:"mark,omitempty"`
 	UnixNano     int64     `json:"unixNano,omitempty"`
 	Samples      []float64 `json:"samples,omitempty"`
