@@ -323,7 +323,7 @@ var doubts = map[string]doubt{
 	"another server":           {from(func(o *warm.Origin) { o.Server = "v2" }), "another version of the server"},
 	"another schema":           {from(func(o *warm.Origin) { o.Schema = "2" }), "another schema"},
 	"an old file":              {func(*process) { sim.After(stream.FileMost + time.Minute) }, "old"},
-	"a store that fails":       {func(p *process) { p.files.Fail = func(what, _ string) error { return errors.New("no disk") } }, "no disk"},
+	"a store that fails":       {func(p *process) { p.files.Failing(func(string, string) error { return errors.New("no disk") }) }, "no disk"},
 	"a file that is too large": {func(p *process) { p.config.Warm = sim.Warm(p.files); p.config.Warm.Codec.Most = 100 }, "larger"},
 	"a key that was not before": {func(p *process) {
 		p.config.Warm = sim.Warm(p.files)

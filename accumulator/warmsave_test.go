@@ -195,12 +195,12 @@ func TestACrashWhileAFileIsWrittenLeavesTheFormerOnes(t *testing.T) {
 				p.shows("a", "b", "c")
 				p.Touch("as", "a", 1)
 				synctest.Wait()
-				p.files.Half = func(name string) error {
+				p.files.Halving(func(name string) error {
 					if strings.HasSuffix(name, end) {
 						return errors.New("the power is gone")
 					}
 					return nil
-				}
+				})
 				sim.After(2 * time.Minute)
 				p.kill()
 				p.start()
@@ -228,18 +228,18 @@ func TestAWatchThatHasEndedIsKeptOnceMoreAndThenForgotten(t *testing.T) {
 func TestAStoreThatFailsIsSaidOnceAndTriedAgainMoreRarely(t *testing.T) {
 	lives(t, func(p *process) {
 		var tries atomic.Int64
-		p.files.Fail = func(what, _ string) error {
+		p.files.Failing(func(what, _ string) error {
 			if what == "save" {
 				tries.Add(1)
 				return errors.New("no room")
 			}
 			return nil
-		}
+		})
 		p.start()
 		sim.After(time.Hour)
 		assert.Less(t, tries.Load(), int64(15))
 		assert.Greater(t, tries.Load(), int64(4))
-		p.files.Fail = nil
+		p.files.Failing(nil)
 		sim.After(20 * time.Minute)
 		assert.Equal(t, []string{warm.Base, warm.Changes}, p.files.Saved())
 	})

@@ -20,18 +20,30 @@ type Files struct {
 	files map[string][]byte
 	saves []string
 
-	// Fail makes requests fail, by what they do ("load", "save") and the name.
-	Fail func(what, name string) error
-	// Half makes the writing of a file fail when it is done.
-	Half func(name string) error
+	fail func(what, name string) error
+	half func(name string) error
+}
+
+// Failing makes requests fail, by what they do ("load", "save") and the name; nil ends it.
+func (f *Files) Failing(fail func(what, name string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
+
+// Halving makes the writing of a file fail when it is done.
+func (f *Files) Halving(half func(name string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.half = half
 }
 
 // Load opens a file.
 func (f *Files) Load(_ context.Context, name string) (io.ReadCloser, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Fail != nil {
-		if err := f.Fail("load", name); err != nil {
+	if f.fail != nil {
+		if err := f.fail("load", name); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +57,7 @@ func (f *Files) Load(_ context.Context, name string) (io.ReadCloser, error) {
 // Save keeps a file.
 func (f *Files) Save(ctx context.Context, name string, write func(io.Writer) error) error {
 	f.mu.Lock()
-	fail, half := f.Fail, f.Half
+	fail, half := f.fail, f.half
 	f.mu.Unlock()
 	if fail != nil {
 		if err := fail("save", name); err != nil {
