@@ -27,7 +27,7 @@ func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.DurationVar(&o.Lasts, "for", 20*time.Second, "how long events come")
 	flags.DurationVar(&o.Settle, "settle", 200*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
 	flags.IntVar(&o.Cores, "cores", 0, "cores of a consumer (default: all)")
-	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots (default: none)")
+	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots, and of the events (default: none)")
 	consumers := flags.String("consumers", "kates,informers", "which consumers: of typed objects, in protobuf")
 	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
 	serve := flags.Bool("serve", false, "run the server (the command starts itself so)")

@@ -9,7 +9,7 @@
 //	go run . crowd -pods 1000000             # a client of a million pods: rows for notes.md
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
-//	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
+//	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn; -consumers: of another one
 //
 // It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`) and
 // gateways (`route NAME`).
