@@ -178,6 +178,9 @@ func (r *runner[S]) loop(ctx, calls context.Context) error {
 		}
 		r.due = again > 0
 		keyed.Pause(ctx, again, r.snapshots.acc.Done()) // no change ends a backoff
+		if !r.due {
+			r.wait(ctx) // for the next signal, though something may have changed during the call
+		}
 	}
 }
 
