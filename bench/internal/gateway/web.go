@@ -27,6 +27,7 @@ type Seen struct {
 type engine interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
 	Push(ctx context.Context, upstreams map[string][]string) (int, error)
+	Pushes() bool
 	Alive() bool
 	Stats() nginx.Stats
 }

@@ -171,6 +171,10 @@ func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err 
 	return n.send(ctx, func() []string { return n.pushed.changes(lines, time.Now(), c.Settings.drain()) })
 }
 
+// Pushes reports whether Push changes endpoints. Else they are in the configuration, and only
+// Apply changes them.
+func (n *Nginx) Pushes() bool { return n.lua }
+
 // Push sends the endpoints of upstreams to an nginx that runs, and returns how many lists have
 // changed. It may be called beside Apply, which waits for nginx while that checks a configuration
 // and loads it: endpoints need not wait for that. From then on these endpoints count for Apply,

@@ -91,11 +91,9 @@ func (t *translation) endpoints(service types.NamespacedName, port string) []str
 // slicesOf returns the EndpointSlices of a Service. They are grouped once in a translation.
 func (t *translation) slicesOf(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	if t.slices == nil {
-		t.slices = map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
-		for _, s := range t.snap.Slices {
-			key := types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
-			t.slices[key] = append(t.slices[key], s)
-		}
+		var all groups
+		all.follow(t.snap.Slices)
+		t.slices = all.of
 	}
 	return t.slices[service]
 }

@@ -15,7 +15,8 @@ import (
 // what has changed. The zero value is ready. It is for one goroutine, and for the same Zone and
 // Endpoint of the Options.
 type Endpoints struct {
-	known map[string]known // by upstream's ID
+	groups groups
+	known  map[string]known // by upstream's ID
 }
 
 // known is what a list of endpoints was made of. A snapshot shares the objects that have not
@@ -33,7 +34,9 @@ func (k known) sameAs(now known) bool {
 // Of returns the endpoints of upstreams, which are named as in a Config. One whose Service or port
 // is gone is left out: that takes another configuration.
 func (e *Endpoints) Of(snap *Snapshot, o Options, upstreams []string) map[string][]string {
+	e.groups.follow(snap.Slices)
 	t := newTranslation(snap, o)
+	t.slices, t.config.Upstreams = e.groups.of, make(map[string][]string, len(upstreams))
 	all := make(map[string]known, len(upstreams))
 	for _, id := range upstreams {
 		namespace, rest, _ := strings.Cut(id, ".")
