@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -40,7 +41,7 @@ func (t *translation) upstream(namespace, service string, port backendPort) (id 
 		return "", err
 	}
 	// No part of the ID has a dot, so it stands for one port of one Service.
-	id = fmt.Sprintf("%s.%s.%d", namespace, service, found.Port)
+	id = namespace + "." + service + "." + strconv.Itoa(int(found.Port))
 	if _, done := t.config.Upstreams[id]; !done && !t.ReportsOnly {
 		t.config.Upstreams[id] = t.endpoints(key, found.Name)
 	}
