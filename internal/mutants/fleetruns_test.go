@@ -18,8 +18,10 @@ var fleetRuns = []mutant{
 	{
 		name: "what changes during a call of a fleet's run needs no signal", says: "the least time between two signals of a watch of the fleet",
 		file: "fleet/run.go", caught: "TestARunOfAFleetCallsItsFunctionOncePerIntervalUnderChurn",
-		old: `		case <-w.Changed(): // not before`,
-		new: `		default: // not before`,
+		old: `	case o.Cut:
+		turn.Yield()`,
+		new: `	default:
+		turn.Yield()`,
 	},
 	{
 		name: "a reconcile has what its cluster's loop has taken", says: "what R has is taken when the function is called",
