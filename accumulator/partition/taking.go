@@ -83,7 +83,7 @@ func (p *Partitions) advance() {
 		if lookup {
 			p.scheduler.consult(i, moves)
 		} else {
-			p.scheduler.place(i, moves)
+			p.scheduler.place(i, moves, f.Query.Query().Shard.Field)
 		}
 		signals := b.Signals
 		if b.Whole { // all are, see query.Batch

@@ -14,6 +14,9 @@ import (
 // package shards. Set Config and Watch before use.
 type Shard struct {
 	Config shards.Config
+	// Whole says why the watches bring everything; empty: they bring this replica's part, where
+	// that is possible.
+	Whole string
 	// Watch starts the watch of the group's Leases.
 	Watch func(ctx context.Context) (LeaseWatch, error)
 
@@ -46,16 +49,10 @@ func (s *Shard) Run(ctx context.Context, keys Keys, failed func(error)) error {
 	defer watch.Close()
 	config := s.Config
 	config.Watch, config.Moved = watch, s.moved
-	config.CatchUp = func(ctx context.Context, need shardrange.Ranges) error {
-		if config.By != "" {
-			if err := keys.Share(ctx, need); err != nil {
-				return err
-			}
-		}
-		return keys.Sync(ctx)
-	}
-	if config.By != "" {
-		config.Loads = keys.Loads
+	config.CatchUp = func(ctx context.Context, _ shardrange.Ranges) error { return keys.Sync(ctx) }
+	config.Keys, config.Streams = keys.Keys, func() string { return s.Whole }
+	if divided, ok := keys.(Divided); ok && config.By != "" {
+		s.divide(&config, divided)
 	}
 	s.mu.Lock()
 	s.keys, s.owed, s.tidy = keys, make(map[string]bool), tidyOwed
@@ -163,4 +160,30 @@ func (s *Shard) moved() {
 	if len(due) > 0 {
 		s.keys.Trigger(due...)
 	}
+}
+
+// divide has the watches bring what the replica needs.
+func (s *Shard) divide(config *shards.Config, keys Divided) {
+	config.Hash, config.Loads = keys.Hash, keys.Loads
+	config.Streams = func() string { return s.streams(keys) }
+	config.CatchUp = func(ctx context.Context, need shardrange.Ranges) error {
+		if err := keys.Share(ctx, need); err != nil {
+			return err
+		}
+		return keys.Sync(ctx)
+	}
+}
+
+// streams says in words what the watches bring.
+func (s *Shard) streams(keys Divided) string {
+	s.mu.Lock()
+	replica := s.replica
+	s.mu.Unlock()
+	if replica == nil {
+		return ""
+	}
+	if ok, why := replica.ByRanges(); !ok {
+		return why
+	}
+	return keys.Streams()
 }

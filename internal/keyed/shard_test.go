@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
-
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,9 +17,6 @@ type someKeys []string
 func (k *someKeys) Keys() []string             { return *k }
 func (k *someKeys) Trigger(...string)          {}
 func (k *someKeys) Sync(context.Context) error { return nil }
-func (k *someKeys) Loads() []shardrange.Load   { return nil }
-
-func (k *someKeys) Share(context.Context, shardrange.Ranges) error { return nil }
 
 func TestG3AShardForgetsTheKeysOfOthersThatAreGone(t *testing.T) {
 	keys := &someKeys{}

@@ -10,15 +10,24 @@ import (
 // Keys are the keys that replicas divide.
 type Keys interface {
 	Keys() []string // in order
-	// Share has the snapshots bring the keys of some hashes alone, as far as the server's objects can
-	// be divided by them. It returns when they have all of these keys, and no others.
-	Share(ctx context.Context, need shardrange.Ranges) error
-	// Loads are how many objects there are, by the hashes of their keys, in order.
-	Loads() []shardrange.Load
 	// Trigger gives some keys a turn, though nothing may have changed.
 	Trigger(keys ...string)
 	// Sync returns when the snapshots are as new as the server was at the call.
 	Sync(ctx context.Context) error
+}
+
+// Divided are keys whose watches can bring a part of them alone.
+type Divided interface {
+	Keys
+	// Share has the snapshots bring the keys of some hashes alone, as far as the server's objects can
+	// be divided by them. It returns when they have all of these keys, and no others.
+	Share(ctx context.Context, need shardrange.Ranges) error
+	// Hash is the place of a key among the hashes. Loads are how many objects there are, by the
+	// hashes of their keys, in order.
+	Hash(key string) uint64
+	Loads() []shardrange.Load
+	// Streams says in words what the watches bring.
+	Streams() string
 }
 
 // Watch is a watch whose snapshots a follower keeps up to date.

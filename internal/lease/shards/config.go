@@ -27,6 +27,10 @@ type Config struct {
 	// held.
 	Hash  func(name string) uint64
 	Loads func() []shardrange.Load
+	// Keys are the names of all keys that there are, and Streams says in words what the inputs of
+	// the work bring, for the status; nil: nobody wants to know. They are called without locks.
+	Keys    func() []string
+	Streams func() string
 	// CatchUp returns when the inputs of the work have all objects whose hashes are in the ranges,
 	// and are as new as the server was at the call.
 	CatchUp func(ctx context.Context, need shardrange.Ranges) error

@@ -39,6 +39,7 @@ type Replica struct {
 	reported standing           // that Moved was last called for
 	brought  *shardrange.Ranges // that the inputs have; nil: not known
 	loaded   time.Time          // when the objects were counted last
+	lag      error              // of the last catch-up; it was logged when it began
 	trouble  error              // of the last request; it was logged when it began
 }
 
@@ -67,6 +68,24 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 
 // Status is what the replica knows of its membership now.
 func (r *Replica) Status() lease.Status {
+	s := r.status()
+	if r.config.Streams != nil {
+		s.Streams = r.config.Streams()
+	}
+	if r.config.Keys != nil {
+		all := r.config.Keys()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for now := time.Now(); len(all) > 0; all = all[1:] {
+			if r.core.mine(r.key(all[0]), now) {
+				s.Keys++
+			}
+		}
+	}
+	return s
+}
+
+func (r *Replica) status() lease.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	own := &r.core.own
@@ -74,7 +93,7 @@ func (r *Replica) Status() lease.Status {
 		Lease: r.config.Namespace + "/" + r.config.Group, Identity: r.config.Identity,
 		Holds: own.joined() && own.age(time.Now()) < r.config.LeaseDuration,
 		Held:  !own.since.IsZero(), Reached: !own.since.IsZero(), Since: own.since,
-		Members: len(r.core.group.all), Err: r.core.hindrance(r.trouble),
+		Members: len(r.core.group.all), Err: r.core.hindrance(cmp.Or(r.trouble, r.lag)),
 	}
 	if p, ok := r.core.keys.claim.(*plan); ok {
 		ranges := p.cuts.Ranges(r.core.self)
@@ -369,7 +388,9 @@ func (r *Replica) catchUp(ctx context.Context) {
 		if !known {
 			continue
 		}
-		if err := r.config.CatchUp(ctx, need); err != nil {
+		err := r.config.CatchUp(ctx, need)
+		r.lags(ctx, err)
+		if err != nil {
 			select {
 			case <-time.After(r.config.RetryPeriod):
 			case <-ctx.Done():
@@ -382,6 +403,25 @@ func (r *Replica) catchUp(ctx context.Context) {
 		r.core.keys.caughtUp(with)
 		r.mu.Unlock()
 		r.report()
+	}
+}
+
+// lags notes whether the watches could not catch up. It logs once that they cannot, and once that
+// they can again.
+func (r *Replica) lags(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	before := r.lag
+	r.lag = err
+	r.mu.Unlock()
+	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
+	switch {
+	case err != nil && before == nil:
+		log.Error(err, "cannot catch up with the keys that it may get, will keep trying")
+	case err == nil && before != nil:
+		log.Info("can catch up with its keys again")
 	}
 }
 
