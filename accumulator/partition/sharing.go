@@ -52,11 +52,10 @@ func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) error 
 				return err
 			}
 		}
-		// The switch happens in the reader's turn. All workers may be busy.
-		if _, err := p.take(ctx, nil); err != nil {
+		// The switch happens in the reader's turn, and all workers may be busy.
+		if _, err := p.take(ctx, p.releaseDue); err != nil {
 			return err
 		}
-		p.ensureSignal()
 		if len(p.unlike(shownNow(p))) == 0 {
 			return nil
 		}
@@ -66,7 +65,6 @@ func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) error 
 				return err
 			}
 			p.release()
-			p.scheduler.agenda.notify() // the wake-up passes to a worker
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()

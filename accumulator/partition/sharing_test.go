@@ -86,3 +86,33 @@ func TestG1AShareHasAllObjectsOfItsKeysAndNoOthers(t *testing.T) {
 		assert.Equal(t, []string{"n2: x z / y"}, turns(t, p))
 	})
 }
+
+// TestG10WhatStaysInAShareIsTheSamePointerInBothStreams, so that a change of the share takes no
+// memory for it.
+func TestG10WhatStaysInAShareIsTheSamePointerInBothStreams(t *testing.T) {
+	inShares(t, func(t *testing.T, _ *sim.Server, streams *stream.Set, p *Partitions) {
+		takeShare(t, p, "n0", "n1")
+		require.Len(t, turns(t, p), 2)
+		before := p.indexes.fields[0].Shown.objects[stream.Key{Namespace: "n1", Name: "x"}].row.Source
+		takeShare(t, p, "n1", "n2")
+		require.Len(t, turns(t, p), 2)
+		<-time.After(time.Minute)
+		assert.Same(t, before, p.indexes.fields[0].Shown.objects[stream.Key{Namespace: "n1", Name: "x"}].row.Source)
+		assert.True(t, streams.Shares(before), "the new stream holds the same object")
+	})
+}
+
+// TestAQueryThatOthersNameStaysWhole: what is named may be in another share.
+func TestAQueryThatOthersNameStaysWhole(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		naming, named := spaced("A", "as"), spaced("B", "bs")
+		named.Refs = []query.Ref{{Query: "A", Names: func(o stream.Object) ([]stream.Key, error) {
+			return []stream.Key{{Namespace: "n1", Name: o.GetName()}}, nil
+		}}}
+		s.Create("as", sim.In("n0", "x"))
+		s.Create("bs", sim.In("n1", "x"))
+		p := partitioned(t, streams, Options{Sharing: byNamespaces()}, naming, named)
+		takeShare(t, p, "n1")
+		assert.Equal(t, []string{"n0: x / ", "n1:  / x"}, turns(t, p))
+	})
+}

@@ -29,6 +29,8 @@ type spaces struct {
 	Deltas     []*kates.Delta
 }
 
+var silent = slog.New(slog.DiscardHandler)
+
 // divided is a group of replicas that divide namespaces.
 type divided struct {
 	t      *testing.T
@@ -54,7 +56,7 @@ func divide(t *testing.T, f func(t *testing.T, d *divided)) {
 					t: t, working: map[string]string{}, calls: map[string]map[string]int{}, seen: map[string]map[string]string{},
 					shown: map[string]map[string]string{},
 				}
-				d.server = katestest.NewServer(t, append(options, katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler)), kates.WithInterval(0)))...)
+				d.server = katestest.NewServer(t, append(options, katestest.WithClientOptions(kates.WithLogger(silent), kates.WithInterval(0)))...)
 				c := d.server.Client(t)
 				for i := range 24 {
 					team := fmt.Sprintf("team-%02d", i)
@@ -104,18 +106,23 @@ type dividedReplica struct {
 	ended  chan error
 }
 
-// join starts a replica.
-func (d *divided) join(name string, options ...kates.RunOption) *dividedReplica {
-	c := d.server.Client(d.t)
+// join starts a replica. Other options take the place of its sharding.
+func (d *divided) join(name string, sharding ...kates.RunOption) *dividedReplica {
+	return d.joinWith(name, d.server.Client(d.t), sharding...)
+}
+
+func (d *divided) joinWith(name string, c *kates.Client, sharding ...kates.RunOption) *dividedReplica {
 	d.mu.Lock()
 	d.calls[name] = map[string]int{}
 	d.mu.Unlock()
 	work := func(_ context.Context, key string, s *spaces) error { return d.work(name, key, s) }
-	options = append([]kates.RunOption{
+	if sharding == nil {
+		sharding = []kates.RunOption{kates.Sharding{Namespace: "default", Name: "group", Identity: name}}
+	}
+	options := append([]kates.RunOption{
 		kates.Query{Name: "ConfigMaps", Key: kates.ByNamespace},
-		kates.Query{Name: "Accounts", LabelSelector: "team", Key: kates.ByLabel("team")},
-		kates.Sharding{Namespace: "default", Name: "group", Identity: name}, kates.WithWorkers(3),
-	}, options...)
+		kates.Query{Name: "Accounts", LabelSelector: "team", Key: kates.ByLabel("team")}, kates.WithWorkers(3),
+	}, sharding...)
 	ctx, cancel := context.WithCancel(d.t.Context())
 	r := &dividedReplica{name, c, cancel, make(chan error, 1)}
 	go func() { r.ended <- kates.RunEach(ctx, c, work, options...) }()
@@ -201,7 +208,6 @@ func (d *divided) rest(replicas ...*dividedReplica) {
 		assert.True(d.t, s.Member, r.name)
 		assert.Equal(d.t, len(replicas), s.Members, r.name)
 		assert.Empty(d.t, s.Error, r.name)
-		d.t.Logf("%s: %s", r.name, r.client.Status())
 		keys, objects = keys+s.Keys, objects+r.objects()
 	}
 	c := replicas[0].client
