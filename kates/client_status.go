@@ -76,6 +76,9 @@ type QueryStatus struct {
 	// Shard is set where the watch brings one replica's part of the objects ([Sharding]). It says in
 	// words whether the server sends that part alone.
 	Shard string `json:"shard,omitempty"`
+	// Start says how the watch has begun, with [WithWarmStart]: "warm", or "list: " and why it was
+	// not warm. Of several watches it is one that was not warm, if there is one.
+	Start string `json:"start,omitempty"`
 }
 
 // QueryStatusOf is for package inspect alone.
@@ -86,7 +89,7 @@ func statusOf(all []query.Status) (s Status) {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional, Changing: q.Changing,
 			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Refs: q.Refs, Invalid: q.Invalid,
-			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts, Shard: q.Shard,
+			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts, Shard: q.Shard, Start: q.Start,
 		})
 	}
 	return s
