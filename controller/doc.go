@@ -112,12 +112,14 @@
 // the root: not by a former follower, nor by a new leader that takes over before the departure
 // has been reconciled without an error. Use a finalizer where no departure may be missed.
 //
-// With [kates.Sharding] the keys are divided among all replicas, by a hash. Each replica watches
-// everything, and reconciles its own keys. When a replica comes or goes, only keys that it gets
-// or had move. No two replicas reconcile a key at a time. The new owner begins when the former
-// one has ended and its writes are seen. When a root departs, the replica that owns the key at
-// that time reconciles the departure. If the key is moving between replicas then, nobody may
-// reconcile it, as when nothing runs. Finalizers are for that.
+// With [kates.Sharding] the roots are divided among all replicas, by the hashes of their UIDs or of
+// their namespaces. Each replica holds its own roots, and what they own, and reconciles these. What
+// is neither root nor owned it watches whole. When a replica comes or goes, only roots that it gets
+// or had move, and what one has too much. No two replicas reconcile a root at a time. The new owner
+// begins when the former one has ended and its writes are seen. When a root departs, the replica
+// that owns it at that time reconciles the departure. If the root is moving between replicas then,
+// nobody may reconcile it, as when nothing runs. Finalizers are for that. A root that a replica loses
+// to another one has not departed.
 //
 // A replica may stop for longer than its lease, and go on without knowing. It cannot write then
 // ([kates.LeaderElection], Fencing): its writes are not sent when the lease is over, and those

@@ -29,14 +29,20 @@ type half struct {
 
 type ctxKey struct{}
 
-func (g *half) Enter(ctx context.Context, key string) (context.Context, func(), bool) {
+func (g *half) Moment() uint64 { return 0 }
+
+func (g *half) Enter(ctx context.Context, key string, _ uint64) (context.Context, func(), keyed.Whose) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	whose := keyed.Theirs
+	if g.mine[key] {
+		whose = keyed.Ours
+	}
 	return context.WithValue(ctx, ctxKey{}, "of "+key), func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.left++
-	}, g.mine[key]
+	}, whose
 }
 
 func (g *half) Run(ctx context.Context, keys keyed.Keys, _ func(error)) error {

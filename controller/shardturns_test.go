@@ -29,12 +29,14 @@ type single struct {
 	keys   keyed.Keys
 }
 
-func (s *single) Enter(ctx context.Context, key string) (context.Context, func(), bool) {
+func (s *single) Moment() uint64 { return 0 }
+
+func (s *single) Enter(ctx context.Context, key string, _ uint64) (context.Context, func(), keyed.Whose) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.others || s.taken[key] != nil {
 		s.owed[key] = true
-		return ctx, func() {}, false
+		return ctx, func() {}, keyed.Theirs
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s.taken[key] = cancel
@@ -48,7 +50,7 @@ func (s *single) Enter(ctx context.Context, key string) (context.Context, func()
 			delete(s.owed, key)
 			s.keys.Trigger(key)
 		}
-	}, true
+	}, keyed.Ours
 }
 
 func (s *single) Run(ctx context.Context, keys keyed.Keys, _ func(error)) error {

@@ -95,9 +95,10 @@ func (w *whole[S]) Next(ctx context.Context) (*wholeTurn[S], error) {
 	due := false
 	for {
 		select {
+		case <-w.Changed(): // not before, though something may have changed during the last turn
 		case <-w.due:
 			due = true
-		default:
+		case <-ctx.Done():
 		}
 		snap := new(S)
 		changed, complete, err := w.update(ctx, reflect.ValueOf(snap).Elem())
@@ -106,12 +107,6 @@ func (w *whole[S]) Next(ctx context.Context) (*wholeTurn[S], error) {
 			return nil, w.because(err)
 		case complete && (changed || due):
 			return &wholeTurn[S]{w, snap}, nil
-		}
-		select {
-		case <-w.Changed():
-		case <-w.due:
-			due = true
-		case <-ctx.Done():
 		}
 	}
 }

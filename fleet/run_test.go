@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,39 @@ func TestARunOfAFleetCallsForEachChangeAndTriesAgain(t *testing.T) {
 		expect("ax by bz")
 		if err := <-ended; err != broken {
 			t.Error(err)
+		}
+	})
+}
+
+// Changes that come during a call wait for the next signal, too.
+func TestARunOfAFleetCallsItsFunctionOncePerIntervalUnderChurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{Interval: time.Second})
+		a := newCluster(t, "1", configMap("x"))
+		_ = f.Set(Member{Name: "a", Client: a.Client})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, calls, last := make(chan error, 1), 0, 0
+		go func() {
+			ended <- Run(ctx, f, func(_ context.Context, snap *allMaps) error {
+				<-time.After(50 * time.Millisecond)
+				calls, last = calls+1, len(snap.Maps["a"])
+				return nil
+			})
+		}()
+		atRest()
+		for i := range 505 {
+			<-time.After(10 * time.Millisecond)
+			if err := a.Client.Create(t.Context(), configMap(fmt.Sprint("m", i)), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(time.Minute)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if calls < 6 || calls > 8 || last != 506 {
+			t.Errorf("%d calls, %d objects in the end", calls, last)
 		}
 	})
 }

@@ -73,6 +73,9 @@ type QueryStatus struct {
 	Unsettled int `json:"unsettled,omitempty"`
 	// Restarts is the number of restarts of the watch that took a new list.
 	Restarts int `json:"restarts"`
+	// Shard is set where the watch brings one replica's part of the objects ([Sharding]). It says in
+	// words whether the server sends that part alone.
+	Shard string `json:"shard,omitempty"`
 	// Start says how the watch has begun, with [WithWarmStart]: "warm", or "list: " and why it was
 	// not warm. Of several watches it is one that was not warm, if there is one.
 	Start string `json:"start,omitempty"`
@@ -86,7 +89,7 @@ func statusOf(all []query.Status) (s Status) {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional, Changing: q.Changing,
 			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Refs: q.Refs, Invalid: q.Invalid,
-			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts, Start: q.Start,
+			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts, Shard: q.Shard, Start: q.Start,
 		})
 	}
 	return s
@@ -231,6 +234,15 @@ type ShardStatus struct {
 	Members int `json:"members"`
 	// Since is when this replica has become a member last.
 	Since time.Time `json:"since,omitzero"`
+	// Keys is the number of keys that are this replica's.
+	Keys int `json:"keys"`
+	// Ranges is the number of ranges of hashes that this replica has, and Part how much of all hashes
+	// they are, from 0 to 1. Both are 0 where the members divide keys by their names.
+	Ranges int     `json:"ranges,omitempty"`
+	Part   float64 `json:"part,omitempty"`
+	// Streams says in words whether the replica's watches bring its part alone, and whether the
+	// server sends that, or everything.
+	Streams string `json:"streams,omitempty"`
 	// Error says why this replica is no member, or cannot renew its Lease. It is empty while all is
 	// well.
 	Error string `json:"error,omitempty"`
@@ -246,6 +258,7 @@ func leaderStatus(s lease.Status) LeaderStatus {
 func shardStatus(s lease.Status) ShardStatus {
 	return ShardStatus{
 		Group: s.Lease, Identity: s.Identity, Member: s.Holds, Members: s.Members, Since: s.Since, Error: textOf(s.Err),
+		Keys: s.Keys, Ranges: s.Ranges, Part: s.Part, Streams: s.Streams,
 	}
 }
 
@@ -291,11 +304,19 @@ func (s Status) printLeases(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%t\t%s\t%s\t%s\n", l.Lease, l.Identity, l.Leading, l.Holder, age(l.Since), l.Error)
 	}
 	if len(s.Shards) > 0 {
-		fmt.Fprintln(w, "SHARDS\tIDENTITY\tMEMBER\tMEMBERS\tSINCE\tERROR")
+		fmt.Fprintln(w, "SHARDS\tIDENTITY\tMEMBER\tMEMBERS\tKEYS\tPART\tSINCE\tSTREAMS\tERROR")
 	}
 	for _, m := range s.Shards {
-		fmt.Fprintf(w, "%s\t%s\t%t\t%d\t%s\t%s\n", m.Group, m.Identity, m.Member, m.Members, age(m.Since), m.Error)
+		fmt.Fprintf(w, "%s\t%s\t%t\t%d\t%d\t%s\t%s\t%s\t%s\n", m.Group, m.Identity, m.Member, m.Members, m.Keys, m.part(), age(m.Since), m.Streams, m.Error)
 	}
+}
+
+// part is the part as a percentage.
+func (m ShardStatus) part() string {
+	if m.Part == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%%", 100*m.Part)
 }
 
 func age(since time.Time) string {

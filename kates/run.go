@@ -28,9 +28,10 @@ import (
 // ([WithInterval], [WithDebounce], …), and [WithBackoff], [WithTriggers], [WithOnError],
 // [WithSignals], [WithShutdownTimeout] and [LeaderElection].
 //
-// One goroutine, that of Run, calls the function: never twice at a time. Each snapshot is a fresh
-// *S and the caller's; its objects are shared and read-only. The function's context ends when
-// Run's does, unless [WithShutdownTimeout] says otherwise.
+// One goroutine, that of Run, calls the function: never twice at a time. What changes during a
+// call is in the next one, which comes with the next signal: [WithInterval] and [WithDebounce] say
+// when. Each snapshot is a fresh *S and the caller's; its objects are shared and read-only. The
+// function's context ends when Run's does, unless [WithShutdownTimeout] says otherwise.
 //
 // An error of the function means another try with the newest snapshot, after the backoff, however
 // much changes meanwhile. A panic is such an error, a [*PanicError]. [Permanent] marks an error
@@ -178,6 +179,9 @@ func (r *runner[S]) loop(ctx, calls context.Context) error {
 		}
 		r.due = again > 0
 		keyed.Pause(ctx, again, r.snapshots.acc.Done()) // no change ends a backoff
+		if !r.due {
+			r.wait(ctx) // for the next signal, though something may have changed during the call
+		}
 	}
 }
 

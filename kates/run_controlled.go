@@ -43,6 +43,9 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	if err == nil {
 		_, err = p.client.compile(fields.targets)
 	}
+	if err == nil {
+		err = settings.divideRoots(c, slices.Concat(fields.targets, fields.later))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +83,9 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 	if err == nil {
 		err = c.keyRoles(ctx, &fields)
 	}
+	if err == nil {
+		err = p.divisible(ctx, fields)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +95,7 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 	}
 	all, err := partition.Start(ctx, c.core.streams, fields.shape(), compiled, partition.Options{
 		Options: c.options(c.watch.get(), watched{fmt.Sprintf("controller %q", p.name), p.name}), Backoff: p.settings.policy.Backoff, Lasting: true,
+		Sharing: p.settings.division.sharing(),
 	})
 	if err != nil {
 		return nil, err

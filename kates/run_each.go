@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/reach"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // RunEach calls a function with the snapshot of each key (see [WatchEach]). It calls it once for
@@ -49,6 +50,9 @@ import (
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
 	settings, err := newRunSettings(c, f == nil, options)
+	if err == nil {
+		err = settings.divideKeys(c)
+	}
 	if err != nil {
 		return fmt.Errorf("run each %s: %w", t, err)
 	}
@@ -62,7 +66,7 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	defer stop()
 	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
 		return watchEach[S](life, c.With(settings.watch...), settings.queries, partition.Options{
-			Backoff: settings.policy.Backoff, Former: settings.cluster.Known.Keys(),
+			Backoff: settings.policy.Backoff, Former: settings.cluster.Known.Keys(), Sharing: settings.division.sharing(),
 		})
 	})
 	if err != nil {
@@ -134,7 +138,15 @@ type partitionWatch struct{ *partitioned }
 func (p partitionWatch) Changed() <-chan struct{}       { return p.all.Changed() }
 func (p partitionWatch) Sync(ctx context.Context) error { return p.all.Sync(ctx) }
 func (p partitionWatch) Done() <-chan struct{}          { return p.all.Done() }
-func (p partitionWatch) Err() error                     { return p.all.Err() }
+func (p partitionWatch) Hash(key string) uint64         { return p.all.Hash(key) }
+func (p partitionWatch) Loads() []shardrange.Load       { return p.all.Loads() }
+func (p partitionWatch) Streams() string                { return streamsOf(p.all.Status()) }
+
+func (p partitionWatch) Share(ctx context.Context, need shardrange.Ranges) error {
+	return p.all.Share(ctx, need)
+}
+
+func (p partitionWatch) Err() error { return p.all.Err() }
 
 func (p partitionWatch) Refresh(ctx context.Context) error {
 	if err := p.all.Refresh(ctx); err != nil {

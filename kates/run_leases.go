@@ -9,7 +9,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lease/shards"
 )
@@ -167,94 +166,6 @@ func (c *Client) leaseSettings(namespace, identity string, duration, deadline, r
 		FieldManager: c.core.fieldManager, Logger: c.core.log,
 		LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry,
 	}
-}
-
-// ErrKeyLost is the cause of a context that ended because another replica has the key now (see
-// [Sharding]). It is also the error of writes that are not sent for that reason.
-var ErrKeyLost = shards.ErrLost
-
-// Sharding is an option of [RunEach] and of controllers. It divides the keys among the replicas
-// that have the same Name. Each key belongs to one replica, which alone calls the function for
-// it. All replicas watch everything, and are ready to take over.
-//
-//	shards := kates.Sharding{Namespace: "ingress", Name: "tenants"}
-//	kates.RunEach(ctx, client, rebuild, queries, shards)
-//
-// Each replica has a Lease of its own in Namespace, labelled kates.io/shards=Name, and watches
-// those of the others. When a replica comes or goes, only keys that it gets or had move
-// (rendezvous hashing). A replica that gains a key begins with it when the former owner has said
-// that its work for the key has ended, and its own watches have caught up with the server. Its
-// function is called then, though nothing may have changed. A replica that ends gives its keys up
-// at once. The keys of one that dies or stops move when its Lease has expired, by what the others
-// observe of its renewals: their clocks need not agree, but must run at the same speed.
-//
-// A replica that is about to lose a key takes no more turns of it. A call under way may go on for
-// LeaseDuration; then its context is cancelled, and after LeaseDuration once more the others do
-// not wait for it any longer. If the replica's own Lease is lost, because the server does not
-// answer or the process was stopped, the contexts of all its calls are cancelled, with a
-// [context.Cause] of [ErrKeyLost], and it joins again by itself. If a call was cancelled in this
-// way, its error is no failure: it is not logged, and the next owner of the key is called without
-// a backoff.
-//
-// The call for a key that is gone (an empty snapshot, a root that has departed) goes to the key's
-// owner at that time. If the key was moving from one replica to another, or the owner had not
-// been called for it yet, it goes to nobody. Use a finalizer where none may be missed.
-//
-// The function is called for each key that the replica gains. If a call for the key was about to
-// begin at that moment, there may be two calls.
-//
-// Deltas are about the replica's own calls: they say what has changed since its last call for the
-// key that returned no error, also while another replica had the key. A key that was gone
-// meanwhile begins anew.
-//
-// [Client.Status] says whether the replica is a member, of how many, and what is wrong, and
-// [Client.Ready] waits for the first membership, as for the Lease of a [LeaderElection].
-//
-// Writes are fenced, as [LeaderElection] describes it.
-//
-// It needs the rights to get, list, watch, create, update and delete leases (coordination.k8s.io)
-// in Namespace. Renewals are not subject to the client's rate limit. client-go's fake has neither
-// versions nor preconditions: replicas on it divide the keys, for tests, and none is stopped.
-type Sharding struct {
-	// Namespace of the Leases. Default: the client's.
-	Namespace string
-	// Name of the group of replicas: a DNS label.
-	Name string
-	// Identity of this replica, unique at any time. Default: as that of [LeaderElection]. Keys go
-	// by it: a replica that comes back under the same Identity has the same keys. Under the
-	// default one it joins again at once when its work has ended, and does not wait until its own
-	// former Lease has expired. Of a member and a copy of its process, the one that renews later
-	// loses its keys, within RetryPeriod, and waits until the other one is gone.
-	Identity string
-	// LeaseDuration is how long others wait for a renewal before they take the keys: whole
-	// seconds. Default 15 s.
-	LeaseDuration time.Duration
-	// RenewDeadline is how long a replica tries to renew before it gives its keys up: less than
-	// LeaseDuration. Default 10 s.
-	RenewDeadline time.Duration
-	// RetryPeriod is between two renewals: less than RenewDeadline divided by 1.2. Default 2 s.
-	RetryPeriod time.Duration
-}
-
-func (s Sharding) applyToRun(r *runSettings) {
-	if r.sharding != nil {
-		r.reject(errors.New("a run is a shard of one group, not of several"))
-	}
-	r.sharding = &s
-}
-
-func (s Sharding) config(c *Client) shards.Config {
-	return shards.Config{
-		Settings: c.leaseSettings(s.Namespace, s.Identity, s.LeaseDuration, s.RenewDeadline, s.RetryPeriod), Group: s.Name,
-	}
-}
-
-// shard is this replica's part of the keys.
-func (s Sharding) shard(c *Client) *keyed.Shard {
-	config := s.config(c)
-	return &keyed.Shard{Config: config, Watch: func(ctx context.Context) (keyed.LeaseWatch, error) {
-		return c.watchLeases(ctx, config.Namespace, config.Group)
-	}}
 }
 
 // leaseWatch is the client's watch of a group's Leases.

@@ -32,6 +32,7 @@ type runSettings struct {
 	triggers []keyed.Trigger
 	election *LeaderElection
 	sharding *Sharding
+	division division // of the keys, with sharding
 	handles  []*Handle
 	workers  int // 0: no option says it
 	wrong    error
@@ -111,6 +112,7 @@ func (s *runSettings) config(c *Client, name string, log logr.Logger) keyed.Conf
 	}
 	if s.sharding != nil {
 		shard := s.sharding.shard(c)
+		shard.Config.By, shard.Whole = s.division.by(), s.division.whole
 		shard.Config.Report = c.core.leases.shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
 		config.Shards, config.Report = shard, shard.Config.Report
 	}

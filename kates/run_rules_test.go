@@ -162,6 +162,31 @@ func TestRunTakesQueriesAndWatchOptionsForItselfAlone(t *testing.T) {
 	})
 }
 
+// TestRunCallsItsFunctionOncePerIntervalUnderChurn: changes that come during a call wait for the
+// next signal, too.
+func TestRunCallsItsFunctionOncePerIntervalUnderChurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := katestest.New(t, katestest.WithClientOptions(silent))
+		c := newCalls()
+		r := run(t, fake.Client, func(ctx context.Context, m *maps) error {
+			<-time.After(50 * time.Millisecond)
+			return c.call(ctx, m)
+		}, kates.WithInterval(time.Second))
+		r.runs()
+		for i := range 505 {
+			<-time.After(10 * time.Millisecond)
+			put(t, fake, "x", fmt.Sprint(i))
+		}
+		<-time.After(time.Hour)
+		r.runs()
+		at := c.at()
+		assert.LessOrEqual(t, len(at), 8, at) // the first snapshot, the first change, one each second
+		assert.GreaterOrEqual(t, len(at), 6, at)
+		assert.Equal(t, "x504 ", c.seen()[len(at)-1])
+		r.stop()
+	})
+}
+
 func TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := katestest.New(t, katestest.WithClientOptions(silent, kates.WithInterval(0)))

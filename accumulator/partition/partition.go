@@ -22,6 +22,10 @@ type partition struct {
 	objects int   // how many objects have the key
 	forced  bool  // the next turn is due even if nothing has changed
 	seen    sight // of its last turn
+	// Of partitions by UID: the place among the hashes, and whether it is that of an object by
+	// [shardrange.UID].
+	hash   uint64
+	rooted bool
 }
 
 // sight is what workers have seen of a partition.

@@ -24,6 +24,9 @@ type Options struct {
 	// Former are keys that had turns before these partitions started. If no object has such a key
 	// when all queries are complete, it has a last turn, as a key that is gone.
 	Former []string
+	// Sharing, if not nil, is how replicas divide the keys. The queries bring nothing of what is
+	// divided before [Partitions.Share].
+	Sharing *Sharing
 }
 
 // Partitions turns the watches of several queries into one snapshot per key, see
@@ -42,6 +45,7 @@ type Partitions struct {
 	scheduler *scheduler
 	debounce  *debounce // nil without a debounce
 	quietOwn  bool
+	sharing   *sharing // nil: the replicas divide nothing
 	// These belong to the reader's turn.
 	current    []*field // the queries that there are; the indexes have the removed ones, too
 	generation int      // of these
@@ -70,6 +74,10 @@ func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Q
 	p := &Partitions{indexes: &indexes{typ: t, lasting: o.Lasting}, debounce: newDebounce(&o.Pace), quietOwn: o.QuietOwnWrites}
 	if err := p.indexes.suits(queries); err != nil {
 		return nil, err
+	}
+	if o.Sharing != nil {
+		p.sharing = &sharing{Sharing: *o.Sharing}
+		queries = p.marked(queries, queries)
 	}
 	p.scheduler = newScheduler(len(reflect.VisibleFields(t)), o.Backoff, p.debounce)
 	p.scheduler.expect(o.Former)

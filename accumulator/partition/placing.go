@@ -1,5 +1,7 @@
 package partition
 
+import "github.com/kates-go/kates/internal/shardrange"
+
 // activateForced activates all partitions, though none of their objects may have changed.
 func (s *scheduler) activateForced() {
 	s.mu.Lock()
@@ -22,7 +24,7 @@ func (s *scheduler) activateFresh() {
 }
 
 // place hands the moves of a field to the partitions of these objects.
-func (s *scheduler) place(i int, moves []moved) {
+func (s *scheduler) place(i int, moves []moved, by shardrange.Field) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range moves {
@@ -39,6 +41,7 @@ func (s *scheduler) place(i int, moves []moved) {
 			}
 			s.parts[key].count(i, 1)
 		}
+		s.locate(by, m)
 		for _, key := range had {
 			s.parts[key].count(i, -1)
 		}

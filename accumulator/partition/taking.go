@@ -25,11 +25,7 @@ func (p *Partitions) take(ctx context.Context, then func() *Turn) (*Turn, error)
 
 // next hands out the first ready key that has a reason for a turn.
 func (p *Partitions) next() *Turn {
-	if p.released.Swap(false) {
-		p.scheduler.release(p.signalled())
-	} else {
-		p.ensureSignal()
-	}
+	p.releaseDue()
 	for p.scheduler.pending() {
 		if p.scheduler.isStale() {
 			_, _ = p.takeIn() // the next turn shows what was written before that moment (G4)
@@ -38,6 +34,17 @@ func (p *Partitions) next() *Turn {
 		if t := p.hand(); t != nil {
 			return t
 		}
+	}
+	return nil
+}
+
+// releaseDue makes the keys ready that wait for a signal, if there was one, or makes sure that one
+// follows. It returns no turn.
+func (p *Partitions) releaseDue() *Turn {
+	if p.released.Swap(false) {
+		p.scheduler.release(p.signalled())
+	} else {
+		p.ensureSignal()
 	}
 	return nil
 }
@@ -83,7 +90,7 @@ func (p *Partitions) advance() {
 		if lookup {
 			p.scheduler.consult(i, moves)
 		} else {
-			p.scheduler.place(i, moves)
+			p.scheduler.place(i, moves, f.Query.Query().Shard.Field)
 		}
 		signals := b.Signals
 		if b.Whole { // all are, see query.Batch

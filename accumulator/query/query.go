@@ -44,6 +44,11 @@ type Query struct {
 	// Shard, unless it is the zero value, narrows the query to a share of the objects: its
 	// streams bring that alone, where the server can send it.
 	Shard shardrange.Shard
+	// ShardBy is by what a reader may narrow the query to a share; empty: by nothing.
+	ShardBy shardrange.Field
+	// Apart: the query has streams of what it wants alone, and is not served by wider ones. So
+	// what it does not want takes no memory.
+	Apart bool
 	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so
 	// do Labels and Fields. One that requires a namespace by the field metadata.namespace is
 	// watched in that namespace.

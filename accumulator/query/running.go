@@ -163,6 +163,6 @@ type Host struct {
 func (h *Host) listen(q Query) stream.ListenOptions {
 	return stream.ListenOptions{
 		PerKey: h.PerKey, QuietOwn: h.QuietOwn, Wake: h.Wake, Trouble: h.Attend, Noted: h.Noted,
-		Optional: q.Optional, Signal: q.Signal,
+		Optional: q.Optional, Signal: q.Signal, Apart: q.Apart,
 	}
 }

@@ -253,7 +253,7 @@ func (l *Listener) Status() Status {
 func (s *stream) status() Status {
 	st := Status{
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.formNow(),
-		Shard:      s.sharding.status(),
+		Shard:      s.shardStatus(),
 		PositionRV: s.store.view.Position(),
 		Start:      s.progress.kept.start,
 		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,

@@ -63,7 +63,7 @@ func (s *stream) inspect(listeners int) Inspection {
 	per := s.perObject()
 	in := Inspection{
 		ID: s.tally.id, Resource: s.resource, Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields,
-		ShardSelector: s.key.shard,
+		ShardSelector: s.selector.shard.String(),
 		Listeners:     listeners, Listing: int(s.tally.listed.Load()),
 		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
 		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),

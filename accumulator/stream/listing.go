@@ -201,6 +201,8 @@ type listing struct {
 	// compared are the items of a version that the stream holds. It lacks those that are the held
 	// object by now.
 	compared map[Key]comparison
+	// others hold other shares of the same objects.
+	others []*stream
 	// newHistory: its versions may not compare with those of what the stream holds.
 	newHistory bool
 	// paged: each object comes once. A streamed list may bring its next version, too.
@@ -213,7 +215,10 @@ type listing struct {
 func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
 	s.sharding.begin()
-	return listing{stream: s, objects: make(map[Key]Object), compared: make(map[Key]comparison), newHistory: newHistory}
+	return listing{
+		stream: s, objects: make(map[Key]Object), compared: make(map[Key]comparison), newHistory: newHistory,
+		others: s.set.otherShares(s),
+	}
 }
 
 // put takes in an item of the list.
@@ -243,7 +248,7 @@ func (l listing) put(item runtime.Object) error {
 	held, same := l.stream.has(o)
 	switch {
 	case !same || l.newHistory:
-		made := l.stream.made(o, held)
+		made := l.made(o, held)
 		l.stream.tally.taken(made)
 		l.objects[key] = made
 	default:

@@ -138,7 +138,7 @@ type denials map[selectorKey]bool
 type selectorKey struct{ labels, fields, shard string }
 
 func (s selector) key() (k selectorKey) {
-	k.shard = s.shard.String()
+	k.shard = s.shard.Key()
 	if s.labels != nil {
 		k.labels = s.labels.String()
 	}

@@ -27,7 +27,7 @@ func keyOf(r Resource, spec Spec) streamKey {
 	return streamKey{
 		resource:  r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		namespace: spec.Namespace, labels: spec.labelSelector(), fields: spec.fieldSelector(),
-		shard: spec.Shard.String(), form: spec.Form, transform: FuncPointer(spec.Transform),
+		shard: spec.Shard.Key(), form: spec.Form, transform: FuncPointer(spec.Transform),
 	}
 }
 
@@ -61,7 +61,7 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 	if spec.Fields != nil {
 		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
 	}
-	if key.shard != "" {
+	if spec.Shard.String() != "" {
 		s.sharding = &sharding{}
 		s.source = &shardedSource{s.source, spec.Shard, s.sharding}
 	}

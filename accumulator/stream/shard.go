@@ -19,6 +19,9 @@ import (
 //  2. The UID and the namespace of an object never change, so it is never moved into a shard or
 //     out of it. An object of the same name may be in another shard, by its UID.
 //  3. A list that says that it is of another share lacks objects: it is an error.
+//  4. A share by [shardrange.Controller] is judged here alone: the server sends everything. The
+//     controller of an object may change. So each version is judged, and the object comes and goes
+//     as one does that is relabelled.
 //
 // A server that shards says so in metadata.shardInfo of a list. (Kubernetes 1.36 does not say it
 // in streamed lists, in those of metadata alone, and in those of custom kinds, though they are
@@ -37,6 +40,7 @@ const (
 	shardForeign  = "the server does not shard: it sends the objects of all shards, and others are dropped here"
 	shardUnknown  = "the server has sent no object of another shard"
 	shardNarrowed = "a part of a wider watch"
+	shardOwned    = "the server sends all: it cannot select by owner, and what others own is dropped here"
 )
 
 // begin notes that a list begins: the server may have learnt to shard since the one before.
@@ -103,11 +107,37 @@ func (s *shardedSource) Within(namespace string) Source {
 	return &shardedSource{in, s.shard, s.seen}
 }
 
+// shardStatus says how the stream's share comes about.
+func (s *shape) shardStatus() string {
+	if s.sharding == nil && s.key.shard != "" {
+		return shardOwned
+	}
+	return s.sharding.status()
+}
+
+// controlled reports whether an object's controller is in the shard.
+func controlled(s shardrange.Shard, o Object) bool {
+	if whole, ok := o.(*rejected); ok {
+		if whole.metadata == nil {
+			return true // nobody knows whose it is: so all hear of it
+		}
+		o = whole.metadata
+	}
+	owner := metav1.GetControllerOfNoCopy(o)
+	if owner == nil {
+		return s.Everything()
+	}
+	return s.Ranges.Has(shardrange.Hash(string(owner.UID)))
+}
+
 // in reports whether an object is in the selector's shard. The UID of one that does not decode may
 // be unknown: then the server's judgement stands, so that somebody hears of it.
 func (s selector) in(o Object) bool {
 	if s.shard.Field == "" {
 		return true // without a look at the object
+	}
+	if s.shard.Field == shardrange.Controller {
+		return controlled(s.shard, o)
 	}
 	if s.shard.Field == shardrange.UID && o.GetUID() == "" && Fault(o) != nil {
 		return true
@@ -115,11 +145,16 @@ func (s selector) in(o Object) bool {
 	return s.shard.Has(o.GetNamespace(), string(o.GetUID()))
 }
 
+// forGood reports whether an object never enters the selector's shard, or leaves it.
+func (s selector) forGood() bool { return s.shard.Field != shardrange.Controller }
+
 // ours is in for an object that the server has sent: it notes what it should not have sent.
 func (s *shape) ours(o Object) bool {
-	if s.sharding == nil || s.selector.in(o) {
+	if s.key.shard == "" || s.selector.in(o) {
 		return true
 	}
-	s.sharding.foreign.Add(1)
+	if s.sharding != nil {
+		s.sharding.foreign.Add(1)
+	}
 	return false
 }

@@ -87,7 +87,7 @@ func newStream(set *Set, s shape) *stream {
 	st.tally.id = streamIDs.Add(1)
 	st.requests = requests{
 		source: s.source, resource: s.key.resource, namespace: s.key.namespace,
-		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.key.shard},
+		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.shard.String()},
 	}
 	st.reflector = newReflector(st, s.source, st.requests, s.config)
 	st.reflector.step = s.step

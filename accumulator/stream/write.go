@@ -152,7 +152,7 @@ func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
 		return w, true
 	}
 	object, ok := w.Object.(Object)
-	if ok && !s.selector.in(object) { // of whichever version of the API
+	if ok && s.selector.forGood() && !s.selector.in(object) { // of whichever version of the API
 		w.Object = nil
 		return w, true
 	}

@@ -90,6 +90,7 @@ func (d *dryRun) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, error
 }
 
 func (*dryRun) Push(context.Context, map[string][]string) (int, error) { return 0, nil }
+func (*dryRun) Pushes() bool                                           { return false }
 func (*dryRun) Alive() bool                                            { return true }
 func (*dryRun) Stats() nginx.Stats                                     { return nginx.Stats{} }
 func (*dryRun) Close(context.Context) error                            { return nil }

@@ -7,12 +7,16 @@ import (
 
 	"github.com/kates-go/kates/internal/lease/shards"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Shard is this replica's part of the keys of a loop. It implements [Shards] by the protocol of
 // package shards. Set Config and Watch before use.
 type Shard struct {
 	Config shards.Config
+	// Whole says why the watches bring everything; empty: they bring this replica's part, where
+	// that is possible.
+	Whole string
 	// Watch starts the watch of the group's Leases.
 	Watch func(ctx context.Context) (LeaseWatch, error)
 
@@ -44,7 +48,12 @@ func (s *Shard) Run(ctx context.Context, keys Keys, failed func(error)) error {
 	}
 	defer watch.Close()
 	config := s.Config
-	config.Watch, config.CatchUp, config.Moved = watch, keys.Sync, s.moved
+	config.Watch, config.Moved = watch, s.moved
+	config.CatchUp = func(ctx context.Context, _ shardrange.Ranges) error { return keys.Sync(ctx) }
+	config.Keys, config.Streams = keys.Keys, func() string { return s.Whole }
+	if divided, ok := keys.(Divided); ok && config.By != "" {
+		s.divide(&config, divided)
+	}
 	s.mu.Lock()
 	s.keys, s.owed, s.tidy = keys, make(map[string]bool), tidyOwed
 	s.replica, err = shards.Join(ctx, config)
@@ -66,14 +75,31 @@ func (s *Shard) Run(ctx context.Context, keys Keys, failed func(error)) error {
 	return nil
 }
 
+// Moment implements [Shards].
+func (s *Shard) Moment() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replica == nil {
+		return 0
+	}
+	return s.replica.Gains()
+}
+
 // Enter implements [Shards].
-func (s *Shard) Enter(ctx context.Context, key string) (inner context.Context, leave func(), ok bool) {
+func (s *Shard) Enter(ctx context.Context, key string, since uint64) (inner context.Context, leave func(), whose Whose) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	replica := s.replica
-	if replica == nil || !replica.Take(key) {
+	switch {
+	case replica == nil:
 		s.owe(key)
-		return ctx, func() {}, false
+		return ctx, func() {}, Theirs
+	case replica.Take(key, since):
+	case replica.Mine(key) && replica.Gains() != since:
+		return ctx, func() {}, Stale
+	default:
+		s.owe(key)
+		return ctx, func() {}, Theirs
 	}
 	delete(s.owed, key) // this is the turn that it was owed
 	inner, cancel := replica.Context(ctx, key)
@@ -86,7 +112,7 @@ func (s *Shard) Enter(ctx context.Context, key string) (inner context.Context, l
 			delete(s.owed, key)
 			s.keys.Trigger(key)
 		}
-	}, true
+	}, Ours
 }
 
 // owe notes that a key is owed a turn. Whenever there are twice as many, it forgets those that are
@@ -134,4 +160,30 @@ func (s *Shard) moved() {
 	if len(due) > 0 {
 		s.keys.Trigger(due...)
 	}
+}
+
+// divide has the watches bring what the replica needs.
+func (s *Shard) divide(config *shards.Config, keys Divided) {
+	config.Hash, config.Loads = keys.Hash, keys.Loads
+	config.Streams = func() string { return s.streams(keys) }
+	config.CatchUp = func(ctx context.Context, need shardrange.Ranges) error {
+		if err := keys.Share(ctx, need); err != nil {
+			return err
+		}
+		return keys.Sync(ctx)
+	}
+}
+
+// streams says in words what the watches bring.
+func (s *Shard) streams(keys Divided) string {
+	s.mu.Lock()
+	replica := s.replica
+	s.mu.Unlock()
+	if replica == nil {
+		return ""
+	}
+	if ok, why := replica.ByRanges(); !ok {
+		return why
+	}
+	return keys.Streams()
 }

@@ -21,12 +21,12 @@ func (k *someKeys) Sync(context.Context) error { return nil }
 func TestG3AShardForgetsTheKeysOfOthersThatAreGone(t *testing.T) {
 	keys := &someKeys{}
 	s := &Shard{keys: keys, owed: map[string]bool{}, tidy: tidyOwed}
-	s.Enter(t.Context(), "staying")
+	s.Enter(t.Context(), "staying", 0)
 	for i := range 1000 {
 		key := fmt.Sprintf("passing-%04d", i)
 		*keys = someKeys{key, "staying"}
-		_, _, ours := s.Enter(t.Context(), key)
-		assert.False(t, ours)
+		_, _, whose := s.Enter(t.Context(), key, 0)
+		assert.Equal(t, Theirs, whose)
 	}
 	assert.LessOrEqual(t, len(s.owed), tidyOwed)
 	assert.Contains(t, s.owed, "staying")

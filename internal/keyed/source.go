@@ -3,6 +3,8 @@ package keyed
 import (
 	"context"
 	"time"
+
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Keys are the keys that replicas divide.
@@ -12,6 +14,20 @@ type Keys interface {
 	Trigger(keys ...string)
 	// Sync returns when the snapshots are as new as the server was at the call.
 	Sync(ctx context.Context) error
+}
+
+// Divided are keys whose watches can bring a part of them alone.
+type Divided interface {
+	Keys
+	// Share has the snapshots bring the keys of some hashes alone, as far as the server's objects can
+	// be divided by them. It returns when they have all of these keys, and no others.
+	Share(ctx context.Context, need shardrange.Ranges) error
+	// Hash is the place of a key among the hashes. Loads are how many objects there are, by the
+	// hashes of their keys, in order.
+	Hash(key string) uint64
+	Loads() []shardrange.Load
+	// Streams says in words what the watches bring.
+	Streams() string
 }
 
 // Watch is a watch whose snapshots a follower keeps up to date.
@@ -32,6 +48,15 @@ type Source[T Turn] interface {
 	Next(ctx context.Context) (T, error)
 	TriggerAll()
 }
+
+// Whose says whether a key is this replica's.
+type Whose int
+
+const (
+	Ours   Whose = iota
+	Theirs       // another replica's, or nobody's: the key has another turn when it is ours
+	Stale        // ours by now, but another replica's after the moment: the turn has to be made anew
+)
 
 // Turn is the time of one key. It is ended once, by one of the last five methods.
 type Turn interface {
@@ -57,11 +82,14 @@ type Turn interface {
 
 // Shards say which keys are this replica's.
 type Shards interface {
-	// Enter begins the work for a key. ok is false if the key is not this replica's now: it has
-	// another turn when it is. Otherwise inner is the context of the work, made of ctx, which ends
-	// when the key is lost, and leave is called when the work has ended. Enter is safe for
-	// concurrent use, and is called without locks.
-	Enter(ctx context.Context, key string) (inner context.Context, leave func(), ok bool)
+	// Moment is now, for Enter. It is asked for before the turn of a key is: so the turn's snapshot
+	// is no older.
+	Moment() uint64
+	// Enter begins the work for a key, if the key has been this replica's since a moment. With
+	// [Ours], inner is the context of the work, made of ctx, which ends when the key is lost, and
+	// leave is called when the work has ended. Enter is safe for concurrent use, and is called
+	// without locks.
+	Enter(ctx context.Context, key string, since uint64) (inner context.Context, leave func(), is Whose)
 	// Run is a member of the group until ctx ends, which is when the last work has ended. If the
 	// membership cannot go on, it calls failed, and the keys of running work stay this replica's
 	// until ctx ends. Where Run returns earlier, with an error, there were none.

@@ -10,6 +10,7 @@ import (
 // the context named work.
 func (l *Loop[T]) worker(taking, work context.Context) error {
 	for {
+		moment := l.moment()
 		turn, err := l.Source.Next(taking)
 		if err != nil {
 			return err
@@ -18,21 +19,25 @@ func (l *Loop[T]) worker(taking, work context.Context) error {
 			turn.Done(nil)
 			return taking.Err()
 		}
-		if err := l.take(work, turn); err != nil {
+		if err := l.take(work, turn, moment); err != nil {
 			return err
 		}
 	}
 }
 
-// take calls the work for a turn, and ends the turn.
-func (l *Loop[T]) take(ctx context.Context, turn T) error {
+// take calls the work for a turn, which was asked for at a moment, and ends the turn.
+func (l *Loop[T]) take(ctx context.Context, turn T, moment uint64) error {
 	key := turn.Name()
 	l.unqueue(key)
-	ctx, leave, ours := l.enter(ctx, key)
+	ctx, leave, whose := l.enter(ctx, key, moment)
+	if whose == Stale {
+		turn.Yield()
+		return nil
+	}
 	// The key is left before its turn ends: then another worker may enter it.
 	leave = sync.OnceFunc(leave)
 	defer leave()
-	if !l.Work.Begin(turn, ours) {
+	if !l.Work.Begin(turn, whose == Ours) {
 		l.Forget(key)
 		leave()
 		turn.Drop()
@@ -53,16 +58,19 @@ func (l *Loop[T]) take(ctx context.Context, turn T) error {
 	return l.Work.End(turn, o)
 }
 
-// enter begins the work for a key, if the key is this replica's.
-func (l *Loop[T]) enter(ctx context.Context, key string) (inner context.Context, leave func(), ours bool) {
+func (l *Loop[T]) moment() uint64 {
 	if l.Shards == nil {
-		return ctx, func() {}, true
+		return 0
 	}
-	inner, leave, ours = l.Shards.Enter(ctx, key)
-	if !ours {
-		return ctx, func() {}, false
+	return l.Shards.Moment()
+}
+
+// enter begins the work for a key, if the key is this replica's.
+func (l *Loop[T]) enter(ctx context.Context, key string, moment uint64) (inner context.Context, leave func(), whose Whose) {
+	if l.Shards == nil {
+		return ctx, func() {}, Ours
 	}
-	return inner, leave, true
+	return l.Shards.Enter(ctx, key, moment)
 }
 
 // tries are those of a key that has a turn.

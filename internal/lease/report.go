@@ -27,6 +27,10 @@ type Status struct {
 	Since    time.Time // of the holder's term, or of the membership
 	Members  int       // of the group, by what this shard sees
 	Reached  bool      // the Lease was read, or written, at least once
+	Ranges   int       // of hashes that this shard has; 0: keys are divided by their names
+	Part     float64   // of all hashes that is
+	Keys     int       // of this shard
+	Streams  string    // of a shard: whether they bring its part alone, in words
 	Err      error     // what is wrong now: of the last request, or why it was lost
 }
 

@@ -58,6 +58,7 @@ type (
 	Identities     struct{}
 	Link           struct{}
 	Connections    struct{}
+	Sharing        struct{}
 	Witnessed      struct{}
 	Exhibits       struct{}
 	StatusPage     struct{}
@@ -113,6 +114,7 @@ var Order = []Lock{
 	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},
 	{Pacer{}, "accumulator/collect.pacer.mu", "when the next signal is due"},
 	{Reads{}, "accumulator/partition.reads.mu", "what a turn has looked up"},
+	{Sharing{}, "accumulator/partition.sharing.mu", "which share the queries are to bring"},
 	{StreamSet{}, "accumulator/stream.Set.mu", "the streams, their use, the journal, the users"},
 	{Stream{}, "accumulator/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
 	{Reflector{}, "accumulator/stream.reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},

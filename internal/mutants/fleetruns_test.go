@@ -16,6 +16,14 @@ var fleetRuns = []mutant{
 `,
 	},
 	{
+		name: "what changes during a call of a fleet's run needs no signal", says: "the least time between two signals of a watch of the fleet",
+		file: "fleet/run.go", caught: "TestARunOfAFleetCallsItsFunctionOncePerIntervalUnderChurn",
+		old: `	case o.Cut:
+		turn.Yield()`,
+		new: `	default:
+		turn.Yield()`,
+	},
+	{
 		name: "a reconcile has what its cluster's loop has taken", says: "what R has is taken when the function is called",
 		file: "fleet/controller_clusters.go", caught: "TestG4AReconcileSeesItsWritesInAllClusters",
 		old: `	err = c.take(ctx, key, func() { value = c.home.collect(c.index, key, uid) })

@@ -46,7 +46,7 @@ var rules = []string{1: "position", "entry", "floor", "tombstone", "classifier",
 func all() []mutant {
 	return slices.Concat(position, entry, floor, tombstone, overtaking, classifier, settling, coverage,
 		probe, echo, lastState, collecting, isolation, overlay, several, switches, runs, elections, partitions,
-		gated, references, controllers, replicas, owned, changing, narrowing, keeping, following, statuses, connections, shares,
+		gated, references, controllers, replicas, owned, changing, narrowing, keeping, following, statuses, connections, shares, divided,
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
 		unbelievable, badLists, decoders, projecting, recorded, simulated, asserted, detecting,
 		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI, sideBySide,

@@ -98,7 +98,7 @@ var replicas = []mutant{
 	},
 	{
 		name: "what outlives its work may write for another's key", says: "only as long as the replica has the key", file: shardCore, caught: outlives,
-		old: `	case c.running[t.key] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):`, new: `	case t.key == "?":`,
+		old: `	case c.running[t.key.Name] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):`, new: `	case t.key.Name == "?":`,
 	},
 	{
 		name: "a write is sent though its lease is over", says: "none is sent when the lease is over", file: "internal/fence/transport.go", caught: "TestAWriteIsNotSentWhenItsLeaseIsOver",
@@ -161,7 +161,7 @@ var replicas = []mutant{
 	},
 	{
 		name: "only one of those that overstay is cancelled", says: "has its contexts cancelled", file: shardRequest, caught: overstays,
-		old: `			again = c.group.since.Add(2 * patience)
+		old: `			again = c.goal.since.Add(2 * patience)
 `,
 		new: `			return false, c.group.since.Add(2 * patience)
 `,

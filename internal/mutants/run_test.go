@@ -36,6 +36,14 @@ var runs = []mutant{
 `,
 	},
 	{
+		name: "what changes during a call needs no signal", says: "the least time between two signals", file: run,
+		caught: "TestRunCallsItsFunctionOncePerIntervalUnderChurn",
+		old: `		if !r.due {
+			r.wait(ctx)`,
+		new: `		if !r.due && again < 0 {
+			r.wait(ctx)`,
+	},
+	{
 		name: "a success does not end the backoff", says: "after failures in a row", file: tries, in: inKates, caught: underChurn,
 		old: `	t.failures, t.told = 0, false
 `, new: `	t.told = false

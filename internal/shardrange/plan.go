@@ -277,3 +277,38 @@ func (d *division) plan() (p Plan) {
 	}
 	return p
 }
+
+// Merge sums loads of the same hash, and puts them in order.
+func Merge(loads []Load) (merged []Load) {
+	loads = slices.Clone(loads)
+	slices.SortFunc(loads, func(a, b Load) int { return cmp.Compare(a.Hash, b.Hash) })
+	for _, l := range loads {
+		if last := len(merged) - 1; last >= 0 && merged[last].Hash == l.Hash {
+			merged[last].Objects += l.Objects
+		} else {
+			merged = append(merged, l)
+		}
+	}
+	return merged
+}
+
+// Digest returns loads that stand for others, no more than most of them, each at the hash where it
+// begins: what a plan can be cut by. The order of the loads is that of their hashes.
+func Digest(loads []Load, most int) (digest []Load) {
+	total := 0
+	for _, l := range loads {
+		total += l.Objects
+	}
+	if len(loads) <= most {
+		return loads
+	}
+	sum := 0
+	for _, l := range loads {
+		if place := sum * most / max(total, 1); place >= len(digest) {
+			digest = append(digest, Load{Hash: l.Hash})
+		}
+		digest[len(digest)-1].Objects += l.Objects
+		sum += l.Objects
+	}
+	return digest
+}

@@ -85,3 +85,11 @@ func (rs Ranges) rest() (rest Ranges) {
 
 // Covers reports whether the ranges have every hash that the others have.
 func (rs Ranges) Covers(others Ranges) bool { return len(others.Without(rs)) == 0 }
+
+// Part is how much of all hashes the ranges have, between 0 and 1.
+func (rs Ranges) Part() (part float64) {
+	for _, r := range rs {
+		part += (float64(r.Last-r.First) + 1) / (1 << 64)
+	}
+	return part
+}

@@ -17,6 +17,10 @@ const (
 	Namespace Field = "object.metadata.namespace"
 )
 
+// Controller is the UID of the owner that controls an object. No server shards by it, and it may
+// change: whoever has the object judges it ([Ranges.Has]).
+const Controller Field = "controller"
+
 // Shard is a share of the objects of a resource: those whose field has a hash in the ranges. The
 // zero value is all objects. A Shard does not change.
 type Shard struct {
@@ -49,10 +53,18 @@ func (s Shard) Covers(other Shard) bool {
 	return s.Everything() || s.Field == other.Field && s.Ranges.Covers(other.Ranges)
 }
 
-// String is the shard as a request asks for it: "" for everything. A request cannot ask for
-// nothing. A shard without ranges therefore asks for the first hash alone, which [Shard.Has]
-// refuses.
+// String is the shard as a request asks for it: "" for everything, and where no server can judge. A
+// request cannot ask for nothing. A shard without ranges therefore asks for the first hash alone,
+// which [Shard.Has] refuses.
 func (s Shard) String() string {
+	if s.Field == Controller {
+		return ""
+	}
+	return s.Key()
+}
+
+// Key tells shards apart: it is that of no other one, and "" for everything.
+func (s Shard) Key() string {
 	if s.Everything() {
 		return ""
 	}

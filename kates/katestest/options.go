@@ -32,6 +32,7 @@ type config struct {
 	client  []kates.Option
 
 	uncontrolled bool // the server has no controllers
+	sharded      bool // it sends shares of lists and watches
 
 	detector kates.Option // of writes to shared objects; nil: none
 }
@@ -48,6 +49,16 @@ func configOf(detector kates.Option, options []Option) (*config, error) {
 		}
 	}
 	return c, nil
+}
+
+// WithShardedLists has a [Server] send shares of lists and watches to those who ask for them, as one
+// with the feature gate ShardedListAndWatch does (KEP-5866). Without it the server sends everything.
+// A fake ignores it.
+func WithShardedLists() Option {
+	return func(c *config) error {
+		c.sharded = true
+		return nil
+	}
 }
 
 // WithObjects adds starting objects, like the arguments of [NewClient].

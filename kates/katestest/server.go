@@ -84,6 +84,9 @@ func startServer(detector kates.Option, options []Option) (*Server, error) {
 	if !c.uncontrolled {
 		api.Control()
 	}
+	if c.sharded {
+		api.ServeShards()
+	}
 	s := &Server{
 		Config:  &rest.Config{Host: "http://" + host, QPS: -1},
 		Network: NewNetwork(nil), api: api, http: &http.Server{Handler: api}, options: c.clientOptions(),

@@ -27,6 +27,7 @@ type Seen struct {
 type engine interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
 	Push(ctx context.Context, upstreams map[string][]string) (int, error)
+	Pushes() bool
 	Alive() bool
 	Stats() nginx.Stats
 }
@@ -80,10 +81,12 @@ func (w *Web) noteEndpoints(upstreams map[string][]string, now int64) {
 	if w.last == nil {
 		return // nginx has not been started yet
 	}
-	w.pushed = upstreams
 	for id, endpoints := range upstreams {
-		w.see(false, id, workload.EndpointMark(endpoints), now)
+		if !slices.Equal(endpoints, w.pushed[id]) { // else it is seen already, and this costs little
+			w.see(false, id, workload.EndpointMark(endpoints), now)
+		}
 	}
+	w.pushed = upstreams
 }
 
 // note looks at which paths nginx has now. Endpoints are noted by Push.

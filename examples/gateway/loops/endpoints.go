@@ -58,9 +58,6 @@ func (g *Gateway) runEndpoints(ctx context.Context) error {
 		kates.WithTriggers(g.upstreams.changed), kates.WithTriggers(g.remote.moved))...)
 }
 
-// quiet is the Signal of what is only looked at together with something else that changes.
-func quiet(_, _ kates.Object) bool { return false }
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

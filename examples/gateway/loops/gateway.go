@@ -50,6 +50,7 @@ type Gateway struct {
 type Nginx interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
 	Push(ctx context.Context, upstreams map[string][]string) (int, error)
+	Pushes() bool
 	Alive() bool
 }
 
@@ -110,9 +111,7 @@ func (g *Gateway) patient(ctx context.Context, loop func() error) error {
 			return err
 		}
 		g.Logger.Warn("waiting for the API server", slog.Any("error", err))
-		select {
-		case <-time.After(startInterval):
-		case <-ctx.Done():
+		if pause(ctx, startInterval); ctx.Err() != nil {
 			return nil
 		}
 	}
@@ -131,10 +130,17 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 			return nil
 		}
 	}
-	return kates.Run(ctx, g.Client, g.configure, append(g.queries(),
+	options := []kates.RunOption{
 		kates.WithName("configuration"), kates.WithInterval(configureInterval),
-		kates.WithBackoff(firstPause, longestPause), kates.WithUnhealthyAfter(hangs),
-		kates.WithTriggers(died), kates.WithTriggers(g.remote.changed))...)
+		kates.WithBackoff(firstPause, longestPause), kates.WithUnhealthyAfter(hangs), kates.WithTriggers(died),
+	}
+	if g.Nginx.Pushes() {
+		options = append(options, g.queries("Slices")...) // runEndpoints sends them
+	} else {
+		options = append(options, g.queries()...)
+		options = append(options, kates.WithTriggers(g.remote.changed))
+	}
+	return kates.Run(ctx, g.Client, g.configure, options...)
 }
 
 // configure makes nginx serve what a snapshot says.
@@ -159,7 +165,17 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 		if !g.serving.Swap(true) {
 			g.refusals.signal() // the reports have waited for that
 		}
+		if outcome.Reloaded {
+			pause(ctx, configureInterval) // nothing else can be loaded before
+		}
 		return nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
@@ -168,7 +184,7 @@ func (g *Gateway) runReport(ctx context.Context) error {
 	expiry := time.NewTicker(expiryInterval)
 	defer expiry.Stop()
 	for {
-		err := kates.Run(ctx, g.Client, g.report, append(g.reportQueries(), g.Lease,
+		err := kates.Run(ctx, g.Client, g.report, append(g.queries("Slices"), g.Lease,
 			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
 			kates.WithTriggers(g.refusals.changed), kates.WithTriggers(expiry.C))...)
 		if !errors.Is(err, kates.ErrLeadershipLost) {
@@ -211,22 +227,14 @@ func (g *Gateway) watchNginx(ctx context.Context, died chan<- struct{}) error {
 	}
 }
 
-func (g *Gateway) queries() []kates.RunOption {
-	var options []kates.RunOption
+// queries are those of a loop. Of the kinds in quiet it has the objects, and their changes alone do
+// not wake it.
+func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 	for _, q := range g.Queries {
-		options = append(options, q)
-	}
-	return options
-}
-
-// reportQueries are those of the reports, which do not depend on endpoints.
-func (g *Gateway) reportQueries() []kates.RunOption {
-	options := g.queries()
-	for i, o := range options {
-		if q := o.(kates.Query); q.Name == "Slices" {
-			q.Signal = quiet
-			options[i] = q
+		if slices.Contains(quiet, q.Name) {
+			q.Signal = func(_, _ kates.Object) bool { return false }
 		}
+		options = append(options, q)
 	}
 	return options
 }

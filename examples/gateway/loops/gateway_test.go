@@ -374,3 +374,43 @@ func TestEndpointsDoNotWaitForAConfigurationAndNeedNoReport(t *testing.T) {
 		assert.Empty(t, last, "no configuration has it any more")
 	})
 }
+
+func TestEndpointsThatNginxTakesWithoutAReloadMakeNoConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{pushes: true}
+		_, _ = w.start(n, nil)
+		settle()
+		calls := n.called()
+		for _, address := range []string{"10.0.0.7", "10.0.0.8"} {
+			w.put(strings.ReplaceAll(endpointSlice, "10.0.0.1", address))
+			settle()
+			_, last := n.endpoints()
+			assert.Equal(t, map[string][]string{"shop.web.80": {address + ":8080"}}, last)
+		}
+		assert.Equal(t, calls, n.called())
+
+		w.put(ingressOf("other", "other"))
+		settle()
+		assert.Equal(t, calls+1, n.called())
+		_, c := n.changes()
+		assert.Equal(t, []string{"10.0.0.8:8080"}, c.Upstreams["shop.web.80"], "it has the newest endpoints")
+	})
+}
+
+func TestWhatChangesAfterAReloadIsInOneConfigurationASecondLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{pushes: true}
+		_, _ = w.start(n, nil)
+		settle()
+		n.take(3 * time.Second) // to load a configuration
+		calls := n.called()
+		for i := range 120 { // for 12 s
+			w.put(ingressOf(fmt.Sprint("other-", i), fmt.Sprint("other-", i)))
+			time.Sleep(100 * time.Millisecond)
+		}
+		settle()
+		assert.Equal(t, calls+4, n.called(), "at 0 s, 4 s, 8 s and 12 s")
+		_, c := n.changes()
+		assert.Len(t, hosts(c), 121)
+	})
+}

@@ -108,6 +108,7 @@ type fakeNginx struct {
 	takes   time.Duration
 	refuses func(*nginx.Config) []nginx.Refusal
 	dead    atomic.Bool
+	pushes  bool
 
 	pushing   sync.Mutex
 	upstreams map[string][]string // of the last Push
@@ -129,12 +130,16 @@ func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, er
 			return nginx.Outcome{Refused: refused}, nil
 		}
 	}
-	text := fmt.Sprint(string(nginx.Render(c, nginx.RenderOptions{}).Text), c.Upstreams)
-	if text != f.hash {
+	text := string(nginx.Render(c, nginx.RenderOptions{Lua: f.pushes}).Text)
+	if !f.pushes {
+		text += fmt.Sprint(c.Upstreams)
+	}
+	reloaded := text != f.hash
+	if reloaded {
 		f.hash = text
 		f.taken = append(f.taken, c)
 	}
-	return nginx.Outcome{Active: true}, nil
+	return nginx.Outcome{Active: true, Reloaded: reloaded}, nil
 }
 
 // Push takes endpoints, also while it takes a configuration.
@@ -153,6 +158,8 @@ func (f *fakeNginx) endpoints() (n int, last map[string][]string) {
 	defer f.pushing.Unlock()
 	return f.pushed, f.upstreams
 }
+
+func (f *fakeNginx) Pushes() bool { return f.pushes }
 
 func (f *fakeNginx) Alive() bool { return !f.dead.Load() }
 

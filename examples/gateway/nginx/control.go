@@ -65,39 +65,49 @@ func (c control) ask(ctx context.Context, method, path string, lines []string) (
 
 // pushed is what nginx has of endpoints, as far as the gateway knows.
 type pushed struct {
-	mu      sync.Mutex // held while they are sent, so that none is overtaken by an older one
-	newest  map[string]string
+	mu      sync.Mutex        // held while they are sent, so that none is overtaken by an older one
+	newest  map[string]string // lines of the last Push, by upstream's name
 	life    string
 	lines   map[string]string    // by upstream's name
-	made    map[string]madeLine  // by upstream's ID
+	made    map[string]madeLine  // those of newest, by upstream's ID
 	retired map[string]time.Time // names that no configuration has any more, and since when
 }
 
 // linesOf returns a line for each upstream.
 func linesOf(upstreams map[string][]string) map[string]string {
-	lines, _ := remake(upstreams, nil)
-	return lines
+	var p pushed
+	p.take(upstreams)
+	return p.newest
 }
 
-// madeLine is a line, and the list that it was made of.
+// madeLine is the list that a line was made of, and the name of its upstream.
 type madeLine struct {
-	list       []string
-	name, line string
+	list []string
+	name string
 }
 
-// remake is linesOf for lists of which most are the very ones of the time before: their lines are
-// not made again.
-func remake(upstreams map[string][]string, before map[string]madeLine) (lines map[string]string, made map[string]madeLine) {
-	lines, made = make(map[string]string, len(upstreams)), make(map[string]madeLine, len(upstreams))
-	for id, list := range upstreams {
-		one, known := before[id]
-		if !known || len(one.list) != len(list) || unsafe.SliceData(one.list) != unsafe.SliceData(list) {
-			name := nameOf(id)
-			one = madeLine{list, name, name + " " + strings.Join(valid(list), " ")}
-		}
-		lines[one.name], made[id] = one.line, one
+// take takes the lists of a Push. Most are the very ones of the time before: their lines stay.
+func (p *pushed) take(upstreams map[string][]string) {
+	if p.made == nil {
+		p.newest, p.made = make(map[string]string, len(upstreams)), make(map[string]madeLine, len(upstreams))
 	}
-	return lines, made
+	for id, list := range upstreams {
+		one, known := p.made[id]
+		if known && len(one.list) == len(list) && unsafe.SliceData(one.list) == unsafe.SliceData(list) {
+			continue
+		}
+		one = madeLine{list, nameOf(id)}
+		p.made[id], p.newest[one.name] = one, one.name+" "+strings.Join(valid(list), " ")
+	}
+	if len(p.made) == len(upstreams) {
+		return // none is gone
+	}
+	for id, one := range p.made {
+		if _, still := upstreams[id]; !still {
+			delete(p.made, id)
+			delete(p.newest, one.name)
+		}
+	}
 }
 
 // wanted returns a line for each upstream of a configuration: that of the last Push, if it had the
@@ -171,6 +181,10 @@ func (n *Nginx) push(ctx context.Context, c *Config) (v version, count int, err 
 	return n.send(ctx, func() []string { return n.pushed.changes(lines, time.Now(), c.Settings.drain()) })
 }
 
+// Pushes reports whether Push changes endpoints. Else they are in the configuration, and only
+// Apply changes them.
+func (n *Nginx) Pushes() bool { return n.lua }
+
 // Push sends the endpoints of upstreams to an nginx that runs, and returns how many lists have
 // changed. It may be called beside Apply, which waits for nginx while that checks a configuration
 // and loads it: endpoints need not wait for that. From then on these endpoints count for Apply,
@@ -181,7 +195,7 @@ func (n *Nginx) Push(ctx context.Context, upstreams map[string][]string) (count 
 	}
 	n.pushed.mu.Lock()
 	defer n.pushed.mu.Unlock()
-	n.pushed.newest, n.pushed.made = remake(upstreams, n.pushed.made)
+	n.pushed.take(upstreams)
 	if len(n.pushed.differing(n.pushed.newest)) == 0 || n.master() == 0 {
 		return 0, nil // or Apply starts nginx with them
 	}

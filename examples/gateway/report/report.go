@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,6 +29,9 @@ type Writer struct {
 	told   map[types.UID][]translate.Problem
 }
 
+// writesAtOnce is how many statuses are written at the same time.
+const writesAtOnce = 10
+
 // NewWriter returns a writer. The recorder is that of package events, or a fake.
 func NewWriter(client *kates.Client, recorder clientevents.EventRecorder) *Writer {
 	return &Writer{client: client, events: recorder}
@@ -41,21 +45,36 @@ func NewWriter(client *kates.Client, recorder clientevents.EventRecorder) *Write
 // told once more.
 func (w *Writer) Write(ctx context.Context, desired *translate.Desired) error {
 	told := map[types.UID][]translate.Problem{}
-	var failed []error
-	for _, r := range desired.Reports {
+	failed := make([]error, len(desired.Reports))
+	var writes sync.WaitGroup
+	places := make(chan struct{}, writesAtOnce)
+	for i, r := range desired.Reports {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			break
 		}
 		if len(r.Problems) > 0 {
 			told[r.Object.GetUID()] = r.Problems
 		}
 		w.tell(r)
-		if err := w.status(ctx, r); err != nil && !apierrors.IsNotFound(err) { // gone meanwhile
-			o := r.Object
-			failed = append(failed, fmt.Errorf("report on %s %s/%s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), err))
+		write := w.status(r)
+		if write == nil {
+			continue
 		}
+		places <- struct{}{}
+		writes.Go(func() {
+			defer func() { <-places }()
+			if err := write(ctx); err != nil && !apierrors.IsNotFound(err) { // gone meanwhile
+				o := r.Object
+				failed[i] = fmt.Errorf("report on %s %s/%s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), err)
+			}
+		})
+	}
+	writes.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	w.told = told
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
 	if most := 5; len(failed) > most {
 		failed = append(failed[:most], fmt.Errorf("%d more statuses cannot be written", len(failed)-most))
 	}
@@ -88,42 +107,44 @@ func (w *Writer) tell(r translate.Report) {
 // action is that of all events.
 const action = "Configure"
 
-// status writes the status of an object.
-func (w *Writer) status(ctx context.Context, r translate.Report) error {
+// status returns what brings the status of an object to what it should be, nil if it is right.
+func (w *Writer) status(r translate.Report) func(context.Context) error {
 	switch want := r.Status.(type) {
 	case nil:
 		return nil
 	case *networkingv1.IngressStatus:
-		return update(ctx, w.client, r.Object.(*networkingv1.Ingress), func(o *networkingv1.Ingress) any { return o.Status }, func(o *networkingv1.Ingress) {
+		return update(w.client, r.Object.(*networkingv1.Ingress), func(o *networkingv1.Ingress) any { return o.Status }, func(o *networkingv1.Ingress) {
 			o.Status = *want.DeepCopy()
 		})
 	case *gatewayv1.GatewayClassStatus:
-		return update(ctx, w.client, r.Object.(*gatewayv1.GatewayClass), func(o *gatewayv1.GatewayClass) any { return o.Status }, func(o *gatewayv1.GatewayClass) {
+		return update(w.client, r.Object.(*gatewayv1.GatewayClass), func(o *gatewayv1.GatewayClass) any { return o.Status }, func(o *gatewayv1.GatewayClass) {
 			o.Status = classStatus(o.Status, want)
 		})
 	case *gatewayv1.GatewayStatus:
-		return update(ctx, w.client, r.Object.(*gatewayv1.Gateway), func(o *gatewayv1.Gateway) any { return o.Status }, func(o *gatewayv1.Gateway) {
+		return update(w.client, r.Object.(*gatewayv1.Gateway), func(o *gatewayv1.Gateway) any { return o.Status }, func(o *gatewayv1.Gateway) {
 			o.Status = gatewayStatus(o.Status, want)
 		})
 	case *gatewayv1.HTTPRouteStatus:
-		return update(ctx, w.client, r.Object.(*gatewayv1.HTTPRoute), func(o *gatewayv1.HTTPRoute) any { return o.Status }, func(o *gatewayv1.HTTPRoute) {
+		return update(w.client, r.Object.(*gatewayv1.HTTPRoute), func(o *gatewayv1.HTTPRoute) any { return o.Status }, func(o *gatewayv1.HTTPRoute) {
 			o.Status.Parents = parents(o.Status.Parents, want.Parents)
 		})
 	}
-	return fmt.Errorf("there is no status of type %T", r.Status)
+	return func(context.Context) error { return fmt.Errorf("there is no status of type %T", r.Status) }
 }
 
-// update changes the status of an object, unless it is right as it is. Other writers may have
-// changed it since: change gets the newest version.
+// update returns what changes the status of an object, nil if it is right as it is. Other writers
+// may have changed it since: change gets the newest version.
 func update[T any, P interface {
 	*T
 	kates.Object
-}](ctx context.Context, c *kates.Client, o P, status func(P) any, change func(P)) error {
+}](c *kates.Client, o P, status func(P) any, change func(P)) func(context.Context) error {
 	changed := o.DeepCopyObject().(P)
 	change(changed)
 	if equality.Semantic.DeepEqual(status(o), status(changed)) {
 		return nil
 	}
-	_, err := kates.ModifyStatus(ctx, c, o, func(newest *T) error { change(newest); return nil }, kates.IfUID(o.GetUID()))
-	return err
+	return func(ctx context.Context) error {
+		_, err := kates.ModifyStatus(ctx, c, o, func(newest *T) error { change(newest); return nil }, kates.IfUID(o.GetUID()))
+		return err
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -40,7 +41,7 @@ func (t *translation) upstream(namespace, service string, port backendPort) (id 
 		return "", err
 	}
 	// No part of the ID has a dot, so it stands for one port of one Service.
-	id = fmt.Sprintf("%s.%s.%d", namespace, service, found.Port)
+	id = namespace + "." + service + "." + strconv.Itoa(int(found.Port))
 	if _, done := t.config.Upstreams[id]; !done && !t.ReportsOnly {
 		t.config.Upstreams[id] = t.endpoints(key, found.Name)
 	}
@@ -91,11 +92,9 @@ func (t *translation) endpoints(service types.NamespacedName, port string) []str
 // slicesOf returns the EndpointSlices of a Service. They are grouped once in a translation.
 func (t *translation) slicesOf(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	if t.slices == nil {
-		t.slices = map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
-		for _, s := range t.snap.Slices {
-			key := types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
-			t.slices[key] = append(t.slices[key], s)
-		}
+		var all groups
+		all.follow(t.snap.Slices)
+		t.slices = all.of
 	}
 	return t.slices[service]
 }

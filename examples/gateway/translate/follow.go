@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,8 @@ import (
 // what has changed. The zero value is ready. It is for one goroutine, and for the same Zone and
 // Endpoint of the Options.
 type Endpoints struct {
-	known map[string]known // by upstream's ID
+	groups groups
+	known  map[string]known // by upstream's ID
 }
 
 // known is what a list of endpoints was made of. A snapshot shares the objects that have not
@@ -33,23 +35,31 @@ func (k known) sameAs(now known) bool {
 // Of returns the endpoints of upstreams, which are named as in a Config. One whose Service or port
 // is gone is left out: that takes another configuration.
 func (e *Endpoints) Of(snap *Snapshot, o Options, upstreams []string) map[string][]string {
+	e.groups.follow(snap.Slices)
 	t := newTranslation(snap, o)
-	all := make(map[string]known, len(upstreams))
+	t.slices, t.config.Upstreams = e.groups.of, make(map[string][]string, len(upstreams))
+	if e.known == nil {
+		e.known = make(map[string]known, len(upstreams))
+	}
 	for _, id := range upstreams {
 		namespace, rest, _ := strings.Cut(id, ".")
 		name, port, _ := strings.Cut(rest, ".")
 		key := types.NamespacedName{Namespace: namespace, Name: name}
 		now := known{service: snap.Services[key], home: t.slicesOf(key), remote: o.Remote[key]}
 		if before, ok := e.known[id]; ok && before.sameAs(now) {
-			all[id], t.config.Upstreams[id] = before, before.list
+			t.config.Upstreams[id] = before.list
 			continue
 		}
 		number, _ := strconv.ParseInt(port, 10, 32)
-		if made, err := t.upstream(namespace, name, backendPort{number: int32(number)}); err == nil {
-			now.list = t.config.Upstreams[made]
-			all[id] = now
+		if _, err := t.upstream(namespace, name, backendPort{number: int32(number)}); err != nil {
+			delete(e.known, id)
+			continue
 		}
+		now.list = t.config.Upstreams[id]
+		e.known[id] = now
 	}
-	e.known = all
+	if len(e.known) > len(t.config.Upstreams) { // some are not asked for any more
+		maps.DeleteFunc(e.known, func(id string, _ known) bool { _, asked := t.config.Upstreams[id]; return !asked })
+	}
 	return t.config.Upstreams
 }

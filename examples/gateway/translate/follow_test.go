@@ -1,14 +1,18 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 )
 
 func TestFollowedEndpointsAreThoseOfTheTranslation(t *testing.T) {
@@ -50,6 +54,64 @@ func TestFollowedEndpointsAreThoseOfTheTranslation(t *testing.T) {
 	assert.Empty(t, follow.Of(snap, o, []string{"prod.web.80", "nonsense"}), "these take another configuration")
 	delete(snap.Services, web)
 	assert.Empty(t, follow.Of(snap, o, []string{"prod.web.80"}))
+}
+
+// fewSlices are the EndpointSlices of few Services, whose other objects stay.
+type fewSlices map[string]*discoveryv1.EndpointSlice
+
+// change changes one of them, as a server does: with another object.
+func (f fewSlices) change(t *rapid.T) {
+	name := pick(t, "slice", "a", "b", "c", "d")
+	if rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+		delete(f, name)
+		return
+	}
+	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+	s.Namespace, s.Name = pick(t, "namespace", "prod", "dev"), name
+	s.Labels = map[string]string{discoveryv1.LabelServiceName: pick(t, "service", "web", "api", "none")}
+	s.Ports = []discoveryv1.EndpointPort{{Name: new(pick(t, "port", "http", "other")), Port: new(int32(8080))}}
+	for range rapid.IntRange(0, 3).Draw(t, "endpoints") {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{pick(t, "address", "10.0.0.1", "10.0.0.2", "10.0.0.3")}, Conditions: discoveryv1.EndpointConditions{Ready: new(rapid.Bool().Draw(t, "ready"))},
+		})
+	}
+	f[name] = s
+}
+
+// all is as a snapshot has them.
+func (f fewSlices) all() []*discoveryv1.EndpointSlice {
+	return slices.SortedFunc(maps.Values(f), func(a, b *discoveryv1.EndpointSlice) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// What has been followed through any changes is what a translation says that has seen nothing
+// before.
+func TestEndpointsThatWereFollowedAreThoseOfAFreshTranslation(t *testing.T) {
+	api := strings.ReplaceAll(webService, "name: web", "name: api")
+	base := snapshotOf(t, ourClass, webService, api, ingressOf("in", "rules:\n"+rule("a.example.com", to("/", "Prefix", "web"), to("/api", "Prefix", "api"))))
+	rapid.Check(t, func(t *rapid.T) {
+		var follow Endpoints
+		few := fewSlices{}
+		for range rapid.IntRange(1, 20).Draw(t, "looks") {
+			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+				few.change(t)
+			}
+			snap := *base
+			snap.Slices, snap.Services = few.all(), maps.Clone(base.Services)
+			if rapid.IntRange(0, 4).Draw(t, "without") == 0 {
+				delete(snap.Services, types.NamespacedName{Namespace: "prod", Name: "api"})
+			}
+			want := Translate(&snap, Options{}).Config.Upstreams
+			require.Equal(t, want, follow.Of(&snap, Options{}, []string{"prod.api.80", "prod.web.80"}))
+			var fresh groups
+			fresh.follow(snap.Slices)
+			require.Len(t, follow.groups.of, len(fresh.of))
+			for service, group := range fresh.of {
+				require.ElementsMatch(t, group, follow.groups.of[service])
+			}
+		}
+	})
 }
 
 func BenchmarkEndpoints(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -75,18 +76,20 @@ func (t *translation) hidden(l listener, p path, e, by entry) {
 		by.rule.Source.Kind, by.object.GetNamespace(), by.object.GetName())
 }
 
+// sorted returns the reports by kind, namespace and name of their objects.
 func (t *translation) sorted() []Report {
-	var all []Report
+	byName := make(map[[3]string]*Report, len(t.reports))
 	for _, r := range t.reports {
 		slices.SortFunc(r.Problems, func(a, b Problem) int {
 			return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
 		})
-		all = append(all, *r)
+		of := sourceOf(r.Object)
+		byName[[3]string{of.Kind, of.Namespace, of.Name}] = r
 	}
-	slices.SortFunc(all, func(a, b Report) int {
-		x, y := sourceOf(a.Object), sourceOf(b.Object)
-		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
-	})
+	var all []Report
+	for _, name := range slices.SortedFunc(maps.Keys(byName), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+		all = append(all, *byName[name])
+	}
 	return all
 }
 

@@ -41,7 +41,7 @@ func (c *core) created(got peer, sent, now time.Time, err error) {
 		return // if it exists, the watch shows it, and it expires
 	}
 	delete(c.group.peers, c.self)
-	c.group.since = now
+	c.group.since, c.goal.since = now, now
 	c.own.presence, c.own.uid, c.own.version, c.own.sent = present, got.uid, got.version, sent
 	c.own.since = sent
 	c.own.next = sent.Add(c.config.RetryPeriod)
@@ -82,7 +82,8 @@ func (c *core) found(got peer, now time.Time, err error) {
 // claims takes in the replica's own Lease, as the server has it.
 func (c *core) claims(got peer) {
 	c.own.version = got.version
-	if got.claim != nil && !got.claim.equal(c.keys.claim) {
+	c.keys.proposed = got.next
+	if got.claim != nil && !same(got.claim, c.keys.claim) {
 		c.keys.claim, c.keys.claimedRV = got.claim, got.version
 	}
 }

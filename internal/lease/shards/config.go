@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Config says which group a replica joins, and has the functions that the replica calls.
@@ -19,8 +20,20 @@ type Config struct {
 	// Watch shows the Leases in the namespace that have [Label] with the group's name. It never
 	// goes back, and has no own writes laid over it.
 	Watch Watch
-	// CatchUp returns when the inputs of the work are as new as the server was at the call.
-	CatchUp func(context.Context) error
+	// By is the field by whose hashes replicas divide the keys. Empty: they divide them by name.
+	By string
+	// Hash is the place of a key among the hashes of By. Loads are how many objects the replica has,
+	// by their hashes, in order. Both are nil without By. Hash is called with the replica's lock
+	// held.
+	Hash  func(name string) uint64
+	Loads func() []shardrange.Load
+	// Keys are the names of all keys that there are, and Streams says in words what the inputs of
+	// the work bring, for the status; nil: nobody wants to know. They are called without locks.
+	Keys    func() []string
+	Streams func() string
+	// CatchUp returns when the inputs of the work have all objects whose hashes are in the ranges,
+	// and are as new as the server was at the call.
+	CatchUp func(ctx context.Context, need shardrange.Ranges) error
 	// Moved is called when the replica may have got keys, or may have lost some.
 	Moved func()
 }

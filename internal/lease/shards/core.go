@@ -7,6 +7,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // ErrLost is the error of work for a key that the replica has lost.
@@ -28,15 +29,17 @@ type core struct {
 	self    string
 	own     registration
 	group   members
+	goal    goal
 	keys    ownership
-	running map[string]*tenure // by key
+	load    []shardrange.Load  // what this replica knows of the objects of its hashes
+	running map[string]*tenure // by the name of the key
 	lost    error              // why the membership ended last
 }
 
 // tenure is one replica's work for one key, until it has ended. What outlives it may write only
 // until the next grant: the replica may lose the key, and get it back after another's work.
 type tenure struct {
-	key     string
+	key     Key
 	revoked error
 	cancel  func(error)
 	ended   *grant // the current one at its end
@@ -55,7 +58,7 @@ func (c *core) held(t *tenure, now time.Time) error {
 	switch {
 	case t.revoked != nil:
 		return t.revoked
-	case c.running[t.key] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):
+	case c.running[t.key.Name] != t && (t.ended != c.keys.current() || !c.keys.has(t.key)):
 		return fmt.Errorf("%w: its work has ended", ErrLost)
 	case c.own.age(now) >= c.config.LeaseDuration:
 		return fmt.Errorf("%w: its lease has not been renewed for %s", ErrLost, c.config.LeaseDuration)
@@ -64,11 +67,11 @@ func (c *core) held(t *tenure, now time.Time) error {
 }
 
 // take begins a tenure, if the replica owns the key.
-func (c *core) take(key string, now time.Time) bool {
-	if !c.mine(key, now) || c.running[key] != nil {
+func (c *core) take(key Key, now time.Time) bool {
+	if !c.mine(key, now) || c.running[key.Name] != nil {
 		return false
 	}
-	c.running[key] = &tenure{key: key}
+	c.running[key.Name] = &tenure{key: key}
 	return true
 }
 
@@ -80,7 +83,7 @@ func (c *core) give(key string) {
 	}
 }
 
-func (c *core) mine(key string, now time.Time) bool {
+func (c *core) mine(key Key, now time.Time) bool {
 	return c.own.joined() && c.own.age(now) < c.config.LeaseDuration && c.keys.has(key)
 }
 
@@ -144,11 +147,13 @@ func (c *core) echo(p peer) {
 	}
 }
 
-// decide notes who the members are, and which keys the replica owns by everything that it knows.
+// decide notes who the members are, what to claim, and which keys the replica owns by everything
+// that it knows.
 func (c *core) decide(now time.Time) {
 	c.group.count(now)
+	c.aim(now)
 	if c.own.joined() && c.keys.shown {
-		by := c.keys.written.with(c.group.all)
+		by := c.keys.written.with(c.goal.claim)
 		c.keys.add(&grant{c.config.Group, c.self, by, c.group.others(by, c.keys.claim)})
 	}
 }

@@ -48,9 +48,12 @@ func joined(t *testing.T) *scripted {
 	s.ask(start, update, 0) // its claim
 	s.observe([]peer{s.lease}, start)
 	s.keys.caughtUp(s.keys.current())
-	require.True(t, s.mine("key", start))
+	require.True(t, s.mine(named("key"), start))
 	return s
 }
+
+// named is a key of a name, and of no hash that matters.
+func named(name string) Key { return Key{Name: name} }
 
 // other returns another member, which claims nothing yet.
 func other() peer {
@@ -58,7 +61,7 @@ func other() peer {
 }
 
 // of returns a key of one of two members.
-func of(t *testing.T, member string, both claim) string {
+func of(t *testing.T, member string, both set) string {
 	t.Helper()
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"} {
 		if owner("g", key, both) == member {
@@ -71,7 +74,7 @@ func of(t *testing.T, member string, both claim) string {
 
 func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
 	s := joined(t)
-	require.True(t, s.take("key", start))
+	require.True(t, s.take(named("key"), start))
 	held := s.running["key"]
 	at := start.Add(2 * time.Second)
 	s.ask(at, update, 4*time.Second)
@@ -99,44 +102,44 @@ func TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := joined(t)
 			with := catching(s)
-			moves := of(t, "other", claim{"other", s.self})
+			moves := of(t, "other", set{"other", s.self})
 			s.observe([]peer{s.lease, other()}, start)
-			assert.False(t, s.mine(moves, start))
+			assert.False(t, s.mine(named(moves), start))
 			s.observe([]peer{s.lease}, start)
 			s.keys.caughtUp(with)
-			assert.False(t, s.mine(moves, start), "it may have been worked at")
+			assert.False(t, s.mine(named(moves), start), "it may have been worked at")
 			s.keys.caughtUp(s.keys.current())
-			assert.True(t, s.mine(moves, start))
+			assert.True(t, s.mine(named(moves), start))
 		})
 	}
 }
 
 func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 	s := joined(t)
-	both := claim{"other", s.self}
+	both := set{"other", s.self}
 	there := other()
-	there.claim = claim{"other"} // it decides by itself alone
+	there.claim = set{"other"} // it decides by itself alone
 	s.observe([]peer{s.lease, there}, start)
 	stays := of(t, s.self, both)
-	assert.False(t, s.mine(stays, start))
+	assert.False(t, s.mine(named(stays), start))
 	there.claim, there.version = both, "101"
 	s.observe([]peer{s.lease, there}, start)
 	s.keys.caughtUp(s.keys.current())
-	assert.True(t, s.mine(stays, start))
+	assert.True(t, s.mine(named(stays), start))
 }
 
 // TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership, also when the replica joins again
 // under its identity.
 func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) {
 	s := joined(t)
-	require.True(t, s.take("busy", start))
+	require.True(t, s.take(named("busy"), start))
 	busy := s.running["busy"]
-	require.True(t, s.take("key", start))
+	require.True(t, s.take(named("key"), start))
 	held := s.running["key"]
 	s.give("key")
 	require.NoError(t, s.held(held, start), "the key is the replica's")
-	theirs := of(t, "other", claim{s.self, "other"})
-	require.True(t, s.take(theirs, start))
+	theirs := of(t, "other", set{s.self, "other"})
+	require.True(t, s.take(named(theirs), start))
 	moving := s.running[theirs]
 	s.observe([]peer{s.lease, other()}, start)
 	require.NoError(t, s.held(moving, start), "the other waits for it")
@@ -145,8 +148,8 @@ func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) 
 	s.lose(errDeleted)
 	require.ErrorIs(t, s.held(held, start), ErrLost)
 	s.own.presence, s.own.uid, s.own.sent = present, "own again", start
-	s.keys = ownership{shown: true, caught: true, grants: []*grant{{group: "g", self: s.self, by: claims{{s.self}}}}}
-	require.True(t, s.mine("key", start))
+	s.keys = ownership{shown: true, caught: true, grants: []*grant{{group: "g", self: s.self, by: claims{set{s.self}}}}}
+	require.True(t, s.mine(named("key"), start))
 	require.ErrorIs(t, s.held(held, start), ErrLost)
 	require.ErrorIs(t, s.held(busy, start), ErrLost, "it has not ended, and the membership has")
 }
@@ -154,8 +157,8 @@ func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) 
 // TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack: another shard has worked at it.
 func TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack(t *testing.T) {
 	s := joined(t)
-	key := of(t, "other", claim{"other", s.self})
-	require.True(t, s.take(key, start))
+	key := of(t, "other", set{"other", s.self})
+	require.True(t, s.take(named(key), start))
 	outlives := s.running[key]
 	s.give(key)
 	require.NoError(t, s.held(outlives, start))
@@ -163,7 +166,7 @@ func TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack(t *testing.T) 
 	require.ErrorIs(t, s.held(outlives, start), ErrLost)
 	s.observe([]peer{s.lease}, start)
 	s.keys.caughtUp(s.keys.current())
-	require.True(t, s.mine(key, start), "it is back")
+	require.True(t, s.mine(named(key), start), "it is back")
 	require.ErrorIs(t, s.held(outlives, start), ErrLost)
 }
 
@@ -181,7 +184,7 @@ func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := joined(t)
 			s.config.OwnIdentity = c.own
-			require.True(t, s.take("key", start))
+			require.True(t, s.take(named("key"), start))
 			s.lose(errDeleted)
 			if !c.busy {
 				s.give("key")
@@ -225,7 +228,7 @@ func TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := joined(t)
 			s.config.OwnIdentity = true
-			require.True(t, s.take("key", start))
+			require.True(t, s.take(named("key"), start))
 			tenure := s.running["key"]
 			w, _ := s.todo(at)
 			require.Equal(t, update, w.verb)

@@ -11,7 +11,7 @@ type members struct {
 	self  string
 	peers map[string]*observed // the others, and an older Lease of this replica's name
 	gone  map[string]bool      // UIDs that were deleted, though the watch shows them
-	all   claim                // all members that are seen, with this one
+	all   []string             // all members that are seen, with this one, in order
 	since time.Time            // when all changed last
 }
 
@@ -44,14 +44,14 @@ func (m *members) observe(others []peer, now time.Time) {
 
 // count notes who the members are.
 func (m *members) count(now time.Time) {
-	all := claim{m.self}
+	all := []string{m.self}
 	for name := range m.peers {
 		if name != m.self {
 			all = append(all, name)
 		}
 	}
 	slices.Sort(all)
-	if !all.equal(m.all) {
+	if !slices.Equal(all, m.all) {
 		m.all, m.since = all, now
 	}
 }
@@ -61,7 +61,7 @@ func (m *members) count(now time.Time) {
 func (m *members) others(by claims, own claim) map[string]claim {
 	others := make(map[string]claim)
 	for name, o := range m.peers {
-		if name != m.self && o.claim != nil && !(len(by) == 1 && o.claim.equal(own)) {
+		if name != m.self && o.claim != nil && !(len(by) == 1 && same(o.claim, own)) {
 			others[name] = o.claim
 		}
 	}

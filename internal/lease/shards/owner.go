@@ -6,6 +6,30 @@ import (
 	"slices"
 )
 
+// Key is what replicas divide: its name, and its place among all hashes, by which plans divide.
+type Key struct {
+	Name string
+	Hash uint64
+}
+
+// claim says which member owns a key: a [set] of members, or a [plan]. It is a pure function of the
+// key, and never changes. A nil claim claims nothing.
+type claim interface {
+	// owner returns the member that owns the key, "" if none does.
+	owner(group string, k Key) string
+	equal(claim) bool
+}
+
+// set is members in order, to each of which rendezvous hashing gives its keys.
+type set []string
+
+func (s set) owner(group string, k Key) string { return owner(group, k.Name, s) }
+
+func (s set) equal(c claim) bool {
+	other, ok := c.(set)
+	return ok && slices.Equal(s, other)
+}
+
 // owner returns the member that owns the key, "" if there are no members.
 func owner(group, key string, members []string) (best string) {
 	var most uint64
@@ -33,16 +57,19 @@ func weight(parts ...string) uint64 {
 	return x ^ x>>33
 }
 
-// claim is a set of members, in order. With nil the replica claims nothing.
-type claim []string
+// same reports whether two claims are alike, which may be nil.
+func same(a, b claim) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.equal(b)
+}
 
-func (c claim) equal(d claim) bool { return (c == nil) == (d == nil) && slices.Equal(c, d) }
-
-// claims are sets of members. A key must belong to the same member by all of them.
+// claims are those by which a replica decides. A key must belong to the same member by all of them.
 type claims []claim
 
 func (cs claims) with(c claim) claims {
-	if slices.ContainsFunc(cs, c.equal) {
+	if slices.ContainsFunc(cs, func(old claim) bool { return same(old, c) }) {
 		return cs
 	}
 	return append(slices.Clip(cs), c)
@@ -57,17 +84,17 @@ type grant struct {
 }
 
 // has reports whether the member has the key. A nil grant has no key.
-func (g *grant) has(key string) bool {
+func (g *grant) has(k Key) bool {
 	if g == nil {
 		return false
 	}
 	for _, c := range g.by {
-		if owner(g.group, key, c) != g.self {
+		if c == nil || c.owner(g.group, k) != g.self {
 			return false
 		}
 	}
 	for other, c := range g.others {
-		if owner(g.group, key, c) == other {
+		if c.owner(g.group, k) == other {
 			return false
 		}
 	}
@@ -79,7 +106,7 @@ func (g *grant) same(h *grant) bool {
 	if g == nil || h == nil {
 		return g == h
 	}
-	missing := func(c claim) bool { return !slices.ContainsFunc(h.by, c.equal) }
+	missing := func(c claim) bool { return !slices.ContainsFunc(h.by, func(d claim) bool { return same(c, d) }) }
 	return len(g.by) == len(h.by) && !slices.ContainsFunc(g.by, missing) &&
-		maps.EqualFunc(g.others, h.others, claim.equal)
+		maps.EqualFunc(g.others, h.others, same)
 }

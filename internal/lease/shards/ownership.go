@@ -5,15 +5,17 @@ import "slices"
 // ownership says which keys the replica owns. The zero value has none.
 type ownership struct {
 	claim     claim    // the one written last, as far as is known
+	proposed  *plan    // the plan that the Lease proposes
 	claimedRV string   // the Lease's version since when
 	written   claims   // the claim that the watch showed last, and those written after it
 	shown     bool     // the watch has shown a claim
 	grants    []*grant // one per state since the last catch-up; the last is current
 	caught    bool     // the watches are as new as the first grant
+	gains     uint64   // how often the replica may have got keys
 }
 
 // has reports whether the replica owns the key by every grant.
-func (o *ownership) has(key string) bool {
+func (o *ownership) has(key Key) bool {
 	return o.caught && !slices.ContainsFunc(o.grants, func(g *grant) bool { return !g.has(key) })
 }
 
@@ -48,6 +50,9 @@ func (o *ownership) standing() standing {
 // caughtUp notes that all watches are as new as the server was when the grant was current.
 func (o *ownership) caughtUp(with *grant) {
 	if i := slices.Index(o.grants, with); i >= 0 {
+		if i > 0 || !o.caught {
+			o.gains++
+		}
 		o.grants, o.caught = o.grants[i:], true
 	}
 }

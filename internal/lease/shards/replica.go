@@ -1,9 +1,11 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Replica is a member of a group. It has two goroutines, which end with [Replica.Leave]. All
@@ -33,8 +36,11 @@ type Replica struct {
 
 	mu       lockorder.Mutex[lockorder.Replica]
 	core     *core
-	reported standing // that Moved was last called for
-	trouble  error    // of the last request; it was logged when it began
+	reported standing           // that Moved was last called for
+	brought  *shardrange.Ranges // that the inputs have; nil: not known
+	loaded   time.Time          // when the objects were counted last
+	lag      error              // of the last catch-up; it was logged when it began
+	trouble  error              // of the last request; it was logged when it began
 }
 
 // Join makes a replica that has no key yet. It is a member of its group until [Replica.Leave]. It
@@ -62,30 +68,87 @@ func Join(ctx context.Context, config Config) (*Replica, error) {
 
 // Status is what the replica knows of its membership now.
 func (r *Replica) Status() lease.Status {
+	s := r.status()
+	if r.config.Streams != nil {
+		s.Streams = r.config.Streams()
+	}
+	if r.config.Keys != nil {
+		all := r.config.Keys()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for now := time.Now(); len(all) > 0; all = all[1:] {
+			if r.core.mine(r.key(all[0]), now) {
+				s.Keys++
+			}
+		}
+	}
+	return s
+}
+
+func (r *Replica) status() lease.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	own := &r.core.own
-	return lease.Status{
+	s := lease.Status{
 		Lease: r.config.Namespace + "/" + r.config.Group, Identity: r.config.Identity,
 		Holds: own.joined() && own.age(time.Now()) < r.config.LeaseDuration,
 		Held:  !own.since.IsZero(), Reached: !own.since.IsZero(), Since: own.since,
-		Members: len(r.core.group.all), Err: r.core.hindrance(r.trouble),
+		Members: len(r.core.group.all), Err: r.core.hindrance(cmp.Or(r.trouble, r.lag)),
 	}
+	if p, ok := r.core.keys.claim.(*plan); ok {
+		ranges := p.cuts.Ranges(r.core.self)
+		s.Ranges, s.Part = len(ranges), ranges.Part()
+	}
+	return s
+}
+
+// ByRanges reports whether the replica claims ranges of hashes. Otherwise it says why not.
+func (r *Replica) ByRanges() (ok bool, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok = r.core.keys.claim.(*plan); ok {
+		return true, ""
+	}
+	for name, o := range r.core.group.peers {
+		if name != r.core.self && o.by != r.config.By {
+			return false, fmt.Sprintf("member %s divides keys otherwise: by %s", name, cmp.Or(o.by, "their names"))
+		}
+	}
+	return false, "it has no part yet"
 }
 
 // Take begins work for a key, if the replica owns it, and no work for it is running. Give ends
 // the work.
-func (r *Replica) Take(key string) bool {
+//
+// since is what [Replica.Gains] was before the caller looked at what there is to do for the key. If
+// the replica may have got keys since, another one may have worked for this one after that look:
+// the answer is no.
+func (r *Replica) Take(key string, since uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.core.take(key, time.Now())
+	return r.core.keys.gains == since && r.core.take(r.key(key), time.Now())
+}
+
+// Gains is how often the replica may have got keys.
+func (r *Replica) Gains() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core.keys.gains
+}
+
+// key is the key of a name. Called with mu held.
+func (r *Replica) key(name string) Key {
+	if r.config.Hash == nil {
+		return Key{Name: name}
+	}
+	return Key{Name: name, Hash: r.config.Hash(name)}
 }
 
 // Mine reports whether the replica owns the key.
 func (r *Replica) Mine(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.core.mine(key, time.Now())
+	return r.core.mine(r.key(key), time.Now())
 }
 
 // Give ends the work for a key that Take has returned true for.
@@ -154,6 +217,7 @@ func (r *Replica) run(ctx context.Context) {
 				changed = nil // the watch has ended
 			}
 		}
+		r.count()
 		now := time.Now()
 		r.mu.Lock()
 		w, wake := write{}, now.Add(r.config.RetryPeriod)
@@ -193,8 +257,9 @@ func (r *Replica) ask(ctx context.Context, w write) {
 	sent := time.Now()
 	r.mu.Lock()
 	r.core.sends(w, sent)
+	load := r.core.load
 	r.mu.Unlock()
-	got, err := r.send(ctx, w, sent)
+	got, err := r.send(ctx, w, load, sent)
 	if ctx.Err() != nil {
 		return
 	}
@@ -207,7 +272,7 @@ func (r *Replica) ask(ctx context.Context, w write) {
 	r.core.answered(w, got, sent, time.Now(), err)
 }
 
-func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error) {
+func (r *Replica) send(ctx context.Context, w write, load []shardrange.Load, now time.Time) (peer, error) {
 	// half of the deadline: there is time for another attempt
 	ctx, cancel := context.WithTimeout(ctx, r.config.RenewDeadline/2)
 	defer cancel()
@@ -216,7 +281,7 @@ func (r *Replica) send(ctx context.Context, w write, now time.Time) (peer, error
 	var err error
 	switch w.verb {
 	case create, update:
-		if u, err = r.config.object(w, now); err != nil {
+		if u, err = r.config.object(w, load, now); err != nil {
 			break
 		}
 		if w.verb == create {
@@ -278,6 +343,8 @@ func (r *Replica) report() {
 	r.core.lost = nil
 	moved := now != r.reported
 	r.reported = now
+	need, known := r.core.need()
+	other := known && r.config.By != "" && (r.brought == nil || !slices.Equal(need, *r.brought))
 	r.mu.Unlock()
 	if lost != nil {
 		r.config.Logger.Info("no shard any more, will join again", "group", r.config.Group, "identity", r.config.Identity, "err", lost)
@@ -285,12 +352,28 @@ func (r *Replica) report() {
 	if moved {
 		r.config.Moved()
 	}
-	if now.last != nil && (!now.caught || now.first != now.last) {
+	if other || now.last != nil && (!now.caught || now.first != now.last) {
 		signal(r.behind)
 	}
 }
 
-// catchUp waits for the watches to catch up, until ctx ends. It has a goroutine of its own.
+// count has the objects of the replica counted, now and then.
+func (r *Replica) count() {
+	now := time.Now()
+	if r.config.Loads == nil || now.Sub(r.loaded) < r.config.RetryPeriod && !r.loaded.IsZero() {
+		return
+	}
+	r.loaded = now
+	load := shardrange.Digest(r.config.Loads(), loadsMost)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.core.load = load
+}
+
+// catchUp waits for the watches to bring what the replica needs, and to catch up, until ctx ends. It
+// has a goroutine of its own. What a replica needs has the keys of each grant that there is, so the
+// inputs have all that it may own. They lose no more than what it owns by no claim that it may have
+// written.
 func (r *Replica) catchUp(ctx context.Context) {
 	for {
 		select {
@@ -300,11 +383,14 @@ func (r *Replica) catchUp(ctx context.Context) {
 		}
 		r.mu.Lock()
 		with := r.core.keys.current()
+		need, known := r.core.need()
 		r.mu.Unlock()
-		if with == nil {
+		if !known {
 			continue
 		}
-		if err := r.config.CatchUp(ctx); err != nil {
+		err := r.config.CatchUp(ctx, need)
+		r.lags(ctx, err)
+		if err != nil {
 			select {
 			case <-time.After(r.config.RetryPeriod):
 			case <-ctx.Done():
@@ -313,9 +399,29 @@ func (r *Replica) catchUp(ctx context.Context) {
 			continue
 		}
 		r.mu.Lock()
+		r.brought = &need
 		r.core.keys.caughtUp(with)
 		r.mu.Unlock()
 		r.report()
+	}
+}
+
+// lags notes whether the watches could not catch up. It logs once that they cannot, and once that
+// they can again.
+func (r *Replica) lags(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	before := r.lag
+	r.lag = err
+	r.mu.Unlock()
+	log := r.config.Logger.WithValues("group", r.config.Group, "identity", r.config.Identity)
+	switch {
+	case err != nil && before == nil:
+		log.Error(err, "cannot catch up with the keys that it may get, will keep trying")
+	case err == nil && before != nil:
+		log.Info("can catch up with its keys again")
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/shardrange"
 )
 
 func TestKeysAreDividedAndMoveWhenReplicasComeAndGo(t *testing.T) {
@@ -80,12 +81,12 @@ func TestAKeyMovesWhenWhatIsDoneForItHasEnded(t *testing.T) {
 		<-time.After(time.Second)
 		var moving string
 		for i := range 100 {
-			if key := fmt.Sprint("key-", i); owner("group", key, claim{member("a"), member("b")}) == member("b") {
+			if key := fmt.Sprint("key-", i); owner("group", key, set{member("a"), member("b")}) == member("b") {
 				moving = key
 			}
 		}
-		require.True(t, a.Take(moving))
-		assert.False(t, a.Take(moving), "it is taken")
+		require.True(t, a.Take(moving, a.Gains()))
+		assert.False(t, a.Take(moving, a.Gains()), "it is taken")
 		ctx, cancel := a.Context(t.Context(), moving)
 		defer cancel()
 		b := l.join(t, "b")
@@ -110,7 +111,7 @@ func TestWhatIsDoneForALostKeyIsCancelledAfterALeaseDurationAndThenNotWaitedFor(
 		var ends []context.Context
 		for i := range 100 {
 			key := fmt.Sprint("key-", i)
-			require.True(t, a.Take(key))
+			require.True(t, a.Take(key, a.Gains()))
 			ctx, cancel := a.Context(t.Context(), key)
 			defer cancel()
 			ends = append(ends, ctx)
@@ -140,7 +141,7 @@ func TestAReplicaThatCannotRenewGivesUpBeforeOthersTakeOverAndJoinsAgain(t *test
 		l := newLeases()
 		a := l.join(t, "a")
 		<-time.After(time.Second)
-		require.True(t, a.Take("key"))
+		require.True(t, a.Take("key", a.Gains()))
 		ctx, cancel := a.Context(t.Context(), "key")
 		defer cancel()
 		start := time.Now()
@@ -166,7 +167,7 @@ func TestWhoWasStoppedLongerThanItsLeaseWritesNothing(t *testing.T) {
 		l := newLeases()
 		a := l.join(t, "a")
 		<-time.After(time.Second)
-		require.True(t, a.Take("key"))
+		require.True(t, a.Take("key", a.Gains()))
 		ctx, cancel := a.Context(t.Context(), "key")
 		defer cancel()
 		require.NoError(t, fence.Check(ctx))
@@ -184,7 +185,7 @@ func TestWhoseLeaseWasDeletedHasLostAtOnce(t *testing.T) {
 		l := newLeases()
 		a := l.join(t, "a")
 		<-time.After(time.Second)
-		require.True(t, a.Take("key"))
+		require.True(t, a.Take("key", a.Gains()))
 		ctx, cancel := a.Context(t.Context(), "key")
 		defer cancel()
 		a.mu.Lock()
@@ -233,7 +234,7 @@ func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T)
 				Client: l, Namespace: "ns", Identity: "a", Logger: funcr.New(func(string, string) {}, funcr.Options{}),
 			},
 			Group: "group", Watch: watch,
-			CatchUp: func(context.Context) error { <-time.After(time.Second); return nil },
+			CatchUp: func(context.Context, shardrange.Ranges) error { <-time.After(time.Second); return nil },
 			Moved: func() {
 				mu.Lock()
 				defer mu.Unlock()
@@ -305,7 +306,7 @@ func TestAReplicaThatWasLostJoinsAtOnceInItsProcess(t *testing.T) {
 		assert.NotEqual(t, a.Status().Identity, b.Status().Identity, "at the same time")
 		b.Leave()
 		<-time.After(time.Second)
-		require.True(t, a.Take("key"))
+		require.True(t, a.Take("key", a.Gains()))
 		ctx, cancel := a.Context(context.Background(), "key")
 		defer cancel()
 		freeze := func() {

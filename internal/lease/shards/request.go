@@ -35,6 +35,7 @@ type write struct {
 	member       string
 	uid, version string
 	claim        claim
+	next         *plan // that is proposed; nil: none
 }
 
 // removal is the request that deletes a Lease as it was seen.
@@ -92,8 +93,8 @@ func (c *core) join(now time.Time) (write, time.Time) {
 	return write{verb: create, member: c.self}, now
 }
 
-// stay is todo for a member. It renews its Lease, with the claim to the members that it sees if
-// the work for other keys has ended, and deletes the Leases of others that have expired.
+// stay is todo for a member. It renews its Lease, with what it goes for as its claim if the work
+// for other keys has ended, and deletes the Leases of others that have expired.
 func (c *core) stay(now time.Time) (write, time.Time) {
 	due, wake := !now.Before(c.own.next), c.own.next
 	sooner := func(t time.Time) {
@@ -109,14 +110,20 @@ func (c *core) stay(now time.Time) (write, time.Time) {
 		return write{}, wake
 	}
 	w := write{verb: update, member: c.self, uid: c.own.uid, version: c.own.version, claim: c.keys.claim}
-	if !c.group.all.equal(c.keys.claim) {
+	if c.goal.claim != nil && !same(c.goal.claim, c.keys.claim) {
 		drained, again := c.drained(now)
 		if drained {
-			w.claim = c.group.all
+			w.claim = c.goal.claim
 			due = due || !c.own.failing
 		} else {
 			sooner(again)
 		}
+	}
+	if w.next = c.proposal(); w.next != nil {
+		due = due || !c.own.failing && (c.keys.proposed == nil || !w.next.equal(c.keys.proposed))
+	}
+	if at := c.proposes(); c.byRanges() && now.Before(at) {
+		sooner(at)
 	}
 	if due {
 		return w, now
@@ -135,19 +142,29 @@ func (c *core) stay(now time.Time) (write, time.Time) {
 // left, it also returns when to look again. Work that takes too long is cancelled. Later nobody
 // waits for it.
 func (c *core) drained(now time.Time) (bool, time.Time) {
-	patience, waited := c.config.LeaseDuration, now.Sub(c.group.since)
+	patience, waited := c.config.LeaseDuration, now.Sub(c.goal.since)
 	if waited >= 2*patience {
 		return true, time.Time{}
 	}
-	drained, again := true, c.group.since.Add(patience)
-	for key, t := range c.running {
-		if owner(c.config.Group, key, c.group.all) == c.self {
+	drained, again := true, c.goal.since.Add(patience)
+	for _, t := range c.running {
+		if c.goal.claim.owner(c.config.Group, t.key) == c.self {
 			continue
 		}
 		if drained = false; waited >= patience {
 			t.revoke(fmt.Errorf("%w: it has not ended %s after the key was another's", ErrLost, patience))
-			again = c.group.since.Add(2 * patience)
+			again = c.goal.since.Add(2 * patience)
 		}
 	}
 	return drained, again
+}
+
+// proposal is the plan that this replica has made, until it claims it: others are to go for it,
+// too.
+func (c *core) proposal() *plan {
+	p := c.goal.plan
+	if p == nil || p.proposer != c.self || same(p, c.keys.claim) || !same(p, c.goal.claim) {
+		return nil
+	}
+	return p
 }
