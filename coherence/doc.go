@@ -304,7 +304,8 @@
 // witness that is confirmed proves that B is not older than its version. What nobody finds out: B
 // is younger than the newest version in the file, or the witnesses that are younger have changed
 // again; and between B and P the old history has deleted objects, and the new one has changed
-// others or made as many. What differs then stays as the file has it, until the object changes or
+// others or made as many; or both have written one object at the very same version. What differs
+// then stays as the file has it, until the object changes or
 // the kind is listed: as with a watch that goes on in a new history (rule 8). W4 makes it rare: the
 // restored server has to write as much as the old one did between B and P before the file is too
 // old.

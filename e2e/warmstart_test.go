@@ -191,8 +191,11 @@ func (w *warmed) compare(snap *warmForms) {
 }
 
 func warmData(u *kates.Unstructured) map[string]string {
+	data, ok := u.Object["data"].(map[string]any)
+	if !ok {
+		return nil
+	}
 	all := make(map[string]string)
-	data, _ := u.Object["data"].(map[string]any)
 	for k, v := range data {
 		all[k] = fmt.Sprint(v)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // magic begins each file.
@@ -34,9 +35,17 @@ type Writer struct {
 	place   uint64
 	raw     []byte
 	packed  bytes.Buffer
-	flate   *flate.Writer
 	err     error
 }
+
+// packers compress. Each takes a megabyte.
+var packers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(io.Discard, flate.BestSpeed)
+	if err != nil {
+		panic(err) // there is that level
+	}
+	return w
+}}
 
 // NewWriter begins a file. It fills in the head's salt.
 func (c Codec) NewWriter(w io.Writer, h Head) (*Writer, error) {
@@ -49,11 +58,7 @@ func (c Codec) NewWriter(w io.Writer, h Head) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	compressor, err := flate.NewWriter(io.Discard, flate.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	out := &Writer{w: w, seal: s, most: c.Most, flate: compressor}
+	out := &Writer{w: w, seal: s, most: c.Most}
 	first := binary.BigEndian.AppendUint32([]byte(magic), uint32(len(text)))
 	out.write(append(append(first, text...), s.close(theHead, 0, nil)...))
 	return out, out.err
@@ -92,10 +97,12 @@ func (w *Writer) chunk(kind byte) {
 		return
 	}
 	w.packed.Reset()
-	w.flate.Reset(&w.packed)
-	_, err := w.flate.Write(w.raw)
+	pack := packers.Get().(*flate.Writer)
+	defer packers.Put(pack)
+	pack.Reset(&w.packed)
+	_, err := pack.Write(w.raw)
 	if err == nil {
-		err = w.flate.Close()
+		err = pack.Close()
 	}
 	if err != nil {
 		w.err = fmt.Errorf("compress: %w", err)
