@@ -175,9 +175,8 @@ func titles() report.Titles {
 	for _, v := range consumer.Variants {
 		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly, Fields: v.Fields})
 	}
-	// These are measured by commands of their own.
-	all.Consumers = append(all.Consumers,
-		report.Title{Consumer: "kates-warm", Text: "kates, warm start"}, report.Title{Consumer: "kates-sharded", Text: "kates, shared by replicas"})
+	// These are measured by a command of their own.
+	all.Consumers = append(all.Consumers, report.Title{Consumer: "kates-sharded", Text: "kates, shared by replicas"})
 	return all
 }
 

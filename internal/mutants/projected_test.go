@@ -13,6 +13,11 @@ const (
 // projecting are mistakes in watches that hold some fields of their objects.
 var projecting = []mutant{
 	{
+		name: "texts of one length are one", says: nothingElse, file: "internal/wire/project/compile.go", in: "internal/wire", caught: "TestAProjectionHasTheTextsOfItsIdentityOnce",
+		old: `if text == string(v.bytes) {`,
+		new: `if len(text) == len(v.bytes) {`,
+	},
+	{
 		name: "labels are not held where a query selects by them", says: nothingElse, file: choosesSome, in: "kates", caught: projectsSame,
 		old: `p.Labels = p.Labels || s.Labels != nil || s.LabelSelector != ""`,
 		new: `_ = s`,

@@ -111,7 +111,7 @@ func (p *projector) fromProto(raw []byte, h *head, value any) error {
 		return err
 	}
 	h.Metadata = in.Metadata
-	return p.plan.Protobuf(raw, value)
+	return p.plan.Protobuf(raw, value, h.Metadata.Name, h.Metadata.Namespace, string(h.Metadata.UID), h.Metadata.Version)
 }
 
 // fromJSON decodes by the rules of encoding/json. What no server has stored is an error before

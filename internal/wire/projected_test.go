@@ -6,10 +6,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -157,4 +159,23 @@ func FuzzAProjectionOfAnyBytes(f *testing.F) {
 			t.Fatalf("%s: %v, %v", raw, err, o.(*objects.Projected).Value())
 		}
 	})
+}
+
+// TestAProjectionHasTheTextsOfItsIdentityOnce decodes a pod of a node of the same name, and one of
+// a node whose name is as long.
+func TestAProjectionHasTheTextsOfItsIdentityOnce(t *testing.T) {
+	d := projecting(false)
+	for node, once := range map[string]bool{"pod-1": true, "pod-2": false} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-1", Namespace: "a", UID: "u", ResourceVersion: "7"}}
+		p.Spec.NodeName, p.Status.PodIP = node, "10.0.0.7"
+		raw, err := p.Marshal()
+		require.NoError(t, err)
+		o, err := d.decode(raw, frames.Protobuf)
+		require.NoError(t, err)
+		got := o.(*objects.Projected).Value().(*sixFields)
+		assert.Equal(t, "a/pod-1 on "+node+" 10.0.0.7", got.Metadata.Namespace+"/"+got.Metadata.Name+" on "+got.Spec.NodeName+" "+got.Status.PodIP)
+		assert.Same(t, unsafe.StringData(o.GetName()), unsafe.StringData(got.Metadata.Name))
+		assert.Same(t, unsafe.StringData(o.GetNamespace()), unsafe.StringData(got.Metadata.Namespace))
+		assert.Equal(t, once, unsafe.StringData(o.GetName()) == unsafe.StringData(got.Spec.NodeName))
+	}
 }

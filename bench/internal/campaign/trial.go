@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/kates-go/kates/bench/internal/consumer"
@@ -26,7 +27,19 @@ type trial struct {
 
 func (t *trial) measure(ctx context.Context, kubeconfig string) (err error) {
 	begun := time.Now()
-	if t.process, err = start(ctx, t.variant, kubeconfig); err != nil {
+	var env []string
+	if t.variant.Warm {
+		dir, err := os.MkdirTemp("", "kates-bench-*")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		env = []string{consumer.WarmEnv + "=" + dir}
+		if err := t.before(ctx, kubeconfig, env); err != nil {
+			return err
+		}
+	}
+	if t.process, err = start(ctx, t.variant, kubeconfig, env...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.process.stop()) }()
@@ -37,6 +50,16 @@ func (t *trial) measure(ctx context.Context, kubeconfig string) (err error) {
 	}
 	t.log("%6d pods, run %d of %d, %-18s %5.1f s", t.load.Pods(), t.run, t.Runs, t.variant.Name, time.Since(begun).Seconds())
 	return nil
+}
+
+// before runs the process whose objects a warm start begins with.
+func (t *trial) before(ctx context.Context, kubeconfig string, env []string) error {
+	p, err := start(ctx, t.variant, kubeconfig, env...)
+	if err != nil {
+		return err
+	}
+	_, err = p.ask(consumer.Command{Do: consumer.Bootstrap})
+	return errors.Join(err, p.stop())
 }
 
 func (t *trial) steps() []func(context.Context) error {

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"os"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,13 @@ func newKates(options ...kates.Option) func() Consumer {
 	return func() Consumer {
 		return &snapshotter[Typed]{options: options, view: (*Typed).view, open: openPods[*kates.Pod]}
 	}
+}
+
+// WarmEnv names the folder of warm starts.
+const WarmEnv = "KATES_BENCH_WARM"
+
+func newKatesWarm() Consumer {
+	return newKates(kates.WithWarmStart(kates.WarmStartDir(os.Getenv(WarmEnv))))()
 }
 
 // untyped has the same kinds as Typed, as nested maps.
@@ -67,6 +75,13 @@ func (s *snapshotter[S]) Start(ctx context.Context, config *rest.Config) error {
 			s.last = first
 			return err
 		}
+	}
+}
+
+// Close ends the client. A warm one keeps what it holds.
+func (s *snapshotter[S]) Close() {
+	if s.client != nil {
+		s.client.Close()
 	}
 }
 

@@ -19,6 +19,9 @@ func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, ou
 	defer cancel()
 	s := &server{consumer: v.make(), out: json.NewEncoder(out)}
 	s.config = s.requests.through(config)
+	if c, ok := s.consumer.(interface{ Close() }); ok {
+		defer c.Close()
+	}
 	commands := json.NewDecoder(in)
 	for {
 		var c Command

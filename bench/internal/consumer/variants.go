@@ -19,6 +19,9 @@ type Variant struct {
 	// Fields is how many fields of a pod it holds: values that are no object and no list. 0 is of no
 	// interest.
 	Fields int
+	// Warm marks a variant that starts with what another process of it has kept in the folder that
+	// WarmEnv names.
+	Warm bool
 	// Slow marks a variant that makes every snapshot from all objects.
 	Slow bool
 
@@ -49,6 +52,7 @@ var Variants = []Variant{
 	{Name: "kates-scheduled", Title: "kates, what a scheduler reads of a pod", Fields: 51, BootstrapOnly: true, make: newKatesLite[PodScheduled]},
 	{Name: "kates-metadata", Title: "kates, metadata only", BootstrapOnly: true, make: newKatesMetadata},
 	{Name: "informers-metadata", Title: "metadata informers", BootstrapOnly: true, make: newMetadataInformers},
+	{Name: "kates-warm", Title: "kates, warm start", BootstrapOnly: true, Warm: true, make: newKatesWarm},
 	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},
 	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.Tuning{Lists: kates.StreamedLists})},
 	{Name: "informers-dropped", Title: "typed informers, no managedFields", BootstrapOnly: true, make: newInformers(dropManagedFields)},

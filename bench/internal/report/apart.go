@@ -17,8 +17,6 @@ var apart = []struct {
 }{
 	{Crowd, "A crowd", "By `make bench-crowd`: a server in another process makes the pods as they are asked for, and sends 5,000 events per second to a reconciler of 0.2 s.",
 		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU, EventAllocs}},
-	{Warm, "A warm start", "What the client kept on disk, beside a plain start.",
-		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, Requests, Received}},
 	{Builds, "The first build of a program", "By `make bench-build`: `go build` with an empty cache and all modules there, of the least program that watches pods.",
 		[]Metric{BuildTime, BuildCPU, BuildPackages, BuildSize}},
 	{Shards, "Replicas that share", "One of so many replicas, each of which has a share of the objects.", nil},

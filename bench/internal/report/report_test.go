@@ -133,7 +133,6 @@ func TestOtherCampaignsHaveSectionsAndPlots(t *testing.T) {
 	} {
 		assert.Contains(t, text, want)
 	}
-	assert.NotContains(t, text, "## A warm start", "it was not measured")
 	assert.Equal(t, []Series{{"kates, shared, 50,000 pods", []Point{{1, 100}, {2, 50}, {4, 25}}}}, byReplicas(r.Apart[Shards], all.Consumers))
 }
 

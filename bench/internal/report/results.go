@@ -42,8 +42,6 @@ const (
 	Crowd Part = "crowd"
 	// Builds are first builds of programs.
 	Builds Part = "builds"
-	// Warm are starts with what a client kept on disk.
-	Warm Part = "warm"
 	// Shards are replicas that share the objects of a server. At: replicas.
 	Shards Part = "shards"
 )

@@ -63,8 +63,8 @@ var targets = []target{
 	{text: "A crowd, refresh after 1 change: 0.1 ms", of: Crowd, metric: RefreshTime, consumer: "kates", most: 0.1},
 	{text: "A crowd, six fields, time to the first snapshot: 0.6× typed informers", of: Crowd, metric: BootstrapTime, consumer: "kates-lite", other: "informers", most: 0.6},
 	{text: "A crowd, six fields, peak RSS: 0.08× typed informers", of: Crowd, metric: BootstrapPeak, consumer: "kates-lite", other: "informers", most: 0.08},
-	{text: "Warm start, time to the first snapshot: 0.15× typed informers", of: Warm, metric: BootstrapTime, consumer: "kates-warm", other: "informers", most: 0.15, least: largest},
-	{text: "Warm start, received: 0.01× typed informers", of: Warm, metric: Received, consumer: "kates-warm", other: "informers", most: 0.01, least: largest},
+	{text: "Warm start, time to the first snapshot: 0.15× typed informers", metric: BootstrapTime, consumer: "kates-warm", other: "informers", most: 0.15, least: largest},
+	{text: "Warm start, received: 0.01× typed informers", metric: Received, consumer: "kates-warm", other: "informers", most: 0.01, least: largest},
 	{text: "Four replicas share, live heap of one: 0.3× that of one alone", of: Shards, metric: HeapTotal, consumer: "kates-sharded", other: "kates-sharded", most: 0.3, at: 4, otherAt: 1},
 	{text: "Four replicas share, received by one: 0.3× that of one alone", of: Shards, metric: Received, consumer: "kates-sharded", other: "kates-sharded", most: 0.3, at: 4, otherAt: 1},
 }

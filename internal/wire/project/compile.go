@@ -124,7 +124,7 @@ func (c *compiler) value(to, from reflect.Type, omit bool) taker {
 			if v.kind != protowire.BytesType {
 				return errWire
 			}
-			return m.decode(v.bytes, at, depth)
+			return m.decode(v.bytes, at, depth, v.known)
 		}
 	}
 	return c.converted(to, from)
@@ -177,7 +177,7 @@ func (c *compiler) mapping(to, from reflect.Type) taker {
 			if n < 0 {
 				return protowire.ParseError(n)
 			}
-			part := value{kind: kind}
+			part := value{kind: kind, known: v.known}
 			m := protowire.ConsumeFieldValue(number, kind, raw[n:])
 			if m < 0 {
 				return protowire.ParseError(m)
@@ -218,8 +218,18 @@ func takeText(v value, at unsafe.Pointer, _ int) error {
 	if v.kind != protowire.BytesType {
 		return errWire
 	}
-	*(*string)(at) = string(v.bytes)
+	*(*string)(at) = v.text()
 	return nil
+}
+
+// text is the value as a text.
+func (v value) text() string {
+	for _, text := range v.known {
+		if text == string(v.bytes) {
+			return text
+		}
+	}
+	return string(v.bytes)
 }
 
 func takeTruth(v value, at unsafe.Pointer, _ int) error {

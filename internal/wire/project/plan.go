@@ -66,14 +66,15 @@ type protobuf interface {
 	Unmarshal([]byte) error
 }
 
-// Protobuf decodes an object into a zero value of the struct type, which into points to.
-func (p *Plan) Protobuf(raw []byte, into any) error {
+// Protobuf decodes an object into a zero value of the struct type, which into points to. A text that
+// equals a known one is that one, and takes no memory of its own.
+func (p *Plan) Protobuf(raw []byte, into any, known ...string) error {
 	v := reflect.ValueOf(into)
 	if v.Type() != reflect.PointerTo(p.target) {
 		return fmt.Errorf("a plan for %s decodes into no %T", p.target, into)
 	}
 	if p.root != nil {
-		return p.root.decode(raw, v.UnsafePointer(), 0)
+		return p.root.decode(raw, v.UnsafePointer(), 0, known)
 	}
 	whole := reflect.New(p.source).Interface()
 	m, ok := whole.(protobuf)
@@ -117,6 +118,7 @@ type value struct {
 	bytes  []byte
 	number uint64
 	kind   protowire.Type
+	known  []string // texts that the object may have, too
 }
 
 // taker decodes a value to a place.
@@ -131,7 +133,7 @@ var (
 )
 
 // decode decodes a message into the struct at a place, whose fields are zero.
-func (m *message) decode(raw []byte, to unsafe.Pointer, depth int) error {
+func (m *message) decode(raw []byte, to unsafe.Pointer, depth int, known []string) error {
 	if depth > deepest {
 		return errDeep
 	}
@@ -146,7 +148,7 @@ func (m *message) decode(raw []byte, to unsafe.Pointer, depth int) error {
 			return protowire.ParseError(n)
 		}
 		raw = raw[n:]
-		v := value{kind: kind}
+		v := value{kind: kind, known: known}
 		switch kind {
 		case protowire.VarintType:
 			v.number, n = protowire.ConsumeVarint(raw)
@@ -180,7 +182,7 @@ func (a *action) do(v value, to unsafe.Pointer, depth int) error {
 		if v.kind != protowire.BytesType {
 			return errWire
 		}
-		return a.inline.decode(v.bytes, to, depth+1)
+		return a.inline.decode(v.bytes, to, depth+1, v.known)
 	}
 	at := unsafe.Add(to, a.offset)
 	if a.list == nil {
