@@ -7,7 +7,6 @@ const (
 	sharing      = "accumulator/partition/sharing.go"
 	otherShares  = "accumulator/stream/othershares.go"
 	ofReplicas   = "internal/suite/replicas"
-	byPlansModel = "TestNoKeyHasTwoOwnersWherePlansDivideThem"
 	upgradeModel = "TestNoKeyHasTwoOwnersDuringARollingUpgrade"
 	heldByOne    = "TestRootsAndWhatTheyOwnAreHeldByOneReplica"
 )
@@ -15,13 +14,13 @@ const (
 // divided are mistakes with replicas that hold their parts alone.
 var divided = []mutant{
 	{
-		name: "a plan counts at once for who goes for it", says: "by every claim that it may have written", file: shardCore, caught: byPlansModel,
+		name: "a plan counts at once for who goes for it", says: "by every claim that it may have written", file: shardCore, caught: "TestAReplicaBringsWhatItGoesForAndOwnsItOnceThatIsClaimed",
 		old: `		by := c.keys.written.with(c.goal.claim)`, new: `		by := claims{c.goal.claim}`,
 	}, {
-		name: "streams narrow before the claim is written", says: "they lose a key's objects only when", file: shardGoal, caught: byPlansModel,
+		name: "streams narrow before the claim is written", says: "they lose a key's objects only when", file: shardGoal, caught: "TestAPlanIsProposedBeforeItIsClaimed",
 		old: `range append(slices.Clip(c.keys.written), c.goal.claim, c.keys.claim) {`, new: `range (claims{c.goal.claim}) {`,
 	}, {
-		name: "streams do not widen before the claim is written", says: "or goes for", file: shardGoal, caught: byPlansModel,
+		name: "streams do not widen before the claim is written", says: "or goes for", file: shardGoal, caught: "TestAReplicaBringsWhatItGoesForAndOwnsItOnceThatIsClaimed",
 		old: `c.keys.written), c.goal.claim, c.keys.claim) {`, new: `c.keys.written), c.keys.claim) {`,
 	}, {
 		name: "a former version takes keys that a plan gives away", says: "has its holder as the only member of its set", file: shardPeer, caught: "TestALeaseWithAPlanIsAllOfItsHoldersForAFormerVersion",
@@ -32,7 +31,7 @@ var divided = []mutant{
 			return false`, new: `if name != c.self && o.by != c.config.By {
 			return true`,
 	}, {
-		name: "nobody follows a plan about members that are gone", says: "a plan that is about other members is followed by a newer one", file: shardGoal, caught: byPlansModel,
+		name: "nobody follows a plan about members that are gone", says: "a plan that is about other members is followed by a newer one", file: shardGoal, caught: "TestAPlanWaitsForMembersThatComeAndNotForKeysWithoutAnOwner",
 		old: `case old == nil, !slices.Equal(old.members, all):`, new: `case old == nil:`,
 	}, {
 		name: "a proposal stays unsaid until it is claimed", says: "proposes the next plan in its Lease", file: shardRequest, caught: "TestAPlanIsProposedBeforeItIsClaimed",

@@ -148,3 +148,29 @@ func TestATakeFromBeforeAGainIsRefused(t *testing.T) {
 	assert.False(t, r.Take(key, before))
 	assert.True(t, r.Take(key, r.Gains()))
 }
+
+// TestAReplicaBringsWhatItGoesForAndOwnsItOnceThatIsClaimed: another member has gone.
+func TestAReplicaBringsWhatItGoesForAndOwnsItOnceThatIsClaimed(t *testing.T) {
+	s := planning(t)
+	at := start.Add(s.config.RetryPeriod)
+	s.observe([]peer{s.lease, planner()}, at)
+	at = at.Add(s.config.RetryPeriod)
+	s.observe([]peer{s.lease, planner()}, at)
+	s.ask(at, update, 0)
+	s.observe([]peer{s.lease, planner()}, at)
+	s.keys.caughtUp(s.keys.current())
+	stays, comes := Key{"stays", 1}, Key{"comes", 1 << 63}
+	require.True(t, s.mine(stays, at))
+	require.False(t, s.mine(comes, at))
+	need, _ := s.need()
+	require.False(t, need.Has(comes.Hash))
+	s.observe([]peer{s.lease}, at)
+	need, _ = s.need()
+	assert.True(t, need.Has(comes.Hash), "its streams bring it early")
+	s.keys.caughtUp(s.keys.current())
+	assert.False(t, s.mine(comes, at), "and it is not claimed yet")
+	s.ask(at, update, 0)
+	s.observe([]peer{s.lease}, at)
+	s.keys.caughtUp(s.keys.current())
+	assert.True(t, s.mine(comes, at))
+}
