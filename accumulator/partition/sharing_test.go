@@ -90,15 +90,16 @@ func TestG1AShareHasAllObjectsOfItsKeysAndNoOthers(t *testing.T) {
 // TestG10WhatStaysInAShareIsTheSamePointerInBothStreams, so that a change of the share takes no
 // memory for it.
 func TestG10WhatStaysInAShareIsTheSamePointerInBothStreams(t *testing.T) {
-	inShares(t, func(t *testing.T, _ *sim.Server, streams *stream.Set, p *Partitions) {
+	inShares(t, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
 		takeShare(t, p, "n0", "n1")
 		require.Len(t, turns(t, p), 2)
-		before := p.indexes.fields[0].Shown.objects[stream.Key{Namespace: "n1", Name: "x"}].row.Source
+		key := stream.Key{Namespace: "n1", Name: "x"}
+		before := p.indexes.fields[0].Shown.objects[key].row.Source
 		takeShare(t, p, "n1", "n2")
 		require.Len(t, turns(t, p), 2)
 		<-time.After(time.Minute)
-		assert.Same(t, before, p.indexes.fields[0].Shown.objects[stream.Key{Namespace: "n1", Name: "x"}].row.Source)
-		assert.True(t, streams.Shares(before), "the new stream holds the same object")
+		assert.Same(t, before, p.indexes.fields[0].Shown.objects[key].row.Source)
+		assert.Same(t, before, p.indexes.fields[0].Query.Get(key), "the new stream holds the same object")
 	})
 }
 

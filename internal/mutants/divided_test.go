@@ -44,7 +44,7 @@ var divided = []mutant{
 		old: `	return c.group.since.Add(c.config.RetryPeriod)`, new: `	return c.group.since`,
 	}, {
 		name: "an uneven plan stays", says: "what one has too much", file: shardPlan, caught: "TestAPlanFollowsTheObjects",
-		old: `if most <= part+part/uneven+heaviest {`, new: `if most >= 0 {`,
+		old: `if most <= part+part/uneven+heaviest {`, new: `if most >= 0 || part+heaviest < 0 {`,
 	}, {
 		name: "a turn from before the key was gained is taken", says: "another one may have worked for this one after that look", file: shardLoop,
 		caught: "TestATakeFromBeforeAGainIsRefused",
@@ -58,7 +58,7 @@ var divided = []mutant{
 		old: `if theirs, same := st.has(o); same {`, new: `if theirs, same := st.has(o); same && theirs == nil {`,
 	}, {
 		name: "a query that others name is divided", says: "what is named may be in another share", file: sharing, caught: "TestAQueryThatOthersNameStaysWhole", in: "accumulator/partition",
-		old: `if q.ShardBy != "" && !named {`, new: `if q.ShardBy != "" {`,
+		old: `if q.ShardBy != "" && !named {`, new: `if q.ShardBy != "" && (named || !named) {`,
 	}, {
 		name: "one query of a part is taken before the others", says: "all of them at once", file: sharing, caught: "TestG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange", in: "accumulator/partition",
 		old: `			if err := p.collector.Replace(ctx, p.unlike(wantedNow(p))...); err != nil {
