@@ -207,18 +207,21 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Obj
 	if known == nil || !a.set.Says(w, known) {
 		return nil, false
 	}
+	if fields, read := a.entry(known); read {
+		return known, a.ownsAsShown(ctx, w, fields, known)
+	}
 	return known, a.recalls(ctx, w, known)
 }
 
 // marked reports whether the object is at the version at which it was applied.
 func (a *ownedApply) marked(w *applied.Wanted, now Object) bool {
-	return a.client.core.applied.At(w, a.options.fieldManager, now)
+	return a.client.core.applied.Marks.At(w, a.options.fieldManager, now)
 }
 
 // mark remembers that w is applied in this version of the object.
 func (a *ownedApply) mark(w *applied.Wanted, now metav1.Object) {
 	core := a.client.core
-	core.applied.Put(core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
+	core.applied.Marks.Put(core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
 }
 
 // fullest returns as much of an object as the watches have at its version. A watch of metadata
@@ -247,6 +250,25 @@ func (a *ownedApply) knownAt(w *applied.Wanted, version string) Object {
 func (a *ownedApply) holds(ctx context.Context, w *applied.Wanted, now, whole Object) bool {
 	fields := applied.FieldsOf(a.options.fieldManager, now.GetManagedFields())
 	if !a.set.Says(w, now) || !a.owns(ctx, w, fields, whole) {
+		return false
+	}
+	a.mark(w, now)
+	return true
+}
+
+// entry returns which fields of an object this manager has applied, if a stream of a Go type has
+// read that.
+func (a *ownedApply) entry(known Object) (fields []byte, read bool) {
+	core := a.client.core
+	if a.options.fieldManager != managerOr(core.fieldManager) {
+		return nil, false
+	}
+	return core.applied.Entries.Of(known)
+}
+
+// ownsAsShown reports whether an object, with these fields of its manager, is as it is applied.
+func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, fields []byte, now Object) bool {
+	if !a.owns(ctx, w, fields, a.fullest(w, now)) {
 		return false
 	}
 	a.mark(w, now)
@@ -291,23 +313,23 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 	if r == nil || r.Err() != nil {
 		return false
 	}
-	o, ok := core.recollected.Take(r, w.Key, now)
+	o, ok := core.applied.Recollections.Take(r, w.Key, now)
 	if !ok || o.Sum != w.Sum || !a.owns(ctx, w, o.Fields, a.knownAt(w, o.RV)) {
 		return false
 	}
-	core.applied.Put(core.streams, w, a.options.fieldManager, o.UID, o.RV)
+	core.applied.Marks.Put(core.streams, w, a.options.fieldManager, o.UID, o.RV)
 	return true
 }
 
 // recollection returns a list of metadata, or makes it if that saves requests.
 func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable, w *applied.Wanted) *applied.Recollection {
 	core := a.client.core
-	known := func() int { return core.applied.Count(of.Storage) }
+	known := func() int { return core.applied.Marks.Count(of.Storage) }
 	list := func(ctx context.Context) (map[stream.Key]applied.Recalled, error) {
 		source := core.server.Source(w.Resource, of.Namespace, stream.Metadata)
 		return applied.List(ctx, of, a.set.Annotation, pageSize, source.ListItems)
 	}
-	return core.recollected.Of(ctx, of, known, list)
+	return core.applied.Recollections.Of(ctx, of, known, list)
 }
 
 // took takes in the answer to an apply.

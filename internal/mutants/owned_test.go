@@ -3,8 +3,10 @@ package mutants
 const (
 	applied = "internal/applied/fields.go"
 	recall  = "internal/applied/recall.go"
+	entries = "internal/applied/entries.go"
 
 	ownsJust = "TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt"
+	again    = "TestApplyOwnedOfAProcessThatBeginsAnewKnowsWhatWasAppliedFromItsWatchOfAGoType"
 	worth    = "TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt"
 )
 
@@ -93,5 +95,40 @@ var owned = []mutant{
 		file: "kates/owned_set.go", caught: "TestObjectsOfAnOwnedSetAreAppliedAndPrunedSideBySide",
 		old: `for _, end := range ends {`, new: `for i := range ends {
 		end := ends[len(ends)-1-i]`,
+	},
+	{
+		name: "what was applied to an older version counts", says: "An entry is about one version of an object",
+		file: entries, caught: "TestWhatAManagerHasAppliedIsKnownOfTheVeryVersionThatWasRead",
+		old: `if !ok || at.atRV != now.GetResourceVersion() {`, new: `if !ok {`,
+	},
+	{
+		name: "what was applied to objects that are gone is kept", says: "objects that nobody holds are dropped",
+		file: entries, caught: "TestG3WhatIsKnownOfAppliesIsBoundedByTheObjectsThatAreHeld",
+		old: `return e.object.Value() == nil })`, new: `return false })`,
+	},
+	{
+		name: "what was applied is forgotten with a copy of the object", says: "objects that nobody holds are dropped",
+		file: entries, caught: "TestG3WhatIsKnownOfAppliesIsBoundedByTheObjectsThatAreHeld",
+		old: `ok && was.atRV == rv && was.object.Value() != nil {`, new: `ok && was.atRV == "" {`,
+	},
+	{
+		name: "the owners of another object come in", says: "most objects of a kind have the same fields, which are in memory once",
+		file: entries, caught: "TestFieldsThatDifferByTheirOwnersAloneAreInMemoryOnce",
+		old: `strings.ReplaceAll(fields, placeOf(i), string(owner.UID))`, new: `strings.ReplaceAll(fields, placeOf(i+1), string(owner.UID))`,
+	},
+	{
+		name: "what another manager has applied is ours", says: "reads what a manager has applied",
+		file: "internal/wire/frames/identity.go", caught: "TestWhatAManagerHasAppliedIsReadFromTheBytesOfAnObject",
+		old: `if applied && string(of[entryManager]) == manager {`, new: `if applied {`,
+	},
+	{
+		name: "what is said of applies is not read", says: "The managed fields tell that nobody has changed any of it since",
+		file: "internal/wire/applied.go", in: "kates", caught: again,
+		old: `if fields != nil && stream.Fault(o) == nil {`, new: `if fields == nil && stream.Fault(o) != nil {`,
+	},
+	{
+		name: "what one manager has applied another has", says: "The managed fields tell that nobody has changed any of it since",
+		file: "kates/owned_apply.go", in: "kates", caught: again,
+		old: `if a.options.fieldManager != managerOr(core.fieldManager) {`, new: `if core == nil {`,
 	},
 }
