@@ -207,8 +207,8 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Obj
 	if known == nil || !a.set.Says(w, known) {
 		return nil, false
 	}
-	if fields, read := a.entry(known); read {
-		return known, a.ownsAsShown(ctx, w, fields, known)
+	if e, read := a.entry(known); read {
+		return known, a.ownsAsShown(ctx, w, e, known)
 	}
 	return known, a.recalls(ctx, w, known)
 }
@@ -258,17 +258,18 @@ func (a *ownedApply) holds(ctx context.Context, w *applied.Wanted, now, whole Ob
 
 // entry returns which fields of an object this manager has applied, if a stream of a Go type has
 // read that.
-func (a *ownedApply) entry(known Object) (fields []byte, read bool) {
+func (a *ownedApply) entry(known Object) (e applied.Entry, read bool) {
 	core := a.client.core
 	if a.options.fieldManager != managerOr(core.fieldManager) {
-		return nil, false
+		return e, false
 	}
 	return core.applied.Entries.Of(known)
 }
 
-// ownsAsShown reports whether an object, with these fields of its manager, is as it is applied.
-func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, fields []byte, now Object) bool {
-	if !a.owns(ctx, w, fields, a.fullest(w, now)) {
+// ownsAsShown reports whether an object, with this entry of its manager, is as it is applied.
+func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, e applied.Entry, now Object) bool {
+	now = a.fullest(w, now)
+	if a.set.Make(w) != nil || !a.check(ctx, w, now).OwnsEntry(e, w.Object) {
 		return false
 	}
 	a.mark(w, now)
@@ -278,9 +279,14 @@ func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, fields 
 // owns reports whether fields are exactly those of what is applied, and the object still has it,
 // in its order. Now is as much of the object as is known, or nil.
 func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte, now Object) bool {
+	return a.set.Make(w) == nil && a.check(ctx, w, now).OwnsJust(fields, w.Object)
+}
+
+// check compares what is applied with an object that is shown, or nil.
+func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *applied.Check {
 	core := a.client.core
-	check := &applied.Check{
-		Detail: a.set.DetailOf(w.Resource.Kind, now),
+	return &applied.Check{
+		Detail: a.set.DetailOf(w.Resource.Kind, now), AsGiven: now != nil && applied.HasValues(w.Given, now),
 		Whole: func(path fieldpath.Path, part any) bool {
 			return core.kinds.Whole(ctx, w.Resource.Kind, path, part)
 		},
@@ -295,7 +301,6 @@ func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte,
 			return u.Object
 		}),
 	}
-	return a.set.Make(w) == nil && check.OwnsJust(fields, w.Object)
 }
 
 // recalls reports whether a list of metadata shows that the object is as it is applied. It may

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
@@ -27,7 +29,11 @@ type Entries struct {
 	mu    lockorder.Mutex[lockorder.Entries]
 	of    map[types.UID]entry
 	sweep int // the number of entries at which the next sweep is due
+	sets  map[unique.Handle[string]]*fieldpath.Set
 }
+
+// mostSets bounds how many fields are held as sets. A kind has few of them.
+const mostSets = 256
 
 // entry is what a manager has applied of one version of an object.
 type entry struct {
@@ -63,16 +69,56 @@ func (e *Entries) Put(o Object, fields []byte) {
 	e.sweep = 2 * len(e.of)
 }
 
-// Of returns the fields that the manager has applied of this version of an object. It is false if
-// nothing is known.
-func (e *Entries) Of(now metav1.Object) (fields []byte, known bool) {
+// Entry has the fields that a manager has applied of a version of an object.
+type Entry struct {
+	of     *Entries
+	fields unique.Handle[string]
+	owners []metav1.OwnerReference
+}
+
+// Of returns what the manager has applied of this version of an object. It is false if nothing is
+// known.
+func (e *Entries) Of(now metav1.Object) (_ Entry, known bool) {
 	e.mu.Lock()
 	at, ok := e.of[now.GetUID()]
 	e.mu.Unlock()
 	if !ok || at.atRV != now.GetResourceVersion() {
-		return nil, false
+		return Entry{}, false
 	}
-	return []byte(withOwners(at.fields.Value(), now.GetOwnerReferences())), true
+	return Entry{e, at.fields, now.GetOwnerReferences()}, true
+}
+
+// Fields returns them in the form of the managedFields.
+func (e Entry) Fields() []byte { return []byte(withOwners(e.fields.Value(), e.owners)) }
+
+// theOwner stands for the UID of the only owner in sets that many objects have.
+const theOwner = "owner"
+
+// shared returns the set of the fields, with theOwner in place of the UID of the only owner. It is
+// nil if the object has another number of owners, if the UID is not just that of the owner, and if
+// the fields cannot be read.
+func (e Entry) shared() *fieldpath.Set {
+	text := e.fields.Value()
+	if len(e.owners) != 1 || strings.Count(text, placeOf(0)) != 1 {
+		return nil
+	}
+	e.of.mu.Lock()
+	known, ok := e.of.sets[e.fields]
+	e.of.mu.Unlock()
+	if ok {
+		return known
+	}
+	set := new(fieldpath.Set)
+	if set.FromJSON(strings.NewReader(strings.ReplaceAll(text, placeOf(0), theOwner))) != nil {
+		set = nil
+	}
+	e.of.mu.Lock()
+	defer e.of.mu.Unlock()
+	if e.of.sets == nil || len(e.of.sets) >= mostSets {
+		e.of.sets = make(map[unique.Handle[string]]*fieldpath.Set)
+	}
+	e.of.sets[e.fields] = set
+	return set
 }
 
 // ownerless returns fields without the UIDs of the owners, by which the fields of one object

@@ -38,9 +38,9 @@ func TestWhatAManagerHasAppliedIsKnownOfTheVeryVersionThatWasRead(t *testing.T) 
 	_, known := e.Of(o)
 	assert.False(t, known)
 	e.Put(o, fieldsWith("first", "second"))
-	fields, known := e.Of(mapAt("u", "5", "first", "second"))
+	entry, known := e.Of(mapAt("u", "5", "first", "second"))
 	require.True(t, known)
-	assert.Equal(t, string(fieldsWith("first", "second")), string(fields))
+	assert.Equal(t, string(fieldsWith("first", "second")), string(entry.Fields()))
 	for _, other := range []*corev1.ConfigMap{mapAt("u", "6"), mapAt("u", "4"), mapAt("v", "5")} {
 		_, known = e.Of(other)
 		assert.False(t, known, "%s at %s", other.UID, other.ResourceVersion)
@@ -49,8 +49,8 @@ func TestWhatAManagerHasAppliedIsKnownOfTheVeryVersionThatWasRead(t *testing.T) 
 	e.Put(next, []byte(`{}`))
 	_, known = e.Of(o)
 	assert.False(t, known, "a newer version has come")
-	fields, _ = e.Of(next)
-	assert.Equal(t, `{}`, string(fields))
+	entry, _ = e.Of(next)
+	assert.Equal(t, `{}`, string(entry.Fields()))
 	for _, fake := range []*corev1.ConfigMap{mapAt("", "5"), mapAt("f", "")} {
 		e.Put(fake, fieldsWith())
 		_, known = e.Of(fake)
@@ -65,8 +65,8 @@ func TestFieldsThatDifferByTheirOwnersAloneAreInMemoryOnce(t *testing.T) {
 	e.Put(a, fieldsWith("root-a", "other"))
 	e.Put(b, fieldsWith("root-b", "other"))
 	assert.Equal(t, e.of["a"].fields, e.of["b"].fields)
-	fields, _ := e.Of(b)
-	assert.Equal(t, string(fieldsWith("root-b", "other")), string(fields))
+	entry, _ := e.Of(b)
+	assert.Equal(t, string(fieldsWith("root-b", "other")), string(entry.Fields()))
 }
 
 func TestG3WhatIsKnownOfAppliesIsBoundedByTheObjectsThatAreHeld(t *testing.T) {

@@ -131,4 +131,24 @@ var owned = []mutant{
 		file: "kates/owned_apply.go", in: "kates", caught: again,
 		old: `if a.options.fieldManager != managerOr(core.fieldManager) {`, new: `if core == nil {`,
 	},
+	{
+		name: "a list that others have added to is as it was given", says: "Lists have as many items",
+		file: "internal/applied/values.go", caught: "TestALiveObjectHasTheGivenValuesWithWhatTheServerAdds",
+		old: `if given.Len() != live.Len() {`, new: `if given.Len() > live.Len() {`,
+	},
+	{
+		name: "the order of owners is that of values", says: "The items of lists must also be in their order",
+		file: applied, caught: "TestTheOrderOfOwnersIsNotSeenFromTheValuesOfAnObject",
+		old: `o.AsGiven && !o.inMetadata()`, new: `o.AsGiven`,
+	},
+	{
+		name: "any owner is the owner", says: "with theOwner in place of the UID of the only owner",
+		file: applied, caught: "TestAnEntryOwnsJustWhatItsFieldsOwn",
+		old: `owner != nil && owner["uid"] == string(e.owners[0].UID)`, new: `owner != nil`,
+	},
+	{
+		name: "the UID of the owner is one wherever it stands", says: "if the UID is not just that of the owner",
+		file: entries, caught: "TestAnEntryOwnsJustWhatItsFieldsOwn",
+		old: `strings.Count(text, placeOf(0)) != 1`, new: `strings.Count(text, placeOf(0)) == 0`,
+	},
 }
