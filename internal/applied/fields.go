@@ -189,19 +189,14 @@ func (o *Check) hasWhole(e fieldpath.PathElement, part any) bool {
 	return true
 }
 
-// all reports whether holds is true for each element of a set.
+// all reports whether holds is true for each element of a set. Not every iterator of sets can be
+// left before its end.
 func all(set *fieldpath.Set, holds func(fieldpath.PathElement) bool) bool {
-	for e := range set.Members.All() {
-		if !holds(e) {
-			return false
-		}
-	}
-	for e := range set.Children.All() {
-		if !holds(e) {
-			return false
-		}
-	}
-	return true
+	every := true
+	each := func(e fieldpath.PathElement) { every = every && holds(e) }
+	set.Members.Iterate(each)
+	set.Children.Iterate(each)
+	return every
 }
 
 // itemOf returns the index of the list item that an element of a path names, -1 if there is none

@@ -151,4 +151,17 @@ var owned = []mutant{
 		file: entries, caught: "TestAnEntryOwnsJustWhatItsFieldsOwn",
 		old: `strings.Count(text, placeOf(0)) != 1`, new: `strings.Count(text, placeOf(0)) == 0`,
 	},
+	{
+		name: "a comparison of fields is left before its end", says: "It may be called concurrently for different owners",
+		file: applied, caught: "TestSeveralFieldsThatAreNotAppliedAreFoundWithoutAPanic",
+		old: `	set.Members.Iterate(each)
+	set.Children.Iterate(each)
+`, new: `	set.Members.Iterate(each)
+	for e := range set.Children.All() {
+		if each(e); !every {
+			return false
+		}
+	}
+`,
+	},
 }
