@@ -115,6 +115,21 @@ func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 	assert.LessOrEqual(t, events(100), events(1)+2, "one list of those to be woken; with the race detector, growing it takes two")
 }
 
+// Metrics and the status page are observers: they cost what snapshots cost, and nothing per event.
+func TestAnEventAllocatesNothingForAnObserverAndIsNotToldToIt(t *testing.T) {
+	told := 0
+	events := func(o collect.Options) float64 {
+		w := worked(t, 100, typedObject, o, &typedSlice{})
+		before := told
+		w.change(100) // the keys are dirty
+		defer func() { assert.Equal(t, before, told, "an event is no snapshot") }()
+		return testing.AllocsPerRun(1000, func() { w.change(1) })
+	}
+	alone := events(collect.Options{})
+	assert.Equal(t, alone, events(collect.Options{Observer: func(collect.Delivered) { told++ }}))
+	assert.Equal(t, 1, told, "the first snapshot")
+}
+
 func TestG3ABurstThatHasPassedLeavesNoRoomBehind(t *testing.T) {
 	var snap typedSlice
 	w := worked(t, 10, typedObject, collect.Options{}, &snap)

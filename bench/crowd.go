@@ -12,10 +12,11 @@ import (
 	"github.com/kates-go/kates/bench/internal/campaign"
 	"github.com/kates-go/kates/bench/internal/consumer"
 	"github.com/kates-go/kates/bench/internal/replay"
+	"github.com/kates-go/kates/bench/internal/report"
 )
 
 // crowd measures consumers of a million pods, which a server in a process of its own makes as they
-// are asked for, and prints the rows of a table.
+// are asked for, and adds the results to the existing ones.
 func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o := campaign.CrowdOptions{Log: stderr}
 	flags := flag.NewFlagSet("crowd", flag.ContinueOnError)
@@ -27,8 +28,10 @@ func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.DurationVar(&o.Lasts, "for", 20*time.Second, "how long events come")
 	flags.DurationVar(&o.Settle, "settle", 200*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
 	flags.IntVar(&o.Cores, "cores", 0, "cores of a consumer (default: all)")
-	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots (default: none)")
-	consumers := flags.String("consumers", "kates,informers", "which consumers: of typed objects, in protobuf")
+	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots and of the events (default: none)")
+	consumers := flags.String("consumers", "kates,kates-lite,informers", "which consumers: of typed objects, in protobuf")
+	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
+	out := flags.String("out", ".", "folder of the results")
 	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
 	serve := flags.Bool("serve", false, "run the server (the command starts itself so)")
 	if err := flags.Parse(args); err != nil {
@@ -57,10 +60,9 @@ func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return addresses[0], end, nil
 	}
-	table, err := campaign.Crowd(ctx, o)
-	if err != nil {
+	return add(*out, o.ProfileTo, func(r *report.Results) error {
+		measured, err := campaign.Crowd(ctx, o)
+		r.Put(report.Crowd, measured)
 		return err
-	}
-	_, err = io.WriteString(stdout, table)
-	return err
+	}, func(r *report.Results) error { return report.Check(r.Apart[report.Crowd]) })
 }

@@ -6,10 +6,11 @@
 //	go run . gateway -ingresses 1000         # measures one gateway, written in two ways
 //	go run . fleet                           # measures a fleet of 200 simulated clusters, and prints the rows for notes.md
 //	go run . load -rate 5000 -for 10m        # checks and measures snapshots under a steady load, and prints the rows for notes.md
-//	go run . crowd -pods 1000000             # a client of a million pods: rows for notes.md
+//	go run . crowd -pods 1000000             # clients of a million pods, into the same results
+//	go run . builds                          # first builds of programs that use the libraries, into the same results
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
-//	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn
+//	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn; -consumers: of another one
 //
 // It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`) and
 // gateways (`route NAME`).
@@ -49,10 +50,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": measure, "report": again, "profile": profile, "consume": consume,
-		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed, "crowd": crowd,
+		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed, "crowd": crowd, "builds": builds,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, replay, report or profile")
+		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, builds, replay, report or profile")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }
@@ -143,7 +144,7 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		// This may have taken hours, so the incomplete results are kept.
 		return errors.Join(err, r.Write(filepath.Join(o.out, "incomplete.json")))
 	}
-	r.Operators, r.Gateways = old.Operators, old.Gateways // other commands measure them
+	r.Operators, r.Gateways, r.Apart = old.Operators, old.Gateways, old.Apart // other commands measure them
 	if o.add {
 		r.Keep(old)
 	}
@@ -170,10 +171,13 @@ func again(_ context.Context, args []string, _, stderr io.Writer) error {
 
 // titles returns the names for people of all that is measured, in order.
 func titles() report.Titles {
-	all := report.Titles{Operators: operatorTitles(), Gateways: gatewayTitles()}
+	all := report.Titles{Operators: operatorTitles(), Gateways: gatewayTitles(), Builds: buildTitles()}
 	for _, v := range consumer.Variants {
-		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly})
+		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly, Fields: v.Fields})
 	}
+	// These are measured by commands of their own.
+	all.Consumers = append(all.Consumers,
+		report.Title{Consumer: "kates-warm", Text: "kates, warm start"}, report.Title{Consumer: "kates-sharded", Text: "kates, shared by replicas"})
 	return all
 }
 

@@ -270,4 +270,42 @@
 // content. An event that matches ends all entries up to its own. A write whose event never comes
 // ends at a deadline. That is exact for one writer and an unbroken watch. With several writers it
 // heals within the deadline.
+//
+// # Rules of warm starts
+//
+// A program has kept, in a file, the objects of a stream as of a position P. It starts again, and
+// may take the file for a list, if it is certain enough that the server's history still has P, and
+// if it brings the file up to the present. The rules:
+//
+//  1. W1 Present. At this start, after the stream has begun to take in own writes, the server is
+//     asked for its newest version X: a consistent list of one object. The file counts only after
+//     a watch from P has brought an event or a bookmark at X or later. Then it is a list at that
+//     version, with all that rule 3 says of lists.
+//  2. W2 Past. If X is older than P, the server has lost P: it was restored. The file is of no use.
+//  3. W3 Witness. Some objects of the file, the newest among them, are asked for before X is. An
+//     object that the watch from P has not changed was, at each moment between P and the end of the
+//     watch, as the file has it. So the server must have answered with that UID and that version.
+//     If it has not, file and server have different histories, and the file is of no use. The same
+//     holds if the server says how many objects there are at X, and file and watch have another
+//     number at that version. At least one witness must have answered so.
+//  4. W4 Bound. A file older than a server keeps its history is of no use: see FileMost in package
+//     stream.
+//
+// Why nothing shown is wrong. Let the histories be the same up to P. The file is the state at P,
+// and a watch from P brings all that came after it, in order: so file and watch together are the
+// state at the version R that the watch has reached. R is X or later (W1), and X is no older than
+// the answer to any own write that the stream has not taken in as an entry. So it is what a list
+// would have been (rule 3), and all arguments about lists hold. Until then nothing is shown, so G1
+// holds, and there is nothing that could be taken back (G5).
+//
+// What is certain of the histories. After a restore from a backup at B < P, the server's versions
+// go on from B. As long as they are below P, W2 finds out. When they have passed P, W3 finds out if
+// an object of the file that is a witness was made or changed after B, or if the numbers differ. A
+// witness that is confirmed proves that B is not older than its version. What nobody finds out: B
+// is younger than the newest version in the file, or the witnesses that are younger have changed
+// again; and between B and P the old history has deleted objects, and the new one has changed
+// others or made as many. What differs then stays as the file has it, until the object changes or
+// the kind is listed: as with a watch that goes on in a new history (rule 8). W4 makes it rare: the
+// restored server has to write as much as the old one did between B and P before the file is too
+// old.
 package coherence

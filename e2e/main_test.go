@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 	if kubeconfig := os.Getenv(crashingKubeconfig); kubeconfig != "" {
 		os.Exit(runCrashing(kubeconfig, os.Getenv(crashingNamespaces)))
 	}
+	if kubeconfig := os.Getenv(warmKubeconfig); kubeconfig != "" {
+		os.Exit(runWarmed(kubeconfig, os.Getenv(warmPlace)))
+	}
 	os.Exit(secrecy.Main(func() int {
 		secrecy.Logs()
 		hearing.Listen(func(err error) { secrecy.Say("an error", err.Error()) })

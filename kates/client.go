@@ -189,6 +189,12 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	c.observers, c.checked.hang = s.told(), cmp.Or(s.hang, defaultHang)
 	s.streams.Logger = s.log
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
+	if w := s.streams.Warm; w != nil {
+		w.Origin = (&origins{core: c, turn: make(chan struct{}, 1)}).of
+		if rest, ok := requests.(*wire.Server); ok {
+			w.Helpers = rest.Helpers
+		}
+	}
 	c.streams = stream.New(s.streams)
 	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 	c.observers.begin(client)

@@ -73,6 +73,9 @@ type QueryStatus struct {
 	Unsettled int `json:"unsettled,omitempty"`
 	// Restarts is the number of restarts of the watch that took a new list.
 	Restarts int `json:"restarts"`
+	// Start says how the watch has begun, with [WithWarmStart]: "warm", or "list: " and why it was
+	// not warm. Of several watches it is one that was not warm, if there is one.
+	Start string `json:"start,omitempty"`
 }
 
 // QueryStatusOf is for package inspect alone.
@@ -83,7 +86,7 @@ func statusOf(all []query.Status) (s Status) {
 		s.Queries = append(s.Queries, QueryStatus{
 			Name: q.Name, Kind: q.Kind, Namespace: q.Namespace, Optional: q.Optional, Changing: q.Changing,
 			State: State(q.State), Absent: q.Absent, Since: q.Since, Form: q.Form, Error: q.Error, Objects: q.Objects, Refs: q.Refs, Invalid: q.Invalid,
-			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts,
+			Namespaces: q.Namespaces, Heard: q.Heard, Lag: lagOf(q), Version: q.Version, Pending: q.Pending, Unsettled: q.Unsettled, Restarts: q.Restarts, Start: q.Start,
 		})
 	}
 	return s

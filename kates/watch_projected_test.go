@@ -231,3 +231,34 @@ func TestWhatAVersionLeavesAsItWasIsTheSamePointer(t *testing.T) {
 	next(t, w, &second, func() bool { return second.Maps[0].Data["k"] == "w" })
 	assert.Equal(t, map[string]string{"k": "v"}, first.Maps[0].Data)
 }
+
+// TestFieldsOfOneStructTypeShareAWatch: in all snapshots of a client. Another type has another
+// watch.
+func TestFieldsOfOneStructTypeShareAWatch(t *testing.T) {
+	type shorter struct {
+		Data map[string]string `json:"data"`
+	}
+	type first struct {
+		Maps  []*brief   `kates:"configmaps"`
+		Again []*brief   `kates:"configmaps"`
+		Other []*shorter `kates:"configmaps"`
+	}
+	s := &wireServer{objects: []any{versioned("a", "5")}}
+	c := s.client(t, kates.Tuning{Lists: kates.PagedLists})
+	w, err := kates.Watch[first](t.Context(), c)
+	require.NoError(t, err)
+	var one first
+	next(t, w, &one, func() bool { return true })
+	more, err := kates.Watch[briefs](t.Context(), c, kates.Query{Name: "Maps", Kind: "configmaps"})
+	require.NoError(t, err)
+	var two briefs
+	next(t, more, &two, func() bool { return true })
+	assert.Same(t, one.Maps[0], one.Again[0])
+	assert.Same(t, one.Maps[0], two.Maps[0])
+	assert.Equal(t, one.Maps[0].Data, one.Other[0].Data)
+	streams := map[string]int{}
+	for _, q := range w.Status().Queries {
+		streams[q.Form]++
+	}
+	assert.Equal(t, map[string]int{"fields from json": 3}, streams)
+}

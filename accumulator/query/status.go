@@ -53,6 +53,9 @@ type Status struct {
 	Unsettled int `json:"unsettled,omitempty"`
 	// Restarts is how often the watch has taken a new list.
 	Restarts int `json:"restarts"`
+	// Start says how the watch has begun, where watches are kept for the next process: see
+	// [stream.Status].
+	Start string `json:"start,omitempty"`
 }
 
 // addAll adds the status of all streams of a query. It reports whether what they do not watch is
@@ -88,6 +91,9 @@ func (st *Status) add(s stream.Status, first bool) {
 	}
 	if first || coherence.Newer(st.Version, s.PositionRV) {
 		st.Version = s.PositionRV // all streams have delivered up to this version
+	}
+	if first || st.Start == "warm" {
+		st.Start = s.Start
 	}
 	st.Objects += s.Objects
 	st.Pending += s.Pending

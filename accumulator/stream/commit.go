@@ -73,6 +73,7 @@ func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 		return old[key]
 	}
 	s.store.objects = fresh
+	s.progress.kept.listed(l.from)
 	if restored { // versions of the two histories do not compare
 		s.store.view.Reset(rv)
 		clear(s.own.unsettled)

@@ -48,6 +48,8 @@ type Config struct {
 	KindPoll time.Duration
 	// Grace is how long a stream outlives its last user. Default 0.
 	Grace time.Duration
+	// Warm keeps what streams hold from one process to the next; nil: nothing is kept.
+	Warm *Warmth
 	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for
 	// it, or if the server refuses or does not serve what is not optional; else as information.
 	// The zero Logger discards.

@@ -189,6 +189,7 @@ func (s *stream) vanished(why error) {
 	var wake []func()
 	if s.progress.synced {
 		wake = s.swap(listing{objects: make(map[Key]Object)}, "", false)
+		s.progress.kept.forget()
 		clear(s.own.unsettled)
 		for _, e := range s.store.drop() {
 			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)
@@ -227,6 +228,9 @@ type Status struct {
 	Pending, Unsettled int
 	// Restarts is how many lists came after the first.
 	Restarts int
+	// Start says how the stream has begun, if streams are kept for the next process: "warm", or
+	// "list: " and why it was not warm.
+	Start string
 }
 
 // Status says how the listener's stream stands.
@@ -251,6 +255,7 @@ func (s *stream) status() Status {
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.formNow(),
 		Shard:      s.sharding.status(),
 		PositionRV: s.store.view.Position(),
+		Start:      s.progress.kept.start,
 		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,
 		Unsettled: s.own.forgetSettled(s.store.view.Position()),
 	}

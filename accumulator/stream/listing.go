@@ -205,6 +205,8 @@ type listing struct {
 	newHistory bool
 	// paged: each object comes once. A streamed list may bring its next version, too.
 	paged bool
+	// from is the file that the list comes from; nil: it comes from the server.
+	from *baseFile
 }
 
 // begin starts a listing. The one before is given up.

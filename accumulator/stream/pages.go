@@ -126,6 +126,14 @@ func (r requests) within(key Key) Source {
 // would not show it. The second result is the version of the list.
 func (r requests) lookup(ctx context.Context, key Key, notOlderThanRV string) (found Object, rv string, err error) {
 	o := r.options()
+	if coherence.Comparable(notOlderThanRV) {
+		o.ResourceVersion, o.ResourceVersionMatch = notOlderThanRV, metav1.ResourceVersionMatchNotOlderThan
+	}
+	return r.lookupWith(ctx, key, o)
+}
+
+// lookupWith is lookup with options.
+func (r requests) lookupWith(ctx context.Context, key Key, o metav1.ListOptions) (found Object, rv string, err error) {
 	name := fields.OneTermEqualSelector("metadata.name", key.Name)
 	if o.FieldSelector != "" {
 		own, err := fields.ParseSelector(o.FieldSelector)
@@ -135,9 +143,6 @@ func (r requests) lookup(ctx context.Context, key Key, notOlderThanRV string) (f
 		name = fields.AndSelectors(own, name)
 	}
 	o.FieldSelector = name.String()
-	if coherence.Comparable(notOlderThanRV) {
-		o.ResourceVersion, o.ResourceVersionMatch = notOlderThanRV, metav1.ResourceVersionMatchNotOlderThan
-	}
 	lockorder.CallOut("the look-up of an object")
 	list := patiently(r.within(key).ListItems)
 	m, err := list(ctx, o, func(item runtime.Object) error {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/warm"
 	"github.com/kates-go/kates/internal/watchdog"
 )
 
@@ -41,6 +42,7 @@ type reflector struct {
 	unread   int          // watches in a row that could not be read
 	streamed bool         // lists are streamed (KEP-3157), until the server refuses
 	watchRV  string       // from which the watch goes on
+	first    *stream      // whose first list may come from files; nil: none, or it was taken in
 	doubt    doubt
 
 	moves atomic.Int64  // how often the connection was exchanged, see Set.Move
@@ -81,6 +83,9 @@ type target interface {
 	reach(p Point, key Key)
 	// dated is an error if a list's version is of no use, after another one.
 	dated(rv, beforeRV string) error
+	// askOrigin asks which server a list comes from, and started notes how the first one was made.
+	askOrigin(ctx context.Context) (warm.Origin, error)
+	started(why error)
 	// lost reports whether err makes it certain that there is nothing left to watch.
 	lost(ctx context.Context, err error) bool
 }
@@ -128,8 +133,7 @@ func (f *reflector) round(ctx context.Context, why listReason) (followed bool, e
 	f.mu.Lock()
 	f.again, f.asked = cancel, false
 	f.mu.Unlock()
-	f.tally.list(why)
-	w, err := f.list(ctx)
+	w, err := f.begin(ctx, why)
 	if followed = err == nil; followed {
 		err = f.follow(ctx, w)
 	}
@@ -137,6 +141,30 @@ func (f *reflector) round(ctx context.Context, why listReason) (followed bool, e
 		return followed, nil
 	}
 	return followed, err
+}
+
+// begin takes in a list. The first one may come from files.
+func (f *reflector) begin(ctx context.Context, why listReason) (*dialled, error) {
+	if f.first != nil {
+		done, err := f.warm(ctx)
+		if done {
+			f.first = nil
+		}
+		if err == nil || ctx.Err() == nil {
+			f.target.started(err)
+		}
+		if err == nil || ctx.Err() != nil {
+			return nil, err
+		}
+	} else {
+		_, _ = f.target.askOrigin(ctx) // without it, the list is not kept
+	}
+	f.tally.list(why)
+	w, err := f.list(ctx)
+	if err == nil {
+		f.first = nil
+	}
+	return w, err
 }
 
 // lost notes that a list or watch failed for good.

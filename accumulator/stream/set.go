@@ -23,6 +23,7 @@ type Set struct {
 	tasks  sync.WaitGroup
 
 	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
+	saver       *saver       // nil: nothing is kept for the next process
 	room        room
 	working     watchdog.Open // own writes that streams take in
 
@@ -31,6 +32,7 @@ type Set struct {
 	journal coherence.Journal
 	streams map[streamKey]*stream
 	users   map[User]struct{}
+	ended   map[streamKey]*stream // that the saver has not written yet
 }
 
 // User is who reads streams of a set for longer than a call.
@@ -52,11 +54,16 @@ type use struct {
 // New returns a set without streams that lasts until Close.
 func New(c Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Set{
+	s := &Set{
 		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: room{most: int64(max(c.ObjectsMax, 0))},
 		streams: make(map[streamKey]*stream),
 		users:   make(map[User]struct{}),
+		ended:   make(map[streamKey]*stream),
 	}
+	if s.saver = newSaver(s); s.saver != nil {
+		s.tasks.Go(s.saver.run)
+	}
+	return s
 }
 
 // Config returns the set's configuration, with its defaults filled in.
@@ -94,16 +101,23 @@ func (s *Set) Users() []User {
 	return users
 }
 
-// Close ends every user and every stream, and waits until their goroutines are gone.
+// Close ends every user and every stream, and waits until their goroutines are gone. What is kept
+// for the next process is written then, for lastMost at most.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	if s.saver != nil {
+		defer s.saver.closing()()
+	}
 	for _, u := range s.Users() {
 		u.Close()
 	}
 	s.cancel()
 	s.tasks.Wait()
+	if s.saver != nil {
+		s.saver.last()
+	}
 }
 
 // Join adds a listener to the stream of a Spec, or, with [Config].Share, to one that has more. It
@@ -170,6 +184,9 @@ func (s *Set) drop(st *stream) {
 	if s.streams[st.key] == st {
 		delete(s.streams, st.key)
 		st.use.stop()
+		if s.saver != nil && st.keepable() == nil {
+			s.ended[st.key] = st
+		}
 	}
 }
 

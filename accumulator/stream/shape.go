@@ -42,6 +42,7 @@ type shape struct {
 	base      Form          // the form without what it keeps
 	keep      *project.Keep // the fields that are held; nil for all
 	source    Source
+	packer    Packer // packs the source's objects; nil: it cannot
 	config    *Config
 	step      *watchdog.Pulse // of the stream's reflector, without requests
 	sharding  *sharding       // nil where no share is asked for
@@ -56,6 +57,7 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
 	s.share()
+	s.packer, _ = s.source.(Packer)
 	if spec.Fields != nil {
 		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
 	}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
@@ -86,6 +88,7 @@ func EachItem(list runtime.Object, put func(runtime.Object) error) (m metav1.Lis
 		return m, fmt.Errorf("a list of %T: %w", list, err)
 	}
 	m.ResourceVersion, m.Continue = of.GetResourceVersion(), of.GetContinue()
+	m.RemainingItemCount = of.GetRemainingItemCount()
 	switch l := list.(type) {
 	case metav1.ShardedListInterface:
 		m.ShardInfo = l.GetShardInfo()
@@ -113,3 +116,35 @@ func (Untyped) Compact(_, _ Object, _ bool) {}
 
 // Within is nil: there is no narrower source.
 func (Untyped) Within(string) Source { return nil }
+
+// Packer is a [Source] whose objects can be kept in a file, see warm.go. Its methods may be called
+// by several goroutines at once.
+type Packer interface {
+	// Pack returns an object, as a stream without a transform holds it, in wire form. It writes to
+	// nothing. The error quotes nothing of the object.
+	Pack(o Object) ([]byte, error)
+	// Unpack makes of that what a list would have brought. It may write to the bytes, and keep
+	// them.
+	Unpack(raw []byte) (Object, error)
+	// Packing names the form, and the Go type: Unpack reads only what was packed under the same
+	// name.
+	Packing() string
+}
+
+// Pack packs as JSON.
+func (Untyped) Pack(o Object) ([]byte, error) {
+	switch o.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return json.Marshal(o)
+	}
+	return nil, fmt.Errorf("a %T cannot be kept", o)
+}
+
+// Unpack makes an untyped object, which the stream puts into its form.
+func (Untyped) Unpack(raw []byte) (Object, error) {
+	u := &unstructured.Unstructured{}
+	return u, utiljson.Unmarshal(raw, &u.Object)
+}
+
+// Packing is that of JSON.
+func (Untyped) Packing() string { return "plain" }

@@ -57,6 +57,7 @@ type progress struct {
 	// watchRV is the newest version that the stream's own lists and watches have brought. A Sync
 	// may have moved the position past it, by a list of its own.
 	watchRV string
+	kept    kept // for the next process, see warm.go
 }
 
 // noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10.
@@ -91,6 +92,9 @@ func newStream(set *Set, s shape) *stream {
 	st.reflector = newReflector(st, s.source, st.requests, s.config)
 	st.reflector.step = s.step
 	st.reflector.tally = &st.tally
+	if s.config.Warm != nil {
+		st.reflector.first = st
+	}
 	return st
 }
 
@@ -150,6 +154,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			return s.set.room.full()
 		}
 		s.progress.asOfRV = o.GetResourceVersion()
+		s.progress.kept.note(key, len(s.store.objects))
 		undated := s.store.view.Undated()
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		s.noteUndated(undated)

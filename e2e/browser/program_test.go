@@ -96,10 +96,10 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 }
 
 // run runs a program until the test ends, which takes snapshots as soon as it can.
-func run(t *testing.T) *program { return runAt(t, 0) }
+func run(t *testing.T) *program { return runAt(t, 0, kates.Tuning{}) }
 
 // runAt is run for a program with that interval between snapshots.
-func runAt(t *testing.T, interval time.Duration) *program {
+func runAt(t *testing.T, interval time.Duration, tuning kates.Tuning) *program {
 	t.Helper()
 	p := &program{
 		server: katestest.NewServer(t, katestest.WithObjects(objects()...), katestest.WithKinds(katestest.Kind{APIVersion: "example.com/v1", Kind: "Widget"})),
@@ -112,7 +112,7 @@ func runAt(t *testing.T, interval time.Duration) *program {
 	config := rest.CopyConfig(p.server.Config)
 	config.Wrap(p.faults.Wrap)
 	var err error
-	p.client, err = kates.NewClientFromRESTConfig(config, kates.WithInterval(interval), kates.WithObserver(status))
+	p.client, err = kates.NewClientFromRESTConfig(config, kates.WithInterval(interval), kates.WithObserver(status), tuning)
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/kates/", status)

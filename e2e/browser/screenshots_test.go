@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
@@ -24,11 +25,12 @@ var (
 // these, -churn 127s gives the timelines something to show, and a half-open watch time to be
 // noticed.
 func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
-	interval := time.Duration(0)
+	interval, tuning := time.Duration(0), kates.Tuning{}
 	if *churn > 0 {
-		interval = time.Second // as programs have it
+		interval = time.Second                  // as programs have it
+		tuning.IdleTimeout = *churn + time.Hour // on a slow machine, too, the watch stays half-open
 	}
-	p, b := runAt(t, interval), open(t)
+	p, b := runAt(t, interval, tuning), open(t)
 	folder := *screenshots
 	if folder == "" {
 		folder = t.TempDir()

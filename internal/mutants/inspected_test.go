@@ -49,6 +49,16 @@ var inspected = []mutant{
 		old: `began, result.Changed, result.Differences`, new: `began, true, result.Differences`,
 	},
 	{
+		name: "an observer is told of each event", says: "they cost what snapshots cost, and nothing per event", file: "accumulator/collect/collector.go", in: "accumulator",
+		caught: "TestAnEventAllocatesNothingForAnObserverAndIsNotToldToIt",
+		old: `			c.Note()
+			c.pacer.poke()
+`, new: `			c.Note()
+			c.Updated("", time.Now(), true, nil)
+			c.pacer.poke()
+`,
+	},
+	{
 		name: "a panic of an observer is the program's", says: "A panic of one is logged", file: "kates/observe_told.go", in: "kates", caught: "TestG8AnObserverThatPanicsEndsNothing",
 		old: `	err := guard.Named(what, func() error {
 		f()

@@ -4,12 +4,14 @@ const (
 	poolFile = "internal/wire/ordered/pool.go"
 	lineFile = "internal/wire/ordered/line.go"
 
-	itemsFile = "internal/wire/items.go"
+	itemsFile   = "internal/wire/items.go"
+	backlogFile = "internal/wire/backlog.go"
 
 	aheadFile = "accumulator/stream/ahead.go"
 
-	inOrder = "what is decoded side by side is taken in, in its order, and is bounded in bytes"
-	onePage = "the next page of a list is asked for while one is read"
+	inOrder   = "what is decoded side by side is taken in, in its order, and is bounded in bytes"
+	noneWaits = "no event waits for the next one"
+	onePage   = "the next page of a list is asked for while one is read"
 )
 
 // sideBySide are mistakes in running functions side by side.
@@ -84,5 +86,21 @@ var sideBySide = []mutant{
 	}, {
 		name: "no source says where the next page begins", says: onePage, file: listedFile, in: "kates", caught: "TestG1ThePageAheadIsAskedForWhileOneIsRead",
 		old: `Accept: l.accept, Head: head}`, new: `Accept: l.accept}`,
+	}, {
+		name: "events wait for the next ones", says: noneWaits, file: backlogFile, caught: "TestNoEventWaitsForTheNextOne",
+		old: `	if err := c.flush(); err != nil {`, new: `	if err := error(nil); err != nil {`,
+	}, {
+		name: "the last events of a read overtake those before", says: inOrder, file: backlogFile, caught: "TestG5EventsComeAsTheServerSentThemWhoeverDecodesThem",
+		old: `	case b.line.Len() == 0:`, new: `	case b.line.Len() >= 0:`,
+	}, {
+		name: "one core decodes all events", says: "on the cores that are idle", file: backlogFile, caught: "TestEventsThatComeTogetherAreDecodedSideBySide",
+		old: `	if alone || !b.pool.Helps() {`, new: `	if alone || b != nil {`,
+	}, {
+		name: "a watch that was stopped hands out what it has", says: "no goroutine is left", file: "internal/wire/watch.go", caught: "TestG11AWatchThatIsStoppedDecodesNoMore",
+		old: `	case <-r.done:
+		return errOver
+	}`, new: `	case <-r.done:
+		return nil
+	}`,
 	},
 }

@@ -62,6 +62,14 @@ func seconds(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
+// Head is what the object has of its metadata.
+func (p *Projected) Head() Head {
+	return Head{
+		Name: p.name, Namespace: p.shared.namespace, UID: p.uid, Version: p.version,
+		Created: moment(p.created), Deleted: moment(p.deleted), Labels: p.shared.labels,
+	}
+}
+
 // Value is a pointer to the struct that has the object's fields.
 func (p *Projected) Value() any { return p.value }
 

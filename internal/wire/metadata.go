@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
 	"sync/atomic"
+	"unsafe"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -16,7 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/wire/parts"
 )
 
 // metadataSource lists and watches the metadata of a resource's objects. A server that cannot
@@ -25,11 +30,14 @@ type metadataSource struct {
 	rest    *restSource
 	whole   *restSource
 	refused atomic.Bool // the server cannot shorten objects
+	// parts decodes protobuf where nobody writes to the objects: they share memory. Nil where
+	// somebody may.
+	parts *parts.Table
 	stream.Untyped
 }
 
 func (s *metadataSource) Within(namespace string) stream.Source {
-	one := &metadataSource{rest: s.rest.within(namespace), whole: s.whole.within(namespace)}
+	one := &metadataSource{rest: s.rest.within(namespace), whole: s.whole.within(namespace), parts: s.parts}
 	one.refused.Store(s.refused.Load())
 	return one
 }
@@ -108,10 +116,34 @@ func (s *metadataSource) OpenPage(ctx context.Context, o metav1.ListOptions) (st
 	return &page{body, read}, nil
 }
 
+// Shared lets the objects share parts as they are decoded.
+func (s *metadataSource) Shared() stream.Source {
+	if table := parts.New(reflect.TypeFor[metav1.PartialObjectMetadata](), false); table.Shares() {
+		s.parts = table
+	}
+	return s
+}
+
+// read decodes what a server that shortens objects sends.
+func (s *metadataSource) read(raw []byte, e frames.Encoding) (*metav1.PartialObjectMetadata, error) {
+	o := &metav1.PartialObjectMetadata{}
+	if s.parts != nil && e == frames.Protobuf {
+		whole := false
+		err := guard.Library(func() error {
+			whole = s.parts.Decode(unsafe.Pointer(o), raw)
+			return nil
+		})
+		if err == nil && whole && o.Name != "" {
+			return o, nil
+		}
+		o = &metav1.PartialObjectMetadata{} // what is wrong, if anything is, becomes known now
+	}
+	return o, decodeInto(o, raw, e)
+}
+
 // decode decodes the metadata of an object.
 func (s *metadataSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
-	o := &metav1.PartialObjectMetadata{}
-	err := decodeInto(o, raw, e)
+	o, err := s.read(raw, e)
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(s.rest.resource, raw, e, err)
 	}
@@ -132,9 +164,23 @@ func (s *metadataSource) WatchWithContext(
 	if s.refused.Load() {
 		return s.whole.WatchWithContext(ctx, o)
 	}
-	w, err := s.rest.watch(ctx, o, acceptShort, short(s.rest.resource))
+	w, err := s.rest.watch(ctx, o, acceptShort, s.event)
 	if err != nil && s.refuses(err) {
 		return s.whole.WatchWithContext(ctx, o)
 	}
 	return w, err
+}
+
+// event makes the metadata of an event's object. A server that does not know how to shorten objects
+// sends whole ones.
+func (s *metadataSource) event(e frames.Event) (runtime.Object, error) {
+	o, err := s.read(e.Object, e.Encoding)
+	if err != nil {
+		return nil, fmt.Errorf("its object does not decode: %w", err)
+	}
+	is := schema.FromAPIVersionAndKind(cmp.Or(e.APIVersion, o.APIVersion), cmp.Or(e.Kind, o.Kind))
+	if is.Kind == "PartialObjectMetadata" && is.Group == metav1.GroupName {
+		return o, nil
+	}
+	return o, ofKind(s.rest.resource, is)
 }

@@ -1,13 +1,16 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -74,4 +77,53 @@ func TestG10WhatObjectsShareIsNotTouchedWhenTheyAreStored(t *testing.T) {
 		d.Compact(o, before, true)
 		assert.Same(t, was, unsafe.StringData(o.GetGenerateName()))
 	}
+}
+
+// TestMetadataThatSharesPartsIsThatWhichDoesNot decodes the metadata of pods of one template, of
+// which each has managed fields.
+func TestMetadataThatSharesPartsIsThatWhichDoesNot(t *testing.T) {
+	source := func() *metadataSource {
+		r := &restSource{resource: podDecoder().resource}
+		return &metadataSource{rest: r, whole: r}
+	}
+	sharing := source()
+	sharing.Shared()
+	require.NotNil(t, sharing.parts)
+	var last *metav1.PartialObjectMetadata
+	for i := range 6 {
+		p := realistic.Pod(i)
+		p.Labels, p.OwnerReferences = realistic.Pod(0).Labels, realistic.Pod(0).OwnerReferences
+		for _, e := range []frames.Encoding{frames.JSON, frames.Protobuf} {
+			raw := shortened(t, p.ObjectMeta, e)
+			want, silent, err := source().decode(slices.Clone(raw), e)
+			require.NoError(t, err)
+			got, gotSilent, err := sharing.decode(slices.Clone(raw), e)
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+			assert.Equal(t, silent, gotSilent)
+			last = got.(*metav1.PartialObjectMetadata)
+		}
+	}
+	again, err := sharing.read(shortened(t, last.ObjectMeta, frames.Protobuf), frames.Protobuf)
+	require.NoError(t, err)
+	assert.Equal(t, reflect.ValueOf(last.Labels).Pointer(), reflect.ValueOf(again.Labels).Pointer())
+	assert.Same(t, unsafe.SliceData(last.OwnerReferences), unsafe.SliceData(again.OwnerReferences))
+
+	_, _, err = sharing.decode([]byte{1<<3 | 2, 0}, frames.Protobuf)
+	_, _, want := source().decode([]byte{1<<3 | 2, 0}, frames.Protobuf)
+	assert.Equal(t, want, err)
+	within := sharing.Within("a").(*metadataSource)
+	assert.Same(t, sharing.parts, within.parts, "a namespace shares with the others")
+}
+
+// shortened is metadata as a server sends it.
+func shortened(t *testing.T, m metav1.ObjectMeta, e frames.Encoding) []byte {
+	t.Helper()
+	o := &metav1.PartialObjectMetadata{ObjectMeta: m}
+	raw, err := json.Marshal(o)
+	if e == frames.Protobuf {
+		raw, err = o.Marshal()
+	}
+	require.NoError(t, err)
+	return raw
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
-// objectDecoder makes the object of an event. It refuses another kind than that of the resource.
+// objectDecoder makes the object of an event. It refuses another kind than that of the resource. It
+// is safe for concurrent use.
 type objectDecoder func(e frames.Event) (runtime.Object, error)
 
 // reading is an open watch. One goroutine reads it; Stop ends that. client-go's own watch keeps
 // neither the cause of its end nor a bound on what it reads.
 type reading struct {
-	events *frames.Events
-	decode objectDecoder
-	result chan watch.Event
-	done   chan struct{}
-	stop   func()
+	events  *frames.Events
+	backlog *backlog
+	result  chan watch.Event
+	done    chan struct{}
+	stop    func()
 }
 
 // read reads the answer to a watch. No event may have more bytes than the bound. What cannot be
 // read ends the watch with an error event, whose object is a [stream.Unreadable].
 func (s *restSource) read(body io.ReadCloser, decode objectDecoder) watch.Interface {
-	r := &reading{
-		events: frames.Watch(body, s.maxObjectBytes), decode: decode,
-		result: make(chan watch.Event), done: make(chan struct{}),
-	}
+	r := &reading{result: make(chan watch.Event), done: make(chan struct{})}
+	r.backlog = newBacklog(s.helpers, decode.event, r.hand)
+	r.events = frames.Watch(&caughtUp{body, r.backlog.flush}, s.maxObjectBytes)
 	r.stop = sync.OnceFunc(func() {
 		close(r.done)
 		_ = body.Close() // its error says nothing about what was read
@@ -54,23 +54,51 @@ func (r *reading) Stop() { r.stop() }
 func (r *reading) run() {
 	defer close(r.result)
 	defer r.stop()
+	defer r.backlog.close()
 	for {
-		e, err := r.next()
-		if err != nil && r.plain(err) {
-			return
-		}
-		if err != nil {
-			e = watch.Event{Type: watch.Error, Object: &stream.Unreadable{Err: err}}
-		}
-		select {
-		case r.result <- e:
-		case <-r.done:
-			return
+		e, err := r.events.Next()
+		if err == nil {
+			err = r.backlog.add(e, r.events.Buffered())
+		} else if !errors.Is(err, errOver) {
+			err = r.broken(err)
 		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// broken hands out the events before the end of the answer, and the error that ended it.
+func (r *reading) broken(err error) error {
+	if r.plain(err) {
+		return errors.Join(r.backlog.flush(), errOver)
+	}
+	if r.events.Inside() {
+		err = fmt.Errorf("in the middle of an event: %w", err)
+	}
+	if over := r.backlog.flush(); over != nil {
+		return over
+	}
+	return r.hand(watch.Event{}, err)
+}
+
+// errOver is the end of a watch: nothing is handed out any more.
+var errOver = errors.New("the watch is over")
+
+// hand hands out an event, or an error, which ends the watch.
+func (r *reading) hand(e watch.Event, err error) error {
+	if err != nil {
+		e = watch.Event{Type: watch.Error, Object: &stream.Unreadable{Err: err}}
+	}
+	select {
+	case r.result <- e:
+	case <-r.done:
+		return errOver
+	}
+	if err != nil {
+		return errOver
+	}
+	return nil
 }
 
 // plain reports whether an error is one with which a watch ends between two events. Connections do
@@ -82,19 +110,13 @@ func (r *reading) plain(err error) bool {
 	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
 }
 
-// next waits for an event and decodes it.
-func (r *reading) next() (watch.Event, error) {
-	e, err := r.events.Next()
-	switch {
-	case err != nil && r.events.Inside():
-		return watch.Event{}, fmt.Errorf("in the middle of an event: %w", err)
-	case err != nil:
-		return watch.Event{}, err
-	}
+// event decodes an event.
+func (decode objectDecoder) event(e frames.Event) (watch.Event, error) {
 	var o runtime.Object
+	var err error
 	switch e.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		o, err = r.decode(e)
+		o, err = decode(e)
 	case watch.Bookmark:
 		o, err = position(e.Object, e.Encoding)
 	case watch.Error:
@@ -145,22 +167,6 @@ func (s *restSource) event(e frames.Event) (runtime.Object, error) {
 		return nil, errors.New("there is no object in it, or one without a kind")
 	}
 	return o, nil
-}
-
-// short makes the metadata of an object. A server that does not know how to shorten objects sends
-// whole ones.
-func short(r stream.Resource) objectDecoder {
-	return func(e frames.Event) (runtime.Object, error) {
-		o := &metav1.PartialObjectMetadata{}
-		if err := decodeInto(o, e.Object, e.Encoding); err != nil {
-			return nil, fmt.Errorf("its object does not decode: %w", err)
-		}
-		is := schema.FromAPIVersionAndKind(cmp.Or(e.APIVersion, o.APIVersion), cmp.Or(e.Kind, o.Kind))
-		if is.Kind == "PartialObjectMetadata" && is.Group == metav1.GroupName {
-			return o, nil
-		}
-		return o, ofKind(r, is)
-	}
 }
 
 // ofKind returns an error if an object says that it is of another kind than the resource's.

@@ -61,3 +61,20 @@ func BenchmarkAPageOf100000Objects(b *testing.B) {
 		p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost/objects?query=Services&watch=2", nil))
 	}
 }
+
+// BenchmarkAPage is what an open page costs every two seconds, with the timelines of five minutes.
+func BenchmarkAPage(b *testing.B) {
+	p := New(client("one", full()))
+	defer p.Close()
+	for i := range 300 {
+		p.takeSample(time.Now().Add(time.Duration(i-300) * time.Second))
+	}
+	for _, name := range []string{"", "queries", "streams"} {
+		b.Run("of "+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost/"+name, nil))
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -58,29 +59,39 @@ func panel(name, unit string, now time.Time, span time.Duration, lines ...namedL
 	p := Panel{Name: name, Unit: unit}
 	p.Max, p.Peak = scaleOf(lines)
 	for _, l := range lines {
-		to := Line{Name: l.name, Area: l.area, Values: [][2]float64{}, Last: "–"}
-		var drawn []string
-		for _, v := range l.points {
+		to := Line{Name: l.name, Area: l.area, Values: make([][2]float64, 0, len(l.points)), Last: "–"}
+		drawn := make([]byte, 0, 12*len(l.points)+24)
+		var x float64
+		for i, v := range l.points {
 			before := seconds(now) - v.at
-			x := chartWidth * (1 - before/span.Seconds())
-			y := panelHeight - (panelHeight-4)*min(1, v.value/p.Max)
-			if len(drawn) == 0 && l.area {
-				drawn = append(drawn, fmt.Sprintf("%.1f,%.0f", x, panelHeight))
+			x = chartWidth * (1 - before/span.Seconds())
+			if i == 0 && l.area {
+				drawn = appendPoint(drawn, x, panelHeight)
 			}
-			drawn = append(drawn, fmt.Sprintf("%.1f,%.1f", x, y))
+			drawn = appendPoint(drawn, x, panelHeight-(panelHeight-4)*min(1, v.value/p.Max))
 			to.Values = append(to.Values, [2]float64{round(before), round(v.value)})
 		}
 		if n := len(l.points); n > 0 {
 			if l.area {
-				x := chartWidth * (1 - (seconds(now)-l.points[n-1].at)/span.Seconds())
-				drawn = append(drawn, fmt.Sprintf("%.1f,%.0f", x, panelHeight))
+				drawn = appendPoint(drawn, x, panelHeight)
 			}
 			to.Last = l.text(l.points[n-1].value)
 		}
-		to.Points = strings.Join(drawn, " ")
+		to.Points = string(drawn)
 		p.Lines = append(p.Lines, to)
 	}
 	return p
+}
+
+// appendPoint appends a point of an SVG line. An open page draws some thousands of them every two
+// seconds, which is most of what it costs.
+func appendPoint(to []byte, x, y float64) []byte {
+	if len(to) > 0 {
+		to = append(to, ' ')
+	}
+	to = strconv.AppendFloat(to, x, 'f', 1, 64)
+	to = append(to, ',')
+	return strconv.AppendFloat(to, y, 'f', 1, 64)
 }
 
 type namedLine struct {

@@ -31,11 +31,11 @@ func (f *finder) silence(c clientState, s *inspect.Stream, p Problem) {
 	switch {
 	case age > 0:
 		p.Since = s.Heard
-		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open.",
-			nameOf(s), duration(age))
+		p.What = fmt.Sprintf("The watch of %s is open, but nothing has come for %s, not even a bookmark: the connection may be half-open. "+
+			"If so, snapshots lack what has changed since.", nameOf(s), duration(age))
 	case again > 0:
 		p.What = fmt.Sprintf("The watch of %s was opened again %s in the last minutes, since nothing had come, not even a bookmark: "+
-			"the connection may be half-open.", nameOf(s), count(again, "time", "times"))
+			"the connection may be half-open. Then its changes come late.", nameOf(s), times(again))
 	default:
 		return
 	}

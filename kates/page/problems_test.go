@@ -151,6 +151,7 @@ func TestAWatchThatWasHalfOpenIsAProblemForSomeMinutes(t *testing.T) {
 		s.Heard = time.Now()
 	})
 	assert.Contains(t, found["half-open"].What, "opened again 3 times")
+	assert.Contains(t, found["half-open"].What, "its changes come late", "what a reader has of it")
 	assert.NotContains(t, after(t, func(s *inspect.Stream) { s.Heard = time.Now() }), "half-open")
 }
 

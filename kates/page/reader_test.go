@@ -93,6 +93,7 @@ func TestASilentWatchSaysWhetherOthersGetBookmarksAndItsRowsAreWarnings(t *testi
 	of := causes(p)["half-open"]
 	assert.Equal(t, s.Since, of.Since, "nothing has ever come")
 	assert.Contains(t, of.Do, "A server that sends no bookmarks looks like this")
+	assert.Contains(t, of.What, "snapshots lack what has changed since", "what a reader has of it")
 	f.made.Streams[1].Bookmarks = 4
 	of = causes(p)["half-open"]
 	assert.Contains(t, of.Do, "Other watches of this client get bookmarks")
@@ -181,6 +182,20 @@ func TestThePagesOfQueriesAndStreamsExplainTheirWords(t *testing.T) {
 			assert.Contains(t, body, "<code>"+reason+"</code>", page)
 		}
 	}
+}
+
+func TestACallWithoutAKeySaysSo(t *testing.T) {
+	f := full()
+	f.made.Loops[0].Running[0].Key = ""
+	_, base := serve(t, client("one", f))
+	assert.Contains(t, ok(t, base+"loops"), "(it has no keys)")
+	f.made.Loops[0].Running[0].Key = "shop"
+	assert.NotContains(t, ok(t, base+"loops"), "(it has no keys)")
+}
+
+func TestOnceIsNotATime(t *testing.T) {
+	assert.Equal(t, "once", times(1))
+	assert.Equal(t, "2 times", times(2))
 }
 
 func TestAMomentAgoIsNow(t *testing.T) {

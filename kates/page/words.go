@@ -50,6 +50,13 @@ func count(n int, one, many string) string {
 	return number3(float64(n)) + " " + many
 }
 
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return count(n, "time", "times")
+}
+
 func objects(n int) string { return count(n, "object", "objects") }
 
 func objectsHave(n int) string { return count(n, "object has", "objects have") }

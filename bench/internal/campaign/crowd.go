@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/kates-go/kates/bench/internal/consumer"
 	"github.com/kates-go/kates/bench/internal/replay"
+	"github.com/kates-go/kates/bench/internal/report"
 	"github.com/kates-go/kates/bench/internal/stats"
 )
 
@@ -24,7 +24,8 @@ type CrowdOptions struct {
 	Settle                time.Duration // that a change has to reach a consumer
 	Cores                 int           // of a consumer; 0: all
 	Consumers             []consumer.Variant
-	ProfileTo             string // folder for profiles of the first snapshots; "": none
+	ProfileTo             string // folder for profiles of the first snapshots and of the events; "": none
+	Note                  string
 	// Serve starts a server in a process of its own.
 	Serve func(ctx context.Context) (url string, end func(), err error)
 	Log   io.Writer
@@ -33,37 +34,22 @@ type CrowdOptions struct {
 // crowdReconcile is how long a reconciler takes during the events.
 const crowdReconcile = 200 * time.Millisecond
 
-// crowdRow is what one consumer did, a sample for each run.
-type crowdRow struct {
-	first, cpu, peak, heap, refresh, events []float64
-}
-
-// Crowd measures consumers in turn, and returns a table of medians.
-func Crowd(ctx context.Context, o CrowdOptions) (string, error) {
-	rows := map[string]*crowdRow{}
+// Crowd measures consumers in turn.
+func Crowd(ctx context.Context, o CrowdOptions) (*report.Results, error) {
+	r := &report.Results{Machine: machine(ctx), Note: o.Note, Runs: o.Runs}
 	for run := 1; run <= o.Runs; run++ {
 		for _, v := range rotated(o.Consumers, run-1) {
-			if rows[v.Name] == nil {
-				rows[v.Name] = &crowdRow{}
-			}
-			if err := o.one(ctx, v, rows[v.Name]); err != nil {
-				return "", fmt.Errorf("%s, run %d: %w", v.Name, run, err)
+			if err := o.one(ctx, v, r, run); err != nil {
+				return r, fmt.Errorf("%s, run %d: %w", v.Name, run, err)
 			}
 		}
 	}
-	var table strings.Builder
-	fmt.Fprintf(&table, "| %d pods | first snapshot | CPU | peak RSS | heap per pod | refresh after 1 change | CPU per event |\n|---|--:|--:|--:|--:|--:|--:|\n", o.Pods)
-	for _, v := range o.Consumers {
-		r := rows[v.Name]
-		fmt.Fprintf(&table, "| %s | %.2f s | %.2f s | %.0f MB | %.0f B | %.0f µs | %.0f µs |\n", v.Title,
-			stats.Median(r.first), stats.Median(r.cpu), stats.Median(r.peak)/1e6, stats.Median(r.heap),
-			1e6*stats.Median(r.refresh), 1e6*stats.Median(r.events))
-	}
-	return table.String(), nil
+	r.Machine.LoadAfter = loadAverage()
+	return r, nil
 }
 
 // one measures one consumer, on a server of its own.
-func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *crowdRow) (err error) {
+func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *report.Results, run int) (err error) {
 	url, end, err := o.Serve(ctx)
 	if err != nil {
 		return err
@@ -88,82 +74,102 @@ func (o CrowdOptions) one(ctx context.Context, v consumer.Variant, r *crowdRow) 
 		a, err = p.ask(consumer.Command{Do: consumer.Bootstrap})
 		return err
 	}
-	if o.ProfileTo == "" {
-		err = bootstrap()
-	} else {
-		err = profiled(p, filepath.Join(o.ProfileTo, fmt.Sprintf("%s-%d", v.Name, len(r.first)+1)), bootstrap)
-	}
+	err = o.profiled(p, fmt.Sprintf("%s-%d", v.Name, run), bootstrap)
 	if err != nil {
 		return err
 	}
 	if a.Objects != o.Pods {
 		return fmt.Errorf("the first snapshot has %d objects of %d", a.Objects, o.Pods)
 	}
-	r.first, r.cpu, r.peak = append(r.first, a.Seconds), append(r.cpu, a.CPU), append(r.peak, a.PeakBytes)
+	add := func(m report.Metric, value float64) { r.Add(o.Pods, run, v.Name, m, value) }
+	add(report.BootstrapTime, a.Seconds)
+	add(report.BootstrapCPU, a.CPU)
+	add(report.BootstrapPeak, a.PeakBytes/1e6)
+	add(report.Received, a.Received/1e6)
 	heap, err := p.ask(consumer.Command{Do: consumer.Heap})
 	if err != nil {
 		return err
 	}
-	r.heap = append(r.heap, heap.Bytes/float64(o.Pods))
-	events, err := o.refreshes(ctx, p, url, r)
+	add(report.HeapPerObject, heap.Bytes/float64(o.Pods))
+	fmt.Fprintf(o.Log, "bench: %d pods, run %d of %d, %-18s first snapshot %.2f s, CPU %.2f s, peak RSS %.0f MB\n",
+		o.Pods, run, o.Runs, v.Name, a.Seconds, a.CPU, a.PeakBytes/1e6)
+	if v.BootstrapOnly {
+		return nil
+	}
+	events, refresh, err := o.refreshes(ctx, p, url)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Log, "bench: %d pods, %-18s first snapshot %.2f s, CPU %.2f s, peak RSS %.0f MB\n", o.Pods, v.Name, a.Seconds, a.CPU, a.PeakBytes/1e6)
-	return o.churn(ctx, p, url, events, r)
+	add(report.RefreshTime, 1e3*refresh)
+	return o.churn(ctx, p, fmt.Sprintf("%s-%d-events", v.Name, run), url, events, add)
 }
 
-// refreshes times snapshots after one change each. It returns how many events there were. A change
-// that was not there in time was not refreshed by the snapshot that was timed: another one
-// follows.
-func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string, r *crowdRow) (events int, err error) {
+// profiled calls f, with profiles of that name if they are wanted.
+func (o CrowdOptions) profiled(p *process, name string, f func() error) error {
+	if o.ProfileTo == "" {
+		return f()
+	}
+	return profiled(p, filepath.Join(o.ProfileTo, name), f)
+}
+
+// refreshes times snapshots after one change each. It returns how many events there were, and the
+// median in seconds. A change that was not there in time was not refreshed by the snapshot that was
+// timed: another one follows.
+func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string) (events int, median float64, err error) {
 	var times []float64
 	for late := time.Now().Add(o.Settle*time.Duration(o.Refreshes) + stalePeriod); len(times) < o.Refreshes; events++ {
 		if _, err := p.ask(consumer.Command{Do: consumer.Drain}); err != nil {
-			return events, err
+			return events, 0, err
 		}
 		if err := change(ctx, url, "n=1"); err != nil {
-			return events, err
+			return events, 0, err
 		}
 		select {
 		case <-time.After(o.Settle):
 		case <-ctx.Done():
-			return events, ctx.Err()
+			return events, 0, ctx.Err()
 		}
 		marks := map[string]string{replay.CrowdKey(o.Pods, events): replay.CrowdMark(events)}
 		a, err := p.ask(consumer.Command{Do: consumer.Refresh, Marks: marks})
 		switch {
 		case err != nil:
-			return events, err
+			return events, 0, err
 		case a.Missing == 0:
 			times = append(times, a.Seconds)
 		case time.Now().After(late):
-			return events, fmt.Errorf("changes are not there after %s", o.Settle)
+			return events, 0, fmt.Errorf("changes are not there after %s", o.Settle)
 		}
 	}
-	r.refresh = append(r.refresh, stats.Median(times))
-	return events, nil
+	return events, stats.Median(times), nil
 }
 
-// churn lets events come at their rate, and a reconciler follow them to the last one.
-func (o CrowdOptions) churn(ctx context.Context, p *process, url string, before int, r *crowdRow) error {
+// churn lets events come at their rate, and a reconciler follow them to the last one. It adds what
+// an event has cost.
+func (o CrowdOptions) churn(ctx context.Context, p *process, name, url string, before int, add func(report.Metric, float64)) error {
 	n := int(int64(o.Rate) * int64(o.Lasts/time.Second))
 	if n == 0 {
-		r.events = append(r.events, 0)
 		return nil
 	}
 	last := before + n - 1
 	marks := map[string]string{replay.CrowdKey(o.Pods, last): replay.CrowdMark(last)}
-	a, late, err := churned(ctx, p, crowdReconcile, marks, func(ctx context.Context) error {
-		return change(ctx, url, fmt.Sprintf("rate=%d&seconds=%d", o.Rate, o.Lasts/time.Second))
-	})
+	var a consumer.Answer
+	var late float64
+	churn := func() (err error) {
+		a, late, err = churned(ctx, p, crowdReconcile, marks, func(ctx context.Context) error {
+			return change(ctx, url, fmt.Sprintf("rate=%d&seconds=%d", o.Rate, o.Lasts/time.Second))
+		})
+		return err
+	}
+	err := o.profiled(p, name, churn)
 	switch {
 	case err != nil:
 		return err
 	case a.Missing > 0:
 		return fmt.Errorf("the last of %d events was not there after %.0f s", n, late)
 	}
-	r.events = append(r.events, a.CPU/float64(n))
+	add(report.EventCPU, 1e6*a.CPU/float64(n))
+	add(report.EventAllocs, a.Allocations/float64(n))
+	fmt.Fprintf(o.Log, "bench: %d pods, %-18s %.1f µs of CPU and %.2f allocations per event\n", o.Pods, name, 1e6*a.CPU/float64(n), a.Allocations/float64(n))
 	return nil
 }
 

@@ -11,13 +11,10 @@ import (
 	"github.com/kates-go/kates/kates/katestest/apiserver"
 )
 
-// Profile writes CPU and heap profiles of kates at bootstrap and in churn to the folder. It uses
-// the last of the sizes.
+// Profile writes CPU and heap profiles of the first consumer at bootstrap and in churn to the
+// folder. It uses the last of the sizes.
 func Profile(ctx context.Context, o Options, dir string) error {
-	v, err := consumer.ByName("kates")
-	if err != nil {
-		return err
-	}
+	v := o.Consumers[0]
 	return withCluster(ctx, func(c *apiserver.Cluster, kubeconfig string) (err error) {
 		load, err := workload.New(c.Config, o.Sizes[len(o.Sizes)-1])
 		if err != nil {

@@ -80,6 +80,7 @@ func (t *trial) bootstrap(context.Context) error {
 	t.add(report.BootstrapCPU, a.CPU)
 	t.add(report.BootstrapPeak, a.PeakBytes/1e6)
 	t.add(report.Requests, float64(len(a.Requests)))
+	t.add(report.Received, a.Received/1e6)
 	for _, s := range t.results.Startup {
 		if s.Consumer == t.variant.Name {
 			return nil

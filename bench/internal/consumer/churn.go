@@ -14,6 +14,7 @@ type churn struct {
 	reconcile time.Duration
 	start     time.Time
 	cpu       float64
+	allocated float64 // how often something was, before the start
 
 	cancel context.CancelFunc
 	settle chan settling
@@ -44,7 +45,7 @@ func (s *server) startChurn(ctx context.Context, c Command) (Answer, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s.churn = &churn{
-		consumer: s.consumer, reconcile: seconds(c.Seconds), start: time.Now(), cpu: cpu,
+		consumer: s.consumer, reconcile: seconds(c.Seconds), start: time.Now(), cpu: cpu, allocated: usage.Allocations(),
 		cancel: cancel, settle: make(chan settling, 1), ended: make(chan churned, 1),
 	}
 	go func(c *churn) { c.ended <- c.run(ctx) }(s.churn) // ends on settle
@@ -65,8 +66,8 @@ func (s *server) settle(c Command) (Answer, error) {
 	}
 	cpu, err := usage.CPUSeconds()
 	return Answer{
-		Seconds: end.last.Sub(ch.start).Seconds(), CPU: cpu - ch.cpu, UnixNano: end.last.UnixNano(),
-		Snapshots: end.snapshots, Missing: end.missing,
+		Seconds: end.last.Sub(ch.start).Seconds(), CPU: cpu - ch.cpu, Allocations: usage.Allocations() - ch.allocated,
+		UnixNano: end.last.UnixNano(), Snapshots: end.snapshots, Missing: end.missing,
 	}, err
 }
 

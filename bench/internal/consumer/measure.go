@@ -28,6 +28,7 @@ func (s *server) bootstrap(ctx context.Context) (Answer, error) {
 		return Answer{}, err
 	}
 	a := Answer{Seconds: time.Since(start).Seconds(), Objects: view.Objects, Requests: s.requests.soFar()}
+	a.Received = float64(s.requests.received.Load())
 	s.objects = view.Objects
 	after, err := usage.CPUSeconds()
 	if err != nil {

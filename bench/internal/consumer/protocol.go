@@ -21,7 +21,7 @@ type What string
 
 // The verbs, with the fields of the Answer that they fill.
 const (
-	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests.
+	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests, Received.
 	Bootstrap What = "bootstrap"
 	// Heap measures the live heap: Bytes, Objects.
 	Heap What = "heap"
@@ -32,8 +32,8 @@ const (
 	// Await answers once when it begins to wait, and again when the pod has a new mark: Mark,
 	// UnixNano.
 	Await What = "await"
-	// Churn starts a reconciler. Settle waits until it has seen the marks, and ends it: Seconds
-	// and CPU since Churn, Missing, Snapshots, UnixNano of the last snapshot.
+	// Churn starts a reconciler. Settle waits until it has seen the marks, and ends it: Seconds,
+	// CPU and Allocations since Churn, Missing, Snapshots, UnixNano of the last snapshot.
 	Churn  What = "churn"
 	Settle What = "settle"
 	// Own lets the consumer write marks itself. Samples are seconds from the return of the write
@@ -50,6 +50,7 @@ type Answer struct {
 	Error        string    `json:"error,omitempty"`
 	Seconds      float64   `json:"seconds,omitempty"`
 	CPU          float64   `json:"cpu,omitempty"`
+	Allocations  float64   `json:"allocations,omitempty"`
 	PeakBytes    float64   `json:"peakBytes,omitempty"`
 	Bytes        float64   `json:"bytes,omitempty"`
 	CloneSeconds float64   `json:"cloneSeconds,omitempty"`
@@ -57,6 +58,7 @@ type Answer struct {
 	Missing      int       `json:"missing,omitempty"`
 	Snapshots    int       `json:"snapshots,omitempty"`
 	Requests     []string  `json:"requests,omitempty"`
+	Received     float64   `json:"received,omitempty"` // bytes
 	Mark         string    `json:"mark,omitempty"`
 	UnixNano     int64     `json:"unixNano,omitempty"`
 	Samples      []float64 `json:"samples,omitempty"`

@@ -1,16 +1,20 @@
 package consumer
 
 import (
+	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 )
 
-// requests records the requests to the server.
+// requests records the requests to the server, and counts the bytes of the answers, as the client
+// reads them.
 type requests struct {
-	mu   sync.Mutex
-	made []string
+	mu       sync.Mutex
+	made     []string
+	received atomic.Int64
 }
 
 // through returns a configuration whose requests are recorded.
@@ -40,7 +44,23 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	r.requests.made = append(r.requests.made, what)
 	r.requests.mu.Unlock()
-	return r.next.RoundTrip(q)
+	answer, err := r.next.RoundTrip(q)
+	if err == nil && answer.Body != nil {
+		answer.Body = counted{answer.Body, &r.requests.received}
+	}
+	return answer, err
+}
+
+// counted is a body whose bytes are counted.
+type counted struct {
+	io.ReadCloser
+	read *atomic.Int64
+}
+
+func (c counted) Read(into []byte) (int, error) {
+	n, err := c.ReadCloser.Read(into)
+	c.read.Add(int64(n))
+	return n, err
 }
 
 // WrappedRoundTripper lets client-go find the transport whose connections it closes.

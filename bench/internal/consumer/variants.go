@@ -16,18 +16,24 @@ type Variant struct {
 	// BootstrapOnly marks a variant that differs from another one only in its start and its
 	// memory. LatencyOnly marks a variant without snapshots.
 	BootstrapOnly, LatencyOnly bool
+	// Fields is how many fields of a pod it holds: values that are no object and no list. 0 is of no
+	// interest.
+	Fields int
 	// Slow marks a variant that makes every snapshot from all objects.
 	Slow bool
 
 	make func() Consumer
 }
 
+// AllFields is how many fields a pod of the workload has, without managed fields.
+const AllFields = 98
+
 // pagedInformers makes client-go list in pages instead of streaming.
 var pagedInformers = []string{"KUBE_FEATURE_WatchListClient=false"}
 
 // Variants are all variants, in the order of the tables' columns.
 var Variants = []Variant{
-	{Name: "kates", Title: "kates", make: newKates()},
+	{Name: "kates", Title: "kates", Fields: AllFields, make: newKates()},
 	{Name: "kates-untyped", Title: "kates, untyped fields", make: newKatesUntyped()},
 	{Name: "kates-observed", Title: "kates, with metrics and status page", make: newKatesObserved},
 	{Name: "informers", Title: "typed informers + listers", make: newInformers(nil)},
@@ -37,7 +43,12 @@ var Variants = []Variant{
 	{Name: "reencode", Title: "re-encode everything", Slow: true, make: newDynamic(true)},
 	{Name: "watch", Title: "bare typed watch", LatencyOnly: true, make: newBareWatch},
 
-	{Name: "kates-lite", Title: "kates, six fields of a pod", BootstrapOnly: true, make: newKatesLite()},
+	{Name: "kates-names", Title: "kates, two fields of a pod", Fields: 2, BootstrapOnly: true, make: newKatesLite[NamedLite]},
+	{Name: "kates-lite", Title: "kates, six fields of a pod", Fields: 6, BootstrapOnly: true, make: newKatesLite[PodLite]},
+	{Name: "kates-listed", Title: "kates, twelve fields of a pod", Fields: 12, BootstrapOnly: true, make: newKatesLite[PodListed]},
+	{Name: "kates-scheduled", Title: "kates, what a scheduler reads of a pod", Fields: 51, BootstrapOnly: true, make: newKatesLite[PodScheduled]},
+	{Name: "kates-metadata", Title: "kates, metadata only", BootstrapOnly: true, make: newKatesMetadata},
+	{Name: "informers-metadata", Title: "metadata informers", BootstrapOnly: true, make: newMetadataInformers},
 	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},
 	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.Tuning{Lists: kates.StreamedLists})},
 	{Name: "informers-dropped", Title: "typed informers, no managedFields", BootstrapOnly: true, make: newInformers(dropManagedFields)},

@@ -13,7 +13,7 @@ import (
 // mainRows are the metrics of the table, one row each.
 var mainRows = []Metric{
 	BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, RefreshTime, RefreshAlloc, CloneTime,
-	ChurnCPU, ChurnStale, ChurnLag, LatencyP50, LatencyP99, OwnRead, OwnP50, OwnP99, Requests,
+	ChurnCPU, ChurnStale, ChurnLag, LatencyP50, LatencyP99, OwnRead, OwnP50, OwnP99, Requests, Received,
 }
 
 // ratioRows are the metrics for which a ratio is useful, with the consumer to compare with.
@@ -45,8 +45,9 @@ func Markdown(r *Results, all Titles, plots []Plot, notes string) string {
 		writeTable(&b, r, size.Pods, major, mainRows)
 		writeRatios(&b, r, size.Pods, major)
 		b.WriteString("How it starts and what it holds, other ways:\n\n")
-		writeTable(&b, r, size.Pods, minor, []Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Requests})
+		writeTable(&b, r, size.Pods, minor, []Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Requests, Received})
 	}
+	writeApart(&b, r, all)
 	if len(plots) > 0 {
 		b.WriteString("## Scaling\n\n")
 	}

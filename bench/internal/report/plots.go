@@ -1,6 +1,9 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Plots returns drawings of the results. It leaves out those without data.
 func Plots(r *Results, titles []Title) []Plot {
@@ -15,6 +18,12 @@ func Plots(r *Results, titles []Title) []Plot {
 			File: "heap-objects.svg", Title: "Live heap", XLabel: "pods", YLabel: "MB", Series: bySize(r, titles, HeapTotal),
 		}, {
 			File: "events-cores.svg", Title: "Events taken in", XLabel: "cores", YLabel: "events per second", Series: byAt(r, titles, 0, EventRate),
+		}, {
+			File: "heap-fields.svg", Title: "Live heap per object, by what is held of a pod", XLabel: "fields", YLabel: "bytes",
+			LogX: true, LogY: true, Series: byFields(r, titles),
+		}, {
+			File: "heap-replicas.svg", Title: "Live heap of one replica of several that share", XLabel: "replicas", YLabel: "MB",
+			Series: byReplicas(r.Apart[Shards], titles),
 		},
 	}
 	return slices.DeleteFunc(all, func(p Plot) bool { return len(p.Series) == 0 })
@@ -43,6 +52,37 @@ func byAt(r *Results, titles []Title, pods int, m Metric) []Series {
 		}
 		return points
 	})
+}
+
+// byFields returns a line for each size, over the number of fields that a consumer holds.
+func byFields(r *Results, titles []Title) (all []Series) {
+	for _, size := range r.Sizes {
+		one := Series{Name: count(size.Pods) + " pods"}
+		for _, t := range titles {
+			if v, ok := r.median(size.Pods, t.Consumer, HeapPerObject, 0); ok && t.Fields > 0 {
+				one.Points = append(one.Points, Point{float64(t.Fields), v})
+			}
+		}
+		slices.SortFunc(one.Points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
+		if len(one.Points) > 1 {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// byReplicas returns a line for each size, over the number of replicas.
+func byReplicas(r *Results, titles []Title) (all []Series) {
+	if r == nil {
+		return nil
+	}
+	for _, pods := range r.pods() {
+		for _, s := range byAt(r, titles, pods, HeapTotal) {
+			s.Name += ", " + count(pods) + " pods"
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 func series(titles []Title, points func(consumer string) []Point) (all []Series) {

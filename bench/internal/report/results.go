@@ -29,6 +29,31 @@ type Results struct {
 	Operators *Operators `json:"operators,omitempty"`
 	// Gateways, too.
 	Gateways *Gateways `json:"gateways,omitempty"`
+	// Apart are the campaigns that measure something else with the same metrics.
+	Apart map[Part]*Results `json:"apart,omitempty"`
+}
+
+// Part is a campaign whose results are apart from those of the sizes.
+type Part string
+
+// The parts.
+const (
+	// Crowd is a server of a million pods, which makes them as they are asked for.
+	Crowd Part = "crowd"
+	// Builds are first builds of programs.
+	Builds Part = "builds"
+	// Warm are starts with what a client kept on disk.
+	Warm Part = "warm"
+	// Shards are replicas that share the objects of a server. At: replicas.
+	Shards Part = "shards"
+)
+
+// Put sets the results of a part.
+func (r *Results) Put(p Part, of *Results) {
+	if r.Apart == nil {
+		r.Apart = make(map[Part]*Results)
+	}
+	r.Apart[p] = of
 }
 
 // Machine describes the machine.
@@ -93,6 +118,12 @@ const (
 	ChangesTime   Metric = "refresh after several changes, ms" // At: changes
 	EventRate     Metric = "events per second"                 // At: cores
 	EventCPU      Metric = "CPU per event, µs"                 // At: cores
+	EventAllocs   Metric = "allocations per event"             // At: cores
+	Received      Metric = "received, MB"                      // up to the first snapshot
+	BuildTime     Metric = "first build, s"
+	BuildCPU      Metric = "first build, CPU s"
+	BuildPackages Metric = "packages"
+	BuildSize     Metric = "program, MB"
 )
 
 // Add adds a sample.

@@ -15,10 +15,12 @@ type Title struct {
 	Minor          bool
 	// Lines is how many lines of code an operator has.
 	Lines int
+	// Fields is how many fields of a pod a consumer holds; 0 if that is of no interest.
+	Fields int
 }
 
 // Titles are those of all that is measured, in the order of columns.
-type Titles struct{ Consumers, Operators, Gateways []Title }
+type Titles struct{ Consumers, Operators, Gateways, Builds []Title }
 
 // rawName is the file of the raw results, notesName that of a person's notes about them. Both are
 // in the folder of RESULTS.md.

@@ -103,6 +103,13 @@ func AllocatedBytes() float64 {
 	return float64(m.TotalAlloc)
 }
 
+// Allocations returns how often the process has allocated something on the heap so far.
+func Allocations() float64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.Mallocs)
+}
+
 // Profile is a CPU profile from its start, and a heap profile at its end. The zero value has not
 // started. Only one goroutine uses its methods.
 type Profile struct {

@@ -179,6 +179,9 @@ func (s *Source) serve(o metav1.ListOptions) (runtime.Object, error) {
 	}
 	items = items[min(start, len(items)):]
 	if o.Limit > 0 && int64(len(items)) > o.Limit {
+		if remaining := int64(len(items)) - o.Limit; o.LabelSelector == "" && o.FieldSelector == "" && o.ShardSelector == "" {
+			list.SetRemainingItemCount(&remaining)
+		}
 		items = items[:o.Limit]
 		token, _ := json.Marshal(struct{ Rev, Start int }{rev, start + len(items)})
 		list.SetContinue(string(token))

@@ -41,6 +41,8 @@ type Server struct {
 	// LastState says which deletions are delivered with the last version of the object in place of
 	// their own, as some servers and proxies do.
 	LastState func(e Event) bool
+	// Bookmarked is the version of the last bookmark of a short watch; 0: there is none.
+	Bookmarked func(newest int) int
 	// Shards, if not nil, makes the server shard as it is asked to. It returns what a list says of
 	// its share: what was asked for, or "" for nothing.
 	Shards func(selector string) string

@@ -42,6 +42,10 @@ func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	}
 	w.from = from
 	s.Cuts[w] = struct{}{}
+	if o.TimeoutSeconds != nil && *o.TimeoutSeconds < 60 {
+		w.end = time.Duration(*o.TimeoutSeconds) * time.Second
+		go w.expire() // ends with the watch
+	}
 	go w.run()
 	return w, nil
 }
@@ -68,6 +72,24 @@ type Watch struct {
 	stop    chan struct{}
 	stopped bool
 	marked  int // the version of a bookmark that is due
+	end     time.Duration
+}
+
+// expire ends a watch that was asked for a short time. It sends a bookmark two seconds before that,
+// as a server does. Longer watches do not end by themselves.
+func (w *Watch) expire() {
+	if !w.pause(w.end - 2*time.Second) {
+		return
+	}
+	w.sim.Mu.Lock()
+	if w.marked = w.sim.Rev; w.sim.Bookmarked != nil {
+		w.marked = w.sim.Bookmarked(w.sim.Rev)
+	}
+	w.sim.changed.Broadcast()
+	w.sim.Mu.Unlock()
+	if w.pause(2 * time.Second) {
+		w.Stop()
+	}
 }
 
 // ResultChan returns the events.

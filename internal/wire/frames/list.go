@@ -229,14 +229,14 @@ func (l *list) readProto(item func(raw []byte) error) error {
 	return err
 }
 
-// typeOf reads the type in an envelope.
-func typeOf(raw []byte) (apiVersion, kind string, err error) {
+// typeOf reads the type in an envelope, which may be the one before.
+func typeOf(raw []byte, lastVersion, lastKind string) (apiVersion, kind string, err error) {
 	err = fields(raw, typeKind, func(number protowire.Number, value []byte) error {
 		switch number {
 		case typeVersion:
-			apiVersion = string(value)
+			apiVersion = again(lastVersion, value)
 		case typeKind:
-			kind = string(value)
+			kind = again(lastKind, value)
 		}
 		return nil
 	})
@@ -252,7 +252,7 @@ func (l *list) typeMeta(n int) error {
 	if err != nil {
 		return err
 	}
-	if l.apiVersion, l.kind, err = typeOf(raw); err != nil {
+	if l.apiVersion, l.kind, err = typeOf(raw, "", ""); err != nil {
 		return err
 	}
 	return l.says(false)

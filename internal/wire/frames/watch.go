@@ -23,6 +23,7 @@ type Event struct {
 type Events struct {
 	b      *body
 	inside bool
+	last   Event // of protobuf: the next one mostly says the same of itself, in the same memory
 }
 
 // Watch reads the answer to a watch. No event may have more bytes than the bound.
@@ -30,6 +31,9 @@ func Watch(r io.Reader, maxObjectBytes int64) *Events { return &Events{b: newBod
 
 // Inside reports whether the latest error came in the middle of an event, and not between two.
 func (w *Events) Inside() bool { return w.inside }
+
+// Buffered reports whether more of the answer is in memory.
+func (w *Events) Buffered() bool { return w.b.at < w.b.end }
 
 // Next waits for the next event. At the end of the watch the error is io.EOF, in the middle of an
 // event it is io.ErrUnexpectedEOF.
@@ -43,7 +47,7 @@ func (w *Events) Next() (Event, error) {
 	// A frame of protobuf begins with its length in four bytes, of which the first is small. An
 	// event in JSON begins with a bracket, or with white space, of which the least is the tab.
 	if c < '\t' {
-		return w.b.eventProto()
+		return w.eventProto()
 	}
 	if c, err = w.b.space(); err != nil {
 		return Event{}, err
@@ -114,13 +118,13 @@ const (
 	eventFields = 2
 )
 
-func (b *body) eventProto() (Event, error) {
+func (w *Events) eventProto() (Event, error) {
 	e := Event{Encoding: Protobuf}
-	head, err := b.take(4)
+	head, err := w.b.take(4)
 	if err != nil {
 		return e, err
 	}
-	raw, err := b.take(int(binary.BigEndian.Uint32(head)))
+	raw, err := w.b.take(int(binary.BigEndian.Uint32(head)))
 	if err != nil {
 		return e, err
 	}
@@ -128,7 +132,7 @@ func (b *body) eventProto() (Event, error) {
 	if err := fields(raw, eventFields, func(number protowire.Number, value []byte) error {
 		switch number {
 		case eventType:
-			e.Type = watch.EventType(value)
+			e.Type = watch.EventType(again(string(w.last.Type), value))
 		case eventObject:
 			return fields(value, 1, func(number protowire.Number, value []byte) error {
 				if number == 1 {
@@ -141,18 +145,28 @@ func (b *body) eventProto() (Event, error) {
 	}); err != nil {
 		return e, err
 	}
-	return e, e.open(object)
+	err = e.open(object, &w.last)
+	w.last.Type, w.last.APIVersion, w.last.Kind = e.Type, e.APIVersion, e.Kind
+	return e, err
 }
 
-// open takes the object out of its envelope.
-func (e *Event) open(object []byte) error {
+// again returns the last text if the bytes are the same.
+func again(last string, raw []byte) string {
+	if last == string(raw) {
+		return last
+	}
+	return string(raw)
+}
+
+// open takes the object out of its envelope, which mostly says the same as the last one.
+func (e *Event) open(object []byte, last *Event) error {
 	if len(object) < len(magic) || string(object[:len(magic)]) != magic {
 		return broken("an event without an object")
 	}
 	return fields(object[len(magic):], unknownFields, func(number protowire.Number, value []byte) (err error) {
 		switch number {
 		case unknownType:
-			e.APIVersion, e.Kind, err = typeOf(value)
+			e.APIVersion, e.Kind, err = typeOf(value, last.APIVersion, last.Kind)
 		case unknownRaw:
 			e.Object = value
 		}

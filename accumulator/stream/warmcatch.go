@@ -1,0 +1,151 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// catchSeconds is how long the server is asked to keep a watch open that catches up. A server sends
+// a bookmark two seconds before it ends a watch, and once a minute otherwise. A kind that is quiet
+// has nothing else to tell that there is nothing new.
+const catchSeconds int64 = 3
+
+// catchPause is the pause before another watch, after one that has brought nothing.
+const catchPause = 200 * time.Millisecond
+
+// finish brings what was read up to the server's newest version (W1), and compares it with what the
+// server has said (W3). It returns the version that has been reached.
+func (w *warmStart) finish(ctx context.Context, p *present) (rv string, err error) {
+	if p.whole {
+		return w.takeWhole(p)
+	}
+	c := &catching{warmStart: w, present: p, at: w.head.Position}
+	if err := c.up(ctx); err != nil {
+		return "", err
+	}
+	if err := w.verdict(p.answered); err != nil {
+		return "", err
+	}
+	w.next.from = &baseFile{id: w.head.Base, changed: w.changed, witnesses: w.head.Witnesses}
+	return c.at, nil
+}
+
+// catching reads watches until they have reached the present.
+type catching struct {
+	*warmStart
+	*present
+	at      string // up to which version all is known
+	counted bool   // the number of objects at the server's version was compared
+}
+
+// reached reports whether that is the present, or a later moment.
+func (c *catching) reached() bool { return !coherence.Newer(c.rv, c.at) }
+
+// up reads one watch after the other.
+func (c *catching) up(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catchMost)
+	defer cancel()
+	for !c.reached() {
+		if c.watch == nil {
+			var err error
+			if c.watch, err = c.dial(ctx, c.at); err != nil {
+				return c.late(ctx, err)
+			}
+		}
+		before := c.at
+		err := c.read(ctx)
+		c.stop()
+		if err != nil {
+			return c.late(ctx, err)
+		}
+		if c.at == before && !c.reached() {
+			Sleep(ctx, catchPause)
+		}
+	}
+	return c.count()
+}
+
+// late says of an error at the end of the time that the time was over.
+func (c *catching) late(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return doubtful(fmt.Sprintf("the watch has not reached the present within %s", catchMost))
+	}
+	return forgotten(err)
+}
+
+// read takes in a watch until it ends, or has reached the present.
+func (c *catching) read(ctx context.Context) error {
+	for !c.reached() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, open := <-c.watch.ResultChan():
+			if !open {
+				return nil
+			}
+			if err := c.take(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take takes in an event. A bookmark may repeat an old version. An event is newer than all before.
+func (c *catching) take(e watch.Event) error {
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+	default:
+		return refused(e)
+	}
+	m, err := meta.Accessor(e.Object)
+	if err != nil {
+		return unreadable{err}
+	}
+	rv := m.GetResourceVersion()
+	newer := coherence.Newer(rv, c.at)
+	switch {
+	case !coherence.Comparable(rv):
+		return unreadable{fmt.Errorf("%s event at version %q, which is no version", e.Type, brief(rv))}
+	case e.Type == watch.Bookmark && newer:
+		c.at = rv
+		return nil
+	case e.Type == watch.Bookmark:
+		return nil
+	case !newer:
+		return unreadable{fmt.Errorf("%s event at version %s, and the watch was at %s before", e.Type, rv, c.at)}
+	}
+	if coherence.Newer(rv, c.rv) { // everything up to the server's version is there
+		if err := c.count(); err != nil {
+			return err
+		}
+	}
+	if o, ok := e.Object.(Object); ok {
+		c.changed[object.KeyOf(o)] = struct{}{}
+	}
+	if _, err := c.next.initial(e); err != nil {
+		return err
+	}
+	c.at = rv
+	return nil
+}
+
+// count compares the number of objects, once, at the version at which the server has told it.
+func (c *catching) count() error {
+	if c.counted || c.objects < 0 {
+		return nil
+	}
+	c.counted = true
+	if n := int64(len(c.next.objects)); n != c.objects {
+		return doubtful(fmt.Sprintf("the server has %d objects at version %s, and what is kept comes to %d", c.objects, c.rv, n))
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+// Command nothing needs no library: tests build it.
+package main
+
+func main() {}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kates-go/kates/bench/internal/stats"
+)
+
+// apart says how the campaigns apart from the sizes are shown.
+var apart = []struct {
+	part    Part
+	heading string
+	text    string
+	metrics []Metric
+}{
+	{Crowd, "A crowd", "By `make bench-crowd`: a server in another process makes the pods as they are asked for, and sends 5,000 events per second to a reconciler of 0.2 s.",
+		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU, EventAllocs}},
+	{Warm, "A warm start", "What the client kept on disk, beside a plain start.",
+		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, Requests, Received}},
+	{Builds, "The first build of a program", "By `make bench-build`: `go build` with an empty cache and all modules there, of the least program that watches pods.",
+		[]Metric{BuildTime, BuildCPU, BuildPackages, BuildSize}},
+	{Shards, "Replicas that share", "One of so many replicas, each of which has a share of the objects.", nil},
+}
+
+// writeApart writes a section for each campaign apart.
+func writeApart(b *strings.Builder, r *Results, all Titles) {
+	for _, a := range apart {
+		of := r.Apart[a.part]
+		if of == nil {
+			continue
+		}
+		titles := all.Consumers
+		if a.part == Builds {
+			titles = all.Builds
+		}
+		fmt.Fprintf(b, "## %s\n\n%s Runs: %d, medians. %s, %d cores, %s, %s; load before %.1f.\n\n", a.heading, a.text, of.Runs,
+			of.Machine.CPU, of.Machine.Cores, strings.Join(of.Machine.Versions, ", "), of.Machine.Date, of.Machine.LoadBefore)
+		if of.Note != "" {
+			fmt.Fprintf(b, "> **%s**\n\n", of.Note)
+		}
+		for _, pods := range of.pods() {
+			if pods > 0 {
+				fmt.Fprintf(b, "%s pods:\n\n", count(pods))
+			}
+			writeTable(b, of, pods, titles, a.metrics)
+			writeSpread(b, of, pods, titles)
+			for _, m := range []Metric{HeapTotal, Received, BootstrapCPU} {
+				if len(of.ats(m)) > 1 {
+					writeAt(b, of, titles, pods, m, "replicas")
+				}
+			}
+		}
+	}
+}
+
+// writeSpread compares the CPU time per event with that of kates, run by run: what else runs on the
+// machine changes from run to run.
+func writeSpread(b *strings.Builder, r *Results, pods int, titles []Title) {
+	ours := r.runs(pods, ratioTo, EventCPU, 0)
+	for _, t := range titles {
+		var ratios []float64
+		for run, v := range r.runs(pods, t.Consumer, EventCPU, 0) {
+			if ours[run] > 0 && t.Consumer != ratioTo {
+				ratios = append(ratios, v/ours[run])
+			}
+		}
+		if len(ratios) > 0 {
+			least, most := stats.Spread(ratios)
+			fmt.Fprintf(b, "CPU per event of %s to that of kates, by runs: median %s, least %s, most %s.\n\n",
+				t.Text, number(stats.Median(ratios)), number(least), number(most))
+		}
+	}
+}
+
+// pods returns the numbers of pods with samples, in order.
+func (r *Results) pods() (all []int) {
+	for _, s := range r.Samples {
+		if !slices.Contains(all, s.Pods) {
+			all = append(all, s.Pods)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

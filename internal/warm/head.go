@@ -1,0 +1,123 @@
+package warm
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Format is the version of the format, and of how objects are packed. Another one is not read.
+const Format = 1
+
+// Origin is what a server says of itself. Objects that come from another origin may look otherwise.
+type Origin struct {
+	Cluster string `json:"cluster"` // its UID
+	Server  string `json:"server"`  // the version of the API server
+	Schema  string `json:"schema"`  // names the schemas of the API's group and version
+}
+
+// Query is what a stream asks for, and how it holds it.
+type Query struct {
+	Resource  string `json:"resource"` // group, version and resource
+	Kind      string `json:"kind"`
+	Storage   string `json:"storage"`
+	Namespace string `json:"namespace,omitempty"`
+	Labels    string `json:"labels,omitempty"`
+	Fields    string `json:"fields,omitempty"`
+	Shard     string `json:"shard,omitempty"`
+	Form      string `json:"form,omitempty"`
+}
+
+// Identity says what the objects of a file are. A file is of use only to who has the same.
+type Identity struct {
+	Format int `json:"format"`
+	Origin
+	Query
+	Packing string `json:"packing"` // how objects are packed, and the Go type that they are packed from
+}
+
+// Name returns the name of the files of a query in a cluster. It has no character that a file system
+// could mind. What may change from one version of a program or a server to the next is not part of
+// it: so a file that has become useless is written over.
+func (i Identity) Name() string {
+	text, _ := json.Marshal([]any{i.Cluster, i.Query}) // strings always have a form
+	sum := sha256.Sum256(text)
+	resource := i.Resource[strings.LastIndexByte(i.Resource, '/')+1:]
+	return clean(resource) + "-" + hex.EncodeToString(sum[:12])
+}
+
+// clean drops what is neither a small letter nor a digit.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// Differs says in words what makes another identity another one; "" if it is the same.
+func (i Identity) Differs(o Identity) string {
+	for _, part := range []struct {
+		what string
+		a, b any
+	}{
+		{"another format", i.Format, o.Format},
+		{"another cluster", i.Cluster, o.Cluster},
+		{"another version of the server", i.Server, o.Server},
+		{"another schema of the API", i.Schema, o.Schema},
+		{"another query", i.Query, o.Query},
+		{"another version of the program's types", i.Packing, o.Packing},
+	} {
+		if part.a != part.b {
+			return part.what
+		}
+	}
+	return ""
+}
+
+// Witness is an object of a file, by which a server shows that it has the same history.
+type Witness struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Version   string `json:"version"`
+}
+
+// Head is what stands at the beginning of a file.
+type Head struct {
+	Identity
+	ID string `json:"id"` // of this file
+	// Of changes alone:
+	Base      string    `json:"base,omitempty"` // the file that they are changes of
+	Position  string    `json:"position,omitempty"`
+	Saved     time.Time `json:"saved,omitzero"`
+	Objects   int       `json:"objects,omitempty"` // that there are, the base's included
+	Witnesses []Witness `json:"witnesses,omitempty"`
+
+	Salt []byte `json:"salt,omitempty"` // of the key; none: the file is not encrypted
+}
+
+// NewID returns a name that no other file has.
+func NewID() string { return rand.Text() }
+
+// Base and Changes are what the names of the two files of a query end in.
+const (
+	Base    = ".base"
+	Changes = ".changes"
+)
+
+// headMost is how many bytes a head may have.
+const headMost = 1 << 20
+
+func (h Head) marshal() ([]byte, error) {
+	text, err := json.Marshal(h)
+	if err == nil && len(text) > headMost {
+		err = fmt.Errorf("a head of %d bytes", len(text))
+	}
+	return text, err
+}

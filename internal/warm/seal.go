@@ -1,0 +1,117 @@
+package warm
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// KeyBytes is the length of a key: that of AES-256.
+const KeyBytes = 32
+
+// Codec says how files are written and read. The zero value neither encrypts nor bounds.
+type Codec struct {
+	Key  []byte // KeyBytes bytes; nil: nothing is encrypted
+	Most int64  // the bytes that a file may have; 0: any number
+}
+
+const (
+	saltBytes = 32
+	sealBytes = 16
+)
+
+// seal protects the parts of one file.
+type seal struct {
+	aead cipher.AEAD // nil: nothing is encrypted
+	head [sha256.Size]byte
+}
+
+// newSeal returns the seal of a file with a head, whose text is given.
+func (c Codec) newSeal(h Head, text []byte) (*seal, error) {
+	s := &seal{head: sha256.Sum256(text)}
+	switch {
+	case c.Key == nil && len(h.Salt) == 0:
+		return s, nil
+	case c.Key == nil:
+		return nil, errors.New("it is encrypted, and there is no key")
+	case len(h.Salt) == 0:
+		return nil, errors.New("it is not encrypted, and a key is given")
+	case len(c.Key) != KeyBytes || len(h.Salt) != saltBytes:
+		return nil, fmt.Errorf("a key of %d bytes, and a salt of %d", len(c.Key), len(h.Salt))
+	}
+	key, err := hkdf.Key(sha256.New, c.Key, h.Salt, "kates warm start", KeyBytes)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	s.aead, err = cipher.NewGCM(block)
+	return s, err
+}
+
+// salt returns the salt of a new file.
+func (c Codec) salt() []byte {
+	if c.Key == nil {
+		return nil
+	}
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // it never fails
+	return salt
+}
+
+// around is what a part is sealed with: the head, what the part is, and its place.
+func (s *seal) around(kind byte, place uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(append([]byte(nil), s.head[:]...), kind), place)
+}
+
+func (s *seal) nonce(kind byte, place uint64) []byte {
+	nonce := make([]byte, 12)
+	nonce[0] = kind
+	binary.BigEndian.PutUint64(nonce[4:], place)
+	return nonce
+}
+
+// close returns the payload with its seal.
+func (s *seal) close(kind byte, place uint64, payload []byte) []byte {
+	if s.aead != nil {
+		return s.aead.Seal(nil, s.nonce(kind, place), payload, s.around(kind, place))
+	}
+	return append(payload, s.sum(kind, place, payload)...)
+}
+
+// errDamaged is a part that is not as it was written.
+var errDamaged = errors.New("it is damaged")
+
+// open returns the payload of what close has returned.
+func (s *seal) open(kind byte, place uint64, sealed []byte) ([]byte, error) {
+	if len(sealed) < sealBytes {
+		return nil, errDamaged
+	}
+	if s.aead != nil {
+		payload, err := s.aead.Open(nil, s.nonce(kind, place), sealed, s.around(kind, place))
+		if err != nil {
+			return nil, fmt.Errorf("%w, or the key is another one", errDamaged)
+		}
+		return payload, nil
+	}
+	payload, sum := sealed[:len(sealed)-sealBytes], sealed[len(sealed)-sealBytes:]
+	if subtle.ConstantTimeCompare(sum, s.sum(kind, place, payload)) == 0 {
+		return nil, errDamaged
+	}
+	return payload, nil
+}
+
+func (s *seal) sum(kind byte, place uint64, payload []byte) []byte {
+	h := sha256.New()
+	h.Write(s.around(kind, place))
+	h.Write(payload)
+	return h.Sum(nil)[:sealBytes]
+}

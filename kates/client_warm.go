@@ -1,0 +1,204 @@
+package kates
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/openapi"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/warm"
+)
+
+// WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and a
+// dot. [WarmStartDir] is one in a folder. Several goroutines may use a store at once, and so may
+// several clients: names of different clusters differ. A client never asks for a name to be
+// removed: a store may forget what was not saved for a week.
+type WarmStore interface {
+	// Load opens what was saved last under a name. If there is nothing, the error is
+	// fs.ErrNotExist, or wraps it. The caller closes what it has opened.
+	Load(ctx context.Context, name string) (io.ReadCloser, error)
+	// Save calls write, once, and keeps what it writes under the name, in place of what was there.
+	// If write returns an error, or anything else fails, what was there stays, whole. It returns
+	// soon after the end of ctx. The writer is not used after write has returned.
+	Save(ctx context.Context, name string, write func(io.Writer) error) error
+}
+
+// WarmStartDir is a store in a folder. The folder is made when something is saved. It and its files
+// can be read by the user of the program alone. A file takes the place of the former one only when
+// it is on the disk as a whole. Files that nobody has written for a week are removed when a client
+// starts. Give each process a folder of its own, on a disk that outlives it: in a pod, a volume. Two
+// processes with one folder harm nothing, but write over each other's files, and start with lists.
+func WarmStartDir(path string) WarmStore { return warm.Dir{Path: path} }
+
+// WarmStartSetting is a setting of [WithWarmStart].
+type WarmStartSetting func(*warmSettings)
+
+type warmSettings struct {
+	every time.Duration
+	most  int64
+	key   []byte
+	wrong error
+}
+
+// WarmStartEvery sets about how often a watch is written that has changed. Servers forget versions
+// after 5 to 10 minutes; what is older is of no use. Default 1 minute. It must be positive.
+func WarmStartEvery(d time.Duration) WarmStartSetting {
+	return func(s *warmSettings) {
+		if s.every = d; d <= 0 {
+			s.wrong = fmt.Errorf("WarmStartEvery is %s: it has to be positive", d)
+		}
+	}
+}
+
+// WarmStartMaxBytes bounds each file. A larger one is neither written nor read: the watch starts
+// with a list. Default 1 GiB. It must be positive.
+func WarmStartMaxBytes(n int64) WarmStartSetting {
+	return func(s *warmSettings) {
+		if s.most = n; n <= 0 {
+			s.wrong = fmt.Errorf("WarmStartMaxBytes is %d: it has to be positive", n)
+		}
+	}
+}
+
+// WarmStartKey encrypts all files, and keeps Secrets, too, which are not kept otherwise. The key has
+// 32 random bytes (AES-256-GCM). The caller keeps it elsewhere than the files, and gives the next
+// process the same one. With another key, or none, nothing can be read, and watches start with lists.
+// The names of the files, their sizes, and in each the kind, the selectors, and the names, UIDs and
+// versions of six objects at most are not encrypted. The slice is copied.
+func WarmStartKey(key []byte) WarmStartSetting {
+	return func(s *warmSettings) {
+		if s.key = append([]byte(nil), key...); len(key) != warm.KeyBytes {
+			s.wrong = fmt.Errorf("WarmStartKey has %d bytes: it needs %d random ones", len(key), warm.KeyBytes)
+		}
+	}
+}
+
+// WithWarmStart keeps what the client's watches hold, so that the next process begins with it, and
+// need not list it all again. It is written every minute where something has changed, and by
+// [Client.Close], which takes up to 10 s for it. At a start each watch reads what was kept of it,
+// asks the server for its newest version, and opens a watch where the former process has ended. The
+// first snapshot is complete when that watch has reached the present: at once where something
+// happens, and after some two seconds where nothing does, because only then a server says so.
+//
+//	client, err := kates.NewClient(config, kates.WithWarmStart(kates.WarmStartDir("/var/cache/app")))
+//
+// All guarantees hold. What is kept can make a start slower, by some 20 s at most, and never a
+// snapshot wrong: where anything is in doubt, the watch starts with a list, as it does without this
+// option. [QueryStatus].Start says so, and why; the log does, once. In doubt are files that are
+// damaged, too large, older than 30 minutes, or of another format, cluster, query or form, version
+// of the server, schema of the API, or Go type; versions that the server has forgotten (410); a
+// server that refuses, or does not answer within 10 s; a watch that does not reach the present
+// within 10 s; a history of the server in which the objects are others than those that were kept (a
+// cluster that was restored from a backup). docs/failures.md says what is certain there.
+//
+// These watches are not kept: those with a [Query.Transform] or [WithTransform], since a function
+// of another process may do something else; those of Secrets, without a [WarmStartKey]; those with
+// an object that does not decode into its Go type, while there is one; those whose Go type loses
+// something when it is written as JSON and read again; custom kinds, where the server does not
+// publish their schemas in OpenAPI v3; and all of a client that was made of a dynamic.Interface,
+// or that may not get the namespace kube-system, whose UID says which cluster it is.
+//
+// It costs no memory but a set of keys of what has changed since the last full file; that is written
+// anew when an eighth of all objects has changed. Nothing is held up while files are written. A watch
+// that has ended is held until it was written, which may take the time of [WarmStartEvery].
+func WithWarmStart(store WarmStore, more ...WarmStartSetting) Option {
+	if store == nil {
+		return senseless("WithWarmStart(nil) has no store: WarmStartDir is one in a folder")
+	}
+	if d, ok := store.(warm.Dir); ok && d.Path == "" {
+		return senseless(`WarmStartDir("") names no folder`)
+	}
+	w := warmSettings{every: time.Minute, most: 1 << 30}
+	for _, set := range more {
+		if set == nil {
+			return senseless("a setting of WithWarmStart is nil")
+		}
+		set(&w)
+	}
+	return option(func(o *settings) {
+		o.reject(w.wrong)
+		o.streams.Warm = &stream.Warmth{
+			Store: store, Codec: warm.Codec{Key: w.key, Most: w.most}, Every: w.every,
+		}
+	})
+}
+
+// origins tells which server a client has, for warm starts.
+type origins struct {
+	core *core
+	turn chan struct{} // holds one value while the server is asked
+	// Of who has the turn:
+	at      time.Time
+	cluster string
+	version string
+	paths   map[string]openapi.GroupVersionWithContext // nil: the server publishes no schemas
+}
+
+// originFresh is how long an answer is good: watches that start together ask once.
+const originFresh = 2 * time.Second
+
+// of returns the origin of a resource's objects, as of now.
+func (o *origins) of(ctx context.Context, r stream.Resource) (from warm.Origin, err error) {
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return from, ctx.Err()
+	}
+	if time.Since(o.at) > originFresh {
+		if err := o.ask(ctx); err != nil {
+			return from, err
+		}
+		o.at = time.Now()
+	}
+	from = warm.Origin{Cluster: o.cluster, Server: o.version}
+	path := "apis/" + r.GroupVersion().String()
+	if r.Group == "" {
+		path = "api/" + r.Version
+	}
+	if published := o.paths[path]; published != nil {
+		from.Schema = published.ServerRelativeURL() // it has a hash of the schemas
+	} else if !scheme.Scheme.Recognizes(r.Kind) {
+		return from, fmt.Errorf("%w: the server does not publish the schema of %s", stream.ErrNoOrigin, r.Kind.GroupKind())
+	}
+	return from, nil
+}
+
+// ask asks the server.
+func (o *origins) ask(ctx context.Context) error {
+	c := o.core
+	if c.disco == nil {
+		return fmt.Errorf("%w: the client was made of a dynamic.Interface", stream.ErrNoOrigin)
+	}
+	uid, err := c.clusterUID(ctx)
+	if err != nil {
+		return origin(err)
+	}
+	raw, err := c.disco.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return origin(fmt.Errorf("ask for the server's version: %w", err))
+	}
+	var version VersionInfo
+	if err := json.Unmarshal(raw, &version); err != nil || version.GitVersion == "" {
+		return fmt.Errorf("%w: its version cannot be read", stream.ErrNoOrigin)
+	}
+	paths, err := openapi.NewClientWithContext(c.disco.RESTClient()).PathsWithContext(ctx)
+	if err != nil && !IsNotFound(err) {
+		return origin(fmt.Errorf("ask for the server's schemas: %w", err))
+	}
+	o.cluster, o.version, o.paths = string(uid), version.GitVersion, paths
+	return nil
+}
+
+// origin says of an error whether the server refuses to say what it is.
+func origin(err error) error {
+	if refused(err) {
+		return fmt.Errorf("%w: %w", stream.ErrNoOrigin, err)
+	}
+	return err
+}
