@@ -70,7 +70,11 @@ func (l *Loop[T]) enter(ctx context.Context, key string, moment uint64) (inner c
 	if l.Shards == nil {
 		return ctx, func() {}, Ours
 	}
-	return l.Shards.Enter(ctx, key, moment)
+	inner, leave, whose = l.Shards.Enter(ctx, key, moment)
+	if whose != Ours {
+		return ctx, func() {}, whose
+	}
+	return inner, leave, Ours
 }
 
 // tries are those of a key that has a turn.
